@@ -21,6 +21,7 @@ from hardware import describe_machine
 from hf_dialemb.corpora.audit.histograms import check_drawing, new_figure
 from hf_dialemb.encoders.specs import load_encoder
 from hf_dialemb.evaluation.tasks.registry import load_problem
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models.backbones import MINILM
 from hf_dialemb.runs.files import write_json_atomically
 
@@ -68,7 +69,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("learning_curve.json"))
     options = parser.parse_args()
     check_drawing()
-    problem = load_problem("action-similarity", options.corpus, options.data_dir, options.split, None)
+    problem = load_problem("action-similarity", CorpusPart(options.corpus, options.data_dir, options.split))
     seeds = range(options.seeds)
     start = measure(options.backbone, problem, seeds)
     curves: dict[str, dict[int, dict[str, float]]] = {}

@@ -208,17 +208,6 @@ def test_a_result_that_cannot_be_written_is_told(tiny_checkpoint, tiny_bert, tmp
     assert (tmp_path / "file.txt").read_text() == "a file"
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbled", "no JSON"])
-@pytest.mark.parametrize("command", ["evaluate", "embed", "search", "train", "export"])
-def test_a_damaged_checkpoint_is_told_with_its_folder(tiny_checkpoint, tmp_path, six, refused, command, damage):
-    folder, output = shutil.copytree(tiny_checkpoint, tmp_path / "damaged"), tmp_path / "output"
-    file = folder / ("config.json" if damage == "no JSON" else "model.safetensors")
-    content = file.read_bytes()
-    file.write_bytes(content[: len(content) // 2] if damage == "cut" else b"\xff" * 64 + content[64:])
-    assert str(folder) in refused(*words_of(command, folder, "sample" if command == "evaluate" else six, output))
-    assert [path.name for path in tmp_path.glob("output*") if path.is_file()] == []
-
-
 def test_a_backbone_without_a_tokenizer_is_told(tiny_bert, tmp_path, refused):
     weights = ("config.json", "model.safetensors")
     folder = shutil.copytree(tiny_bert, tmp_path / "bare", ignore=lambda _, names: {*names} - {*weights})

@@ -73,10 +73,7 @@ def test_a_file_from_an_address_appears_whole_at_another(ending, tmp_path, sampl
     (tmp_path / "out").mkdir()
     words = ["--input", source.as_uri(), "--output", (tmp_path / "out" / "calls.parquet").as_uri()]
     environment = {**os.environ, "HF_ASSETS_CACHE": str(tmp_path / "kept")}
-    done = subprocess.run(
-        [sys.executable, "-m", "hf_dialemb.cli", "embed", *MODEL, *words], env=environment, check=True
-    )
-    assert done.returncode == 0
+    subprocess.run([sys.executable, "-m", "hf_dialemb.cli", "embed", *MODEL, *words], env=environment, check=True)
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["calls.parquet"]
     assert pq.read_table(tmp_path / "out" / "calls.parquet").equals(pq.read_table(whole))
     assert [file for file in (tmp_path / "kept").rglob("*") if file.is_file()] == []
@@ -109,11 +106,7 @@ def test_what_is_wrong_with_an_address_is_told_in_one_sentence(
     for given, output, sentence in (
         ("s3://bucket/d.jsonl", tmp_path / "o.parquet", "Install s3fs to access S3); pip install s3fs"),
         (source, "s3://bucket/o.parquet", "s3://bucket/o.parquet: a package is missing"),
-        (
-            "nowhere://d.jsonl",
-            tmp_path / "o.parquet",
-            "nowhere://d.jsonl: cannot be opened (Protocol not known: nowhere)",
-        ),
+        ("nowhere://d.jsonl", tmp_path / "o.parquet", "cannot be opened (Protocol not known: nowhere)"),
         ("memory://none.jsonl", tmp_path / "o.parquet", "memory://none.jsonl: cannot be read (/none.jsonl)"),
         ("memory://broken.jsonl", tmp_path / "o.parquet", "memory://broken.jsonl:1: "),
         (source, "https://host/o.parquet", "got an address that can only be read"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from given_vectors import clouds, corners
 from made_up_results import RUN, row
 from talks import dialogue
 
@@ -24,8 +25,9 @@ from hf_dialemb.evaluation.run import _caption, training_report
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.domains import pair_scores
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
+from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
 from hf_dialemb.metrics.purity.functional import cluster_purity
-from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness
+from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness, query_relatedness
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.runs.files import write_atomically
 
@@ -56,6 +58,19 @@ def test_every_figure_stands_under_its_own_name_in_percent_and_what_is_left_out_
     evaluate_embeddings(np.ones((5, 2)), ["a", "a", "b", "b", "c"], seeds=[0])
     assert "1 of 5 dialogues have a label of their own" in caplog.text
     assert "counts as 0 for 1 draws of pairs and 4 queries" in caplog.text
+
+
+@pytest.mark.parametrize("make", [clouds, corners])
+def test_all_pairs_at_once_give_the_figures_of_the_single_metrics_to_the_bit(random, make):
+    vectors, labels = make(random)
+    labels[0] = 99  # nobody else's
+    found = pair_scores(vectors, labels)
+    retrieval, relatedness = retrieval_scores(vectors, labels), query_relatedness(vectors, labels)
+    assert found.average_precision.mean() == pytest.approx(retrieval["map"], abs=1e-15)
+    assert found.reciprocal_rank.mean() == pytest.approx(retrieval["mrr"], abs=1e-15)
+    assert found.spearman.mean() == pytest.approx(relatedness["spearman"], abs=1e-15)
+    assert (found.skipped, found.undefined) == (1, relatedness["undefined"])
+    assert len(found.spearman) == retrieval["queries"] == len(labels) - 1
 
 
 def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):

@@ -60,7 +60,7 @@ def test_what_suits_a_corpus_and_what_does_not():
     assert default_tasks("dialog2flow_evaluation") == ("action-similarity",)
     assert default_tasks("dialogue_nli") == ("dialogue-nli",)
     with pytest.raises(InputError, match=r"holds sentence-pairs, expected dialogues; .* the task dialogue-sts"):
-        load_problem("domains", "jddc_sts", FILES, "dev", None)
+        load_problem("domains", CorpusPart("jddc_sts", FILES, "dev"))
     with pytest.raises(InputError, match="task intent-fine-tuning: got the model tfidf, which has no weights"):
         evaluate_models(["tfidf"], "clinc150", FILES, "test", tasks=["intent-fine-tuning"])
 

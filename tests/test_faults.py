@@ -20,6 +20,7 @@ from checkpoints import save, save_dse
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
+from transformers import AutoModel
 
 from hf_dialemb import load_encoder
 from hf_dialemb.corpora import write_jsonl
@@ -45,6 +46,14 @@ def bring_code(folder):
     (file.parent / "evil.py").write_text(f"open({str(folder / 'ran')!r}, 'w')\nclass Config: pass\nclass Model: pass")
 
 
+def cut_a_shard(folder):
+    file = next(folder.rglob("model.safetensors"))
+    AutoModel.from_pretrained(file.parent).save_pretrained(file.parent, max_shard_size="20KB")
+    file.unlink(missing_ok=True)
+    _, shard, *_ = sorted(folder.rglob("model-*.safetensors"))
+    shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 2])
+
+
 def configured(text):
     return lambda folder: next(folder.rglob("config.json")).write_text(text)
 
@@ -57,7 +66,10 @@ DAMAGES = {
     "not finite": lambda folder: change_weights(
         folder, lambda weights: {**weights, max(weights): torch.full_like(weights[max(weights)], torch.nan)}
     ),
+    "garbled": lambda folder: next(folder.rglob("model.safetensors")).write_bytes(b"\xff" * 99),
     "cut": lambda folder: next(folder.rglob("model.safetensors")).write_bytes(b"\x08\0\0\0\0\0\0\0{"),
+    "cut a shard": cut_a_shard,
+    "missing": lambda folder: next(folder.rglob("model.safetensors")).unlink(),
     "no tokenizer": lambda folder: [file.unlink() for file in folder.rglob("*") if file.stem in ("tokenizer", "vocab")],
     "a list": configured("[]"),
     "null": configured("null"),
@@ -70,18 +82,19 @@ DAMAGES = {
 
 
 @pytest.fixture(scope="module")
-def healthy(tiny_bert, tmp_path_factory):
+def healthy(tiny_bert, tiny_checkpoint, tmp_path_factory):
     folder = tmp_path_factory.mktemp("healthy")
     inner = Transformer(tiny_bert)
     model = SentenceTransformer(modules=[inner, Pooling(inner.get_embedding_dimension())], device="cpu")
     model.save(str(folder / "sentence"))
     shutil.copytree(tiny_bert, folder / "plain")
     save_dse(tiny_bert, folder / "dse")
+    shutil.copytree(tiny_checkpoint, folder / "dial2vec")
     return folder
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("kind", ["plain", "sentence", "dse"])
+@pytest.mark.parametrize("kind", ["plain", "sentence", "dse", "dial2vec"])
 def test_a_damaged_checkpoint_is_told(kind, damage, healthy, tmp_path, sample_dialogues, refused, monkeypatch):
     folder = shutil.copytree(healthy / kind, tmp_path / "model")
     DAMAGES[damage](folder)
@@ -99,6 +112,7 @@ def test_a_damaged_checkpoint_is_told(kind, damage, healthy, tmp_path, sample_di
         said = refused(*command, "--model", folder)
         assert str(folder) in said, said
     assert sorted(filter(Path.is_file, tmp_path.rglob("*"))) == before
+    assert str(folder) in refused("train", "--corpus", calls, "--backbone", folder, "--output_dir", tmp_path / "run")
 
 
 def test_nothing_is_written_over_a_model(healthy, refused):
@@ -240,16 +254,11 @@ def run(options):
 export.add = lambda commands: commands.add_parser("export").set_defaults(run=run)
 sys.exit(cli.main(["export"]))
 """
-    program = program.replace(
-        "from hf_dialemb import cli", "from hf_dialemb import cli\nfrom hf_dialemb.cli import export"
-    )
     words = [sys.executable, "-c", program, tmp_path, str(int(number))]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         told = process.communicate(timeout=30)[1]
-    assert (process.returncode, told) == (
-        130,
-        "dialemb: error: interrupted; run the same command again to start over\n",
-    )
+    end = "dialemb: error: interrupted; run the same command again to start over\n"
+    assert (process.returncode, told) == (130, end)
     assert list(tmp_path.iterdir()) == []

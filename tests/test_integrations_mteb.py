@@ -43,7 +43,7 @@ def scores(model, tasks, **options):
 
 def agree(found, names, task, corpus, data_dir, split, limit, encoder):
     """Compares MTEB's scores with the benchmark's, by the names that both have for them."""
-    measured = load_problem(task, corpus, data_dir, split, limit).measure(encoder, [0])
+    measured = load_problem(task, CorpusPart(corpus, data_dir, split, limit)).measure(encoder, [0])
     expected = {each.metric: each.mean for each in measured if not each.setting}
     for theirs, ours in names.items():
         assert 100 * found[theirs] == pytest.approx(expected[ours], abs=1e-2)

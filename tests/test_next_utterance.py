@@ -170,7 +170,7 @@ def test_candidates_are_drawn_among_what_the_assistant_says(tmp_path):
     problem = load_selections(CorpusPart(corpus))
     drawn = {"context_words": 160, "candidates": 20, "responses": "assistant", "draw_seed": 13}
     assert problem.config == {"contexts": 60, "contexts_of_the_split": 60, **drawn}
-    encoder = load_problem("next-utterance-retrieval", corpus, None, "all", None)
+    encoder = load_problem("next-utterance-retrieval", CorpusPart(corpus))
     named = {"corpus": "mine.jsonl", "split": "all", "limit": None, "data_sha256": data_hash(corpus)}
     assert encoder.config == problem.config | named
     assert default_tasks(corpus) == ("domains",)

@@ -268,7 +268,7 @@ def test_what_the_layer_learns_from_is_not_measured_on_and_dialogues_of_ones_own
 
 @pytest.mark.slow
 def test_real_contexts_are_told_better_than_by_chance(data_dir):
-    problem = load_problem("dialogue-act-probe", "multiwoz", data_dir, "test", 300)
+    problem = load_problem("dialogue-act-probe", CorpusPart("multiwoz", data_dir, "test", 300))
     found = {row.metric: row.mean for row in problem.measure(load_encoder("tfidf"), [0])}
     assert found["micro_f1"] > 20
     assert get_task("bag-of-words-probe").name == "bag-of-words-probe"

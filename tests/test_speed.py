@@ -17,6 +17,7 @@ from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.encoders import fewer_bits, text_models
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, load_encoder
 from hf_dialemb.evaluation.tasks.registry import load_problem
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models import backbone_model, batching, get_method
 from hf_dialemb.models.batching import batches
 from hf_dialemb.models.errors import InputError
@@ -145,7 +146,7 @@ def test_what_has_no_integers_of_8_bits_says_so(monkeypatch, tiny_checkpoint):
 @pytest.mark.skipif(not find_spec("nncf"), reason="nncf is not installed")
 @pytest.mark.parametrize("corpus", ["sgd", "multiwoz"])
 def test_int8_finds_dialogues_on_the_same_topic_nearly_as_well(corpus, data_dir):
-    problem = load_problem("domains", corpus, data_dir, "dev", 300)
+    problem = load_problem("domains", CorpusPart(corpus, data_dir, "dev", 300))
     found = {}
     for word in ("", "@int8"):
         rows = problem.measure(load_encoder(f"dialogue-minilm{word}"), [0])

@@ -7,6 +7,7 @@ batches before, and run again it adds the rest.
 from __future__ import annotations
 
 import contextlib
+import csv
 import hashlib
 import json
 import re
@@ -249,8 +250,6 @@ class DialogueIndex:
 
 def read_topics(path: Path) -> dict[str, str]:
     """Reads a CSV with the columns ``id`` and ``topic``; of what `dialemb topics` wrote, topics have their names."""
-    import csv
-
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from torch.nn.functional import cross_entropy, embedding_bag, normalize
 from tqdm.auto import tqdm
 
 from ..encoders.loading import EncoderRun, load_encoder
@@ -24,6 +27,7 @@ from ..hub.card.record import trainings_behind, without_places
 from ..hub.published_folder import appearing_whole
 from ..metrics.vectors import unit_vectors
 from ..models import get_method
+from ..models.backbones import resolve_backbone, short_reason
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import open_to_others, write_json_atomically
@@ -109,9 +113,6 @@ def learn_table(
     alone: Vectors, tokens: Sequence[Sequence[int]], vectors: Vectors, dimensions: int, passes: int, seed: int
 ) -> Vectors:
     """Learns the table, (V, dimensions): from the word pieces' own vectors (V, E), and texts with theirs, (N, E)."""
-    import torch
-    from torch.nn.functional import cross_entropy, embedding_bag, normalize
-
     counts = np.bincount(np.concatenate([*map(np.asarray, tokens)]), minlength=len(alone))
     scale = _RARE / (_RARE + counts / counts.sum())
     start = unit_vectors(alone) * scale[:, None]
@@ -166,10 +167,6 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa:
 
 def word_pieces(teacher: str) -> tuple[Any, list[str]]:
     """Returns the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing, and its word pieces as texts."""
-    from tokenizers import Tokenizer
-
-    from ..models.backbones import resolve_backbone, short_reason
-
     file = Path(resolve_backbone(teacher)) / "tokenizer.json"
     if not file.is_file():
         raise InputError(f"teacher: {teacher} has no tokenizer.json, expected an encoder with a fast tokenizer")

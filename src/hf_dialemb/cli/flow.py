@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..models.errors import InputError
 from .parser import (
     Parser,
     add_command,
@@ -76,7 +77,6 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
 def _build(options: argparse.Namespace) -> None:
     from ..flow.pipeline import FlowSettings
     from ..flow.run import build_flow
-    from ..models.errors import InputError
 
     if options.vectors and options.model:
         raise InputError("got --vectors and --model, expected one of them; leave one out")
@@ -115,7 +115,6 @@ def _is_mixed(selection: Selection, options: argparse.Namespace) -> bool:
 
 def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowSettings, model: str) -> None:
     from ..flow.report import remove_report
-    from ..models.errors import InputError
     from ..runs.files import check_writable
     from ..topics.topics import FEWEST, FLOWS, PAGE, find_topics
 
@@ -136,8 +135,6 @@ def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowS
 
 def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:  # noqa: ANN401 - of either kind
     """Reads ``"12"`` or ``"user=10,assistant=14"``: a number, or one for each role that is named; None for nothing."""
-    from ..models.errors import InputError
-
     if text is None:
         return None
     try:

@@ -37,7 +37,7 @@ from .results.quoted import quoted_beside
 from .results.rows import Results, Row, describe_run, part_named, place_of, rows_of, write_results
 from .results.tables import column_of, markdown_table, meanings, paper_table
 from .tasks.registry import default_tasks, get_task, load_problem
-from .tasks.task import Measurement, Problem
+from .tasks.task import CorpusPart, Measurement, Problem
 
 _LOOKED_AT = ("map", "v_measure", "f1", "accuracy", "mrr")  # the first of these tells the most
 
@@ -77,7 +77,7 @@ def evaluate_models(
     names = list(dict.fromkeys(tasks or default_tasks(corpus)))
     for name in names:
         check_models(models, name)
-    problems = {name: load_problem(name, corpus, data_dir, split, limit, columns, roles) for name in names}
+    problems = {name: load_problem(name, CorpusPart(corpus, data_dir, split, limit, columns, roles)) for name in names}
     drawn = next((problem for problem in problems.values() if problem.labels), None)
     if plot is not None and drawn is None:
         raise InputError(f"plot: got {' and '.join(names)}, whose items have no labels to colour; leave the plot out")

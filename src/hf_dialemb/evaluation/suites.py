@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..corpora import get_corpus
 from ..corpora.source.files import MissingFilesError
 from ..models.errors import InputError, unknown_name
 from .tasks.registry import load_problem
-from .tasks.task import Problem
+from .tasks.task import CorpusPart, Problem
 
 SPLITS = ("test", "dev")  # what is measured on: the first of these that is at hand
 ALL = "all"  # the name of all suites together
@@ -117,13 +118,12 @@ def load_suite(
 
 
 def _load(entry: Entry, data_dir: str | Path | None, limit: int | None) -> Problem | None:
-    from ..corpora import get_corpus
-
     allowed = [size for size in (limit, entry.limit) if size is not None]
     for split in SPLITS:
         if split in get_corpus(entry.corpus).splits:
             try:
-                return load_problem(entry.task, entry.corpus, data_dir, split, min(allowed, default=None))
+                part = CorpusPart(entry.corpus, data_dir, split, min(allowed, default=None))
+                return load_problem(entry.task, part)
             except MissingFilesError:
                 continue
     return None

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from transformers import AutoConfig, AutoModel, AutoTokenizer
+
 from ..models import METHODS, method_of, register
 from ..models.backbones import load_pretrained, resolve_backbone
 from ..models.backbones import weights as shipped_folder
@@ -43,8 +45,6 @@ def load_checkpoint(path: str) -> tuple[Model, Any]:
 
     An InputError says that there is no such checkpoint, it is damaged, or it is not one of ours.
     """
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
-
     register()
     folder = resolve_backbone(path)
     config = load_pretrained(AutoConfig, folder)

@@ -27,7 +27,7 @@ from ..evaluation.tasks.actions import compare_actions
 from ..evaluation.tasks.domains import evaluate_embeddings
 from ..evaluation.tasks.intents import classify_intents
 from ..evaluation.tasks.registry import get_task, load_problem
-from ..evaluation.tasks.task import Measurement, percentage
+from ..evaluation.tasks.task import CorpusPart, Measurement, percentage
 from ..metrics.response_selection.functional import selection_scores
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
@@ -255,7 +255,7 @@ class TaskEvaluator(BenchmarkEvaluator):
         if not self.primary_metric:
             self.greater_is_better = task != FLOWS  # whose first figure is how far sizes are off
         self.task = task
-        self.problem = load_problem(task, corpus, data_dir, split, limit)
+        self.problem = load_problem(task, CorpusPart(corpus, data_dir, split, limit))
 
     def measure(self, encoder: Encoder) -> list[Measurement]:
         """Measures an encoder."""

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ...models.dialogue import ROLES, Dialogue
+from ...models.layout import Truncation
+from ...models.ranker import context_ids
+from ...models.ranking import LoadedRanker
 from .context_labels import PARTS, Contexts
 from .linear_layer import LayerSettings, Outcome
 from .probes import Rankers, System, measure_rankers
-
-if TYPE_CHECKING:
-    import torch
-
-    from ...models.ranking import LoadedRanker
 
 SETTINGS = LayerSettings(learning_rate=0.005, batch_size=32, epochs=20, patience=5)  # of section 4.2.1; patience: ours
 
@@ -37,8 +35,6 @@ class ContextTokens:
 
     def batch(self, rows: torch.Tensor, device: torch.device) -> dict[str, torch.Tensor]:
         """Returns ``input_ids`` and ``attention_mask`` of some contexts, each (B, L) for the longest of them."""
-        import torch
-
         lengths = self.lengths[rows]
         longest = max(1, int(lengths.max()))
         mask = (torch.arange(longest) < lengths[:, None]).long()
@@ -60,8 +56,6 @@ class LearningEncoders:
         trained: bool = True,
         bfloat16: bool = False,
     ) -> None:
-        import torch
-
         self.device = members[0].model.device
         self.width = sum(member.model.config.hidden_size for member in members)
         with torch.random.fork_rng():
@@ -81,8 +75,6 @@ class LearningEncoders:
 
     def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
         """Embeds some contexts, with gradient where that is on, (B, W)."""
-        import torch
-
         chosen = torch.from_numpy(rows)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
             found = [
@@ -115,9 +107,6 @@ def run_act_fine_tuning(
 
 def lay_out(member: LoadedRanker, contexts: Contexts) -> ContextTokens:
     """Lays out contexts as a ranker reads them."""
-    from ...models.layout import Truncation
-    from ...models.ranker import context_ids
-
     config = member.model.config
     speakers = (config.marker_ids or [])[: len(ROLES)]
     batch = context_ids(contexts.turns, member.tokenizer, speakers, config.max_context_tokens, Truncation())

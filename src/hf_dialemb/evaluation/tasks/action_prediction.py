@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue, Turn
@@ -121,8 +122,6 @@ def text_of(context: Sequence[Turn], separator: str, official: bool) -> str:
 
 def f1_scores(logits: NDArray[np.float32], targets: NDArray[Any]) -> dict[str, float]:
     """Compares predicted acts, those of a probability above 0.5, with the right ones."""
-    from scipy.sparse import csr_array
-
     predicted = csr_array((logits > 0).astype(np.int32))  # the logistic function is 0.5 at 0
     scores = label_scores(predicted, csr_array(targets.astype(np.int32)))
     return {"micro_f1": scores.micro_f1, "macro_f1": scores.macro_f1}

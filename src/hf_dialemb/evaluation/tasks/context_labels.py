@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from transformers import PreTrainedTokenizerBase
 
 from ...models.dialogue import Dialogue, Turn, response_places
 from ...models.errors import InputError
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+from ...models.markers import escape, special_texts
 
 TRAIN, DEV, TEST = "train", "dev", "test"
 PARTS = (TRAIN, DEV, TEST)  # what a layer learns from, what says when it is best, and what it is measured on
@@ -109,8 +109,6 @@ def context_labels(target: str, contexts: Mapping[str, Contexts], tokenizer: Pre
 
 def last_words(contexts: Sequence[Sequence[Turn]], tokenizer: PreTrainedTokenizerBase) -> list[frozenset[str]]:
     """Returns which of a tokenizer's words occur in the last turn of each context."""
-    from ...models.markers import escape, special_texts
-
     specials, unwanted = special_texts(tokenizer), set(tokenizer.all_special_ids)
     texts = list(dict.fromkeys(context[-1].content for context in contexts))
     escaped = [escape(text, specials) for text in texts]
@@ -137,8 +135,6 @@ def label_scores(predicted: Any, labels: Any) -> LabelScores:  # noqa: ANN401 - 
 
 
 def _sparse(names: Sequence[frozenset[str]], classes: Sequence[str]) -> Any:  # noqa: ANN401
-    from scipy.sparse import csr_array
-
     places = {name: place for place, name in enumerate(classes)}
     columns = [place for each in names for place in sorted(places[name] for name in each)]
     ends = np.cumsum([0, *map(len, names)])

@@ -12,17 +12,20 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+from transformers import AutoModel, AutoTokenizer, get_linear_schedule_with_warmup
 
 from ...encoders.specs import find_encoder, has_weights
+from ...models import register
+from ...models.backbones import has_decoder, load_pretrained
 from ...models.errors import InputError
 from .linear_layer import train_layers
-
-if TYPE_CHECKING:
-    import torch
 
 logger = logging.getLogger(__name__)
 
@@ -75,12 +78,6 @@ class FineTuned(NamedTuple):
 
 def load_backbone(spec: str) -> Backbone:
     """Loads what is to be fine-tuned: a model in float32, on a GPU where there is one."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    from ...models import register
-    from ...models.backbones import has_decoder, load_pretrained
-
     found = find_encoder(spec)
     if not has_weights(spec):
         raise InputError(f"model '{spec}': got a model without weights, expected one to fine-tune; leave it out")
@@ -100,8 +97,6 @@ class Classifier:
     """A copy of a backbone, the mean of its token vectors, dropout, and a linear layer."""
 
     def __init__(self, backbone: Backbone, classes: int, settings: FineTuning) -> None:
-        from torch import nn
-
         self.tokenizer = backbone.tokenizer
         self.settings = settings
         self.device = backbone.model.device
@@ -117,8 +112,6 @@ class Classifier:
 
     def logits(self, token_ids: Sequence[list[int]]) -> torch.Tensor:
         """Returns a float32 value for each text and class, ``(B, C)``."""
-        import torch
-
         batch = self.tokenizer.pad({"input_ids": list(token_ids)}, return_tensors="pt").to(self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=_has_bfloat16(self.device.type)):
             hidden = self.layers["encoder"](**batch).last_hidden_state  # (B, L, D)
@@ -128,8 +121,6 @@ class Classifier:
 
     def predict(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Returns the logits of each text without dropout, ``(N, C)``."""
-        import torch
-
         token_ids = self.token_ids(texts)
         order = sorted(range(len(texts)), key=lambda row: len(token_ids[row]))  # texts of one length need no padding
         self.layers.eval()
@@ -153,10 +144,6 @@ def fine_tune(
     seed: int,
 ) -> FineTuned:
     """Trains a classifier on few examples, by binary cross entropy if the targets say of several classes which hold."""
-    import torch
-    from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
-    from transformers import get_linear_schedule_with_warmup
-
     several = train.targets.ndim == 2
     loss_of = binary_cross_entropy_with_logits if several else cross_entropy
     steps = settings.epochs * math.ceil(len(train.texts) / settings.batch_size)
@@ -185,14 +172,10 @@ def fine_tune(
 
 def precision() -> str:
     """Says in what the backbone computes: ``"bfloat16"`` where the device can; all else is in float32."""
-    import torch
-
     return "bfloat16" if _has_bfloat16("cuda" if torch.cuda.is_available() else "cpu") else "float32"
 
 
 def _has_bfloat16(device: str) -> bool:
-    import torch
-
     if device != "cpu":
         return device == "cuda" and torch.cuda.is_bf16_supported()
     # Older versions of torch cannot be asked. Without such instructions bfloat16 is many times slower than float32.

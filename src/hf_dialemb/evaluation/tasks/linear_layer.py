@@ -11,16 +11,17 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.utils import clip_grad_norm_
 
 from .context_labels import DEV, TEST, TRAIN, ContextLabels, LabelScores, label_scores
 from .task import Measurement, percentage
-
-if TYPE_CHECKING:
-    import torch
 
 logger = logging.getLogger(__name__)
 
@@ -105,8 +106,6 @@ def train_layers(
     ends the training; it stops after ``patience`` scores in a row that are not better than the best, the first of equal
     ones.
     """
-    from torch.nn.utils import clip_grad_norm_
-
     scores: dict[int, float] = {}
     best, best_score, waited = layers.state_dict(), float("-inf"), 0
     for step in range(scored_at[-1] + 1):
@@ -134,9 +133,6 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
 
     The seed decides the layer's first weights, the order of contexts, and dropout in encoders.
     """
-    import torch
-    from torch.nn.functional import binary_cross_entropy_with_logits
-
     rows, marks = labels.rows[TRAIN], labels.labels[TRAIN]
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -168,9 +164,6 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
 
 def _predict(source: VectorSource, labels: ContextLabels, modules: torch.nn.ModuleList, part: str) -> Any:  # noqa: ANN401
     """Returns which classes are told, sparse (N, C)."""
-    import torch
-    from scipy.sparse import csr_array, vstack
-
     rows = labels.rows[part]
     order = np.argsort(source.lengths(part)[rows], kind="stable")
     modules.eval()

@@ -17,26 +17,24 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
+from ...models.ranking import LoadedRanker, encode_contexts
+from ...models.words import word_tokenizer
 from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
 from .linear_layer import LayerSettings, Outcome, VectorSource, fit, outcome
 from .sampling import fixed_sample
 from .task import CorpusPart, Measurement, Problem
 
-if TYPE_CHECKING:
-    import torch
-
-    from ...models.ranking import LoadedRanker
-
-Rankers = Mapping[str, Sequence["LoadedRanker"]]  # systems by name: the members of each, one or several
+Rankers = Mapping[str, Sequence[LoadedRanker]]  # systems by name: the members of each, one or several
 SETTINGS = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)  # ours, as the paper names none
 VOCABULARY = 1_261  # how many words are known, with the marks of a ranker's tokenizer; the paper's number for MultiWOZ
 CONTEXTS = {TRAIN: 2_500, DEV: 500, TEST: 1_000}  # contexts of each part: a fixed random sample, unless there are fewer
@@ -49,8 +47,6 @@ class FrozenVectors:
     """Vectors that were computed once, by part (N, W) float32, standardised; a `VectorSource`."""
 
     def __init__(self, parts: Mapping[str, NDArray[np.float32]], device: torch.device) -> None:
-        import torch
-
         for part, vectors in parts.items():
             if not np.isfinite(vectors).all():
                 raise ValueError(f"got a vector with NaN or infinity among those of {part}, expected finite numbers")
@@ -68,8 +64,6 @@ class FrozenVectors:
 
     def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
         """Returns some of them, (B, W)."""
-        import torch
-
         return self._parts[part][torch.from_numpy(rows).to(self.device)]
 
 
@@ -109,7 +103,12 @@ def measure_rankers(
     finished: Callable[[Outcome], None],
 ) -> list[Outcome]:
     """Trains a layer on each system of rankers, for each seed; each outcome goes to ``finished`` at once."""
-    check_embedding(rankers)
+    for name, member in ((name, member) for name, members in rankers.items() for member in members):
+        if not member.model.embeds:
+            raise InputError(
+                f"ranker {name}: got {type(member.model).__name__}, which embeds no contexts, expected a dual encoder; "
+                "leave it out"
+            )
     contexts = {part: assistant_contexts(parts[part]) for part in PARTS}
     labels = context_labels(target, contexts, next(iter(rankers.values()))[0].tokenizer)
     found = []
@@ -128,23 +127,10 @@ def measure_rankers(
     return found
 
 
-def check_embedding(rankers: Rankers) -> None:
-    """Refuses rankers that embed no contexts."""
-    for name, members in rankers.items():
-        for member in members:
-            if not member.model.embeds:
-                raise InputError(
-                    f"ranker {name}: got {type(member.model).__name__}, which embeds no contexts, expected a dual "
-                    "encoder; leave it out"
-                )
-
-
 def _vectors(
     members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], known: dict[int, dict[str, NDArray[np.float32]]]
 ) -> dict[str, NDArray[np.float32]]:
     """Returns (N, W) by part; ``known`` keeps those of each member, as several ensembles may share it."""
-    from ...models.ranking import encode_contexts
-
     for member in members:
         if id(member) not in known:
             known[id(member)] = {part: encode_contexts(member, contexts[part].turns) for part in PARTS}
@@ -153,8 +139,6 @@ def _vectors(
 
 def load_probe(part: CorpusPart, target: str) -> Problem:
     """Loads contexts and what is to be told of them: the words of the last turn, or the acts of the next."""
-    from ...models.words import word_tokenizer
-
     part.check_splits(TRAIN, DEV)
     dialogues = {each: part.dialogues(name) for each, name in zip(PARTS, (TRAIN, DEV, part.split), strict=True)}
     contexts = {}
@@ -166,8 +150,6 @@ def load_probe(part: CorpusPart, target: str) -> Problem:
     config = {"target": target, "vocabulary": VOCABULARY, "repeats": REPEATS, "layer": asdict(SETTINGS)}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
-        import torch
-
         vectors = encoder.encode([Dialogue(turns) for each in PARTS for turns in contexts[each].turns])
         ends = np.cumsum([len(contexts[each].turns) for each in PARTS])[:-1]
         source = FrozenVectors(dict(zip(PARTS, np.split(vectors, ends), strict=True)), torch.device("cpu"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ...corpora.source import fingerprint
@@ -83,24 +82,16 @@ def default_tasks(corpus: str) -> tuple[str, ...]:
     return _OF_CORPUS.get(corpus) or _OF_KIND[CorpusPart(corpus).kind]
 
 
-def load_problem(
-    name: str,
-    corpus: str,
-    data_dir: str | Path | None,
-    split: str,
-    limit: int | None,
-    columns: str | None = None,
-    roles: str | None = None,
-) -> Problem:
+def load_problem(name: str, part: CorpusPart) -> Problem:
     """Loads what a task asks of encoders on a part of a corpus, which its configuration names."""
-    task, part = get_task(name), CorpusPart(corpus, data_dir, split, limit, columns, roles)
+    task, part = get_task(name), replace(part, is_cut=False)
     if part.kind not in task.kinds:
         raise InputError(
-            f"task {name}: got corpus {corpus}, which holds {part.kind}, expected {' or '.join(task.kinds)}; "
-            f"choose another corpus, or the task {' or '.join(default_tasks(corpus))}"
+            f"task {name}: got corpus {part.corpus}, which holds {part.kind}, expected {' or '.join(task.kinds)}; "
+            f"choose another corpus, or the task {' or '.join(default_tasks(part.corpus))}"
         )
     problem = task.load(part)
-    how: dict[str, Any] = {name: said for name, said in (("columns", columns), ("roles", roles)) if said}
+    how: dict[str, Any] = {name: said for name, said in (("columns", part.columns), ("roles", part.roles)) if said}
     how |= {"part": True} if part.is_cut else {}
-    whole = {"corpus": part.name, "split": part.split, "limit": limit, **how, **problem.config}
-    return replace(problem, config={**whole, "data_sha256": fingerprint.data_hash(corpus, data_dir)})
+    whole = {"corpus": part.name, "split": part.split, "limit": part.limit, **how, **problem.config}
+    return replace(problem, config={**whole, "data_sha256": fingerprint.data_hash(part.corpus, part.data_dir)})

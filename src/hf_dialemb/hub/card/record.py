@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from transformers import AutoConfig
+
 from ...corpora import CORPORA
 from ...corpora.corpus import TERMS
 from ...corpora.own.reading import is_own
@@ -70,8 +72,6 @@ def matches(spec: str, name: str) -> bool:
 
 
 def _model(published: PublishedFolder) -> tuple[dict[str, Any], dict[str, Any]]:
-    from transformers import AutoConfig
-
     folder = published.path
     if not published.holds(published.MODULES, published.CONFIG):
         raise InputError(f"{folder}: got no modules.json and config.json, expected a published model; {_EXPORT}")

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from transformers import BertTokenizer, PreTrainedTokenizerBase
+from transformers import AutoModel, AutoTokenizer, BertTokenizer, PreTrainedTokenizerBase
 
 from ...models import register
 from ...models.backbone_model import BackboneModel
@@ -91,8 +91,6 @@ def convert(request: Request, output: Path, partial: bool = False) -> Iterator[s
 
 
 def _load_again(folder: Path, model: Any) -> None:  # noqa: ANN401
-    from transformers import AutoModel, AutoTokenizer
-
     register()
     loaded, keys = AutoModel.from_pretrained(folder, output_loading_info=True)
     AutoTokenizer.from_pretrained(folder)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from huggingface_hub import snapshot_download
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor, isfinite
 
 from ...models.backbones import resolve_backbone
@@ -22,8 +25,6 @@ def local_folder(source: str) -> Path:
     found = resolve_backbone(source)
     if Path(found).is_dir():
         return Path(found)
-    from huggingface_hub import snapshot_download
-
     try:
         folder = Path(snapshot_download(found, allow_patterns=[*_SMALL, "model*.safetensors"]))
         if not any(folder.rglob("*.safetensors")):
@@ -62,9 +63,6 @@ def _read(path: Path) -> dict[str, Tensor]:
         raise InputError(f"'{path}' is missing: expected a shard of the weights; fetch the model again")
     if path.suffix != ".safetensors":
         return read_tensors(path)
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     try:
         return dict(load_file(path))
     except SafetensorError as error:

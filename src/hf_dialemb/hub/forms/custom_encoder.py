@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedModel
+from transformers.dynamic_module_utils import get_relative_import_files
 
 from ...models.dialogue import Dialogue
 from ...models.encoder import DialogueEncoder, encode, set_template
@@ -47,8 +48,6 @@ WAYS = {where: beginning + _PROGRAM for where, beginning in ENVIRONMENTS.items()
 
 def write(model: PreTrainedModel, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401
     """Writes weights, tokenizer, the model's code and the sentence-transformers files."""
-    from transformers.dynamic_module_utils import get_relative_import_files
-
     if isinstance(model, DialogueEncoder):  # checkpoints of older versions have another template, and a limit
         set_template(tokenizer, model.config)
     weights.applied(model).save_pretrained(folder, **weights.save_options())

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -87,7 +88,6 @@ def _running_maximum(values: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 
 def _verified(file: Path, embedder: nn.Module, model: Any) -> str:  # noqa: ANN401
-    import numpy as np
     from onnxruntime import InferenceSession
 
     session = InferenceSession(str(file), providers=["CPUExecutionProvider"])

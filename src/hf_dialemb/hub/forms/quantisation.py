@@ -11,18 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ...corpora import load_dialogues
+from ...encoders.remembering import RememberingEncoder
+from ...evaluation.run import measure
+from ...evaluation.tasks.registry import default_tasks, get_task, load_problem
+from ...evaluation.tasks.task import CorpusPart, Problem
+from ...evaluation.tasks.texts import row_cosines
 from ...models.errors import InputError
 from ...runs.sentence_files import write_record
 from ..published_folder import PublishedFolder
 from .onnx_encoder import OnnxEncoder
 from .onnx_form import quietly
-
-if TYPE_CHECKING:
-    from ...evaluation.tasks.task import Problem
 
 LOWEST_COSINE = 0.8  # to float32, on average over probe texts; a graph below that is broken
 
@@ -47,14 +50,12 @@ def load_problems(choice: TaskChoice | None) -> dict[str, Problem]:
     """Loads the tasks of a choice, so that a wrong one is found before long work."""
     if choice is None:
         return {}
-    from ...evaluation.tasks.registry import default_tasks, get_task, load_problem
-
     names = list(dict.fromkeys(choice.tasks or default_tasks(choice.corpus)))
     for name in names:
         if get_task(name).fine_tunes:
             raise InputError(f"task {name}: it fine-tunes, which an ONNX graph cannot; choose another task")
-    how = choice.corpus, choice.data_dir, choice.split, choice.limit, choice.columns, choice.roles
-    return {name: load_problem(name, *how) for name in names}
+    part = CorpusPart(choice.corpus, choice.data_dir, choice.split, choice.limit, choice.columns, choice.roles)
+    return {name: load_problem(name, part) for name in names}
 
 
 def write_int8(
@@ -94,9 +95,6 @@ def write_int8(
 
 
 def _cosines(encoders: Mapping[str, OnnxEncoder], utterances: bool) -> np.ndarray:
-    from ...corpora import load_dialogues
-    from ...evaluation.tasks.texts import row_cosines
-
     conversations = [dialogue.to_messages() for dialogue in load_dialogues("sample", None, "dev")]
     if utterances:
         texts = dict.fromkeys(message["content"] for messages in conversations for message in messages)
@@ -108,9 +106,6 @@ def _cosines(encoders: Mapping[str, OnnxEncoder], utterances: bool) -> np.ndarra
 def _figures(
     encoders: Mapping[str, OnnxEncoder], choice: TaskChoice, problems: Mapping[str, Problem]
 ) -> list[dict[str, Any]]:
-    from ...encoders.remembering import RememberingEncoder
-    from ...evaluation.run import measure
-
     found = {}
     for name, encoder in encoders.items():
         remembering = RememberingEncoder(encoder)

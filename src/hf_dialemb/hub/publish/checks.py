@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from safetensors import SafetensorError, safe_open
 
 from ...models import method_of, register
 from ...models.backbones import load_pretrained
@@ -163,8 +164,6 @@ def _loaded(folder: Path, config: dict[str, Any]) -> Iterator[str]:
 
 
 def _weights(published: PublishedFolder, export: str) -> Iterator[str]:
-    from safetensors import SafetensorError, safe_open
-
     files = sorted(published.path.glob("*.safetensors"))
     index = published.record(published.SHARDS).get("weight_map")
     listed = set(map(str, index.values())) if isinstance(index, dict) else set()

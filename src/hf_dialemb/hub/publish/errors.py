@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from huggingface_hub import constants, get_token, set_client_factory
+from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
+from huggingface_hub.utils._http import default_client_factory, parse_ratelimit_headers
+
 from ...models.errors import InputError
 from ...models.hub_client import bounded_client, masked
 
@@ -38,8 +42,6 @@ class PauseError(Exception):
 
 def asked_pause(response: Any) -> int | None:  # noqa: ANN401 - a response of whichever HTTP library the Hub's client has
     """Reads how long a response asks to wait."""
-    from huggingface_hub.utils._http import parse_ratelimit_headers
-
     limit = parse_ratelimit_headers(response.headers) if response.status_code == 429 else None
     if limit is not None and limit.remaining == 0:
         return limit.reset_in_seconds
@@ -50,8 +52,6 @@ def asked_pause(response: Any) -> int | None:  # noqa: ANN401 - a response of wh
 @contextmanager
 def patient_client() -> Iterator[None]:
     """Lets the Hub's client wait longer, but neither for silence nor for pauses without bound."""
-    from huggingface_hub import set_client_factory
-    from huggingface_hub.utils._http import default_client_factory
 
     def refuse_long_pauses(response: Any) -> None:  # noqa: ANN401
         seconds = asked_pause(response) if response.status_code in _PASSING else None
@@ -102,17 +102,12 @@ def explained(repo_id: str) -> Iterator[None]:
 
 
 def _root(error: BaseException) -> BaseException:
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
     while isinstance(error, GivenUpError | RuntimeError | LocalEntryNotFoundError) and error.__cause__ is not None:
         error = error.__cause__
     return error
 
 
 def _sentence(error: BaseException, repo_id: str) -> Exception:
-    from huggingface_hub import constants
-    from huggingface_hub.errors import OfflineModeIsEnabled
-
     if isinstance(error, OfflineModeIsEnabled):
         return InputError("HF_HUB_OFFLINE is set; unset it to publish")
     response = getattr(error, "response", None)
@@ -144,8 +139,6 @@ def _answered(status: int, message: str, repo_id: str) -> Exception:
 
 
 def _without_login(text: str) -> str:
-    from huggingface_hub import get_token
-
     token = get_token()
     text = " ".join(text.split())
     return masked(text, token) if token else text

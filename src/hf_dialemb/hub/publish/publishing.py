@@ -10,15 +10,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
+
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils._validators import validate_repo_id
 
 from ...metrics.space import as_space
 from ...models.errors import InputError, unknown_name
 from .checks import KINDS, PublishedFile, card_of, check, files_of
 from .errors import GivenUpError, explained, patient_client, pause_after
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 BRANCH = "main"  # where a publication goes that names no revision
 
@@ -86,9 +87,6 @@ def _published(given: Path, folder: Path, target: Target, dry_run: bool, verify:
 
 
 def _check_name(repo_id: str, kind: str) -> None:
-    from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils._validators import validate_repo_id
-
     if kind not in KINDS:
         raise unknown_name("repository type", kind, KINDS)
     try:
@@ -101,8 +99,6 @@ def _check_name(repo_id: str, kind: str) -> None:
 
 def _send(folder: Path, files: list[PublishedFile], target: Target) -> tuple[str, str, list[str]]:
     """Makes what is absent, then the commit unless it would be empty; returns the old and the new, and what went."""
-    from huggingface_hub import HfApi, get_token
-
     if not get_token():
         raise InputError(
             "There is no login for the Hub; run 'hf auth login' with a token that may write, or set HF_TOKEN"
@@ -131,8 +127,6 @@ def _head(api: HfApi, target: Target) -> str:
 
 def _commit(api: HfApi, files: list[PublishedFile], target: Target) -> tuple[str, list[str]]:
     """Sends what the Hub has not, then the commit, which fails if another one has come in between."""
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
-
     kind, head = target.kind, _head(api, target)
     present = set(api.list_repo_files(target.name, repo_type=kind, revision=head))
     additions = [CommitOperationAdd(file.path, file.file) for file in files]

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub import snapshot_download
+
 from ...models.errors import InputError
 from ...models.shipped import sha256
 from ..forms import verification
@@ -26,8 +28,6 @@ _DIALOGUES = [
 
 def verify_publication(folder: Path, files: list[PublishedFile], repo_id: str, kind: str, commit: str) -> Iterator[str]:
     """Downloads a commit into a fresh cache and compares it with the folder that it was made from."""
-    from huggingface_hub import snapshot_download
-
     with tempfile.TemporaryDirectory(prefix="published-") as cache:
         downloaded = Path(snapshot_download(repo_id, repo_type=kind, revision=commit, cache_dir=cache))
         for file in files:
