@@ -16,7 +16,7 @@ from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions
 from hf_dialemb.evaluation.tasks.intents import classify_intents
 from hf_dialemb.evaluation.tasks.registry import TASKS, get_task, load_problem
-from hf_dialemb.evaluation.tasks.task import Measurement
+from hf_dialemb.evaluation.tasks.task import CorpusPart, Measurement
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.integrations import (
     DialogueDomainEvaluator,
@@ -112,7 +112,7 @@ def test_response_selection_is_the_mean_over_contexts(plain, own_encoder, dialog
 )
 def test_a_task_of_the_benchmark_is_an_evaluator(plain, own_encoder, task, limit):
     evaluator = TaskEvaluator(task, "sample", split="dev", limit=limit, seeds=SEEDS, name="")
-    expected = load_problem(task, "sample", None, "dev", limit).measure(own_encoder, SEEDS)
+    expected = load_problem(task, CorpusPart("sample", None, "dev", limit)).measure(own_encoder, SEEDS)
     close(evaluator(plain), expected)
     assert evaluator.primary_metric == next(iter(named_figures(expected)))
     assert evaluator.get_config_dict()["corpus"] == "sample"
