@@ -44,7 +44,7 @@ def _dialogue(raw: Raw) -> Dialogue:
 def _exchange(raw: Raw) -> tuple[str, list[Label], Turn]:
     user, system = field(raw, "usr", dict), field(raw, "sys", dict)
     said = each_of(user, "slu", _user_labels)
-    asked = each_of(system, "DA", _system_label)
+    asked = each_of(system, "DA", system_label)
     text = Turn("user", field(user, "transcript", str)).content  # refuses a blank one here, where its place is known
     labels = [label for labels in said for label in labels]
     return text, labels, labelled("assistant", field(system, "sent", str), asked)
@@ -56,7 +56,8 @@ def _user_labels(raw: Raw) -> list[Label]:
     return [(act, value, "") if slot == _UNVALUED else (act, slot, value) for slot, value in pairs]
 
 
-def _system_label(raw: Raw) -> Label:
+def system_label(raw: Raw) -> Label:
+    """Reads a system act."""
     if isinstance(raw, str):
         return _REQUEST, raw, ""
     # One list in the files holds slot and value in a single string: ["area, centre"].

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...models.errors import InputError
 from ..records import Label, Raw, field, marked, names, optional
-from . import abcd, hdsa, simulated, taskmaster, woz2
+from . import abcd, camrest, hdsa, simulated, taskmaster, woz2
 from .multiwoz import NO_DOMAIN, NO_SLOT
 from .unmet import bitod, msdc
 
@@ -115,7 +115,7 @@ def _gecor(exchange: Exchange, role: str) -> Labels:
     """GECOR (CamRest676): acts of the user that the turn before did not have; slots that the system asks for."""
     own = exchange.sides[role]
     if role != "user":
-        return _asked_or_told(map(woz2.system_label, optional(own, "DA", list)))
+        return _asked_or_told(map(camrest.system_label, optional(own, "DA", list)))
     known = exchange.before.get("slu")
     acts, slots = [], []
     for each in optional(own, "slu", list):
