@@ -187,6 +187,9 @@ def test_what_is_found_by_a_text_is_shown_from_the_nearest_turn_on():
     (found,) = search("dialogue-static", [Dialogue(turns)], "a stolen credit card")
     assert found.text == "… my card was stolen / oh"
     assert search("dialogue-static", [Dialogue(turns)], "hello!")[0].text.startswith("hello / hi")
+    other = Dialogue((Turn("user", "hello"), Turn("assistant", "hi there")))
+    first, second = search("tfidf", [other, Dialogue(turns)], "a stolen card")  # which is fitted on all of them
+    assert (first.text, first.score > second.score) == ("… my card was stolen / oh", True)
 
 
 def test_lines_are_short_and_start_with_the_dialogue_itself_and_no_turn_breaks_one(sample_dialogues):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..corpora.objects import as_dialogues
 from ..corpora.show import visible
 from ..encoders.loading import load_encoder
-from ..encoders.specs import text_vector
+from ..encoders.specs import fitted_on_input, text_vector
 from ..metrics.vectors import unit_vectors
-from ..models.dialogue import Dialogue
+from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from ..runs.frames import data_frame, html_table
 
@@ -86,8 +86,12 @@ def search(
         return _hits(found, nearest(vectors, row, top))
     if vectors is None:
         encoder = load_encoder(encoder)
-    wanted = query_vector(encoder, query)
-    vectors = encoder.encode(found) if vectors is None else vectors
+    if vectors is None and fitted_on_input(encoder):
+        together = encoder.encode([*found, _query_dialogue(query)])
+        vectors, wanted = together[:-1], together[-1]
+    else:
+        wanted = query_vector(encoder, query)
+        vectors = encoder.encode(found) if vectors is None else vectors
     scores = unit_vectors(vectors) @ unit_vectors(wanted[None])[0]
     hits = [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]]
     return _hits(found, hits, query if isinstance(query, str) else "")
@@ -102,14 +106,21 @@ def check_top(top: int) -> None:
 def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see search
     """Embeds a text or a dialogue, (D,); a text at once, if the encoder is named and need not be loaded for that."""
     vector: NDArray[np.float32] | None = None
+    dialogue = _query_dialogue(query)
     if not isinstance(query, str):
-        written = query["messages"] if isinstance(query, Mapping) else query
-        vector = load_encoder(encoder).encode(as_dialogues([written]))[0]
-    elif not query.strip():
-        raise InputError("query: got no text, expected some words or a dialogue")
+        vector = load_encoder(encoder).encode([dialogue])[0]
     elif isinstance(encoder, str | Path):
         vector = text_vector(str(encoder), query)
     return load_encoder(encoder).encode_utterances([query])[0] if vector is None else vector
+
+
+def _query_dialogue(query: Any) -> Dialogue:  # noqa: ANN401 - see search
+    """Reads a query as a dialogue, a text as one of a single turn."""
+    if isinstance(query, str):
+        if not query.strip():
+            raise InputError("query: got no text, expected some words or a dialogue")
+        return Dialogue((Turn("user", query),))
+    return as_dialogues([query["messages"] if isinstance(query, Mapping) else query])[0]
 
 
 def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:
@@ -132,8 +143,11 @@ def _hits(dialogues: Sequence[Dialogue], found: Sequence[tuple[int, float]], tex
 
 
 def _nearest_turns(dialogues: Sequence[Dialogue], text: str) -> list[int]:
-    """Finds the turn of each dialogue that is nearest to a text, by a table of word vectors."""
-    encoder = load_encoder("dialogue-static")
+    """Finds the turn of each dialogue that is nearest to a text, by a table of word vectors; without it, the first."""
+    try:
+        encoder = load_encoder("dialogue-static")
+    except InputError:
+        return [0] * len(dialogues)
     (wanted,) = unit_vectors(encoder.encode_utterances([text]))
     said = [[turn.content for turn in dialogue.turns] for dialogue in dialogues]
     return [int((unit_vectors(encoder.encode_utterances(turns)) @ wanted).argmax()) for turns in said]
