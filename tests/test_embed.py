@@ -17,7 +17,7 @@ from hf_dialemb.apps import embed as module
 from hf_dialemb.apps.embed import embed_file
 from hf_dialemb.apps.search import describe, nearest, search
 from hf_dialemb.cli import main
-from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
 from hf_dialemb.encoders.stored_vectors import stored_vectors
 from hf_dialemb.hub.export import load_checkpoint
@@ -190,6 +190,16 @@ def test_what_is_found_by_a_text_is_shown_from_the_nearest_turn_on():
     other = Dialogue((Turn("user", "hello"), Turn("assistant", "hi there")))
     first, second = search("tfidf", [other, Dialogue(turns)], "a stolen card")  # which is fitted on all of them
     assert (first.text, first.score > second.score) == ("… my card was stolen / oh", True)
+
+
+def test_python_searches_by_id_and_with_the_vectors_of_a_file(source, sample_dialogues):
+    vectors = source.with_name("vectors.parquet")
+    module.embed("dialogue-static", source, vectors)
+    dialogues = load_dialogues(source)
+    by_id = search("dialogue-static", dialogues, dialogues[3].id, 3, vectors)
+    assert by_id == search("dialogue-static", dialogues, 3, 3)
+    with pytest.raises(InputError, match="holds other dialogues"):
+        search("dialogue-static", dialogues[1:], "a taxi", 3, vectors)
 
 
 def test_lines_are_short_and_start_with_the_dialogue_itself_and_no_turn_breaks_one(sample_dialogues):

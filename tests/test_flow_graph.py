@@ -315,6 +315,13 @@ SAID = {
 ANSWERS = [
     ("yes", "yes please", "no thank you", "fine", "yes, that's right"),
     ("sure", "yes", "Not right now.", "hi", "Maybe later, I guess"),
+    (
+        "I'd like insurance",
+        "No thanks. I do n't need insurance",
+        "I don't need a ride any more",
+        "no, nothing else",
+        "a car",
+    ),
 ]
 
 
@@ -333,7 +340,7 @@ def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for
     assert found.choice.sentence.endswith(f"greetings and thanks stand apart: {max(expected) + 1} in all.")
     assert outcomes_apart({role: asked}, SAID)[role] is asked
     told = [outcomes_apart({"user": chosen}, {"user": texts})["user"].labels.tolist() for texts in ANSWERS]
-    assert told == [[0, 0, 1, 0, 0], [0, 0, 1, 2, 1]]
+    assert told == [[0, 0, 1, 0, 0], [0, 0, 1, 2, 1], [0, 1, 2, 0, 0]]
     assert outcomes_apart({role: chosen}, {role: ("Yes, it has.", "No", "2 pm", "yes", "No.")})[role].labels[1] == 1
     answers = ("It was 4!", "Your answer was correct!", "The answer would have been 4.", "The correct answer is 4", "4")
     judged = outcomes_apart({"assistant": chosen}, {"assistant": answers})["assistant"]

@@ -57,7 +57,7 @@ def search(
     dialogues: Any,  # noqa: ANN401 - see as_dialogues
     query: Any,  # noqa: ANN401 - see below
     top: int = 5,
-    vectors: NDArray[np.float32] | None = None,
+    vectors: NDArray[np.float32] | str | Path | None = None,
 ) -> Hits:
     """Finds the dialogues nearest to a query by cosine.
 
@@ -67,34 +67,46 @@ def search(
     Args:
         encoder: What `load_encoder` takes.
         dialogues: N dialogues, in the forms of `hf_dialemb.corpora.objects.as_dialogues`.
-        query: A text; a dialogue, as a list of messages or a `Dialogue`; or the number of one of the dialogues, from
-            0, which then is not among the hits.
+        query: A text; a dialogue, as a list of messages or a `Dialogue`; or one of the dialogues, by its id or its
+            number from 0, which then is not among the hits.
         top: How many are wanted, at least 1.
-        vectors: The dialogues' vectors by this encoder, (N, D), if they are there already.
+        vectors: The dialogues' vectors by this encoder, (N, D), if they are there already, or the file of them that
+            ``dialemb embed`` wrote.
 
     Raises:
         InputError: The query is none of these, or there are no dialogues.
     """
     check_top(top)
     found = as_dialogues(dialogues)
-    if vectors is not None and vectors.shape[0] != len(found):
-        raise InputError(f"vectors: got {len(vectors)} for {len(found)} dialogues; embed these dialogues again")
+    known = vectors if vectors is None or isinstance(vectors, np.ndarray) else _of_file(vectors, encoder, found)
+    if known is not None and len(known) != len(found):
+        raise InputError(f"vectors: got {len(known)} for {len(found)} dialogues; embed these dialogues again")
+    if isinstance(query, str):
+        query = next((row for row, dialogue in enumerate(found) if dialogue.id == query != ""), query)
     if isinstance(query, int):
         if not -len(found) <= query < len(found):
             raise InputError(f"query: got place {query} among {len(found)} dialogues; give one of these, or a text")
-        vectors, row = load_encoder(encoder).encode(found) if vectors is None else vectors, query % len(found)
-        return _hits(found, nearest(vectors, row, top))
-    if vectors is None:
+        known, row = load_encoder(encoder).encode(found) if known is None else known, query % len(found)
+        return _hits(found, nearest(known, row, top))
+    if known is None:
         encoder = load_encoder(encoder)
-    if vectors is None and fitted_on_input(encoder):
+    if known is None and fitted_on_input(encoder):
         together = encoder.encode([*found, _query_dialogue(query)])
-        vectors, wanted = together[:-1], together[-1]
+        known, wanted = together[:-1], together[-1]
     else:
         wanted = query_vector(encoder, query)
-        vectors = encoder.encode(found) if vectors is None else vectors
-    scores = unit_vectors(vectors) @ unit_vectors(wanted[None])[0]
+        known = encoder.encode(found) if known is None else known
+    scores = unit_vectors(known) @ unit_vectors(wanted[None])[0]
     hits = [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]]
     return _hits(found, hits, query if isinstance(query, str) else "")
+
+
+def _of_file(path: str | Path, encoder: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:  # noqa: ANN401
+    """Reads the dialogues' vectors; an InputError says that they are of others, or not by this encoder."""
+    from ..encoders.stored_vectors import stored_vectors
+
+    spec = str(encoder) if isinstance(encoder, str | Path) else getattr(encoder, "spec", "")
+    return stored_vectors(Path(path), spec or None).of_dialogues(dialogues, "these dialogues")
 
 
 def check_top(top: int) -> None:

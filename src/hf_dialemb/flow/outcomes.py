@@ -57,6 +57,7 @@ _NO = re.compile(
     r"|not (?:(?:just|quite|right) )?(?:yet|now|today|at (?:the|this)|this (?:time|moment|second))\b",
     re.IGNORECASE,
 )
+_DECLINED = re.compile(r"(?:do|does|wo) ?n['’]?t (?:need|want)\b|\bnot (?:need|want)\b", re.IGNORECASE)
 _UNCLEAR = re.compile(
     r"\b(?:(?:do|did|could) ?n['’]t|(?:do|did|could|really) not|not) (?:\w+ )?(?:understand(?:ing)?|catch)\b",
     re.IGNORECASE,
@@ -72,6 +73,7 @@ _WITHDRAWN = re.compile(
     r"|(?:book|reserve|order|buy|schedule) (?:it|that|this|any\w*)))\b",
     re.IGNORECASE,
 )
+_ELSE = re.compile(r"\b(?:anything|nothing) (?:else|more)\b", re.IGNORECASE)
 _YES = re.compile(r"(?:yes|yeah|yep|yup|sure|correct|right)\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _FEWEST_WORDS = 4  # of a sentence that tells something
@@ -147,13 +149,16 @@ def _only_greets(text: str) -> bool:
 
 
 def _kind(role: str, text: str) -> str:
-    """Says what an utterance tells: that something failed; a refusal, that it is done, a wrong answer; or manners."""
+    """Says what an utterance tells: what failed, is not wanted any more or at all, is done or wrong; or manners."""
     if says_failed(text):
         return "failed"
     if says_unclear(text):
         return "unclear"
-    if role == ROLES[0] and _NO.match(text) and not says_over(text):
-        return "refused"
+    if role == ROLES[0]:
+        if _WITHDRAWN.search(text):
+            return "withdrawn"
+        if not _ELSE.search(text) and (_DECLINED.search(text) or (_NO.match(text) and not says_over(text))):
+            return "refused"
     if role != ROLES[0] and _WRONG.search(text):
         return "wrong"
     return "done" if role != ROLES[0] and says_done(text) else _manners(text)
