@@ -211,9 +211,13 @@ def test_the_main_path_is_that_of_the_most_typical_dialogue():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("failed", "finished", "asked"), [(5, 1, "a table"), (3, 2, "a car")])
-def test_the_main_path_finishes_unless_hardly_any_dialogue_does(failed, finished, asked):
-    ways = [("a table", "Sorry, I am unable to.")] * failed + [("a car", "It is booked.")] * finished
+@pytest.mark.parametrize(
+    ("failed", "thanked", "booked", "asked"),
+    [(5, 0, 1, "a table"), (3, 0, 2, "a car"), (0, 2, 3, "a car"), (0, 3, 2, "how far?")],
+)
+def test_the_main_path_finishes_unless_hardly_any_dialogue_does(failed, thanked, booked, asked):
+    ways = [("a table", "Sorry, I am unable to.")] * failed + [("how far?", "A mile. Goodbye!")] * thanked
+    ways += [("a car", f"Number {number} is booked.") for number in range(booked)]
     flow = flow_of_turns({
         f"d{number}": [("user", ask, ask), ("assistant", answer, answer)] for number, (ask, answer) in enumerate(ways)
     })  # fmt: skip

@@ -94,13 +94,13 @@ def typical_path(flow: Flow) -> TypicalPath:
     all dialogues, each counted once a dialogue, which are states of its own. Their weighted harmonic mean (F-measure)
     decides, in which the first weighs more: a dialogue about two things has states of both, and few others share them.
     It has more than half as many states as the median, or who only greets would be the most typical; of such dialogues
-    those that finish (see `ends`) come first, unless hardly any do. Not shown are states that a single dialogue, or
-    less than `_SEVERAL` of all, come through. Thanks and goodbyes are told at the end alone.
+    those that finish (see `ends`) come first, unless hardly any do; where most say at their end that something is done,
+    it is one of these. Not shown are states that a single dialogue, or less than `_SEVERAL` of all, come through.
+    Thanks and goodbyes are told at the end alone.
     """
     through = Counter(state for trajectory in flow.trajectories for state in set(trajectory))
-    finished = {name for end in ends(flow) if end.kind == "finished" for name in end.dialogues}
     names = flow.utterances.dialogues
-    preferred = finished if len(finished) >= _FINISHING * len(names) else set()
+    preferred = _preferred(flow)
     least, usual = max(2, _SEVERAL * len(names)), median(len(set(trajectory)) for trajectory in flow.trajectories)
     shown = {state for state, count in through.items() if count >= least} or set(through)
 
@@ -122,6 +122,16 @@ def typical_path(flow: Flow) -> TypicalPath:
     told = sorted((*first.values(), *closing.values()))
     states, texts = tuple(trajectory[turn] for turn in told), tuple(flow.utterances.texts[rows[turn]] for turn in told)
     return TypicalPath(names[best], states, texts, tuple(told), frozenset(steps_of(trajectory)))
+
+
+def _preferred(flow: Flow) -> set[str]:
+    """Finds the dialogues that the main path is to be of, by name; none where any may do."""
+    count, finished = len(flow.utterances.dialogues), [end for end in ends(flow) if end.kind == "finished"]
+    done = {name for end in finished if says_done(end.said) for name in end.dialogues}
+    if 2 * len(done) > count:
+        return done
+    told = {name for end in finished for name in end.dialogues}
+    return told if len(told) >= _FINISHING * count else set()
 
 
 def with_gaps(path: TypicalPath, lines: Iterable[str], gap: str) -> Iterator[str]:
