@@ -78,7 +78,7 @@ def search(
     """
     check_top(top)
     found = as_dialogues(dialogues)
-    known = vectors if vectors is None or isinstance(vectors, np.ndarray) else _of_file(vectors, encoder, found)
+    known = _of_file(vectors, encoder, found) if isinstance(vectors, str | Path) else vectors
     if known is not None and len(known) != len(found):
         raise InputError(f"vectors: got {len(known)} for {len(found)} dialogues; embed these dialogues again")
     if isinstance(query, str):

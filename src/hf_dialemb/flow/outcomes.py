@@ -239,13 +239,15 @@ def outcomes_apart(
     """
     found = {}
     for role, one in clusterings.items():
+        found[role] = one
+        if one.choice.kind != "chosen":
+            continue
         before, directions = one.labels.tolist(), unit(np.array(vectors[role], dtype=np.float32))
         parts = _joined(_parts(role, before, texts[role]), texts[role], directions)
-        numbers: dict[Part, int] = {}
-        labels = np.array([numbers.setdefault(part, len(numbers)) for part in parts], dtype=np.int32)
-        if one.choice.kind == "chosen" and parts != [(label, "", 0) for label in before]:
+        if parts != [(label, "", 0) for label in before]:
+            numbers: dict[Part, int] = {}
+            labels = np.array([numbers.setdefault(part, len(numbers)) for part in parts], dtype=np.int32)
             apart = f"Outcomes, yes and no, greetings and thanks stand apart: {len(numbers)} in all."
             sentence = f"{one.choice.sentence} {apart}"
-            one = replace(one, labels=labels, choice=replace(one.choice, sentence=sentence))
-        found[role] = one
+            found[role] = replace(one, labels=labels, choice=replace(one.choice, sentence=sentence))
     return found
