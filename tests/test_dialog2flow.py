@@ -114,6 +114,26 @@ def test_pairs_have_their_form(form):
     assert form == "both" or utterance_text("Yes, isn't it 5 ?", form) == expected[form]
 
 
+def test_across_domains_a_batch_is_of_one_domain_and_a_pair_of_two():
+    said = [(domain, act, f"{act} {domain} {number}") for domain in ("Hotels_1", "Hotels_2", "Taxis_1", "")
+            for act in ("inform", "request") for number in range(3)]  # fmt: skip
+    said += [("Taxis_1", "confirm", f"confirm Taxis_1 {number}") for number in range(4)]
+    dialogues = [Dialogue(utterance(text, [act]).turns, domains=(domain,) * bool(domain)) for domain, act, text in said]
+    made = examples(dialogues, across_domains=True)
+    assert [made.spaces[0].labels[example[0].label] for example in all_of(made)].count("confirm") == 4
+    kinds = {text: ("", "Hotels", "Taxis").index(domain.split("_")[0]) for domain, _, text in said}
+    anchors = set()
+    for epoch in range(4):
+        for index, [pair] in enumerate(all_of(made, epoch)):
+            anchor, positive = (kinds[text] for text in pair.texts)
+            assert made.length(index) == anchor
+            assert pair.texts[0] != pair.texts[1]
+            assert (anchor == positive) == (pair.texts[0].startswith("confirm"))
+            anchors.add(pair.texts[0])
+    assert len(anchors) == len(said)  # every utterance has its turn
+    assert {examples(dialogues).length(index) for index in range(len(said))} == {0}
+
+
 def test_utterances_of_few_words_are_left_out_and_counted():
     made = examples([*TALK, utterance("yes", ["agreement"]), utterance("?!", ["agreement"])], text_forms="words")
     assert made.notes[0] == "Left out 2 turns of fewer than 2 words (actions)"

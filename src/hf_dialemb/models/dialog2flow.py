@@ -27,6 +27,7 @@ from .method import ListedExamples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 _WORDS = re.compile(r"[a-zA-Z0-9'?]+")
+_NUMBERED = re.compile(r"_\d+$")  # SGD numbers the services of a domain: Hotels_1
 
 OBJECTIVES = {"single": ("actions",), "joint": ("acts", "slots")}
 """The label spaces of a target; each has a contrastive head of its own."""
@@ -53,6 +54,8 @@ class Dialog2FlowConfig(UtteranceConfig):
         text_forms: ``"raw"``; ``"words"``: lower case, without punctuation, as in the released program; ``"both"``:
             either, drawn per utterance, so that transcripts of both kinds serve; ``"official"``: ``"words"`` with the
             program's error that turns a question mark after a space into an apostrophe.
+        across_domains: The pairs of a batch are of one domain, and a pair's two utterances of different ones where the
+            label allows, so that knowing what is spoken about helps nobody (not in the paper).
     """
 
     model_type = "dialemb-dialog2flow"
@@ -71,6 +74,7 @@ class Dialog2FlowConfig(UtteranceConfig):
     min_utterances: int = 2
     min_words: int = 2
     text_forms: Literal["raw", "words", "both", "official"] = "raw"
+    across_domains: bool = False
 
 
 class _Side(NamedTuple):
@@ -180,9 +184,10 @@ class LabelledUtterances:
     def __init__(self, dialogues: Sequence[Dialogue], space: str, config: Dialog2FlowConfig, seed: int) -> None:
         self.config, self.seed = config, seed
         carried: dict[str, dict[str, None]] = {}
-        first: dict[str, str] = {}
+        first: dict[str, tuple[str, str]] = {}  # what was said as it stands, and its domain
         labelled = wordless = 0
         for dialogue in dialogues:
+            domain = _NUMBERED.sub("", dialogue.domains[0]) if dialogue.domains else ""
             for turn in dialogue.turns:
                 labels = _labels(turn, space)
                 labelled += bool(labels)
@@ -190,7 +195,7 @@ class LabelledUtterances:
                     wordless += 1
                 elif labels:
                     form = "words" if config.text_forms == "both" else config.text_forms
-                    text = first.setdefault(utterance_text(turn.content, form), turn.content)
+                    text, _ = first.setdefault(utterance_text(turn.content, form), (turn.content, domain))
                     carried.setdefault(text, {}).update(dict.fromkeys(labels))
         if not labelled:
             raise InputError(
@@ -199,6 +204,7 @@ class LabelledUtterances:
             )
         self.notes = [f"Left out {wordless:,} turns of fewer than {config.min_words} words ({space})"] * bool(wordless)
         self._count(carried, space)
+        self._order(dict(first.values()))
 
     def _count(self, carried: dict[str, dict[str, None]], space: str) -> None:
         """Numbers utterances and labels, and leaves out labels of too few utterances."""
@@ -230,17 +236,43 @@ class LabelledUtterances:
         weights = counts ** (1 - self.config.label_balance)
         self.ends = np.cumsum(np.maximum(1, np.round(counts.sum() * weights / weights.sum()))).astype(np.int64)
 
+    def _order(self, domains: dict[str, str]) -> None:
+        """Numbers domains, and puts the utterances of a label in their order; one number where they play no part."""
+        names = [domains[text] if self.config.across_domains else "" for text in self.texts]
+        numbers = np.unique(names, return_inverse=True)[1]
+        self.members = [rows[np.argsort(numbers[rows], kind="stable")] for rows in self.members]
+        self.domains = [numbers[rows] for rows in self.members]
+
     def __len__(self) -> int:
         return int(self.ends[-1])
 
-    def pair(self, epoch: int, index: int) -> LabelPair:
-        """Draws a pair: within an epoch the anchors of a label go round its utterances, the positive is any other."""
+    def _places(self, index: int) -> tuple[int, int, int]:
+        """Finds the label of a pair, and the first and last place + 1 of its anchor's domain among the members."""
         label = int(np.searchsorted(self.ends, index, side="right"))
+        domains, before = self.domains[label], int(self.ends[label - 1]) if label else 0
+        domain = domains[(index - before) * len(domains) // (int(self.ends[label]) - before)]
+        first, end = np.searchsorted(domains, [domain, domain + 1])
+        return label, int(first), int(end)
+
+    def domain(self, index: int) -> int:
+        """Finds the domain of a pair's anchor, which is the same in every epoch."""
+        label, first, _ = self._places(index)
+        return int(self.domains[label][first])
+
+    def pair(self, epoch: int, index: int) -> LabelPair:
+        """Draws a pair: within an epoch the anchors of a label go round its utterances, the positive is any other.
+
+        Across domains, anchors go round those of a domain, and the positive is any of another domain, if there is one.
+        """
+        label, first, end = self._places(index)
         members = self.members[label]
         offset = int(np.random.default_rng([self.seed, epoch, label, 0]).integers(len(members)))
         generator = np.random.default_rng([self.seed, epoch, index, 1])
-        anchor = (index + offset) % len(members)
-        positive = (anchor + 1 + int(generator.integers(len(members) - 1))) % len(members)
+        anchor = first + (index + offset) % (end - first)
+        if 0 < end - first < len(members):
+            positive = (end + int(generator.integers(len(members) - end + first))) % len(members)
+        else:
+            positive = (anchor + 1 + int(generator.integers(len(members) - 1))) % len(members)
         rows = int(members[anchor]), int(members[positive])
         forms = self.config.text_forms
         texts = [self.texts[row] for row in rows]
@@ -293,6 +325,10 @@ class Dialog2FlowExamples(ListedExamples):
 
     def __len__(self) -> int:
         return min(map(len, self.spaces))
+
+    def length(self, index: int) -> int:
+        """Returns the domain of an example, so that a batch is of one."""
+        return self.spaces[0].domain(index * len(self.spaces[0]) // len(self))
 
     def example(self, epoch: int, index: int) -> list[LabelPair]:
         """Draws a pair of each label space, its label's vector with it."""
