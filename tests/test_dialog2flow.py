@@ -145,6 +145,7 @@ def test_data_without_labels_is_an_error():
         ([*TALK[6:9], utterance("oh thanks", ["thank you"])], {"target": "joint"}, "none of 4 dialogues has slots"),
         (TALK, {"min_utterances": 9}, "got 0 actions of at least 9 different utterances"),
         (TALK[6:9], {}, "got 1 actions of at least 2"),
+        (TALK, {"across_domains": True}, "utterances of one domain .none named., expected two or more; give dialogues"),
     ):
         with pytest.raises(InputError, match=message):
             examples(dialogues, **settings)

@@ -54,8 +54,9 @@ class Dialog2FlowConfig(UtteranceConfig):
         text_forms: ``"raw"``; ``"words"``: lower case, without punctuation, as in the released program; ``"both"``:
             either, drawn per utterance, so that transcripts of both kinds serve; ``"official"``: ``"words"`` with the
             program's error that turns a question mark after a space into an apostrophe.
-        across_domains: The pairs of a batch are of one domain, and a pair's two utterances of different ones where the
-            label allows, so that knowing what is spoken about helps nobody (not in the paper).
+        across_domains: The pairs of a batch are of one domain (those of acts, where the target is joint), and a pair's
+            two utterances of different ones where the label allows, so that knowing what is spoken about helps nobody
+            (not in the paper).
     """
 
     model_type = "dialemb-dialog2flow"
@@ -178,7 +179,8 @@ class LabelledUtterances:
     ``"acts"`` or ``"slots"``, all in their unified names.
 
     Raises:
-        InputError: No utterance carries a label, or no label has enough utterances.
+        InputError: No utterance carries a label, no label has enough utterances, or all are of one domain where pairs
+            are to be of two.
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], space: str, config: Dialog2FlowConfig, seed: int) -> None:
@@ -240,6 +242,11 @@ class LabelledUtterances:
         """Numbers domains, and puts the utterances of a label in their order; one number where they play no part."""
         names = [domains[text] if self.config.across_domains else "" for text in self.texts]
         numbers = np.unique(names, return_inverse=True)[1]
+        if self.config.across_domains and not numbers.any():
+            raise InputError(
+                f"across_domains: got utterances of one domain ({names[0] or 'none named'}), expected two or more; "
+                "give dialogues 'domains', or leave across_domains out"
+            )
         self.members = [rows[np.argsort(numbers[rows], kind="stable")] for rows in self.members]
         self.domains = [numbers[rows] for rows in self.members]
 
