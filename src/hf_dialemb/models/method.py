@@ -34,7 +34,7 @@ class Examples(Protocol):
         """Makes one example; the same arguments always give the same one."""
 
     def length(self, index: int) -> int:
-        """Estimates an example's size, to batch alike ones together."""
+        """Estimates an example's size, or numbers its kind: a batch holds such as are alike."""
 
 
 class ListedExamples:
