@@ -114,7 +114,7 @@ def test_pairs_have_their_form(form):
     assert form == "both" or utterance_text("Yes, isn't it 5 ?", form) == expected[form]
 
 
-def test_across_domains_a_batch_is_of_one_domain_and_a_pair_of_two():
+def test_across_domains_examples_go_by_the_domain_of_the_anchor_and_pairs_are_of_two():
     said = [(domain, act, f"{act} {domain} {number}") for domain in ("Hotels_1", "Hotels_2", "Taxis_1", "")
             for act in ("inform", "request") for number in range(3)]  # fmt: skip
     said += [("Taxis_1", "confirm", f"confirm Taxis_1 {number}") for number in range(4)]

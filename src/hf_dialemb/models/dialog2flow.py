@@ -54,9 +54,9 @@ class Dialog2FlowConfig(UtteranceConfig):
         text_forms: ``"raw"``; ``"words"``: lower case, without punctuation, as in the released program; ``"both"``:
             either, drawn per utterance, so that transcripts of both kinds serve; ``"official"``: ``"words"`` with the
             program's error that turns a question mark after a space into an apostrophe.
-        across_domains: The pairs of a batch are of one domain (those of acts, where the target is joint), and a pair's
-            two utterances of different ones where the label allows, so that knowing what is spoken about helps nobody
-            (not in the paper).
+        across_domains: The anchors of a batch are of few domains, mostly one (those of acts, where the target is
+            joint), and positives of other ones where the label allows, so that knowing what is spoken about helps
+            nobody (not in the paper).
     """
 
     model_type = "dialemb-dialog2flow"
@@ -276,7 +276,7 @@ class LabelledUtterances:
         offset = int(np.random.default_rng([self.seed, epoch, label, 0]).integers(len(members)))
         generator = np.random.default_rng([self.seed, epoch, index, 1])
         anchor = first + (index + offset) % (end - first)
-        if 0 < end - first < len(members):
+        if end - first < len(members):
             positive = (end + int(generator.integers(len(members) - end + first))) % len(members)
         else:
             positive = (anchor + 1 + int(generator.integers(len(members) - 1))) % len(members)
@@ -334,7 +334,7 @@ class Dialog2FlowExamples(ListedExamples):
         return min(map(len, self.spaces))
 
     def length(self, index: int) -> int:
-        """Returns the domain of an example, so that a batch is of one."""
+        """Returns the domain of an example, so that a batch holds few."""
         return self.spaces[0].domain(index * len(self.spaces[0]) // len(self))
 
     def example(self, epoch: int, index: int) -> list[LabelPair]:
