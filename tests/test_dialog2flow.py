@@ -115,13 +115,13 @@ def test_pairs_have_their_form(form):
 
 
 def test_across_domains_examples_go_by_the_domain_of_the_anchor_and_pairs_are_of_two():
-    said = [(domain, act, f"{act} {domain} {number}") for domain in ("Hotels_1", "Hotels_2", "Taxis_1", "")
+    said = [(domain, act, f"{act} {domain} {number}") for domain in ("hotel", "taxi", "")
             for act in ("inform", "request") for number in range(3)]  # fmt: skip
-    said += [("Taxis_1", "confirm", f"confirm Taxis_1 {number}") for number in range(4)]
+    said += [("taxi", "confirm", f"confirm taxi {number}") for number in range(4)]
     dialogues = [Dialogue(utterance(text, [act]).turns, domains=(domain,) * bool(domain)) for domain, act, text in said]
     made = examples(dialogues, across_domains=True)
     assert [made.spaces[0].labels[example[0].label] for example in all_of(made)].count("confirm") == 4
-    kinds = {text: ("", "Hotels", "Taxis").index(domain.split("_")[0]) for domain, _, text in said}
+    kinds = {text: ("", "hotel", "taxi").index(domain) for domain, _, text in said}
     anchors = set()
     for epoch in range(4):
         for index, [pair] in enumerate(all_of(made, epoch)):

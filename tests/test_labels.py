@@ -18,9 +18,10 @@ from hf_dialemb.corpora.labels import (
     action_name,
     clean_label,
     parse_action,
+    unified_dialogue,
     unified_turn,
 )
-from hf_dialemb.models.dialogue import Turn
+from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
 TABLE_A3 = "45a74695fc40dc3f1a65cb221c2ada4c9d87a8cfded1274edef4f03b1a31ab2c"  # the digest of the paper's map
@@ -94,6 +95,12 @@ def test_an_act_that_announces_an_intent_gives_the_intent_alone():
     elsewhere = unified_turn(Turn("user", "To book", ("inform",), (("intent", "book"),)))
     assert (elsewhere.slots, elsewhere.intents) == (("intent",), ())
     assert unified_turn(Turn("user", "Well")) == UnifiedTurn("user", "Well")
+
+
+def test_services_of_a_domain_are_one_domain_under_the_name_that_other_corpora_give_it():
+    turns = (Turn("user", "Hi", ("INFORM",)),)
+    unified = unified_dialogue(Dialogue(turns, domains=("Hotels_1", "hotels_2", "Restaurants_1", "other"), id="7"))
+    assert unified == Dialogue((Turn("user", "Hi", ("inform",)),), domains=("hotel", "restaurant"), id="7")
 
 
 def test_an_action_is_taken_apart():

@@ -127,12 +127,12 @@ def unified_turn(turn: Turn) -> UnifiedTurn:
 
 
 def unified_dialogue(dialogue: Dialogue) -> Dialogue:
-    """Gives the acts, slots and intents of every turn their unified names; texts and everything else stay."""
+    """Gives domains, and the acts, slots and intents of every turn, their unified names; all else stays."""
     turns = []
     for turn in dialogue.turns:
         unified = unified_turn(turn)
         turns.append(replace(turn, dialogue_acts=unified.acts, slots=unified.values, intents=unified.intents))
-    return replace(dialogue, turns=tuple(turns))
+    return replace(dialogue, turns=tuple(turns), domains=_distinct(map(clean_label, dialogue.domains)))
 
 
 def parse_action(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -27,7 +27,6 @@ from .method import ListedExamples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 _WORDS = re.compile(r"[a-zA-Z0-9'?]+")
-_NUMBERED = re.compile(r"_\d+$")  # SGD numbers the services of a domain: Hotels_1
 
 OBJECTIVES = {"single": ("actions",), "joint": ("acts", "slots")}
 """The label spaces of a target; each has a contrastive head of its own."""
@@ -189,7 +188,7 @@ class LabelledUtterances:
         first: dict[str, tuple[str, str]] = {}  # what was said as it stands, and its domain
         labelled = wordless = 0
         for dialogue in dialogues:
-            domain = _NUMBERED.sub("", dialogue.domains[0]) if dialogue.domains else ""
+            domain = dialogue.domains[0] if dialogue.domains else ""
             for turn in dialogue.turns:
                 labels = _labels(turn, space)
                 labelled += bool(labels)
