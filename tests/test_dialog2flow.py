@@ -82,6 +82,20 @@ def test_an_utterance_said_twice_counts_once_and_carries_all_its_labels():
     assert labels_of(made.spaces[0], "yes please") == {"agreement", "request area"}
 
 
+def test_an_utterance_on_its_own_without_acts_and_slots_carries_its_intents():
+    alone = [Dialogue((Turn("user", text, intents=intents),)) for text, intents in (
+        ("how do I block my card", ("block card", "help")), ("block this card please", ("block card",)),
+    )]  # fmt: skip
+    both = Dialogue((Turn("user", "I would like help", ("inform",), intents=("help",)),))
+    within = Dialogue((*alone[0].turns, Turn("assistant", "one moment", intents=("block card",))))
+    made = examples([*TALK, *alone, both, within])
+    assert made.spaces[0].labels == ["agreement", "inform area, price", "intent block card", "request area"]
+    assert labels_of(made.spaces[0], "how do I block my card") == {"intent block card"}
+    assert "one moment" not in made.spaces[0].texts
+    assert not any(label.startswith("intent") for space in examples([*TALK, *alone], target="joint").spaces
+                   for label in space.labels)  # fmt: skip
+
+
 @pytest.mark.parametrize(("form", "count"), [("raw", 6), ("words", 4), ("both", 4), ("official", 4)])
 def test_utterances_that_their_form_makes_alike_are_one(form, count):
     said = [("Thank you so much!", "thank"), ("Thank you so much.", "thank"), ("Thanks a lot", "thank"),

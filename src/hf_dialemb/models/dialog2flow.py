@@ -1,7 +1,8 @@
 """Dialog2Flow: utterance embeddings grouped by what utterances do (Burdisso et al., EMNLP 2024, arXiv:2410.18481).
 
 Utterances that carry the same action (dialogue acts and slots) are positive pairs; how much the others of the batch
-are negatives depends on how alike the actions' names are.
+are negatives depends on how alike the actions' names are. An utterance on its own that has neither, as corpora of
+intents have them, carries its intents for actions (not in the paper).
 """
 
 import re
@@ -174,8 +175,8 @@ class LabelledUtterances:
     """The distinct utterances of dialogues by their labels in one space.
 
     An utterance that was said often, or under several labels, is one utterance that carries all of them; so are those
-    that ``text_forms`` makes alike. The space is ``"actions"`` (acts and slots together, in canonical order),
-    ``"acts"`` or ``"slots"``, all in their unified names.
+    that ``text_forms`` makes alike. The space is ``"actions"`` (acts and slots together, in canonical order; of an
+    utterance on its own without them its intents), ``"acts"`` or ``"slots"``, all in their unified names.
 
     Raises:
         InputError: No utterance carries a label, no label has enough utterances, or all are of one domain where pairs
@@ -191,6 +192,8 @@ class LabelledUtterances:
             domain = dialogue.domains[0] if dialogue.domains else ""
             for turn in dialogue.turns:
                 labels = _labels(turn, space)
+                if space == "actions" and not labels and len(dialogue.turns) == 1:
+                    labels = [f"intent {intent}" for intent in turn.intents]
                 labelled += bool(labels)
                 if labels and _word_count(turn.content, config.text_forms) < config.min_words:
                     wordless += 1
@@ -200,8 +203,9 @@ class LabelledUtterances:
                     carried.setdefault(text, {}).update(dict.fromkeys(labels))
         if not labelled:
             raise InputError(
-                f"dialog2flow learns from dialogue acts and slots: none of {len(dialogues)} dialogues has {space}; "
-                "name a corpus with such labels ('dialemb corpus list' shows them), or another target"
+                "dialog2flow learns from dialogue acts and slots, or intents of utterances on their own: none of "
+                f"{len(dialogues)} dialogues has {space}; name a corpus with such labels ('dialemb corpus list' shows "
+                "them), or another target"
             )
         self.notes = [f"Left out {wordless:,} turns of fewer than {config.min_words} words ({space})"] * bool(wordless)
         self._count(carried, space)
