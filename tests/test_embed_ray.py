@@ -16,6 +16,8 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.audit import leakage, unify
 from hf_dialemb.encoders import remembering
+from hf_dialemb.flow import report
+from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.runs import shards
 
@@ -104,6 +106,8 @@ def test_a_flow_is_that_of_one_machine_when_a_worker_is_lost(
     write_jsonl(sample_dialogues, source)
     words = ["flow", str(source), "--model", "dialogue-static", "--clusters", "4", "--output"]
     monkeypatch.setattr(remembering, "PART", 30)
+    monkeypatch.setattr(report, "draw_graph", lambda *_: ((), ""))  # pictures take most of the time
+    monkeypatch.setattr(report, "draw_dendrogram", lambda *_: None)
     assert main([*words, str(tmp_path / "here")]) == 0
     killed = kill_a_worker(remembering, "")  # the first: utterances are dialogues without an id
     assert main([*words, str(tmp_path / "there"), "--engine", "ray"]) == 0
@@ -127,12 +131,14 @@ def made_up(tmp_path, monkeypatch, sample_dialogues):
     monkeypatch.setattr(leakage, "_SHARD", 5)
     monkeypatch.setattr(unify, "_ROWS", 5)
     register_two(monkeypatch, tmp_path, sample_dialogues)
+    utterances = [Dialogue(each.turns[:1], each.id) for each in sample_dialogues[30:33]]
+    write_jsonl(utterances, tmp_path / "utterances.jsonl")
     return tmp_path
 
 
 @pytest.mark.slow
 def test_leaks_are_those_of_one_machine_when_a_worker_is_lost(cluster, made_up, kill_a_worker, sample_dialogues):
-    sets = ["one/train", "two/train"], ["one/dev", "two/test"], made_up
+    sets = ["one/train", "two/train"], ["one/dev", "two/test", str(made_up / "utterances.jsonl")], made_up
     found = leakage.find_leakage(*sets, output=made_up / "here.json")
     assert [each.removed_dialogues > 0 for each in found.cleaning.values()] == [True, True]
     assert any(example.training_id.startswith("#") for row in found.rows for example in row.examples)
@@ -146,19 +152,10 @@ def test_leaks_are_those_of_one_machine_when_a_worker_is_lost(cluster, made_up, 
 def test_unified_corpora_are_those_of_one_machine_when_a_worker_is_lost(
     cluster, made_up, kill_a_worker, sample_dialogues
 ):
-    stats = unify.unify(["one", "two"], made_up, made_up / "here")
+    options = {"evaluation": [str(made_up / "utterances.jsonl")]}
+    stats = unify.unify(["one", "two"], made_up, made_up / "here", **options)
     assert all(each["excluded"]["dialogues"] for each in stats["corpora"].values())
     killed = kill_a_worker(shards, sample_dialogues[12].id)
-    unify.unify(["one", "two"], made_up, made_up / "there", engine="ray")
+    unify.unify(["one", "two"], made_up, made_up / "there", engine="ray", **options)
     assert killed.exists()
     assert files_of(made_up / "there") == files_of(made_up / "here") != {}
-
-
-@pytest.mark.slow
-def test_published_corpora_give_the_same_on_a_cluster(cluster, data_dir, tmp_path):
-    for engine in ("local", "ray"):
-        output, options = tmp_path / engine, {"engine": engine, "evaluation": ["snips/test"]}
-        unify.unify(["kvret", "woz2"], data_dir, output, terms="research", **options)
-        sets = ["banking77", "woz2"], ["banking77/test", "snips/test", "kvret/test"], data_dir
-        leakage.find_leakage(*sets, output=output / "leakage.json", engine=engine)
-    assert files_of(tmp_path / "local") == files_of(tmp_path / "ray") != {}

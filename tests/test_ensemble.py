@@ -140,11 +140,10 @@ def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(tmp_pat
     assert first.candidate_file("dev").read_bytes() == before
 
 
-@pytest.mark.slow
-def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_path, in_process):
-    words = ("--max_dev_dialogues", "7", "--num_train_epochs", "1", "--save_strategy", "steps", "--save_steps", "1")
-    plan = plan_in(tmp_path, overrides=words, analysis_dialogues=10)
-    trained(plan)
+def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_path):
+    plan = plan_in(tmp_path, overrides=("--max_dev_dialogues", "7"), analysis_dialogues=10)
+    for split in ("dev", "test"):
+        ensemble._draw(plan, split, lambda line: None)
     header, selections = read_candidates(plan.candidate_file("dev"))
     assert (header["max_dialogues"], len(dialogues_of(selections))) == (7, 7)
     assert "max_dialogues" not in read_candidates(plan.candidate_file("test"))[0]

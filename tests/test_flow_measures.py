@@ -296,4 +296,3 @@ def test_figures_on_multiwoz(data_dir):
     assert all(10 < found[metric, ""].mean < 60 for metric in ("adjusted_rand", "edge_f1"))
     reference = found["reference_next_action_perplexity", ""].mean
     assert 5 < reference < found["next_action_perplexity", ""].mean < 60
-    assert figures(problem) == found

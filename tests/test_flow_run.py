@@ -133,6 +133,7 @@ def test_what_is_there_is_of_one_flow_wherever_a_run_with_other_settings_is_stop
     assert before["state_machine.json"] != after["state_machine.json"]
     for stopped_at in range(99):
         run(calls, *model)
+        assert contents() == before, stopped_at
         calls_left = iter(range(stopped_at))
 
         def last(path, *words, left=calls_left, really=Path.unlink):
@@ -156,6 +157,7 @@ def test_what_is_there_is_of_one_flow_wherever_a_run_with_other_settings_is_stop
             break
     assert found == after
     assert seen == {True, False}
+    assert not list(flow.rglob(".*"))
 
 
 def test_numbers_thresholds_and_names_are_as_asked_for(calls, model, tmp_path, capsys):

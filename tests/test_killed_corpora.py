@@ -116,11 +116,13 @@ sys.exit(cli.main(sys.argv[2:]))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ["leakage --train sample/train --evaluation sample/dev", "unify sample"])
-def test_a_process_that_got_the_signal_is_gone_on_with(words, tmp_path):
-    for name, parts, status in (("whole", 99, 0), ("killed", 2, -signal.SIGKILL), ("killed", 99, 0)):
-        output = tmp_path / name / "made"
-        process(["-c", KILLED_AT_PART, str(parts), "corpus", *words.split(), "--output", str(output)], status)
-        if status:
-            assert not output.exists()
-            assert len([*output.with_name("made.parts").glob("part-*.parquet")]) == 2
+def test_a_process_that_got_the_signal_is_gone_on_with(words, tmp_path, monkeypatch, printed):
+    words, output = ["corpus", *words.split(), "--output"], tmp_path / "killed/made"
+    process(["-c", KILLED_AT_PART, "2", *words, str(output)], -signal.SIGKILL)
+    assert not output.exists()
+    assert len([*output.with_name("made.parts").glob("part-*.parquet")]) == 2
+    process(["-c", KILLED_AT_PART, "99", *words, str(output)])
+    monkeypatch.setattr(leakage, "_SHARD", 100)
+    monkeypatch.setattr(unify, "_ROWS", 100)
+    printed(*words, tmp_path / "whole/made")
     assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole") != {}

@@ -32,14 +32,20 @@ from hf_dialemb.models.errors import InputError
 from hf_dialemb.training.arguments import parse
 
 
-@pytest.fixture(scope="module", params=[*SETTINGS, ENSEMBLE])
-def made(request, tiny_bert, sample_dialogues, tmp_path_factory) -> Made:
-    return make(request.param, tiny_bert, sample_dialogues, tmp_path_factory.mktemp(request.param))
-
-
 @pytest.fixture(scope="module")
-def dse(tiny_bert, sample_dialogues, tmp_path_factory) -> Made:
-    return make("dse", tiny_bert, sample_dialogues, tmp_path_factory.mktemp("one"))
+def every_made(tiny_bert, sample_dialogues, tmp_path_factory) -> dict[str, Made]:
+    methods = [*SETTINGS, ENSEMBLE]
+    return {each: make(each, tiny_bert, sample_dialogues, tmp_path_factory.mktemp(each)) for each in methods}
+
+
+@pytest.fixture(params=[*SETTINGS, ENSEMBLE])
+def made(request, every_made) -> Made:
+    return every_made[request.param]
+
+
+@pytest.fixture
+def dse(every_made) -> Made:
+    return every_made["dse"]
 
 
 @pytest.fixture
@@ -54,28 +60,36 @@ def copied(dse, tmp_path) -> Made:
 PROGRAM = """
 import json, sys
 blocks = json.load(open(sys.argv[1]))
-for block in blocks["without"]:
-    exec(compile(block, "block", "exec"), {})
+def run(found):
+    for method, block in found:
+        print(f"== {method}")
+        exec(compile(block, "block", "exec"), {})
+run(blocks["without"])
 assert not [name for name in sys.modules if name.split(".")[0] == "hf_dialemb"]
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "_Blocked"]
-for block in blocks["with"]:
-    exec(compile(block, "block", "exec"), {})
+run(blocks["with"])
 """
 
 
 @pytest.mark.slow
-def test_every_python_block_runs(made, tmp_path):
-    found = [block.replace(REPO, str(made.folder)) for block in blocks(made.card(), "python")]
-    packaged = [block for block in found if "import hf_dialemb" in block]
-    without = [block for block in found if block not in packaged]
-    trusting = [block for block in without if "trust_remote_code=True" in block]
-    plain = (made.folder / "hf_dialemb_config.json").exists()
-    assert (len(packaged), len(trusting), len(without) >= 2) == ((0, 0, True) if plain else (2, 2, True))
-    assert all(3 <= block.count("\n") <= 14 for block in found)
-    (tmp_path / "blocks.json").write_text(json.dumps({"without": without, "with": packaged}))
-    printed = published_models.output_without_package(PROGRAM, tmp_path, tmp_path / "blocks.json")
-    for shape in re.findall(r"print\(.*\.shape.*# \((.+?),?\)", made.card()):
-        assert re.search(rf"[(\[]{shape},?[)\]]", printed), shape
+def test_every_python_block_runs(every_made, tmp_path):
+    programs = {"without": [], "with": []}
+    for method, made in every_made.items():
+        found = [block.replace(REPO, str(made.folder)) for block in blocks(made.card(), "python")]
+        packaged = [block for block in found if "import hf_dialemb" in block]
+        without = [block for block in found if block not in packaged]
+        trusting = [block for block in without if "trust_remote_code=True" in block]
+        plain = (made.folder / "hf_dialemb_config.json").exists()
+        assert (len(packaged), len(trusting), len(without) >= 2) == ((0, 0, True) if plain else (2, 2, True))
+        assert all(3 <= block.count("\n") <= 14 for block in found)
+        programs["without"] += [(method, block) for block in without]
+        programs["with"] += [(method, block) for block in packaged]
+    (tmp_path / "blocks.json").write_text(json.dumps(programs))
+    output = published_models.output_without_package(PROGRAM, tmp_path, tmp_path / "blocks.json")
+    for method, made in every_made.items():
+        printed = [part for part in output.split("== ") if part.startswith(f"{method}\n")]
+        for shape in re.findall(r"print\(.*\.shape.*# \((.+?),?\)", made.card()):
+            assert re.search(rf"[(\[]{shape},?[)\]]", "".join(printed)), (method, shape)
 
 
 @pytest.mark.slow

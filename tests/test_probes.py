@@ -217,13 +217,6 @@ def test_wrong_requests_are_told(dialogues):
         run_probes({"matching": [matching]}, dialogues, WORDS, seeds=(0,))
 
 
-@pytest.mark.slow
-def test_multiwoz_has_acts_on_nearly_all_of_the_assistants_turns(data_dir):
-    found = assistant_contexts(load_dialogues("multiwoz", data_dir, "train"))
-    assert (len(found.acts), sum(map(bool, found.acts))) == (10_982, 10_777)
-    assert len(frozenset().union(*found.acts)) == 13
-
-
 TOPICS = ("room", "train", "taxi", "table")
 
 

@@ -57,7 +57,7 @@ def test_an_archive_and_files_packed_by_themselves_read_as_the_folder(name, tmp_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_malformed_file_gives_items_or_one_clear_sentence(name, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp(name) / folder_of(name).name

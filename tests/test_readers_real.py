@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from hf_dialemb.corpora import get_corpus, load_dialogues, load_examples, single_domain
+from hf_dialemb.corpora.audit.statistics import Statistics
 from hf_dialemb.corpora.source.files import is_archive
+from hf_dialemb.evaluation.tasks.context_labels import assistant_contexts
 from hf_dialemb.models.errors import InputError
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="no HF_DIALEMB_DATA")]
@@ -43,11 +45,19 @@ def check_what_is_known(name, *splits):
             intents = {intent for dialogue in splits[1] for turn in dialogue.turns for intent in turn.intents}
             assert intents
             assert "NONE" not in intents
+            counts = Statistics.of(splits[1]).to_json()
+            names = ("dialogues", "turns", "labelled_turns", "words")
+            assert [counts[name] for name in names] == [2_482, 48_726, 48_726, 470_873]
+            assert counts["turns_by_role"] == {"user": 24_363, "assistant": 24_363}
+            assert (counts["single_domain"]["dialogues"], counts["domains"]["distinct"]) == (836, 17)
+            assert counts["duplicates"]["dialogues"] == 0
         case "multiwoz":
             assert [len(single_domain(split)) for split in splits] == [2_494, 204, 226]
             assert all(any(dialogue.turns[1].slots for dialogue in split) for split in splits)  # of the assistant
             assert len({dialogue.domains for dialogue in splits[0]}) == 7
             assert not any("how may I help you?" in dialogue.turns[0].content for dialogue in splits[0])
+            acts = assistant_contexts(splits[0]).acts  # that are probed for: nearly all of the assistant's turns have
+            assert (len(acts), sum(map(bool, acts)), len(frozenset().union(*acts))) == (10_982, 10_777, 13)
         case "self_dialogue":
             assert Counter(len(dialogue.domains) for dialogue in dialogues)[2] == 216 + 198
             assert len({dialogue.domains for dialogue in single_domain(dialogues)}) == 21

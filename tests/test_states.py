@@ -1,7 +1,6 @@
-"""Folders of runs and of flows, whatever is done to them in whatever order: stopped, damaged, gone on with."""
+"""Folders of runs, whatever is done to them in whatever order: stopped, damaged, gone on with."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,9 +10,6 @@ from training_runs import assert_same, train, weights_of
 
 import hf_dialemb
 from hf_dialemb.apps.merge import merge
-from hf_dialemb.cli import main
-from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.flow import report
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.runs.folder import RunFolder
 from hf_dialemb.training.trainer import DialogueTrainer
@@ -41,8 +37,8 @@ class StopsAt:
         return kind is KeyboardInterrupt
 
 
-class Folders(RuleBasedStateMachine):
-    """Each example has a new folder."""
+class RunMachine(RuleBasedStateMachine):
+    """A run's folder, which each example has anew: complete it is what a run without stops writes."""
 
     @initialize()
     def start(self):
@@ -52,11 +48,7 @@ class Folders(RuleBasedStateMachine):
     @invariant()
     def nothing_is_left_over(self):
         if hasattr(self, "root"):
-            assert [path for path in self.root.rglob(".*") if path.name != ".lance"] == []
-
-
-class RunMachine(Folders):
-    """A run's folder: complete it is what a run without stops writes."""
+            assert list(self.root.rglob(".*")) == []
 
     @rule(calls=st.integers(0, 5))
     def train(self, calls):
@@ -88,49 +80,12 @@ class RunMachine(Folders):
             assert_same(weights_of(self.root / "run"), type(self).expected)
 
 
-class FlowMachine(Folders):
-    """A flow's folder: after a run that went to its end it is what that run alone writes."""
-
-    @rule(clusters=st.sampled_from([2, 3]), calls=st.integers(0, 40))
-    def run(self, clusters, calls):
-        output, done = self.root / "flow", []
-        with StopsAt(Path, "replace", calls):
-            done.append(type(self).flow(output, clusters))
-        if done == [0]:
-            wanted = type(self).expected[clusters]
-            assert {name: (output / name).read_bytes() for name in wanted} == wanted
-
-
-def machine_of(kind, root, **given):
-    return type(kind.__name__, (kind,), {"root": root, **given})
-
-
 def test_a_run_stopped_damaged_and_gone_on_with_ends_in_the_same_weights(tmp_path, tiny_bert):
     recipe = {"method": "dse", "backbone": tiny_bert, "max_tokens": 16, "encoding_tokens": 16, "max_steps": 3}
     recipe |= {"save_steps": 1, "per_device_train_batch_size": 4, "max_dialogues": 8, "learning_rate": 1e-3}
     train(tmp_path / "whole", **recipe)
     (tmp_path / "examples").mkdir()
     expected = weights_of(tmp_path / "whole")
-    machine = machine_of(RunMachine, tmp_path / "examples", recipe=recipe, expected=expected)
+    given = {"root": tmp_path / "examples", "recipe": recipe, "expected": expected}
+    machine = type("Machine", (RunMachine,), given)
     run_state_machine_as_test(machine, settings=settings(max_examples=5, stateful_step_count=6, deadline=None))
-
-
-def test_a_flow_stopped_and_run_again_with_other_settings_is_of_the_last_run(
-    tmp_path, sample_dialogues, monkeypatch, capsys
-):
-    monkeypatch.setattr(report, "draw_graph", lambda *_: ([], ""))  # pictures take most of the time
-    monkeypatch.setattr(report, "_dendrograms", lambda *_: ())
-    write_jsonl(sample_dialogues[:6], tmp_path / "calls.jsonl")
-
-    def flow(output, clusters):
-        words = ["--model", "dialogue-static", "--clusters", clusters, "--output", output]
-        return main(["flow", str(tmp_path / "calls.jsonl"), *map(str, words)])
-
-    expected = {}
-    for clusters in (2, 3):
-        assert flow(tmp_path / str(clusters), clusters) == 0
-        files = (tmp_path / str(clusters)).iterdir()
-        expected[clusters] = {file.name: file.read_bytes() for file in files if file.suffix in (".json", ".md", ".csv")}
-    (tmp_path / "examples").mkdir()
-    machine = machine_of(FlowMachine, tmp_path / "examples", flow=staticmethod(flow), expected=expected)
-    run_state_machine_as_test(machine, settings=settings(max_examples=5, stateful_step_count=5, deadline=None))

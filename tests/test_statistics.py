@@ -169,16 +169,6 @@ def test_a_picture_needs_matplotlib(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
-def test_sgd_as_published(data_dir):
-    counts = Statistics.of(load_dialogues("sgd", data_dir, "dev")).to_json()
-    names = ("dialogues", "turns", "labelled_turns", "words")
-    assert [counts[name] for name in names] == [2_482, 48_726, 48_726, 470_873]
-    assert counts["turns_by_role"] == {"user": 24_363, "assistant": 24_363}
-    assert (counts["single_domain"]["dialogues"], counts["domains"]["distinct"]) == (836, 17)
-    assert counts["duplicates"]["dialogues"] == 0
-
-
 SIZES = {"train": 480, "dev": 96, "test": 240}
 DIGEST = "1e259963d408b6fdb7b2e36bf7c6a15b17f1577d1f1b234449005450007bd380"
 

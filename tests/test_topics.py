@@ -16,6 +16,7 @@ from sklearn.metrics.cluster import contingency_matrix
 import hf_dialemb
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import single_domain, write_jsonl
+from hf_dialemb.flow import report
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.topics.clustering import find_clusters, placed
 from hf_dialemb.topics.naming import names_of, telling_phrases
@@ -138,7 +139,9 @@ def test_the_command_writes_page_tables_and_flows(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
+def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(report, "draw_graph", lambda *_: ((), ""))  # pictures take most of the time
+    monkeypatch.setattr(report, "draw_dendrogram", lambda *_: None)
     write_jsonl(made(), calls := tmp_path / "calls.jsonl")
     words = ["flow", str(calls), "--model", "tfidf", "--output", str(tmp_path / "out")]
     assert main(words) == 0
