@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ class FlowSettings:
 
     def __post_init__(self) -> None:
         given = {"nodes": self.nodes, "edges": self.edges, "weights": self.weights}
-        replace(Pruning(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        Pruning(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
         if self.seed < 0:
             raise InputError(f"field seed: got {self.seed}, expected 0 or more")
         if self.names not in OWN_NAMES:
