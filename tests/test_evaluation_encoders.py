@@ -121,6 +121,7 @@ def test_what_is_no_model_or_an_unfinished_training_is_refused(tiny_checkpoint, 
     with pytest.raises(InputError, match="neither a folder nor on the Hub within reach"):
         find_encoder(str(tmp_path / "nowhere" / "at" / "all"))
     (tmp_path / "training_settings.json").write_text("{}")
+    (tmp_path / "label_vectors-0.safetensors").write_bytes(b"")  # which a training keeps beside its checkpoints
     with pytest.raises(InputError, match=r"got a folder of an unfinished training, expected a model; run it again to"):
         find_encoder(str(tmp_path))
     shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint-5")

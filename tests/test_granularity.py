@@ -28,6 +28,10 @@ def ranked(vectors: np.ndarray, row: int) -> np.ndarray:
     return order[order != row]
 
 
+def draws(segments: Segments, rows, level: int, count: int, generator: np.random.Generator) -> np.ndarray:
+    return np.stack([segments.draw(int(row), level, count, generator) for row in rows])
+
+
 @pytest.fixture(scope="module")
 def pool() -> Segments:
     return Segments(clustered(20_000), sample_size=4096)
@@ -49,15 +53,15 @@ def test_exact_segments_are_those_of_a_ranking(count, levels):
         edges = [(count - 1) * level // levels for level in range(levels + 1)]
         for level in range(1, levels + 1):
             expected = order[edges[level - 1] : edges[level]]
-            drawn = segments.draw([row], level, len(expected), np.random.default_rng(0))
-            assert sorted(drawn[0]) == sorted(expected)  # as many as there are: the draw is the segment
-            more = segments.draw([row], level, 20 * len(expected), np.random.default_rng(0))
-            assert set(more[0]) == set(expected)  # more than there are: they come again
+            drawn = segments.draw(row, level, len(expected), np.random.default_rng(0))
+            assert sorted(drawn) == sorted(expected)  # as many as there are: the draw is the segment
+            more = segments.draw(row, level, 20 * len(expected), np.random.default_rng(0))
+            assert set(more) == set(expected)  # more than there are: they come again
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_sampled_bounds_draw_from_the_true_segment_and_all_of_it(pool, places, level):
-    drawn = pool.draw(list(places), level, 75, np.random.default_rng(level))
+    drawn = draws(pool, places, level, 75, np.random.default_rng(level))
     found = np.array([places[row][drawn[number]] for number, row in enumerate(places)])
     parts = found * 5 / (len(pool) - 1) - (level - 1)  # 0 to 1 within the segment
     inside = (parts >= 0) & (parts < 1)
@@ -66,24 +70,23 @@ def test_sampled_bounds_draw_from_the_true_segment_and_all_of_it(pool, places, l
     assert np.abs(shares - 0.1).max() < 0.012  # four standard errors, and the bounds' own error at the ends
 
 
-def test_large_and_small_draws_never_hold_the_row_itself_nor_a_negative_twice(pool):
+def test_draws_never_hold_the_row_itself_nor_a_negative_twice(pool):
     rows = np.arange(3000)
     for level in LEVELS:
-        drawn = pool.draw(rows, level, 9, np.random.default_rng(0))
+        drawn = draws(pool, rows, level, 9, np.random.default_rng(0))
         assert (drawn.shape, drawn.dtype) == ((3000, 9), np.int64)
         assert 0 <= drawn.min() <= drawn.max() < len(pool)
         assert (drawn != rows[:, None]).all()
         assert (np.diff(np.sort(drawn, axis=1), axis=1) > 0).all()
     few = Segments(clustered(12), 2)
     for row in range(12):
-        assert row not in few.draw([row], 1, 100, np.random.default_rng(row))
+        assert row not in few.draw(row, 1, 100, np.random.default_rng(row))
 
 
 def test_a_draw_is_a_function_of_the_generator_and_bounds_of_the_seed(pool):
     for make in (
         lambda seed: Segments(clustered(3000), sample_size=500, seed=seed).bounds,
-        lambda seed: pool.draw([7], 3, 9, np.random.default_rng([1, seed])),
-        lambda seed: pool.draw(np.arange(2000), 3, 9, np.random.default_rng([1, seed])),  # several blocks, with threads
+        lambda seed: pool.draw(7, 3, 9, np.random.default_rng([1, seed])),
     ):
         assert (make(0) == make(0)).all()
         assert (make(0) != make(1)).any()
@@ -94,7 +97,7 @@ def test_a_draw_is_a_function_of_the_generator_and_bounds_of_the_seed(pool):
 @pytest.mark.parametrize("value", [0.3, 0.0])
 def test_among_equal_vectors_every_level_draws_from_all(sample_size, level, value):
     segments = Segments(np.full((2000, 7), value), sample_size=sample_size)
-    drawn = segments.draw(np.full(60, 5), level, 50, np.random.default_rng(0))
+    drawn = draws(segments, [5] * 60, level, 50, np.random.default_rng(0))
     assert len(np.unique(drawn)) > 1400  # 2000 (1 - exp(-3000 / 2000)) = 1554; a segment has 400
     assert (drawn != 5).all()
 
@@ -106,8 +109,8 @@ def test_a_tie_across_a_bound_is_shared_at_random(sample_size):
     vectors[1000:] = generator.standard_normal((2000, 8))
     vectors[1000:, 0] = -np.abs(vectors[1000:, 2])
     segments = Segments(vectors, sample_size=sample_size)  # 999 are equal to the first, 600 fit in a segment
-    first = segments.draw(np.zeros(60, dtype=int), 1, 50, generator)
-    second = segments.draw(np.zeros(60, dtype=int), 2, 50, generator)
+    first = draws(segments, [0] * 60, 1, 50, generator)
+    second = draws(segments, [0] * 60, 2, 50, generator)
     assert (first < 1000).all()
     assert len(np.unique(first)) > 900
     assert (second < 1000).mean() == pytest.approx(399 / 600, abs=0.04)
@@ -120,7 +123,7 @@ def test_zeros_have_cosine_0_with_all_and_lengths_of_vectors_do_not_matter():
     segments = Segments(vectors, 2)
     lengths = np.linalg.norm(segments.vectors, axis=1)
     assert lengths == pytest.approx([0.0] * 10 + [1.0] * 20, abs=1e-6)
-    assert segments.draw([0, 15], 2, 5, np.random.default_rng(0)).shape == (2, 5)
+    assert draws(segments, [0, 15], 2, 5, np.random.default_rng(0)).shape == (2, 5)
     vectors, scales = clustered(300), np.float32(2.0) ** np.arange(-60, 60, 0.4, dtype=np.float32)[:, None]
     assert Segments(vectors * scales).vectors == pytest.approx(Segments(vectors).vectors, abs=1e-6)
 
@@ -145,7 +148,7 @@ def test_the_cosines_of_all_pairs_are_never_held(sample_size, monkeypatch):
     vectors = clustered(5000, width=8)
     tracemalloc.start()
     segments = Segments(vectors, sample_size=sample_size)
-    segments.draw(np.arange(5000), 2, 9, np.random.default_rng(0))
+    segments.draw(7, 2, 9, np.random.default_rng(0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5000**2 * 4 / 2  # as many as there are pairs take 95 MiB
@@ -157,7 +160,7 @@ def test_too_few_responses_a_wrong_level_and_broken_vectors_are_refused():
     segments = Segments(clustered(6), 5)
     for level in (0, 6):
         with pytest.raises(InputError, match=f"got {level}, expected 1 .* to 5"):
-            segments.draw([0], level, 1, np.random.default_rng(0))
+            segments.draw(0, level, 1, np.random.default_rng(0))
     vectors = clustered(9)
     vectors[3, 1], vectors[5, 0] = np.nan, np.inf
     with pytest.raises(InputError, match=r"nan or inf in 2 of 9 \(first in row 3\).* learning rate"):

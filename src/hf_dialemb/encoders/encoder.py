@@ -1,6 +1,5 @@
 """What an encoder is, and what the spec of one stands for."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
@@ -27,14 +26,10 @@ class Encoder(Protocol):
         """Returns one vector per dialogue, ``(N, D)``."""
 
 
-class DialogueReader(ABC):
+class DialogueReader:
     """An encoder that knows dialogues alone: to it an utterance is a dialogue of one turn, the user's."""
 
-    @abstractmethod
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns one vector per dialogue, ``(N, D)`` float32."""
-
-    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_utterances(self: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
         """Returns one vector per text, ``(N, D)`` float32."""
         return self.encode([Dialogue((Turn("user", text),)) for text in texts])
 

@@ -102,10 +102,10 @@ def load_encoder(
     if isinstance(model, str | os.PathLike):
         spec = str(os.fspath(model))
         return VectorEncoder(spec, specs.load_encoder(spec, batch_size=batch_size, device=device), spec)
-    if hasattr(model, "config") and hasattr(model, "state_dict") and not hasattr(model, "encode_document"):
-        return _of_model(model, tokenizer, batch_size)
     if hasattr(model, "encode_document"):  # a SentenceTransformer, whose import is not worth two seconds
         return _of_sentence_transformer(model, batch_size)
+    if hasattr(model, "config") and hasattr(model, "state_dict"):
+        return _of_model(model, tokenizer, batch_size)
     if hasattr(model, "encode") or hasattr(model, "encode_utterances"):
         return VectorEncoder(str(getattr(model, "name", type(model).__name__)), model)
     raise InputError(

@@ -44,7 +44,7 @@ _BITS = ("bfloat16", "int8")
 _WORDS = (*_LEVELS, "cls", *_BITS, "whitened")
 
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
-_WEIGHTS = ("*.safetensors", "*.bin", "modules.json")
+_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "modules.json")
 RESPONSE_VECTORS = "response_vectors-"  # how files begin that lie beside a ranker, and change nothing of it
 _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # where sentence-transformers keeps a model's parts, and those of a router
 _MORE = 4  # times as many texts at once in fewer bits on a processor: to set up a product is dearer than the product
@@ -67,17 +67,18 @@ def find_encoder(spec: str) -> EncoderSpec:
     """
     model, words = _parted(spec)
     level = next((word for word in words if word in _LEVELS), "dialogue")
-    kind, path = _without_weights(model) or _kind_and_path(model)
+    baseline = _without_weights(model)
+    kind, path = baseline or _kind_and_path(model)
     if "cls" in words and kind != "transformers":
-        got = "a baseline" if _without_weights(model) else f"a {kind} model, which chooses its tokens itself"
+        got = "a baseline" if baseline else f"a {kind} model, which chooses its tokens itself"
         raise InputError(f"model '{spec}': got cls for {got}, expected a plain transformers model; leave 'cls' out")
     if level == "utterances" and _reads_whole(kind, path):
         raise InputError(f"model '{spec}': this model reads whole dialogues; leave '@utterances' out")
     numbers: Numbers = "bfloat16" if "bfloat16" in words else "int8" if "int8" in words else "float32"
-    if numbers != "float32" and (_without_weights(model) or kind == "static" or _reads_whole(kind, path)):
+    if numbers != "float32" and (baseline or kind == "static" or _reads_whole(kind, path)):
         raise InputError(
-            f"model '{spec}': got {numbers} for {'a baseline' if _without_weights(model) else 'this model'}, expected "
-            f"a transformer that reads texts; leave '{numbers}' out"
+            f"model '{spec}': got {numbers} for {'a baseline' if baseline else 'this model'}, expected a transformer "
+            f"that reads texts; leave '{numbers}' out"
         )
     if numbers == "int8":
         check_int8()
@@ -217,11 +218,6 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     with reading(path):
         if _of_sentence_transformers(path):
             return "sentence-transformers", path
-    if not model_type and RunFolder(Path(path)).settings_file.is_file():
-        raise InputError(
-            f"model '{model}': got the folder of an unfinished training, expected a trained model; train again with "
-            "the same settings to go on, or give one of its checkpoints"
-        )
     if not model_type:
         raise InputError(f"model '{model}': got no model in it, expected config.json or modules.json; check the path")
     return "transformers", path

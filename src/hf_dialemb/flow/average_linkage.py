@@ -22,11 +22,9 @@ Merges = NDArray[np.float64]
 """Merges in the form of scipy's linkage, ``(L - 1, 4)``: two clusters, their distance in ``[0, 2]``, the weight of both
 together. Leaves are 0 to L - 1, what row r makes is L + r; distances ascend."""
 
-_FEWEST_COPIED = 256  # below it a smaller copy saves less than it costs
-
 
 def average_linkage(means: NDArray[Any], weights: NDArray[Any], *, progress: bool = False) -> Merges:
-    """Merges L leaves until one cluster is left; takes 8 bytes times the square of L, twice for a moment.
+    """Merges L leaves until one cluster is left; takes 8 bytes times the square of L.
 
     A leaf is the mean of unit vectors, ``(L, D)``, and stands for so many of them as its weight says, ``(L,)``.
     """
@@ -66,19 +64,13 @@ def number_below(merges: Merges, threshold: float) -> int:
 
 def _merged(distances: Merges, weights: NDArray[np.float64], bar: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:  # noqa: ANN401 - tqdm's are not typed
     """Finds what is merged with what, clusters named by one of their leaves, in no order; changes what it is given."""
-    leaf = np.arange(len(weights))
     pairs, heights = np.zeros((len(weights) - 1, 2), dtype=np.intp), np.zeros(len(weights) - 1)
     alive = np.ones(len(weights), dtype=bool)
     chain: list[int] = []
     for row in range(len(heights)):
-        left = len(heights) + 1 - row
-        if _FEWEST_COPIED <= 2 * left <= len(alive):  # half of the matrix's rows are gone: later steps skip over them
-            kept = np.flatnonzero(alive)
-            distances, weights, leaf = distances[np.ix_(kept, kept)], weights[kept], leaf[kept]
-            chain, alive = np.searchsorted(kept, chain).tolist(), np.ones(left, dtype=bool)
-        gone, kept_place = _nearest_pair(distances, chain, alive)
-        pairs[row], heights[row] = (leaf[gone], leaf[kept_place]), distances[gone, kept_place]
-        _join(distances, weights, gone, kept_place)
+        gone, kept = _nearest_pair(distances, chain, alive)
+        pairs[row], heights[row] = (gone, kept), distances[gone, kept]
+        _join(distances, weights, gone, kept)
         alive[gone] = False
         bar.update()
     return pairs, heights

@@ -8,6 +8,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def draw_graph(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[tuple[Pa
             sentence = f"graphviz did not lay the graph out ({type(error).__name__}); raise the thresholds"
         else:
             for path, picture in zip(paths, pictures, strict=True):
-                write_atomically(path, lambda temporary, picture=picture: temporary.write_bytes(picture))  # type: ignore[misc]
+                write_atomically(path, partial(Path.write_bytes, data=picture))
             return paths, ""
     try:
         check_drawing()
@@ -76,8 +77,7 @@ def draw_graph(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[tuple[Pa
         return (), str(error)
     figure = _by_matplotlib(flow, graph)
     for path in paths:
-        form = path.suffix[1:]
-        write_atomically(path, lambda temporary, form=form: figure.savefig(temporary, format=form, dpi=_DPI))  # type: ignore[misc]
+        write_atomically(path, partial(figure.savefig, format=path.suffix[1:], dpi=_DPI))
     return paths, sentence
 
 
@@ -106,7 +106,7 @@ def draw_dendrogram(merges: NDArray[Any], clusters: int, path: Path, heading: st
     for side in ("top", "right", "bottom"):
         axes.spines[side].set_visible(False)
     axes.set_title(line_of(heading), fontsize=12, parse_math=False)
-    write_atomically(path, lambda temporary: figure.savefig(temporary, format="png", dpi=_DPI))
+    write_atomically(path, partial(figure.savefig, format="png", dpi=_DPI))
 
 
 def _leaves_below(tree: NDArray[np.float64]) -> list[int]:

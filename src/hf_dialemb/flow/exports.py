@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -101,7 +101,7 @@ def _ends(flow: Flow) -> str:
     for name in flow.utterances.dialogues:
         cluster = flow.by_state[found[name].state]
         rows.append([as_cell(name), found[name].kind, cluster.id, as_cell(cluster.name)])
-    return _lines(["dialogue", "end", "state", "name"], rows)
+    return table_of(["dialogue", "end", "state", "name"], rows)
 
 
 def _table(clusters: Sequence[Cluster]) -> str:
@@ -109,10 +109,11 @@ def _table(clusters: Sequence[Cluster]) -> str:
     for one in clusters:
         texts = [as_cell(text) for text in (one.name, " | ".join(one.phrases), " | ".join(one.examples))]
         rows.append([one.id, texts[0], one.size, f"{one.size / total:.4f}", *texts[1:]])
-    return _lines(["id", "name", "utterances", "share", "phrases", "examples"], rows)
+    return table_of(["id", "name", "utterances", "share", "phrases", "examples"], rows)
 
 
-def _lines(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def table_of(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Writes a table in CSV; see `as_cell` for texts."""
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows([head, *rows])
     return file.getvalue()

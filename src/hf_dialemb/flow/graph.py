@@ -6,7 +6,7 @@ here is changed in place.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -114,22 +114,14 @@ def edge_f1(predicted: FlowGraph, reference: FlowGraph) -> float:
 
 def on_a_way(edges: Iterable[Edge]) -> set[State]:
     """Finds the nodes on any way from start to end, with both of them; none where there is no way."""
-    ahead = list(edges)
-    return _reached(START, ahead) & _reached(END, [(target, source) for source, target in ahead])
+    import networkx
+
+    graph = networkx.DiGraph(edges)
+    graph.add_nodes_from((START, END))
+    found: set[State] = ({START} | networkx.descendants(graph, START)) & ({END} | networkx.ancestors(graph, END))
+    return found
 
 
 def within(edge: Edge, states: Iterable[State]) -> bool:
     """Says whether an edge is between some states, or from the start or to the end."""
     return all(state in states or state in (START, END) for state in edge)
-
-
-def _reached(first: State, edges: Iterable[Edge]) -> set[State]:
-    following = defaultdict(list)
-    for source, target in edges:
-        following[source].append(target)
-    found, waiting = {first}, [first]
-    while waiting:
-        new = set(following[waiting.pop()]) - found
-        found |= new
-        waiting += new
-    return found

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -131,8 +132,7 @@ def _unit(vectors: NDArray[Any]) -> NDArray[np.float32]:
 
 def _in_turn(lists: Sequence[Sequence[str]], most: int) -> tuple[str, ...]:
     """Takes the first of each, then the second of each, and so on, each once."""
-    longest = max(map(len, lists))
-    every = dict.fromkeys(each[place] for place in range(longest) for each in lists if place < len(each))
+    every = dict.fromkeys(text for of_each in zip_longest(*lists) for text in of_each if text is not None)
     return tuple(every)[:most]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..encoders.endpoint import answered, check_endpoint, endpoint_url
 from ..models.errors import InputError
+from ..models.shipped import sha256
 from ..runs.files import write_json_atomically
 from .flow import Cluster, Flow
 from .naming import merged_names, with_names
@@ -193,9 +194,7 @@ class LocalWriter:
         digest = hashlib.sha256()
         found = {path for pattern in (*_FILES, *_TEMPLATES) for path in folder.glob(pattern) if path.is_file()}
         for path in sorted(found):
-            with path.open("rb") as stream:
-                contents = hashlib.file_digest(stream, "sha256").hexdigest()
-            digest.update(f"{path.relative_to(folder).as_posix()} {contents}\n".encode())
+            digest.update(f"{path.relative_to(folder).as_posix()} {sha256(path)}\n".encode())
         return f"sha256:{digest.hexdigest()}"
 
     def __call__(self, prompt: str) -> str:

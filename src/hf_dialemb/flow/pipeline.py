@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..encoders.embedding_cache import EmbeddingCache
+from ..encoders.encoder import fitted_on_input
 from ..encoders.remembering import RememberingEncoder
-from ..encoders.specs import Encoder
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from ..runs.shards import LOCAL
@@ -32,13 +32,6 @@ NEAREST, PHRASES = OWN_NAMES = ("nearest", "phrases")
 """Names that need no language model: the utterance in the middle of each cluster, or its typical phrases."""
 
 
-class UtteranceEncoder(Protocol):
-    """Anything that turns utterances into vectors."""
-
-    def encode_utterances(self, utterances: list[str], /) -> NDArray[np.float32]:
-        """Returns one vector per utterance, ``(N, D)``."""
-
-
 @dataclass(frozen=True)
 class FlowSettings:
     """How a flow is made of utterances; an InputError says what is out of range, or that there is no such model."""
@@ -53,7 +46,7 @@ class FlowSettings:
 
     def __post_init__(self) -> None:
         given = {"nodes": self.nodes, "edges": self.edges, "weights": self.weights}
-        replace(Pruning(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        Pruning(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
         if self.seed < 0:
             raise InputError(f"field seed: got {self.seed}, expected 0 or more")
         if self.names not in OWN_NAMES:
@@ -108,20 +101,21 @@ def find_flow(
 
 
 def utterance_vectors(
-    encoder: UtteranceEncoder | Encoder, texts: Sequence[str], cache: EmbeddingCache | None = None, engine: str = LOCAL
+    encoder: Any,  # noqa: ANN401 - an encoder of utterances
+    texts: Sequence[str],
+    cache: EmbeddingCache | None = None,
+    engine: str = LOCAL,
 ) -> NDArray[np.float32]:
-    """Embeds utterances, each text once, ``(N, D)``; an encoder of dialogues gets each as a dialogue of one turn.
+    """Embeds utterances, each text once, ``(N, D)``.
 
     An InputError says that the vectors are of another shape, or not finite.
     """
     distinct = {text: place for place, text in enumerate(sorted(set(texts)))}
-    by_dialogue = _OfOneTurn(encoder) if hasattr(encoder, "encode_utterances") else encoder
-    found = RememberingEncoder(by_dialogue, cache, engine).encode(
-        [Dialogue((Turn("user", text),)) for text in distinct]
-    )
+    remembering = RememberingEncoder(_OfOneTurn(encoder), cache, engine)
+    found = remembering.encode([Dialogue((Turn("user", text),)) for text in distinct])
     if found.ndim != 2:
         raise InputError(
-            f"model '{by_dialogue.name}': got vectors of shape {found.shape[1:]}, expected a vector for each "
+            f"model '{encoder.name}': got vectors of shape {found.shape[1:]}, expected a vector for each "
             "utterance; look at the encoder, or choose another"
         )
     return found[[distinct[text] for text in texts]]
@@ -130,15 +124,13 @@ def utterance_vectors(
 class _OfOneTurn:
     """An encoder of utterances as one of dialogues of one turn."""
 
-    def __init__(self, encoder: Any) -> None:  # noqa: ANN401 - an `UtteranceEncoder`, perhaps with more
-        self.encoder = encoder
-        self.name = str(getattr(encoder, "name", type(encoder).__name__))
-        self.fitted_on_input = bool(getattr(encoder, "fitted_on_input", False))
+    def __init__(self, encoder: Any) -> None:  # noqa: ANN401
+        self.encoder, self.name, self.fitted_on_input = encoder, encoder.name, fitted_on_input(encoder)
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Returns the vector of each one's turn, ``(N, D)``."""
-        texts = [dialogue.turns[0].content for dialogue in dialogues]
-        return np.asarray(self.encoder.encode_utterances(texts), dtype=np.float32)
+        vectors: NDArray[np.float32] = self.encoder.encode_utterances([each.turns[0].content for each in dialogues])
+        return vectors
 
 
 def _key(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,9 +20,10 @@ from ..encoders.stored_vectors import stored_vectors
 from ..metrics.vectors import unit_vectors
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+from ..models.shipped import sha256
 from ..runs.files import check_writable
 from ..runs.shards import LOCAL, RAY, check_engine
-from .extract import ExtractedFlow, source_of
+from .extract import source_of
 from .flow import read_utterances
 from .pipeline import CACHE, FlowSettings, find_flow, utterance_vectors
 from .report import PAGE, write_report
@@ -109,10 +109,10 @@ def build_flow(
         "corpus": f"{selection.name}, {selection.domain}" if selection.domain else selection.name,
         "split": selection.split,
     }
-    found = ExtractedFlow(*find_flow(said, of_utterances, settings, facts, output))
-    for role, clustering in found.clusterings.items():
+    stored_flow, clusterings, pruning = find_flow(said, of_utterances, settings, facts, output)
+    for role, clustering in clusterings.items():
         say(f"{role}: {clustering.choice.sentence}")
-    *lines, wrote = write_report(found.stored, found.clusterings, found.pruning, output)
+    *lines, wrote = write_report(stored_flow, clusterings, pruning, output)
     for line in [*lines, *_mixed(dialogues), wrote]:
         say(line)
 
@@ -147,8 +147,7 @@ def _digest(path: Path) -> str:
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "no such file"
         raise InputError(f"--vectors {path}: got {kind}, expected a file of vectors; write one by dialemb embed")
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return sha256(path)
 
 
 def _read_vectors(path: Path, count: int) -> NDArray[np.float32]:

@@ -77,7 +77,6 @@ def stored_flow(folder: Path, key: str) -> StoredFlow | None:
 def read_flow(folder: Path) -> StoredFlow:
     """Reads what ``dialemb flow`` wrote; an InputError says that it is not there, damaged, or of different runs."""
     import pyarrow.parquet as pq
-    from pyarrow import ArrowInvalid
     from safetensors import SafetensorError, safe_open
 
     if not (folder / FLOW).is_file():
@@ -94,16 +93,7 @@ def read_flow(folder: Path) -> StoredFlow:
         if not (np.abs(centroids) < 2).all():  # they have unit length
             raise ValueError("its centroids are damaged")
         flow = _flow(record, table.to_pydict())
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        ArrowInvalid,
-        SafetensorError,
-    ) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
         raise InputError(f"flow '{folder}': cannot be read ({error}); {_AGAIN}") from None
     return StoredFlow(flow, centroids, record["key"])
 

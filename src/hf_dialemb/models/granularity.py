@@ -18,8 +18,7 @@ from tqdm.auto import tqdm
 from .errors import InputError
 
 _COSINES = 2**21  # that a thread computes at once (8 MiB): large matrix products are faster
-_GATHERED = 2**21  # numbers in the candidates' vectors that a thread holds at once (8 MiB)
-_THREADS = min(8, os.cpu_count() or 1)  # numpy sorts, gathers and multiplies without holding the interpreter's lock
+_THREADS = min(8, os.cpu_count() or 1)  # numpy sorts and multiplies without holding the interpreter's lock
 _ROUNDS = 8  # of candidates for a draw, before the whole pool is ranked; a segment of its right size needs one or two
 _FEW = 32  # segments of fewer than so many times the negatives wanted are ranked: candidates would often be the same
 _DIRECTIONS = 16  # leading principal directions along which a sample is balanced
@@ -69,60 +68,34 @@ class Segments:
         def fill(rows: slice) -> None:
             self.bounds[rows, 1:-1] = bounds(rows)
 
-        _in_blocks(fill, count, max(1, _COSINES // width), show_progress=True)
+        _in_blocks(fill, count, max(1, _COSINES // width))
 
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def draw(self, rows: np.ndarray, level: int, count: int, generator: np.random.Generator) -> np.ndarray:
-        """Draws negatives uniformly from a segment of each response (equation 12), the response itself left out.
+    def draw(self, row: int, level: int, count: int, generator: np.random.Generator) -> np.ndarray:
+        """Draws negatives uniformly from a segment of a response (equation 12), the response itself left out.
 
-        The rows are (n,) responses, the level l goes from 1 (closest) to L (furthest); another is an InputError. What
-        is returned, (n, count) int64, differs unless the segment has fewer; it is a function of the generator's state.
+        The level l goes from 1 (closest) to L (furthest); another is an InputError. What is returned, (count,) int64,
+        differs unless the segment has fewer; it is a function of the generator's state.
         """
         if not 1 <= level <= self.num_segments:
             raise InputError(
                 f"granularity: got {level}, expected 1 (closest) to {self.num_segments} (furthest); choose a level in "
                 "this range or raise num_granularities"
             )
-        rows = np.asarray(rows, dtype=np.int64)
-        size = max(1, _GATHERED // (self._candidates(count) * self.vectors.shape[1]))
-        if len(rows) <= size:
-            return self._draw_block(rows, level, count, generator)
-        result = np.empty((len(rows), count), dtype=np.int64)
-        seeds = generator.integers(2**63, size=-(-len(rows) // size))
-
-        def work(part: slice) -> None:
-            own = np.random.default_rng(seeds[part.start // size])
-            result[part] = self._draw_block(rows[part], level, count, own)
-
-        _in_blocks(work, len(rows), size)
-        return result
-
-    def _candidates(self, count: int) -> int:
-        """Candidates a round, of which one in L is kept: a few more than is needed on average."""
-        return int(1.3 * self.num_segments * count) + 8
-
-    def _draw_block(self, rows: np.ndarray, level: int, count: int, generator: np.random.Generator) -> np.ndarray:
-        """Keeps the first different candidates that lie between the bounds; ranks the pool where these do not come."""
-        chosen = np.full((len(rows), count), -1)
-        upper, lower = self.bounds[rows, level - 1], self.bounds[rows, level]
+        upper, lower = self.bounds[row, level - 1], self.bounds[row, level]
         width = self.edges[level] - self.edges[level - 1]
-        active = np.flatnonzero((upper > lower) & (width >= _FEW * count))  # no number is not larger
-        for _ in range(_ROUNDS):
-            if not len(active):
-                break
-            own = rows[active, None]
-            drawn = generator.integers(len(self) - 1, size=(len(active), self._candidates(count)))
-            drawn += drawn >= own
-            vectors = self.vectors.take(drawn.ravel(), axis=0).reshape(*drawn.shape, -1)  # (n, candidates, D)
-            cosines = (vectors @ self.vectors[rows[active], :, None])[..., 0]
-            kept = (cosines > lower[active, None]) & (cosines <= upper[active, None])
-            chosen[active] = _first_distinct(chosen[active], np.where(kept, drawn, -1))
-            active = active[chosen[active, -1] < 0]
-        for place in np.flatnonzero(chosen[:, -1] < 0):
-            chosen[place] = self._rank(rows[place], level, count, generator)
-        return chosen
+        found: dict[int, None] = {}
+        # What is not a number is not larger either; one in L candidates is kept, so they are a few more than needed.
+        for _ in range(_ROUNDS if upper > lower and width >= _FEW * count else 0):
+            drawn = generator.integers(len(self) - 1, size=int(1.3 * self.num_segments * count) + 8)
+            drawn += drawn >= row
+            cosines = self.vectors[drawn] @ self.vectors[row]
+            found |= dict.fromkeys(drawn[(cosines > lower) & (cosines <= upper)].tolist())
+            if len(found) >= count:
+                return np.array([*found][:count], dtype=np.int64)
+        return self._rank(row, level, count, generator)
 
     def _rank(self, row: int, level: int, count: int, generator: np.random.Generator) -> np.ndarray:
         """Draws from a segment found by ranking the whole pool, ties in random order."""
@@ -213,20 +186,6 @@ def balanced_sample(vectors: np.ndarray, size: int, generator: np.random.Generat
     return np.concatenate(cells)[np.minimum(places.astype(np.int64), count - 1)]
 
 
-def _first_distinct(before: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Takes the first different numbers of each row of (n, count) and (n, candidates), to (n, count); -1 is none."""
-    merged = np.concatenate([before, drawn], axis=1)
-    count = before.shape[1]
-    order = np.argsort(merged < 0, axis=1, kind="stable")[:, :count]
-    first = np.take_along_axis(merged, order, 1)
-    ordered = np.sort(first, axis=1)
-    repeated = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
-    for row in np.flatnonzero(repeated.any(axis=1)):
-        numbers = list(dict.fromkeys(merged[row][merged[row] >= 0].tolist()))[:count]
-        first[row] = numbers + [-1] * (count - len(numbers))
-    return first
-
-
 def _moments(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the mean (D,) and the covariance (D, D)."""
     mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -249,11 +208,11 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return vectors
 
 
-def _in_blocks(work: Callable[[slice], None], count: int, size: int, show_progress: bool = False) -> None:
-    """Lets several threads work on so many rows in blocks; the bar comes only if that takes more than 5 seconds."""
+def _in_blocks(work: Callable[[slice], None], count: int, size: int) -> None:
+    """Lets several threads work on so many rows in blocks; a bar comes only if that takes more than 5 seconds."""
     blocks = [slice(start, min(start + size, count)) for start in range(0, count, size)]
     with (
-        tqdm(total=count, desc="segments", unit="response", delay=5, disable=not show_progress) as progress,
+        tqdm(total=count, desc="segments", unit="response", delay=5) as progress,
         ThreadPoolExecutor(min(_THREADS, len(blocks))) as pool,
     ):
         for block, _ in zip(blocks, pool.map(work, blocks), strict=True):

@@ -22,6 +22,8 @@ from .ranker import Ranker, RankingExample, context_ids, embeds_nothing, respons
 
 logger = logging.getLogger(__name__)
 
+_CONTEXTS = 32  # whose candidates are scored at once
+
 
 @dataclass(frozen=True)
 class LoadedRanker:
@@ -93,16 +95,13 @@ def _marks(ranker: LoadedRanker) -> list[int]:
 
 @torch.inference_mode()
 def score_candidates(
-    ranker: LoadedRanker, examples: Sequence[RankingExample], batch_size: int = 32, show_progress: bool = False
+    ranker: LoadedRanker, examples: Sequence[RankingExample], show_progress: bool = False
 ) -> list[np.ndarray]:
     """Scores the candidates of each context, (K,) float64, whose softmax is the output probability.
 
     Raises:
         InputError: A context has no turn, or no candidate, or a speaker that the ranker has no mark for.
-        ValueError: ``batch_size`` is below 1.
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size: got {batch_size}, expected at least 1")
     for number, example in enumerate(examples):
         if not example.context or not example.candidates:
             missing = "turn" if not example.context else "candidate"
@@ -113,7 +112,7 @@ def score_candidates(
         by_size.setdefault(len(example.candidates), []).append(row)
     batches: list[list[int]] = []
     for _, alike in sorted(by_size.items()):
-        batches += [alike[start : start + batch_size] for start in range(0, len(alike), batch_size)]
+        batches += [alike[start : start + _CONTEXTS] for start in range(0, len(alike), _CONTEXTS)]
     for rows in tqdm(batches, desc="rank", unit="batch", disable=not show_progress):
         chosen = [examples[row] for row in rows]
         batch = ranker.method.collate(chosen, ranker.tokenizer, model.config, count)

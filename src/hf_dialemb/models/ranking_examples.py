@@ -88,8 +88,7 @@ class RankingExamples(ListedExamples):
             return drawn + (drawn >= response)
         if self._segments is None:  # whatever the run's seed, by the same sample of responses
             self._segments = Segments(self.response_vectors, self.config.num_granularities)
-        found: np.ndarray = self._segments.draw(np.array([response]), self.config.granularity, count, generator)[0]
-        return found
+        return self._segments.draw(response, self.config.granularity, count, generator)
 
 
 class GivenExamples(ListedExamples):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -65,15 +64,11 @@ def _beside(target: Path, ending: str = "") -> Path:
 
 
 def _runs(process: int) -> bool:
-    if sys.platform == "win32":
-        return True  # unknown: there the call below would end it
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass  # somebody else's
-    return True
+    import psutil
+
+    with suppress(OverflowError):  # no process has such a number
+        return bool(psutil.pid_exists(process))
+    return False
 
 
 @contextmanager

@@ -31,17 +31,11 @@ class RunFolder:
 
     REMEDY: ClassVar[str] = "train again with this version (dialemb train --resume false)"
 
-    settings_file = _File(
-        "training_settings.json"
-    )  # what decides the weights: `training.arguments.Settings.fingerprint`
+    settings_file = _File("training_settings.json")  # what decides the weights: `Settings.fingerprint`
     data_file = _File("training_data.json")  # digests of the dialogues, which a resumed run must share
-    texts_file = _File(
-        "training_texts.json"
-    )  # what was said, as digests: a model's figures on the same texts are marked
+    texts_file = _File("training_texts.json")  # digests of what was said, by which a model's figures are marked
     report_file = _File("training_report.json")  # what the run did; there only when it is complete
-    failure_file = _File(
-        "training_failure.json"
-    )  # why the run failed, in a sentence, where another process waits for it
+    failure_file = _File("training_failure.json")  # why it failed, in a sentence, where another process waits for it
     members_file = _File("members.json")  # what an ensemble was made of
 
     @property

@@ -1,11 +1,16 @@
-"""What people see in Python and in lines: data frames, HTML for notebooks, counts."""
+"""What people see: data frames, HTML for notebooks, pages, counts in lines."""
 
+import base64
+import hashlib
 import html
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..models.errors import InputError
+from .files import write_text_atomically
 
 
 def data_frame(records: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFrame
@@ -43,6 +48,41 @@ def html_table(markdown: str) -> str:
         if line:
             parts.append(f"<p>{_cell(line)}</p>")
     return "\n".join(parts)
+
+
+def write_page(
+    path: Path,
+    template: Path,
+    record: Mapping[str, Any],
+    scripts: Sequence[str],
+    *,
+    styles: Path | None = None,
+    **values: object,
+) -> None:
+    """Writes a page: one HTML file, whole or not at all, that needs no other file and no network.
+
+    The template and the ``scripts`` lie in one folder; ``styles`` is another that it includes from. It gets ``data``,
+    the record as JSON, ``scripts`` with their ``hashes``, and the values. By the hashes, a browser runs these scripts
+    alone, whatever the record holds.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    loader = FileSystemLoader([template.parent, styles or template.parent])
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    programs = [(template.parent / name).read_text(encoding="utf-8") for name in scripts]
+    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in programs]
+    data = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    page = environment.get_template(template.name).render(
+        # Nothing in it ends the element, or begins a comment.
+        data=Markup(re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", data)),
+        scripts=[Markup(each) for each in programs],
+        hashes=[f"'sha256-{digest}'" for digest in digests],
+        **values,
+    )
+    write_text_atomically(path, page.encode("utf-8", "replace").decode("utf-8"))
 
 
 def counted(count: int, word: str) -> str:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-import re
 from collections.abc import Collection
 from html import escape
 from pathlib import Path
@@ -14,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..models.dialogue import ROLES
-from ..runs.files import write_text_atomically
+from ..runs import frames
 from .found import Clustered
 
 MOST_CHARACTERS = 30_000_000  # so much text a page has; dialogues beyond it are there without what is said
@@ -24,24 +20,16 @@ _TEMPLATE = "topics.html.jinja"
 
 def write_page(found: Clustered, path: Path, flows: Collection[str] = ()) -> None:
     """Writes the page, whole or not at all; topics whose ids are in ``flows`` link to ``flows/ID/index.html``."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
     folder = Path(__file__).parent
-    loader = FileSystemLoader([folder, folder.parent / "flow" / "page"])  # whose style it shares
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    script = "".join((folder / name).read_text(encoding="utf-8") for name in ("tree.js", "topics.js"))
-    text = json.dumps(_record(found, flows), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    page = environment.get_template(_TEMPLATE).render(
+    frames.write_page(
+        path,
+        folder / _TEMPLATE,
+        _record(found, flows),
+        ("tree.js", "topics.js"),
+        styles=folder.parent / "flow" / "page",
         title=found.title,
         counts=found.counts.replace(", ", " · "),
-        # Nothing in it ends the element, or begins a comment.
-        data=Markup(re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda hit: f"\\u{ord(hit[0]):04x}", text)),
-        script=Markup(script),
-        # The browser runs this script alone, whatever is said in a dialogue.
-        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
-    write_text_atomically(path, page.encode("utf-8", "replace").decode("utf-8"))
 
 
 def picture_of(found: Clustered) -> str:

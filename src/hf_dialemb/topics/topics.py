@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import logging
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -19,7 +17,7 @@ from sklearn.preprocessing import normalize
 from ..corpora.objects import as_dialogues
 from ..encoders.loading import load_encoder
 from ..flow.average_linkage import average_linkage
-from ..flow.exports import as_cell
+from ..flow.exports import as_cell, table_of
 from ..flow.extract import extract_flow
 from ..flow.naming_by_model import find_writer
 from ..flow.report import remove_report
@@ -242,10 +240,9 @@ def _described(
 
 def _csv(records: Sequence[dict[str, Any]]) -> str:
     """Writes a table; no cell is one that a spreadsheet would compute."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    for record in records:
-        told = {key: "; ".join(value) if isinstance(value, tuple) else value for key, value in record.items()}
-        writer.writerow({key: as_cell(value) if isinstance(value, str) else value for key, value in told.items()})
-    return stream.getvalue()
+
+    def cell(value: object) -> object:
+        text = "; ".join(value) if isinstance(value, tuple) else value
+        return as_cell(text) if isinstance(text, str) else text
+
+    return table_of(list(records[0]), [list(map(cell, record.values())) for record in records])

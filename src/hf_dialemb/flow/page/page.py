@@ -5,10 +5,6 @@ It knows counts of everything, and of the dialogues so many as a page can carry.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...models.dialogue import ROLES
-from ...runs.files import write_text_atomically
+from ...runs import frames
 from ...runs.frames import counted
 from ..clustering import Choice
 from ..comparison import Comparison
@@ -96,42 +92,22 @@ def write_page(
     tell of the dialogues beside the map, and ``facts`` are names and values for the account of how the page was made.
     ``back`` is the address of a page of topics.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
     folder = Path(__file__).parent
     record = _record(flow, pruning or Pruning(), comparison, choices or {}, insights, facts)
-    loader = FileSystemLoader(folder)
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    names = [*(f"page_{name}.js" for name in SCRIPTS), "page.js"]
-    scripts = [(folder / name).read_text(encoding="utf-8") for name in names]
-    page = environment.get_template(TEMPLATE).render(
+    frames.write_page(
+        Path(path),
+        folder / TEMPLATE,
+        record,
+        [*(f"page_{name}.js" for name in SCRIPTS), "page.js"],
         title=flow.title or "Dialogue flow",
         counts=_counts(record["counts"]),
         back=back,
         compared=comparison is not None,
-        data=Markup(_json(record)),
-        scripts=[Markup(script) for script in scripts],
-        # The browser runs these scripts alone, whatever is said in a dialogue.
-        hashes=[_hash(script) for script in scripts],
     )
-    write_text_atomically(Path(path), page.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _counts(counts: Mapping[str, int]) -> str:
     return " · ".join(counted(counts[f"{word}s"], word) for word in ("dialogue", "utterance", "state"))
-
-
-def _json(record: Mapping[str, Any]) -> str:
-    """Writes what a script element can hold: nothing in it ends the element, or begins a comment."""
-    text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _hash(script: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _record(
