@@ -22,6 +22,7 @@ import torch
 from hardware import describe_machine
 from transformers import AutoModel
 
+from hf_dialemb.evaluation.results.tables import table_lines
 from hf_dialemb.models.backbones import MINILM, resolve_backbone
 
 LENGTHS = (16, 32, 64, 128, 256, 384, 512)
@@ -58,11 +59,10 @@ def seconds(work: Callable[[], None]) -> float:
 def table(rows: list[dict[str, Any]]) -> list[str]:
     """Draws a row for each length."""
     heads = [f"{phase}, {numbers}" for numbers in NUMBERS for phase in PHASES]
-    lines = [f"| tokens | {' | '.join(heads)} |", f"| --: |{' --: |' * len(heads)}"]
-    for length in LENGTHS:
-        found = [f"{row['ratio']:.2f}" for row in rows if row["length"] == length]  # in the order of the heads
-        lines.append(f"| {' | '.join([str(length), *found])} |")
-    return lines
+    found = ([f"{row['ratio']:.2f}" for row in rows if row["length"] == length] for length in LENGTHS)  # as the heads
+    return table_lines(
+        (), ["tokens", *heads], ([str(length), *each] for length, each in zip(LENGTHS, found, strict=True))
+    )
 
 
 def main() -> None:

@@ -16,7 +16,6 @@ import json
 import pickle
 import re
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from hardware import describe_machine
+from processes import answer_of
 
 WORDS, WIDTH, INNER, LAYERS = 30522, 768, 3072, 12
 PARAMETERS = 132_377_089
@@ -132,13 +132,6 @@ FORMS = {
 }
 
 
-def run(program: str, *words: str) -> dict[str, object]:
-    """Runs a program in a process of its own and reads its last line."""
-    answer = subprocess.run([sys.executable, "-c", program, *words], check=True, capture_output=True, text=True)
-    found: dict[str, object] = json.loads(answer.stdout.splitlines()[-1])
-    return found
-
-
 def written_rows() -> list[list[float]]:
     """Returns a row of the token table, and one of the last layer's projection to values, as they were written."""
     places = {"embedder.token_embedding.weight": 1234, f"layers.{LAYERS - 1}.attn.linear_qkv.weight": 2 * WIDTH + 5}
@@ -156,8 +149,8 @@ def measure(folder: Path) -> list[dict[str, object]]:
         source, output = folder / name, folder / f"{name}.converted"
         write(source)
         start = time.perf_counter()
-        converted = run(CONVERT, str(source), str(vocabulary), str(output))
-        loaded = run(LOAD, str(output))
+        converted = answer_of("-c", CONVERT, source, vocabulary, output)
+        loaded = answer_of("-c", LOAD, output)
         counts = {what: int(number) for number, what in re.findall(r"(\d+) (?:keys )?(\w+)", str(converted["sum"]))}
         rows.append(
             {

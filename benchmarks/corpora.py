@@ -11,12 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from processes import answer_of
 from published_counts import PUBLISHED
 
 from hf_dialemb.corpora import MissingFilesError, find_source, get_corpus, iterate_examples, sets_at_hand
@@ -38,8 +38,7 @@ def main() -> int:
         return 0
     figures = {}
     for name in dict.fromkeys(each.partition("/")[0] for each in sets_at_hand()):
-        command = [sys.executable, __file__, "--measure", name]
-        figures[name] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        figures[name] = answer_of(__file__, "--measure", name)
         print(*rows(name, figures[name]), sep="\n", flush=True)
     record = {"figures": figures, **tables(figures)}
     options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

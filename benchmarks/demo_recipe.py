@@ -17,6 +17,7 @@ from hardware import describe_machine
 
 import hf_dialemb
 from hf_dialemb.corpora import load_dialogues, single_domain, write_jsonl
+from hf_dialemb.evaluation.results.tables import table_lines
 from hf_dialemb.evaluation.tasks.domains import evaluate_embeddings
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.runs.files import write_json_atomically
@@ -70,9 +71,8 @@ def main() -> None:
                 told = f"{rate:.0e}" + (", halfway back" if back else "")
                 lines.append({"slice": title, "step size": told, **figures(run, dialogues)})
                 print(lines[-1], flush=True)
-    head = ["Slice", "Step size", "Purity", "NMI", "ARI", "MAP", "MRR"]
     rows = [[str(v) if isinstance(v, str) else f"{v:.1f}" for v in line.values()] for line in lines]
-    table = [f"| {' | '.join(row)} |" for row in (head, [":--", ":--", *["--:"] * len(METRICS)], *rows)]
+    table = table_lines(["Slice", "Step size"], ["Purity", "NMI", "ARI", "MAP", "MRR"], rows)
     write_json_atomically(options.output, {"machine": describe_machine(), "lines": lines, "table": table})
     print("\n".join(table))
 

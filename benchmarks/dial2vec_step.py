@@ -21,13 +21,13 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from hardware import describe_machine, read_memory
+from processes import Side, answer_of
 
 WORKER = Path(__file__).with_name("dial2vec_step_worker.py")
 OFFICIAL = "official"
@@ -44,43 +44,6 @@ OFFICIAL_BYTES = 4.2e9
 """What the official side needs at full size for each dialogue of a forward pass."""
 
 
-class Side:
-    """A worker process, spoken to in JSON lines."""
-
-    def __init__(self, name: str, folder: Path, settings: dict[str, Any]) -> None:
-        self.name = name
-        self.process = subprocess.Popen(
-            [sys.executable, str(WORKER), "work", str(folder), json.dumps(settings)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.read()
-
-    def read(self) -> dict[str, Any]:
-        """Waits for the worker's next answer."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            status = self.process.wait()
-            raise SystemExit(f"The process of '{self.name}' ended (status {status}); -9 means out of memory: "
-                             "try --official-slice 1 or fewer --dialogues")  # fmt: skip
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def ask(self, action: str) -> dict[str, Any]:
-        """Lets the worker act, and waits for its answer."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"action": action}) + "\n")
-        self.process.stdin.flush()
-        return self.read()
-
-    def close(self) -> None:
-        """Ends the worker."""
-        self.process.kill()
-        self.process.wait()
-
-
 def measure(folder: Path, options: argparse.Namespace, device: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Starts the sides one after another, then lets them take turns.
 
@@ -93,7 +56,9 @@ def measure(folder: Path, options: argparse.Namespace, device: str) -> tuple[dic
     try:
         for name, settings in SIDES.items():
             part = options.official_slice if name == OFFICIAL else 0
-            sides.append(Side(name, folder, {**settings, "device": device, "slice": part}))
+            given = json.dumps({**settings, "device": device, "slice": part})
+            sides.append(Side(name, WORKER, "work", folder, given))
+            sides[-1].read()
         for side in sides:
             if side.name in COMPARED:
                 compared[side.name] = side.ask("compare")
@@ -211,9 +176,7 @@ def main() -> int:
     options = parse()
     arguments = {key: value for key, value in vars(options).items() if key != "output"}
     with tempfile.TemporaryDirectory() as name:
-        # Not in this process: a child's peak memory starts from its parent's.
-        command = [sys.executable, str(WORKER), "prepare", name, json.dumps(arguments)]
-        batch = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        batch = answer_of(WORKER, "prepare", name, json.dumps(arguments))
         device = options.device if options.device != "auto" else "cuda" if batch["accelerator"] else "cpu"
         check_memory(options, device)
         compared, steps = measure(Path(name), options, device)

@@ -1,7 +1,7 @@
 """The processes behind ``dial2vec_step.py``, which starts them; not meant to be run by hand.
 
 ``prepare FOLDER OPTIONS`` writes the initial model and one batch into the folder. ``work FOLDER SIDE`` loads them, then
-answers each JSON line on standard input with one on standard output: ``compare`` runs forward and backward without
+answers each line on standard input with one of JSON on standard output: ``compare`` runs forward and backward without
 dropout, ``step`` runs and times one training step.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from official_dial2vec import OfficialDial2Vec, features
+from processes import peak_bytes
 from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertModel
@@ -178,10 +178,10 @@ class Worker:
             torch.cuda.synchronize(self.device)
 
     def peak_bytes(self) -> int:
-        """Returns the peak of the accelerator's memory, or of the process's on the CPU (Linux counts in KiB)."""
+        """Returns the peak of the accelerator's memory, or of the process's on the CPU."""
         if self.device.type == "cuda":
             return torch.cuda.max_memory_allocated(self.device)
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return peak_bytes()
 
 
 def main() -> None:
@@ -197,7 +197,7 @@ def main() -> None:
     worker = Worker(folder, argument)
     print(json.dumps({"ready": True}), file=answers, flush=True)
     for line in sys.stdin:
-        answer = {"compare": worker.compare, "step": worker.step}[json.loads(line)["action"]]()
+        answer = {"compare": worker.compare, "step": worker.step}[line.strip()]()
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from hf_dialemb.evaluation.results.tables import table_lines
+
 Lines = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
 Column = tuple[str, Sequence[tuple[str, str]]]  # its head, and what is averaged: of which measurement which figure
 
@@ -97,7 +99,7 @@ def long(lines: Lines, columns: Sequence[Column]) -> list[str]:
     table = [["" if across else "Encoder", *chosen]]
     table += [[head, *c.values()] for (head, _), c in zip(columns, drawn, strict=True)]
     table = table if across else [list(line) for line in zip(*table, strict=True)]
-    return _draw(table[0], table[1:])
+    return table_lines(table[0][:1], table[0][1:], table[1:])
 
 
 def short(lines: Lines) -> list[str]:
@@ -108,9 +110,4 @@ def short(lines: Lines) -> list[str]:
     for name in chosen:
         best = [head.split(",")[0].lower() for (head, _), c in zip(SHORT, drawn, strict=True) if "**" in c[name]]
         rows.append([name, *(c[name] for c in drawn), ", ".join(best).replace("utterances/s", "speed")])
-    return _draw(["Encoder", *(head for head, _ in SHORT), "Best at"], rows)
-
-
-def _draw(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(head)} |", f"| :-- |{' --: |' * (len(head) - 1)}"]
-    return [*lines, *(f"| {' | '.join(row)} |" for row in rows)]
+    return table_lines(["Encoder"], [*(head for head, _ in SHORT), "Best at"], rows)

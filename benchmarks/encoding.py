@@ -14,8 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
-import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
@@ -25,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from hardware import describe_machine
+from processes import Side, peak_bytes
 
 PEER = "sentence-transformers"
 MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")
@@ -111,10 +110,14 @@ class Work:
         for _ in range(self.times):
             vectors = self.encode[name](self.inputs[name])
         seconds = (time.perf_counter() - started) / self.times
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         read, places = self.tokens.taken() if self.tokens else (self._pieces(name), 0)
         counts = {"tokens": read, "places": places}
-        return {"seconds": seconds, "peak_mib": peak, **counts, "vectors": np.asarray(vectors, np.float64).tolist()}
+        return {
+            "seconds": seconds,
+            "peak_mib": peak_bytes() / 2**20,
+            **counts,
+            "vectors": np.asarray(vectors, np.float64).tolist(),
+        }
 
     def _pieces(self, name: str) -> int:
         from hf_dialemb.encoders.text_models import dialogue_texts
@@ -131,43 +134,23 @@ def work(settings: dict[str, Any]) -> None:
         side = Work(settings["model"], settings["peer"], texts(settings["utterances"], settings["dialogues"]))
         for name in side.inputs:
             side.encode[name](side.inputs[name][:40])
-        print("ready", file=answers, flush=True)
+        print(json.dumps("ready"), file=answers, flush=True)
         for line in sys.stdin:
             print(json.dumps(side.read(line.strip())), file=answers, flush=True)
-
-
-class Side:
-    """A worker process, spoken to in lines."""
-
-    def __init__(self, **settings: Any) -> None:
-        command = [sys.executable, __file__, "--work", json.dumps(settings)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._line() == "ready\n", "the worker told what was wrong"
-
-    def _line(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline()
-
-    def read(self, name: str) -> dict[str, Any]:
-        """Lets the worker encode, and waits for its answer."""
-        assert self.process.stdin is not None
-        print(name, file=self.process.stdin, flush=True)
-        answer: dict[str, Any] = json.loads(self._line())
-        return answer
-
-    def close(self) -> None:
-        """Ends the worker."""
-        self.process.communicate()
 
 
 def measure(model: str, words: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
     """Lets the peer and ours take turns over one model."""
     counts = {"utterances": options.utterances, "dialogues": options.dialogues}
-    sides = {PEER: Side(model=model, peer=True, **counts)}
-    sides |= {word: Side(model=word if word == STATIC else model + word, peer=False, **counts) for word in words}
+    models = {PEER: model, **{word: word if word == STATIC else model + word for word in words}}
+    sides = {}
+    for side, spec in models.items():
+        given = json.dumps({"model": spec, "peer": side == PEER, **counts})
+        sides[side] = Side(side, __file__, "--work", given)
+        sides[side].read()
     rows = []
     for name, count in counts.items():
-        rounds = [{side: worker.read(name) for side, worker in sides.items()} for _ in range(options.rounds)]
+        rounds = [{side: worker.ask(name) for side, worker in sides.items()} for _ in range(options.rounds)]
         vectors = {side: np.array(answer["vectors"]) for side, answer in rounds[0].items()}
         for side in sides:
             ratios = [each[PEER]["seconds"] / each[side]["seconds"] for each in rounds]

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from hardware import describe_machine
+from processes import answer_of, peak_bytes
 from retrieval_metrics import in_one
 
 OURS, SCRIPT, GROUPED, STEPS = "ours", "scikit-learn", "grouped", "steps"
@@ -114,7 +114,7 @@ def measure_side(folder: Path, side: str) -> dict[str, Any]:
         "utterances": len(vectors),
         "seconds": time.perf_counter() - start,
         "processor_seconds": time.process_time() - processor,
-        "peak_bytes": peak(),
+        "peak_bytes": peak_bytes(),
         "labels": labels.tolist(),
     }
 
@@ -137,7 +137,7 @@ def measure_steps(folder: Path) -> dict[str, Any]:
         start, processor = time.perf_counter(), time.process_time()
         result = work()
         seconds, of_processor = time.perf_counter() - start, time.process_time() - processor
-        steps.append({"step": name, "seconds": seconds, "processor_seconds": of_processor, "peak_bytes": peak()})
+        steps.append({"step": name, "seconds": seconds, "processor_seconds": of_processor, "peak_bytes": peak_bytes()})
         return result
 
     dialogues = json.loads((folder / "dialogues.json").read_text(encoding="utf-8"))
@@ -161,27 +161,11 @@ def measure_steps(folder: Path) -> dict[str, Any]:
     }
 
 
-def peak() -> int:
-    """Returns the most memory that this process has had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def start_worker(folder: Path, side: str) -> dict[str, Any]:
-    """Lets a process run a side: not this one, as a child's peak memory starts from its parent's."""
-    command = [sys.executable, str(Path(__file__)), "--work", str(folder), side]
-    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-    if run.returncode:
-        raise SystemExit(f"{side} ended (status {run.returncode}); -9 means out of memory")
-    answer: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
-    print(f"{side} has ended", file=sys.stderr)
-    return answer
-
-
 def in_turns(folder: Path, rounds: int) -> list[dict[str, Any]]:
     """Lets scikit-learn and ours cluster in turns; returns a row for each."""
     found: dict[str, list[dict[str, Any]]] = {SCRIPT: [], OURS: []}
     for side in [*found] * rounds:
-        found[side].append(start_worker(folder, side))
+        found[side].append(answer_of(__file__, "--work", folder, side))
     return [in_one(rows) for rows in found.values()]
 
 
@@ -243,15 +227,10 @@ def main() -> int:
         return 0
 
     with tempfile.TemporaryDirectory() as name:
-        words = [
-            name,
-            str(options.utterances),
-            str(options.beside),
-            *([str(options.vectors)] if options.vectors else []),
-        ]
+        words = [name, str(options.utterances), str(options.beside), *filter(None, [options.vectors])]
         subprocess.run([sys.executable, str(Path(__file__)), "--make", *words], check=True)
         script, ours = in_turns(Path(name), options.rounds)
-        grouped, steps = (start_worker(Path(name), side) for side in (GROUPED, STEPS))
+        grouped, steps = (answer_of(__file__, "--work", name, side) for side in (GROUPED, STEPS))
     exact = ours.pop("labels")
     rand, of_groups = agreement(exact, script.pop("labels")), agreement(exact, grouped.pop("labels"))
     verdicts = judge(ours, script, steps, rand)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from hardware import describe_machine, read_memory
+from processes import answer_of, peak_bytes
 
 OURS, RANKING = "ours", "ranking"
 LEVELS, NEGATIVES, WIDTH = 5, 9, 150
@@ -68,7 +68,7 @@ def run_ours(vectors: Any) -> tuple[list[Any], Any]:
 
     from hf_dialemb.models.granularity import Segments
 
-    segments = Segments(vectors, LEVELS, show_progress=False)
+    segments = Segments(vectors, LEVELS)
     rows = np.arange(len(vectors))
     drawn = [segments.draw(rows, level, NEGATIVES, np.random.default_rng([0, level])) for level in range(1, LEVELS + 1)]
     return drawn, segments
@@ -102,8 +102,6 @@ def run_ranking(vectors: Any) -> tuple[list[Any], None]:
 
 def measure(folder: Path, side: str, checked: int) -> dict[str, Any]:
     """Runs one side; returns its seconds and the peak memory of this process, and keeps some of its negatives."""
-    import resource
-
     import numpy as np
 
     import hf_dialemb.models.granularity  # noqa: F401 - what takes time is measured without what it imports
@@ -116,7 +114,7 @@ def measure(folder: Path, side: str, checked: int) -> dict[str, Any]:
         "responses": len(vectors),
         "seconds": time.perf_counter() - start,
         "processor_seconds": time.process_time() - processor,
-        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "peak_bytes": peak_bytes(),
     }
     if segments is not None:
         row |= {"exact": segments.exact, "one_response_seconds": time_one(segments)}
@@ -162,13 +160,8 @@ def work(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
 
 
 def start_worker(folder: Path, **task: Any) -> dict[str, Any]:
-    """Lets a process do a task: not this one, as a child's peak memory starts from its parent's."""
-    command = [sys.executable, str(Path(__file__)), "--work", str(folder), json.dumps(task)]
-    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-    if run.returncode:
-        raise SystemExit(f"{task} ended (status {run.returncode}); -9 means out of memory")
-    answer: dict[str, Any] = json.loads(run.stdout)
-    return answer
+    """Lets a process do a task."""
+    return answer_of(__file__, "--work", folder, json.dumps(task))
 
 
 def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:

@@ -19,9 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -30,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from hardware import describe_machine
+from processes import answer_of, peak_bytes
 
 EIGHT_BITS = "rank, 8 bits"
 SIDES = ("all", "rank", EIGHT_BITS, "search")
@@ -119,7 +117,7 @@ def work(side: str, folder: Path) -> dict[str, Any]:
         started = time.perf_counter()
         found.append(find(query))
         seconds.append(time.perf_counter() - started)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_bytes() / 2**20
     disk = sum(file.stat().st_size for file in (folder / "calls.lance").rglob("*") if file.is_file()) / 2**20
     return {"building": building, "seconds": median(seconds), "peak_mib": peak, "disk_mib": disk, "found": found}
 
@@ -145,9 +143,8 @@ def main() -> None:
         return
     sides: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
-        for side in ("make", *SIDES):  # a process begins with the peak memory of the one that starts it
-            command = [sys.executable, __file__, "--work", side, name, "--vectors", str(options.vectors)]
-            sides[side] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        for side in ("make", *SIDES):
+            sides[side] = answer_of(__file__, "--work", side, name, "--vectors", str(options.vectors))
     del sides["make"]
     truth = [set(each) for each in sides["all"]["found"]]
     lines, more = list(HEAD), list(HEAD)

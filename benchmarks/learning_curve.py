@@ -12,7 +12,6 @@ backbone. No checkpoint is chosen by this. The picture goes beside the results f
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models.backbones import MINILM
 from hf_dialemb.runs.files import write_json_atomically
+from hf_dialemb.runs.folder import RunFolder
 
 FIGURES = {"F1, 1-shot": ("f1", "1-shot"), "F1, 5-shot": ("f1", "5-shot"), "within less between": ("difference", "")}
 """What is shown, from its name to the metric and the setting."""
@@ -31,10 +31,7 @@ FIGURES = {"F1, 1-shot": ("f1", "1-shot"), "F1, 5-shot": ("f1", "5-shot"), "with
 
 def checkpoints(folder: Path) -> dict[int, str]:
     """Returns a run's checkpoints by step, in order."""
-    found = {
-        int(match[1]): str(path) for path in folder.iterdir() if (match := re.fullmatch(r"checkpoint-(\d+)", path.name))
-    }
-    return dict(sorted(found.items()))
+    return {int(path.name.rpartition("-")[2]): str(path) for path in RunFolder(folder).checkpoints()}
 
 
 def measure(model: str, problem: Any, seeds: range) -> dict[str, float]:

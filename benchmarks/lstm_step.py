@@ -12,9 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -22,6 +19,7 @@ from typing import Any
 
 import torch
 from hardware import describe_machine
+from processes import answer_of, peak_bytes
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
@@ -69,15 +67,10 @@ def forward_backward(way: str, model: Any, batch: dict[str, Tensor]) -> float:
     return float(loss.detach())
 
 
-def peak_mib(way: str, dialogues: int) -> float:
-    """Runs a step in a process of its own; returns its peak memory."""
-    command = [sys.executable, __file__, "--peak", way, "--dialogues", str(dialogues)]
-    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-
-
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Lets the ways take turns, a step each."""
-    peaks = {way: peak_mib(way, options.dialogues) for way in WAYS}  # first: a child's peak starts from its parent's
+    words = ("--dialogues", str(options.dialogues))  # the peaks first: a child's starts from its parent's
+    peaks = {way: answer_of(__file__, "--peak", way, *words) for way in WAYS}
     model, batches, turns = prepare(options.dialogues, options.steps + 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
@@ -118,7 +111,7 @@ def main() -> None:
     if options.peak:
         model, batches, _ = prepare(options.dialogues, 1)
         forward_backward(options.peak, model, batches[0])
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)  # Linux counts in KiB
+        print(peak_bytes() / 2**20)
         return
     record = measure(options)
     for way, found in record["seconds"].items():

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from hardware import describe_machine
+from processes import answer_of, peak_bytes
 
 OURS, PRODUCT, SCRIPT = "ours", "product", "script"
 WIDTH, LABELS = 384, 45
@@ -88,8 +89,6 @@ SIDES = {OURS: run_ours, PRODUCT: run_product, SCRIPT: run_script}
 
 def measure(folder: Path, side: str) -> dict[str, Any]:
     """Runs one side; returns its figures, seconds and the peak memory of this process."""
-    import resource
-
     import numpy as np
 
     import hf_dialemb.evaluation.tasks.domains  # noqa: F401 - what takes time is measured without what it imports
@@ -102,19 +101,9 @@ def measure(folder: Path, side: str) -> dict[str, Any]:
         "dialogues": len(vectors),
         "seconds": time.perf_counter() - start,
         "processor_seconds": time.process_time() - processor,
-        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "peak_bytes": peak_bytes(),
         "figures": figures,
     }
-
-
-def start_worker(folder: Path, side: str) -> dict[str, Any]:
-    """Lets a process run a side: not this one, as a child's peak memory starts from its parent's."""
-    command = [sys.executable, str(Path(__file__)), "--work", str(folder), side]
-    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-    if run.returncode:
-        raise SystemExit(f"{side} ended (status {run.returncode}); -9 means out of memory")
-    answer: dict[str, Any] = json.loads(run.stdout)
-    return answer
 
 
 def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -126,7 +115,7 @@ def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
             start_worker_of_vectors(folder, count, options.seed)
             found: dict[str, list[Any]] = {side: [] for side in SIDES if side != SCRIPT or count in options.beside}
             for side in [*found] * options.rounds:
-                found[side].append(start_worker(folder, side))
+                found[side].append(answer_of(__file__, "--work", folder, side))
                 print(f"{side}, {count:,} dialogues: {found[side][-1]['seconds']:.1f} s", file=sys.stderr)
             result += map(in_one, found.values())
     return result

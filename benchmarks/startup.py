@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 from hardware import describe_machine
+from processes import answer_of
 
 SEARCH = "search by text in stored vectors"
 COMMANDS = {
@@ -58,14 +59,9 @@ def measure(repeats: int) -> tuple[dict[str, list[float]], dict[str, float]]:
     """
     with tempfile.TemporaryDirectory() as folder:
         commands = {**COMMANDS, SEARCH: search_command(Path(folder))}
-        peaks = {name: peak_mib(words) for name, words in commands.items()}
+        launch = ("-c", LAUNCH, sys.executable)  # Linux counts in KiB
+        peaks = {name: answer_of(*launch, *words) / 1024 for name, words in commands.items()}
         return _measured(commands, repeats), peaks
-
-
-def peak_mib(words: list[str]) -> float:
-    """Runs a command of Python; returns its peak memory (Linux counts in KiB)."""
-    command = [sys.executable, "-c", LAUNCH, sys.executable, *words]
-    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) / 1024
 
 
 def _measured(commands: dict[str, list[str]], repeats: int) -> dict[str, list[float]]:

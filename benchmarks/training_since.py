@@ -21,6 +21,7 @@ from statistics import median
 
 from hardware import describe_machine
 
+from hf_dialemb.evaluation.results.tables import table_lines
 from hf_dialemb.runs.files import write_json_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,17 +86,14 @@ def measured(recipe: str, before: Path, rounds: int, steps: int) -> dict[str, ob
 
 def table(rows: list[dict[str, object]]) -> list[str]:
     """Makes a line for each recipe."""
-    lines = [
-        "| Recipe | Times as fast | Seconds a step | Before | Peak, MiB | Before |",
-        "| :-- | --: | --: | --: | --: | --: |",
-    ]
+    lines = []
     for row in rows:
-        ratios, seconds, before = row["ratios"], median(row["seconds"]), median(row["seconds_before"])
-        lines.append(
-            f"| {row['recipe']} | {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) | {seconds:.2f} "
-            f"| {before:.2f} | {row['peak_mib']:,.0f} | {row['peak_mib_before']:,.0f} |"
-        )
-    return lines
+        spread = f"{median(row['ratios']):.2f} ({min(row['ratios']):.2f} to {max(row['ratios']):.2f})"
+        seconds = [f"{median(row[name]):.2f}" for name in ("seconds", "seconds_before")]
+        peaks = [f"{row[name]:,.0f}" for name in ("peak_mib", "peak_mib_before")]
+        lines.append([row["recipe"], spread, *seconds, *peaks])
+    heads = ["Times as fast", "Seconds a step", "Before", "Peak, MiB", "Before"]
+    return table_lines(["Recipe"], heads, lines)
 
 
 def main() -> None:

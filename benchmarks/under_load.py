@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from statistics import median
 from typing import Any
 
 from hardware import describe_machine
+from processes import answer_of, peak_bytes
 
 from hf_dialemb.runs.hardware import SPINS
 
@@ -38,7 +38,7 @@ def work(kind: str, seconds: float) -> dict[str, float]:
     """Encodes, or takes training steps over, the package's own sample again and again.
 
     Returns:
-        The median seconds, and the peak memory of this process (Linux counts in KiB).
+        The median seconds, and the peak memory of this process.
     """
     import torch
 
@@ -75,21 +75,18 @@ def work(kind: str, seconds: float) -> dict[str, float]:
         started = time.perf_counter()
         step()
         found.append(time.perf_counter() - started)
-    return {"seconds": median(found), "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return {"seconds": median(found), "peak_mib": peak_bytes() / 2**20}
 
 
 def timed(kind: str, way: str, loaded: bool, seconds: float) -> dict[str, float]:
     """Lets a process of its own work, perhaps beside a busy one."""
     load = subprocess.Popen([sys.executable, "-c", BUSY]) if loaded else None
     try:
-        command = [sys.executable, __file__, "--work", kind, "--seconds", str(seconds)]
-        run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **WAYS[way]})
+        return answer_of(__file__, "--work", kind, "--seconds", str(seconds), environment=WAYS[way])
     finally:
         if load is not None:
             load.kill()
             load.wait()
-    found: dict[str, float] = json.loads(run.stdout)
-    return found
 
 
 def measure(kind: str, ways: list[str], rounds: int, seconds: float) -> list[dict[str, Any]]:

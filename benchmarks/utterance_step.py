@@ -43,7 +43,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from itertools import product
@@ -51,6 +50,7 @@ from pathlib import Path
 from typing import Any
 
 from hardware import describe_machine
+from processes import Side, answer_of
 
 WORKER = Path(__file__).with_name("utterance_step_worker.py")
 OURS, PEER, BEFORE = "ours", "sentence-transformers", "ours, before"
@@ -93,46 +93,6 @@ def list_parts(options: argparse.Namespace) -> dict[str, dict[str, dict[str, Any
     return {name: parts[name] for name in options.only}
 
 
-class Side:
-    """A worker process, spoken to in lines."""
-
-    def __init__(self, name: str, folder: Path, settings: dict[str, Any], environment: dict[str, str]) -> None:
-        self.name = name
-        self.process = subprocess.Popen(
-            [sys.executable, str(WORKER), "work", str(folder), json.dumps(settings)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **environment},
-        )
-
-    def ready(self) -> dict[str, Any]:
-        """Waits until the worker could begin its first step."""
-        return self._read()
-
-    def step(self) -> dict[str, Any]:
-        """Lets the worker run a step, and waits for its answer."""
-        assert self.process.stdin is not None
-        self.process.stdin.write("step\n")
-        self.process.stdin.flush()
-        return self._read()
-
-    def close(self) -> None:
-        """Ends the worker."""
-        self.process.kill()
-        self.process.wait()
-
-    def _read(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            status = self.process.wait()
-            raise SystemExit(f"The process of '{self.name}' ended (status {status}); -9 means out of memory: "
-                             "try fewer --many-pairs")  # fmt: skip
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-
 def measure(
     folder: Path, sides: dict[str, dict[str, Any]], rounds: int, environment: dict[str, str]
 ) -> dict[str, dict[str, Any]]:
@@ -146,11 +106,12 @@ def measure(
     try:
         for name, settings in sides.items():
             source = {"PYTHONPATH": settings["source"]} if "source" in settings else {}
-            running.append(Side(name, folder, settings, environment | source))
-        ready = {side.name: side.ready() for side in running}
+            words = (WORKER, "work", folder, json.dumps(settings))
+            running.append(Side(name, *words, environment=environment | source))
+        ready = {side.name: side.read() for side in running}
         for round_number in range(rounds):
             for side in running:
-                answer = side.step()
+                answer = side.ask("step")
                 print(f"  round {round_number}: {side.name}: {answer['seconds']:.2f} s", file=sys.stderr)
                 steps[side.name].append(answer)
     finally:
@@ -198,16 +159,6 @@ def _difference(side: dict[str, Any], measured: dict[str, dict[str, Any]]) -> fl
     return float(max(abs(x - y) for x, y in zip(side["cosines"], other["cosines"], strict=True)))
 
 
-def run_worker(action: str, folder: Path, argument: dict[str, Any]) -> dict[str, Any]:
-    """Lets a worker do one thing: not in this process, as a child's peak memory starts from its parent's."""
-    command = [sys.executable, str(WORKER), action, str(folder), json.dumps(argument)]
-    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-    if run.returncode:
-        raise SystemExit(f"utterance_step_worker.py {action} ended (status {run.returncode})")
-    answer: dict[str, Any] = json.loads(run.stdout)
-    return answer
-
-
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     """Measures every part in every precision; returns the figures."""
     parts = list_parts(options)
@@ -217,7 +168,8 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     figures: dict[str, Any] = {"timing": {}}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        inputs = run_worker("prepare", folder, {**shared, "steps": total, "batches": sorted(batches)})
+        wanted = {**shared, "steps": total, "batches": sorted(batches)}
+        inputs = answer_of(WORKER, "prepare", folder, json.dumps(wanted))
         device = "cuda" if inputs["accelerator"] else "cpu"
         more = {"device": device, "steps": total, "seed": options.seed}
         for precision, (part, sides) in product(options.precision, parts.items()):
@@ -225,8 +177,8 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
             settings = {side: {**own, **more, "precision": precision} for side, own in sides.items()}
             figures["timing"][f"{part}, {precision}"] = measure_part(folder, settings, options)
         if "caching" in parts:
-            cached = next(iter(parts["caching"].values()))
-            figures["gradients"] = run_worker("gradients", folder, {**cached, **more, "precision": "float32"})
+            cached = {**next(iter(parts["caching"].values())), **more, "precision": "float32"}
+            figures["gradients"] = answer_of(WORKER, "gradients", folder, json.dumps(cached))
     machine = {**describe_machine(), "threads": inputs.pop("threads"), "accelerator": inputs.pop("accelerator")}
     return {"machine": machine, "versions": inputs.pop("versions"), "inputs": inputs, **figures}
 

@@ -8,7 +8,6 @@ run: it stops before every step until a line comes on standard input, and answer
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from contextlib import suppress
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 import torch
+from processes import peak_bytes
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 from transformers import AutoTokenizer, BertConfig, BertModel, Trainer, TrainerCallback
@@ -267,12 +267,12 @@ class Turns(TrainerCallback):
         self._answer({**self.first, "resident_bytes": resident})
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Answers a step: its seconds, and the highest memory of this process so far (Linux counts in KiB)."""
+        """Answers a step: its seconds, and the highest memory of this process so far."""
         cuda = args.device.type == "cuda"
         if cuda:
             torch.cuda.synchronize()
         seconds = time.perf_counter() - self.start
-        peak = torch.cuda.max_memory_allocated() if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        peak = torch.cuda.max_memory_allocated() if cuda else peak_bytes()
         self._answer({"seconds": seconds, "peak_bytes": peak})
 
     def _answer(self, answer: dict[str, Any]) -> None:

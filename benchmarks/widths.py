@@ -17,6 +17,7 @@ from hardware import describe_machine
 from numpy.typing import NDArray
 
 import hf_dialemb
+from hf_dialemb.evaluation.results.tables import table_lines
 from hf_dialemb.evaluation.tasks.domains import load_domains, pair_scores
 from hf_dialemb.evaluation.tasks.intents import classify_intents, in_scope, load_intents, load_utterances
 from hf_dialemb.evaluation.tasks.task import CorpusPart
@@ -69,7 +70,7 @@ def main() -> None:
     heads = ["Width", "MAP, cut", "MAP, rotated", "Accuracy, cut", "Accuracy, rotated"]
     keys = ["map cut", "map rotated", "accuracy cut", "accuracy rotated"]
     rows = [[str(each["width"]), *(f"{each[key]:.1f}" for key in keys)] for each in lines]
-    table = [f"| {' | '.join(heads)} |", "| --: |" + " --: |" * len(keys), *(f"| {' | '.join(row)} |" for row in rows)]
+    table = table_lines((), heads, rows)
     write_json_atomically(
         options.output, {"machine": describe_machine(), "model": options.model, "lines": lines, "table": table}
     )

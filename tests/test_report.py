@@ -11,9 +11,10 @@ import pytest
 from browser import BROWSER, Browser
 from made_up_results import RUN, row
 
+from hf_dialemb.corpora.audit import histograms
 from hf_dialemb.evaluation.report.opening import opening
 from hf_dialemb.evaluation.report.page import TITLE, Picture, write_report
-from hf_dialemb.evaluation.report.pictures import drawing, voronoi
+from hf_dialemb.evaluation.report.pictures import voronoi
 from hf_dialemb.evaluation.report.pictures.maps import PathPoint, alignment_uniformity_path, measured_point, scatter
 from hf_dialemb.evaluation.report.pictures.projections import project, project_to_sphere, umap_or_pca
 from hf_dialemb.evaluation.report.pictures.trees import dendrogram
@@ -188,7 +189,7 @@ with_umap = (pytest.mark.slow, pytest.mark.skipif(find_spec("umap") is None, rea
 @pytest.fixture(autouse=True)
 def small_pictures(monkeypatch):
     """Fewer pixels, which take less time and show the same."""
-    monkeypatch.setattr(drawing, "DPI", 50)
+    monkeypatch.setattr(histograms, "DPI", 50)
     monkeypatch.setattr(voronoi, "_PIXELS", 200)
 
 

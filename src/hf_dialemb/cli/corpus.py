@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..models.dialogue import ROLES, Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
 from .parser import Parser, add_command, corpus_options, engine_option, named, reading_options, say
-
-if TYPE_CHECKING:
-    from ..corpora.audit.statistics import Statistics
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -141,7 +137,7 @@ def _stats(options: argparse.Namespace) -> None:
     if options.output:
         check_target(options.output, options.corpus)
     statistics = Statistics()
-    reading = _counted(statistics, dialogues)
+    reading = statistics.counting(dialogues)
     if options.output:
         write_jsonl(reading, options.output)
     else:
@@ -159,12 +155,6 @@ def _title(options: argparse.Namespace) -> str:
     from ..corpora import CORPORA
 
     return f"{options.corpus}, {options.split}" if options.corpus in CORPORA else Path(options.corpus).name
-
-
-def _counted(statistics: Statistics, dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
-    for dialogue in dialogues:
-        statistics.add(dialogue)
-        yield dialogue
 
 
 def _add_show(actions: argparse._SubParsersAction[Parser]) -> None:

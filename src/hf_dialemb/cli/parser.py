@@ -118,6 +118,16 @@ def chosen_model(given: str | None, of: str = "dialogue") -> str:
     return name
 
 
+def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) -> tuple[str, Any]:  # noqa: ANN401
+    """Takes the dialogues' vectors that were named and the model that made them, or the model and None."""
+    if not options.vectors:
+        return chosen_model(options.model), None
+    from ..encoders.stored_vectors import stored_vectors
+
+    stored = stored_vectors(options.vectors, options.model)
+    return stored.model, stored.of_dialogues(dialogues, corpus)
+
+
 def split_option(parser: argparse._ActionsContainer, split: str, default: str | None = None) -> None:
     """Adds the option that names a split."""
     told = f"for public corpora and Hub datasets: train, dev, test or all (default: {split})"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
-from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, say
+from .parser import Parser, add_command, corpus_options, model_and_vectors, model_option, named, say
 
 if TYPE_CHECKING:
     from ..apps.search import Hits
@@ -76,10 +76,5 @@ def _in_corpus(options: argparse.Namespace) -> Hits:
         start = find_dialogue(dialogues, options.id)  # before all of them are encoded
         query = next(row for row, dialogue in enumerate(dialogues) if dialogue is start)
         print(describe(start))
-    model, vectors = options.model, None
-    if options.vectors:
-        from ..encoders.stored_vectors import stored_vectors
-
-        stored = stored_vectors(options.vectors, model)
-        model, vectors = stored.model, stored.of_dialogues(dialogues, options.corpus)
-    return search(chosen_model(model), dialogues, query, options.top, vectors)
+    model, vectors = model_and_vectors(options, dialogues, options.corpus)
+    return search(model, dialogues, query, options.top, vectors)

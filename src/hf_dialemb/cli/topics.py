@@ -8,8 +8,8 @@ from pathlib import Path
 from .parser import (
     Parser,
     add_command,
-    chosen_model,
     conversations,
+    model_and_vectors,
     model_option,
     named,
     own_options,
@@ -48,16 +48,11 @@ def _run(options: argparse.Namespace) -> None:
 
     dialogues = load_dialogues(options.input, options.data_dir, options.split, **named(options, "columns", "roles"))
     check_writable(options.output / PAGE, options.input, options.vectors or "")
-    model, vectors = options.model, None
-    if options.vectors:
-        from ..encoders.stored_vectors import stored_vectors
-
-        stored = stored_vectors(options.vectors, model)
-        model, vectors = stored.model, stored.of_dialogues(dialogues, options.input)
+    model, vectors = model_and_vectors(options, dialogues, options.input)
     more = {**named(options, "topics", "names"), "title": f"Topics of {Path(options.input).name}"}
     if options.names != "phrases":
         more["cache"] = options.output / "cache" / "names"
-    found = find_topics(dialogues, chosen_model(model), vectors=vectors, **more)
+    found = find_topics(dialogues, model, vectors=vectors, **more)
     for one in found.found:
         say(f"{one.size:7,} {one.name}")
     found.save(options.output)

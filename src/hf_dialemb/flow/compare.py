@@ -71,12 +71,14 @@ def _both(stored: StoredFlow, folder: Path, said: Utterances, title: str) -> tup
     if not new:
         return flow, list(ids.values())
     others = restricted_to(said, np.flatnonzero(np.isin(said.places, new)))
+    names = [each.names or ("",) * len(each) for each in (flow.utterances, others)]
     both = Utterances(
         flow.utterances.dialogues + tuple(ids[name] for name in others.dialogues),
         np.concatenate([flow.utterances.places, others.places + np.int32(len(known))]),
         flow.utterances.roles + others.roles,
         flow.utterances.texts + others.texts,
         flow.utterances.actions + others.actions,
+        names[0] + names[1] if flow.utterances.names or others.names else (),
     )
     # By one rule for both sides: beside the flow's own clusters, nearest centres would show differences of their own.
     return replace(flow, utterances=both, labels=assigned(stored, folder, both)), list(ids.values())

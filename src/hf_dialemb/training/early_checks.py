@@ -27,7 +27,7 @@ _ALSO = {
     "out": "output_dir", "model": "backbone", "base_model": "backbone", "data": "corpus", "input": "corpus",
     "dataset": "corpus", "dev": "dev_split", "split": "train_split", "limit": "max_dialogues", "warmup": "warmup_steps",
     "warmup_ratio": "warmup_steps", "scheduler": "lr_scheduler_type", "optimizer": "optim", "temperature":
-    "loss_temperature", "max_length": "max_tokens", "max_seq_length": "max_tokens", "fp32": "bf16", "eval": "dev_split",
+    "loss_temperature", "max_length": "max_tokens", "max_seq_length": "max_tokens", "eval": "dev_split",
     "accumulation_steps": "gradient_accumulation_steps", "num_workers": "dataloader_num_workers", "lora_rank": "rank",
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ MAX_BINS = 40  # bars of a histogram; one bar for each number where they suffice
 MAX_LABELS = 20  # labels that get a bar of their own; the rest is one bar
 SHOWN_PERCENT = 99  # how many in a hundred dialogues or turns a histogram shows at least; the longest are left out
 _FEWEST_BINS = 7  # that have room, so that a single bar does not fill the picture
-_DPI = 150
+DPI = 150
 _WIDTH, _HISTOGRAM_HEIGHT, _BAR_HEIGHT, _LABELS_MARGIN = 15.0, 4.4, 0.26, 1.2  # inches
 _LONGEST_BAR = 1.25  # times the most frequent label; what a bar of the others has at most
 
@@ -48,7 +48,7 @@ def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> Non
     bars = max((min(len(labels), MAX_LABELS + 1) for _, _, labels in kinds), default=0)
     heights = [_HISTOGRAM_HEIGHT, bars * _BAR_HEIGHT + _LABELS_MARGIN] if kinds else [_HISTOGRAM_HEIGHT]
     figure = new_figure(_WIDTH, sum(heights))
-    figure.suptitle(_short(title, 100), fontsize=15, fontweight="bold", parse_math=False)
+    figure.suptitle(shortened(title, 100), fontsize=15, fontweight="bold", parse_math=False)
     rows = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights).ravel()
     histograms = [
         ("turns per dialogue", "turns", "dialogues", statistics.turns_per_dialogue),
@@ -60,7 +60,7 @@ def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> Non
     if kinds:
         for axes, kind in zip(rows[1].subplots(1, len(kinds), squeeze=False).ravel(), kinds, strict=True):
             _draw_labels(axes, *kind, bars, 28 if len(kinds) > 2 else 48)
-    write_atomically(Path(path), lambda temporary: figure.savefig(temporary, format="png", dpi=_DPI))
+    save(figure, path)
 
 
 def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
@@ -84,6 +84,11 @@ def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib
     figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1), facecolor="white")
     FigureCanvasAgg(figure)
     return figure
+
+
+def save(figure: Any, path: Path | str) -> None:  # noqa: ANN401
+    """Writes a figure as a PNG, whole or not at all."""
+    write_atomically(Path(path), lambda temporary: figure.savefig(temporary, format="png", dpi=DPI))
 
 
 def _draw_histogram(axes: Any, name: str, unit: str, counted: str, histogram: Histogram) -> None:  # noqa: ANN401
@@ -111,7 +116,7 @@ def _draw_histogram(axes: Any, name: str, unit: str, counted: str, histogram: Hi
 
 def _draw_labels(axes: Any, name: str, counted: str, labels: Counter[str], bars: int, length: int) -> None:  # noqa: ANN401
     shown = most_frequent(labels, MAX_LABELS)
-    names = [_short(label, length) for label in shown]
+    names = [shortened(label, length) for label in shown]
     lengths: list[float] = [labels[label] for label in shown]
     captions = [f"{labels[label]:,}" for label in shown]
     rest = labels.total() - sum(labels[label] for label in shown)
@@ -142,6 +147,7 @@ def _finish(axes: Any, title: str, label: str, pad: int) -> None:  # noqa: ANN40
         axes.spines[side].set_visible(False)
 
 
-def _short(text: str, length: int) -> str:
+def shortened(text: str, length: int) -> str:
+    """Cuts a label to a length, with an ellipsis; invisible characters are made visible."""
     text = visible(text)
     return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -36,9 +36,7 @@ from numpy.typing import NDArray
 DIALOGUE_THRESHOLD = 0.65  # the share of the smaller dialogue's own shingles from which on two are near duplicates
 UTTERANCE_THRESHOLD = 0.8  # the Jaccard similarity of their shingles from which on two utterances are near duplicates
 MOST_OWNERS = 5  # how many dialogues of an evaluation set may have a shingle that is still each one's own
-LEAST_SHARED = (
-    40  # own shingles that near duplicates have in common: below that, a dialogue is a phrase among small talk
-)
+LEAST_SHARED = 40  # own shingles that near duplicates have in common: fewer are a phrase among small talk
 _DIALOGUE_LENGTH, _UTTERANCE_LENGTH = 8, 3  # characters in a shingle
 _SHARED_RARE = 4  # rare shingles that a candidate shares: with fewer, many more are to be verified
 _REMEMBERED = 200_000  # texts that were looked up: some 20 MiB

@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from itertools import accumulate
 from typing import Any, Self
@@ -77,6 +77,12 @@ class Statistics:
         for dialogue in dialogues:
             statistics.add(dialogue)
         return statistics
+
+    def counting(self, dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
+        """Counts dialogues while they pass."""
+        for dialogue in dialogues:
+            self.add(dialogue)
+            yield dialogue
 
     def add(self, dialogue: Dialogue) -> None:
         """Counts one more dialogue."""

@@ -145,14 +145,12 @@ def _segments(record: Any) -> list[Message] | None:  # noqa: ANN401
     said: list[Message] = []
     for piece in pieces:
         who = str(piece.get("speaker", ""))
-        who, text = (
-            f"speaker {who}" if who.isdecimal() else who,
-            str(piece.get("text") or piece.get("transcript") or ""),
-        )
+        who = f"speaker {who}" if who.isdecimal() else who
+        text = str(piece.get("text") or piece.get("transcript") or "").strip()
         if said and who in ("", said[-1]["role"]):
-            said[-1]["content"] += f" {text.strip()}"
+            said[-1]["content"] += f" {text}"
         else:
-            said.append(_message(who, text.strip()))
+            said.append(_message(who, text))
     return said
 
 

@@ -272,12 +272,8 @@ def _encoding_of(path: Path) -> tuple[str, str]:
 
 
 def is_text(text: str) -> bool:
-    """Says whether a string can be encoded, that is, whether it was UTF-8 in the file."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    """Says whether a string was UTF-8 in the file: bytes that were not are half characters now."""
+    return re.search("[\ud800-\udfff]", text) is None
 
 
 def _dialogue(finding: Finding) -> Dialogue:

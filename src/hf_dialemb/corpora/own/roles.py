@@ -53,13 +53,9 @@ class TooManySpeakersError(InputError):
 class RoleMap:
     """Which roles the speakers have."""
 
-    given: Mapping[str, str] = field(
-        default_factory=dict
-    )  # from a name in lower case, or `REST`, to a role or `IGNORE`
+    given: Mapping[str, str] = field(default_factory=dict)  # from a name in lower case, or `REST`, to a role
     met: set[str] = field(default_factory=set, compare=False)  # those of the given names that speakers had so far
-    spoken: Counter[str] = field(
-        default_factory=Counter, compare=False
-    )  # by name, dialogues, as far as they are counted
+    spoken: Counter[str] = field(default_factory=Counter, compare=False)  # by name, dialogues that were counted
     notes: set[str] = field(default_factory=set, compare=False)  # machines that somewhere speak beside two others
     # From a name to how often it was taken for which role, without being given or well known.
     guessed: dict[str, Counter[str]] = field(default_factory=dict, compare=False)

@@ -11,18 +11,8 @@ from typing import IO
 
 from ...models.errors import InputError
 
-# RuntimeError and NotImplementedError are what zipfile raises for encrypted members and unknown compression.
-BROKEN = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    lzma.LZMAError,
-    zlib.error,
-    EOFError,
-    OSError,
-    RuntimeError,
-    NotImplementedError,
-)
-"""What the standard library raises while it reads a damaged archive."""
+BROKEN = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError, RuntimeError)
+"""What the standard library raises while it reads a damaged archive; the last for encrypted members."""
 
 LARGEST_RATIO = 500  # how many bytes one byte of an archive may become; the most that a real corpus reaches is about 50
 _FREE = 1 << 28  # archives of a few bytes may well hold more than their ratio

@@ -53,9 +53,7 @@ def mean_interval(values: ArrayLike) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def paired_bootstrap_f1(
-    first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
-) -> Comparison:
+def paired_bootstrap_f1(first: ArrayLike, second: ArrayLike) -> Comparison:
     """Compares the micro F1 of two systems, in [0, 1]."""
     ours, others = _checked("first", first, 2), _checked("second", second, 2)
     if ours.shape != others.shape or ours.shape[1] != 3:
@@ -63,7 +61,7 @@ def paired_bootstrap_f1(
     if min(ours.min(), others.min()) < 0:
         raise ValueError("counts: got a negative one, expected numbers of true and false positives and false negatives")
     columns = np.concatenate([ours, others], axis=1)
-    return _compare(columns, lambda sums: _f1(sums[:, :3]) - _f1(sums[:, 3:]), resamples, seed)
+    return _compare(columns, lambda sums: _f1(sums[:, :3]) - _f1(sums[:, 3:]), RESAMPLES, 0)
 
 
 def _compare(

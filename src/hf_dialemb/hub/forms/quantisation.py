@@ -76,7 +76,7 @@ def write_int8(
             f"average, expected at least {LOWEST_COSINE}; publish without it"
         )
     sizes = {file: (folder / file).stat().st_size for file in graphs.values()}
-    figures = _figures(encoders, choice, problems) if choice and problems else []
+    figures = _figures(encoders, problems, choice.seeds) if choice and problems else []
     record = {
         "method": f"onnxruntime {version('onnxruntime')}, quantize_dynamic: 7-bit weights, per channel",
         "bytes": sizes,
@@ -104,16 +104,16 @@ def _cosines(encoders: Mapping[str, OnnxEncoder], utterances: bool) -> np.ndarra
 
 
 def _figures(
-    encoders: Mapping[str, OnnxEncoder], choice: TaskChoice, problems: Mapping[str, Problem]
+    encoders: Mapping[str, OnnxEncoder], problems: Mapping[str, Problem], seeds: Sequence[int]
 ) -> list[dict[str, Any]]:
-    found = {}
+    found, part = {}, next(iter(problems.values())).config  # all are of one part
     for name, encoder in encoders.items():
         remembering = RememberingEncoder(encoder)
-        rows = [row for problem in problems.values() for row in measure(remembering, problem, choice.seeds)]
+        rows = [row for problem in problems.values() for row in measure(remembering, problem, seeds)]
         found[name] = {(row.task, row.metric, row.setting): row for row in rows}
     figures = []
     for place, row in found["float32"].items():
-        what = {"corpus": choice.corpus, "split": choice.split, "task": row.task, "metric": row.metric}
+        what = {"corpus": part["corpus"], "split": part["split"], "task": row.task, "metric": row.metric}
         measured = {"n": row.n, "float32": row.mean, "int8": found["int8"][place].mean}
         figures.append({**what, "setting": row.setting, **measured})
     return figures

@@ -10,7 +10,7 @@ from typing import Any
 
 from huggingface_hub import constants, get_token, set_client_factory
 from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
-from huggingface_hub.utils._http import default_client_factory, parse_ratelimit_headers
+from huggingface_hub.utils import _http
 
 from ...models.errors import InputError
 from ...models.hub_client import bounded_client, masked
@@ -42,7 +42,7 @@ class PauseError(Exception):
 
 def asked_pause(response: Any) -> int | None:  # noqa: ANN401 - a response of whichever HTTP library the Hub's client has
     """Reads how long a response asks to wait."""
-    limit = parse_ratelimit_headers(response.headers) if response.status_code == 429 else None
+    limit = _http.parse_ratelimit_headers(response.headers) if response.status_code == 429 else None
     if limit is not None and limit.remaining == 0:
         return limit.reset_in_seconds
     after = str(response.headers.get("Retry-After", "")).strip()
@@ -64,11 +64,12 @@ def patient_client() -> Iterator[None]:
         client.event_hooks = {**hooks, "response": [refuse_long_pauses, *hooks["response"]]}
         return client
 
+    before = _http._GLOBAL_CLIENT_FACTORY
     set_client_factory(make)
     try:
         yield
     finally:
-        set_client_factory(default_client_factory)
+        set_client_factory(before)
 
 
 def pause_after(error: Exception, pause: float) -> float | None:

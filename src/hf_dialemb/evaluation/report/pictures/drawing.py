@@ -1,14 +1,12 @@
-"""What the pictures share: colours and shapes that every eye can tell apart, short names, notes, saving."""
+"""What the pictures share: colours and shapes that every eye can tell apart, short names, notes."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ....corpora.show import visible
-from ....runs.files import write_atomically
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#222222", "#b5a400")
 """Those of Okabe and Ito, which people with any kind of colour vision can tell apart; their yellow is darker here."""
@@ -16,8 +14,6 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#2
 MARKERS = ("o", "^", "s", "D")  # shapes: when all colours are used, they come again with the next shape
 
 GREY, DARK_GREY, RULE = "#c8c8c8", "#555555", "#d9d9d9"
-
-DPI = 150
 
 _POINTS_PER_INCH = 13.0  # letters of a note that fit into an inch
 
@@ -28,17 +24,11 @@ def style(index: int) -> tuple[str, str]:
     return COLOURS[colour], MARKERS[rounds % len(MARKERS)]
 
 
-def shortened(text: str, length: int) -> str:
-    """Cuts a label to a length, with an ellipsis; invisible characters are made visible."""
-    text = visible(text)
-    return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def short_model(name: str, length: int = 40) -> str:
-    """Cuts a model's name to a length: first the folders before it go, then its beginning."""
+def short_model(name: str) -> str:
+    """Cuts a model's name to 40 characters: first the folders before it go, then its beginning."""
     name = visible(name)
-    short = name if len(name) <= length else name.rstrip("/").rsplit("/", 1)[-1]
-    return short if len(short) <= length else f"…{short[-(length - 1) :]}"
+    short = name if len(name) <= 40 else name.rstrip("/").rsplit("/", 1)[-1]
+    return short if len(short) <= 40 else f"…{short[-39:]}"
 
 
 def plain_axes(axes: Any, grid: str, *hidden: str) -> None:  # noqa: ANN401
@@ -74,8 +64,3 @@ def plain_text(texts: Any) -> None:  # noqa: ANN401
     """Keeps matplotlib from reading dollar signs in names as formulas."""
     for text in texts:
         text.set_parse_math(False)
-
-
-def save(figure: Any, path: Path | str) -> None:  # noqa: ANN401
-    """Writes a figure as a PNG, whole or not at all."""
-    write_atomically(Path(path), lambda temporary: figure.savefig(temporary, format="png", dpi=DPI))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....corpora.audit.histograms import check_drawing, new_figure
+from ....corpora.audit.histograms import check_drawing, new_figure, save, shortened
 from ....models.errors import InputError
 from ...tasks.sampling import fixed_sample
 from . import drawing
@@ -52,7 +52,7 @@ def scatter(
     for axes in grid[len(embeddings_by_model) :]:
         axes.set_visible(False)
     others = len(set(labels)) - len(styles)
-    names = [*(drawing.shortened(name, 28) for name in styles), *([f"{others} more"] if others else [])]
+    names = [*(shortened(name, 28) for name in styles), *([f"{others} more"] if others else [])]
     drawing.legend(figure, names, [*styles.values(), _OTHERS][: len(names)], 6, 8)
     text = (
         "Each point is an item in the colour of its label; items that a model finds alike lie close together "
@@ -60,7 +60,7 @@ def scatter(
     )
     cut = f" Shown: {len(kept):,} of {len(labels):,}, drawn at random." if len(kept) < len(labels) else ""
     drawing.note(figure, text + cut)
-    drawing.save(figure, path)
+    save(figure, path)
 
 
 def _draw(axes: Any, points: NDArray[np.float64], styles: Sequence[tuple[str, str]]) -> None:  # noqa: ANN401
@@ -129,7 +129,7 @@ def alignment_uniformity_path(points_by_model: Mapping[str, Sequence[PathPoint]]
         "is its start, the large one its end; numbers are training steps. A model with a single mark was not trained."
     )
     drawing.note(figure, text)
-    drawing.save(figure, path)
+    save(figure, path)
 
 
 def _draw_path(axes: Any, model: str, points: Sequence[PathPoint], colour: str, marker: str) -> None:  # noqa: ANN401

@@ -1,0 +1,65 @@
+"""Processes that benchmarks measure in: each side has its own, as a child's peak memory starts from its parent's."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+OUT_OF_MEMORY = "-9 means out of memory"
+
+
+def peak_bytes() -> int:
+    """Returns the most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def answer_of(*words: str | Path, environment: Mapping[str, str] | None = None) -> Any:
+    """Runs Python with these words, and reads its last line, which is JSON."""
+    command = [sys.executable, *map(str, words)]
+    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, env=_environment(environment))
+    if run.returncode:
+        raise SystemExit(f"{' '.join(command)[:200]} ended (status {run.returncode}); {OUT_OF_MEMORY}")
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+class Side:
+    """A process that answers each line with one of JSON; the first answer says that it is ready."""
+
+    def __init__(self, name: str, *words: str | Path, environment: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.process = subprocess.Popen(
+            [sys.executable, *map(str, words)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=_environment(environment),
+        )
+
+    def read(self) -> Any:
+        """Waits for the next answer."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            status = self.process.wait()
+            raise SystemExit(f"The process of '{self.name}' ended (status {status}); {OUT_OF_MEMORY}: ask for less")
+        return json.loads(line)
+
+    def ask(self, line: str) -> Any:
+        """Says a line, and waits for the answer."""
+        print(line, file=self.process.stdin, flush=True)
+        return self.read()
+
+    def close(self) -> None:
+        """Ends the process."""
+        self.process.kill()
+        self.process.wait()
+
+
+def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
+    return {**os.environ, **(more or {})}
