@@ -29,6 +29,7 @@ from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
 from hf_dialemb.metrics.purity.functional import cluster_purity
 from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness, query_relatedness
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.runs.files import write_atomically
 
 ROW = row()
 SHAPE = {"task": "alignment-uniformity", "metric": "uniformity"}
@@ -130,6 +131,17 @@ def test_merging_keeps_the_latest_figure_and_mixes_neither_quotations_nor_two_fi
     for other in runs[2:]:
         with pytest.raises(InputError, match=r"calls\.jsonl: got figures of two different files of this name"):
             merge_results([runs[0], other])
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    def fail(temporary):
+        temporary.write_text("half")
+        raise RuntimeError
+
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(RuntimeError):
+        write_atomically(tmp_path / "file", fail)
+    assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
 
 
 def test_table_has_one_row_per_model_and_bold_bests_and_each_corpus_its_own():
