@@ -4,12 +4,15 @@
 set -euo pipefail
 dialemb=.venv/bin/dialemb python=.venv/bin/python minilm=all-MiniLM-L6-v2 runs=runs/shipped
 open="sgd/train multiwoz/train woz2/all taskmaster4/train self_dialogue/train"
+flow="--config dialog2flow_single_minilm --rank 32 --learning_rate 1e-3 --max_steps 600 --average_with_backbone 0"
+flow="$flow --corpus sgd/train multiwoz/train multiwoz/dev woz2/all muldogo/all"
 
 # A line is a training. As many run at once as there are cores, on a thread each: quicker than one on all of them.
 train() { OMP_NUM_THREADS=1 xargs -P "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" -L 1 $dialemb train; }
 { for seed in 0 1 2; do
   echo "--config dse_minilm --max_steps 600 --seed $seed --corpus $open --output_dir $runs/dse-$seed"
   echo "--config action_minilm --seed $seed --output_dir $runs/action-$seed"
+  echo "$flow --seed $seed --output_dir $runs/dialog2flow-$seed"
   echo "--config dialogue_cse_minilm --seed $seed --output_dir $runs/dialogue-cse-$seed"
 done
 # What is learnt of actions that nobody showed: a corpus left out whole.
@@ -28,9 +31,11 @@ done
 merge $runs/dialogue-cse --model $runs/dialogue-cse-{0,1,2}=0.3333
 merge $runs/dse --model $runs/dse-{0,1,2}=0.3333
 merge $runs/cse-and-dse --rank 32 --model $runs/dialogue-cse=0.5 $runs/dse=2
-merge $runs/action-minilm --rank 32 --model $runs/action-{0,1,2}=0.3333
+# A little more than their average: the most that keeps CLINC150's dev split at the backbone's accuracy.
+merge $runs/action-minilm --rank 32 --model $runs/action-{0,1,2}=0.3667
 # A little of what moved for actions helps intents; how much was chosen on CLINC150's and four corpora's dev splits.
-merge $runs/dialogue-minilm --rank 32 --model $runs/dialogue-cse=0.5 $runs/dse=2 $runs/action-minilm=0.15
+merge $runs/dialog2flow --rank 32 --model $runs/dialog2flow-{0,1,2}=0.3333
+merge $runs/dialogue-minilm --rank 32 --model $runs/dialogue-cse=0.5 $runs/dse=2 $runs/dialog2flow=0.15
 for seed in 0 1 2; do
   echo "--config dial2vec_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0.875 --corpus $open" \
     "--seed $seed --output_dir $runs/dial2vec-$seed"
@@ -49,8 +54,7 @@ utterances="domains intent-classification dialog2flow_evaluation"
 measure --task $utterances action-similarity ablations --model tfidf
 measure --task $utterances action-similarity --model untrained-static
 measure --task $utterances action-similarity ablations --model $minilm
-for recipe in dialogue-cse dse; do measure --task $utterances --model "$(three $recipe $recipe)"; done
-measure --task $utterances --model "$(three dialog2flow action)"
+for recipe in dialogue-cse dse dialog2flow; do measure --task $utterances --model "$(three $recipe $recipe)"; done
 measure --task domains ablations --model "$(three dial2vec dial2vec)"
 measure --task domains --model "$(three cse-and-dse cse-and-dse)"
 measure --task $utterances action-similarity ablations --model dialogue-minilm
