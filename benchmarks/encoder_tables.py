@@ -32,7 +32,7 @@ def _each(task: str, corpora: Sequence[str], figure: str, what: str = "") -> lis
 SHORT: list[Column] = [
     ("Dialogues, MAP", _of("domains", SIX, "map")),
     ("One speaker, MAP", _of("ablations", SIX, "map first speaker") + _of("ablations", SIX, "map second speaker")),
-    # Of the set that no encoder learnt from.
+    # Of the set that none of ours learnt from.
     ("Intents, accuracy", _of("intent-classification", ["clinc150"], "accuracy 1-shot")),
     ("Actions, F1", [(FILE, "1-shot")]),
     ("Utterances/s", [("rate", "utterances/s")]),
