@@ -23,6 +23,8 @@ def main() -> None:
     found, here = defaultdict(list), describe_hardware(gpu=False)  # tables are made on the processor
     for file in sorted(options.runs.glob("*/training_report.json")):
         report = json.loads(file.read_text())
+        if report.get("resumed_from"):
+            continue  # its seconds are those since then
         if report.get("steps") or file.parent.name.endswith("-static"):  # merges take seconds
             found[re.sub(r"-\d$", "", file.parent.name)].append((report["seconds"], report.get("hardware", here)))
     lines = json.loads(options.output.read_text())["lines"] if options.output.is_file() else {}
