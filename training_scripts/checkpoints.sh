@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the encoders that come with the package, from corpora whose licences allow it, and measures them: make checkpoints.
 # Of each training there are three, which differ in the seed; their weights are averaged. JOBS=1 trains one after the other.
-# All train in rank 32 from the start, in steps ten times as large: their sum then loses little when it is cut.
+# What is summed trains in rank 32 from the start, in steps ten times as large: the sum loses little when it is cut.
 set -euo pipefail
 dialemb=.venv/bin/dialemb python=.venv/bin/python minilm=all-MiniLM-L6-v2 runs=runs/shipped
 open="sgd/train multiwoz/train woz2/all taskmaster4/train self_dialogue/train"
