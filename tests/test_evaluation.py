@@ -18,7 +18,7 @@ from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.source import fingerprint
 from hf_dialemb.evaluation import evaluate_embeddings, evaluate_models, evaluate_suite, markdown_table
 from hf_dialemb.evaluation.report.page import write_report
-from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, sets_behind
+from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, marked, sets_behind
 from hf_dialemb.evaluation.results.rows import Results, describe_run, merge_results, read_results, write_results
 from hf_dialemb.evaluation.results.tables import latex_table, paper_table
 from hf_dialemb.evaluation.run import _caption, training_report
@@ -289,6 +289,12 @@ def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):
         assert not is_learnt(*place.rsplit("/", 1), sets), place
 
 
+def test_who_learnt_the_examples_of_a_task_learnt_from_what_is_measured():
+    figure = {"corpus": "banking77", "metric": "accuracy", "setting": "1-shot"}
+    rows = [row("ours", 59.0, task=task, **figure) for task in ("intent-classification", "domains")]
+    assert [each.learnt for each in marked(rows, sets=learnt_sets({"corpus": "banking77/train"}))] == [True, False]
+
+
 def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold(tmp_path):
     figure = {"corpus": "star", "task": "action-similarity", "metric": "f1", "setting": "1-shot", "std": 1.0, "n": 10}
     others = [row("one", 80.0, **figure), row("two", 70.0, **figure)]
@@ -299,7 +305,7 @@ def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold(tmp_pa
         assert "**95" not in table
         assert table.count(NOTE) == 1
     assert NOTE not in markdown_table(others) + paper_table(others) + latex_table(others, "C")
-    for words in (r"95.00\textdagger{} $\pm$ 1.00", r"\textbf{80.00}", r"\textdagger{} The model was trained"):
+    for words in (r"95.00\textdagger{} $\pm$ 1.00", r"\textbf{80.00}", r"\textdagger{} The model learnt"):
         assert words in latex_table(rows, "C")
     write_report([Results(RUN, tuple(rows))], [], tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()

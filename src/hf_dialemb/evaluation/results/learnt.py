@@ -22,7 +22,10 @@ from .rows import Row
 
 LEARNT = "†"  # what stands behind a figure of dialogues that the model learnt from
 
-NOTE = f"{LEARNT} The model was trained on these dialogues, so it is left out of the comparison."
+NOTE = f"{LEARNT} The model learnt from these dialogues or examples, so it is left out of the comparison."
+
+EXAMPLES = {"intent-classification": "train"}
+"""Tasks whose labelled examples are of a split of their own; who learnt from these learnt from what is measured."""
 
 Set = tuple[str, str]  # a corpus, or a dataset on the Hub, and a split; for a file of one's own its path and nothing
 
@@ -106,9 +109,13 @@ def marked(
     return [
         row
         if row.learnt or row.metric == "seconds"
-        else replace(row, learnt=row.model in read or is_learnt(corpus or row.corpus, row.split, behind[row.model]))
+        else replace(row, learnt=row.model in read or _is_of(row, corpus or row.corpus, behind[row.model]))
         for row in rows
     ]
+
+
+def _is_of(row: Row, corpus: str, sets: frozenset[Set]) -> bool:
+    return any(is_learnt(corpus, split, sets) for split in {row.split, EXAMPLES.get(row.task, row.split)})
 
 
 def _sets_of(item: str, split: str) -> list[Set]:
