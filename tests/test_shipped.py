@@ -202,7 +202,7 @@ def test_what_is_learnt_is_nearer_to_the_teacher_than_the_words_alone():
 
 
 def test_texts_are_distinct_utterances_and_runs_of_turns(sample_dialogues):
-    texts, whole = sample_texts(sample_dialogues[:20], seed=0), dialogue_texts(sample_dialogues[:20])
+    texts, whole = sample_texts(sample_dialogues[:20], runs=20, seed=0), dialogue_texts(sample_dialogues[:20])
     utterances = {turn.content for dialogue in sample_dialogues[:20] for turn in dialogue.turns}
     assert {*texts[:-20]} == utterances
     assert len(texts) == len(utterances) + 20
@@ -222,6 +222,9 @@ def test_a_teacher_whose_training_nobody_recorded_is_refused_before_the_work(tin
 def test_what_cannot_be_distilled_or_loaded_is_refused(static, tiny_bert, tmp_path):
     with pytest.raises(InputError, match="exists already"):
         distil(tiny_bert, ["sample/dev"], output_dir=static)
+    for name, value in (("dimensions", 0), ("runs", -1), ("passes", 0)):
+        with pytest.raises(InputError, match=f"{name}: got {value}, expected a value at least"):
+            distil(tiny_bert, ["sample/dev"], output_dir=tmp_path / "x", **{name: value})
     with pytest.raises(InputError, match=r"has no config\.json: expected a model folder"):
         distil(str(static), ["sample/dev"], output_dir=tmp_path / "x")
     (tmp_path / "torn/0_StaticEmbedding").mkdir(parents=True)

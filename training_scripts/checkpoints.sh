@@ -43,10 +43,10 @@ for seed in 0 1 2; do
   echo "--config dial2vec_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0.875 --corpus $open" \
     "--seed $seed --output_dir $runs/dial2vec-$seed"
 done | train
-table() { test -d $runs/$1-static || $dialemb distil --teacher $runs/$2 --dimensions $3 --output $runs/$1-static \
-  --corpus $open muldogo/all ubuntu_irc/train; }
-table dialogue cse-and-dse 192
-table action action-minilm 64
+table() { test -d $runs/$1-static || $dialemb distil --teacher $runs/$2 --dimensions $3 --runs $4 \
+  --output $runs/$1-static --corpus $open muldogo/all ubuntu_irc/train; }
+table dialogue cse-and-dse 192 60000
+table action action-minilm 64 12000
 
 ship() { for name in {dialogue,action}-{minilm,static}; do
   $python training_scripts/ship.py $runs/$name $name $([ -z "$1" ] || ls $runs/measured/$name-[a-z]*.json); done; }

@@ -30,6 +30,7 @@ from ..models import get_method
 from ..models.backbones import resolve_backbone, short_reason
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+from ..models.ranges import check_range
 from ..runs.files import open_to_others, write_json_atomically
 from ..runs.folder import RunFolder
 from ..runs.hardware import quick_reading
@@ -41,11 +42,11 @@ logger = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
 
-UTTERANCES, RUNS = 60_000, 12_000
-"""How many texts of each kind the teacher reads: utterances, and runs of turns of one dialogue."""
+UTTERANCES = 60_000
+"""At most so many the teacher reads, beside runs of turns."""
 
 _RARE = 1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
-_TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.3, 512, 5e-3
+_TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.2, 512, 5e-3
 
 
 def distil(
@@ -58,7 +59,8 @@ def distil(
     roles: str | None = None,
     exclude: Sequence[str] | None = None,
     dimensions: int = 256,
-    passes: int = 12,
+    runs: int = 60_000,
+    passes: int = 6,
     seed: int = 0,
 ) -> EncoderRun:
     """Makes a table of word vectors that agrees with an encoder of texts; returns the run's folder.
@@ -66,17 +68,20 @@ def distil(
     The teacher is a folder or Hub id of a transformer with a WordPiece or BPE tokenizer. It reads the texts of corpora,
     as ``sgd/train``, but for what equals or nearly equals something of the evaluation sets to exclude; no labels are
     read. The table, so many dimensions wide, sees each text in each of the passes; the seed draws texts, and their
-    order. ``SentenceTransformer`` loads the folder as it stands. An InputError says that it exists, or that the corpora
-    or the teacher cannot be used.
+    order. Beside utterances these are runs of turns, at most one of a dialogue: many make a table for dialogues, few
+    one for utterances. ``SentenceTransformer`` loads the folder as it stands. An InputError says that it exists, that a
+    number is out of range, or that the corpora or the teacher cannot be used.
     """
     output, started = Path(output_dir), time.time()
+    for name, value, least in (("dimensions", dimensions, 1), ("runs", runs, 0), ("passes", passes, 1)):
+        check_range(name, value, least)
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
     read: dict[str, Any] = {"data_dir": data_dir, "columns": columns, "roles": roles, "skip_invalid": True}
     left_out = None if exclude is None else list(exclude)
     chosen = RunArguments(corpus=list(corpora), exclude=left_out, min_turns=1, **read)
     behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
-    texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), seed)
+    texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), runs, seed)
     encoder = load_encoder(teacher)
     tokenizer, words = word_pieces(teacher)
     with quick_reading():
@@ -86,7 +91,7 @@ def distil(
     table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
     learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
     settings: dict[str, Any] = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt)}
-    settings |= {"train_split": "all", "dimensions": dimensions, "passes": passes, "seed": seed}
+    settings |= {"train_split": "all", "dimensions": dimensions, "runs": runs, "passes": passes, "seed": seed}
     settings |= {"exclude": chosen.exclude, "checkpoint_selection": "last"}
     report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
     with appearing_whole(output) as folder:
@@ -96,12 +101,12 @@ def distil(
     return EncoderRun(output)
 
 
-def sample_texts(dialogues: Sequence[Dialogue], seed: int) -> list[str]:
+def sample_texts(dialogues: Sequence[Dialogue], runs: int, seed: int) -> list[str]:
     """Draws distinct utterances, and runs of two turns or more, of which every length is as likely."""
     random = np.random.default_rng(seed)
     utterances = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
     drawn = [utterances[row] for row in random.permutation(len(utterances))[:UTTERANCES]]
-    for row in random.permutation(len(dialogues))[:RUNS]:
+    for row in random.permutation(len(dialogues))[:runs]:
         turns = dialogues[row].turns
         length = int(random.integers(min(2, len(turns)), len(turns), endpoint=True))
         first = int(random.integers(0, len(turns) - length, endpoint=True))

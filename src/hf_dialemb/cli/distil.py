@@ -23,7 +23,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--exclude", nargs="+", metavar="SET", help="evaluation sets to keep out, such as sgd/test")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.add_argument("--dimensions", type=int, default=256, help="width of the vectors (default: 256)")
-    parser.add_argument("--passes", type=int, default=12, help="how often it sees each text (default: 12)")
+    parser.add_argument("--runs", type=int, default=60_000, help="texts of several turns, one of a dialogue, at most")
+    parser.add_argument("--passes", type=int, default=6, help="how often it sees each text (default: 6)")
     parser.add_argument("--seed", type=int, default=0, help="for drawing texts and their order (default: 0)")
     parser.set_defaults(run=_run)
 
@@ -31,6 +32,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 def _run(options: argparse.Namespace) -> None:
     from ..apps.distil import distil
 
-    more = named(options, "data_dir", "columns", "roles", "exclude", "dimensions", "passes", "seed")
+    more = named(options, "data_dir", "columns", "roles", "exclude", "dimensions", "runs", "passes", "seed")
     run = distil(options.teacher, options.corpus, output_dir=options.output, **more)
     say(f"Wrote {run.path}")
