@@ -23,7 +23,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--exclude", nargs="+", metavar="SET", help="evaluation sets to keep out, such as sgd/test")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.add_argument("--dimensions", type=int, default=256, help="width of the vectors (default: 256)")
-    parser.add_argument("--runs", type=int, default=60_000, help="texts of several turns, one of a dialogue, at most")
+    several = "at most so many texts of several turns, one of a dialogue (default: 60000)"
+    parser.add_argument("--runs", type=int, default=60_000, help=several)
     parser.add_argument("--passes", type=int, default=6, help="how often it sees each text (default: 6)")
     parser.add_argument("--seed", type=int, default=0, help="for drawing texts and their order (default: 0)")
     parser.set_defaults(run=_run)

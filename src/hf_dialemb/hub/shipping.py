@@ -88,7 +88,7 @@ def _card(run: Path, name: str, results: Sequence[Path]) -> str:
         f'SentenceTransformer(str(hf_dialemb.weights("{name}")))  # the same vectors\n```\n',
         "## Learnt from\n",
         *table_lines(("Corpus", "Split", "Licence", "Source"), (), lines),
-        "\nWhat is measured below is none of these splits; single utterances of Dialog2Flow's "
+        "\nWhat is measured below is none of these splits, unless marked †; single utterances of Dialog2Flow's "
         "evaluation file stand in SGD's train split too. `make checkpoints` makes it again.\n",
         *(["## Figures\n\n" + markdown_table(rows)] if rows else []),
     ]
