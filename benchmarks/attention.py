@@ -22,8 +22,8 @@ import torch
 from hardware import describe_machine
 from transformers import AutoModel
 
+from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
 from hf_dialemb.evaluation.results.tables import table_lines
-from hf_dialemb.models.backbones import MINILM, resolve_backbone
 
 LENGTHS = (16, 32, 64, 128, 256, 384, 512)
 TOKENS = 4096

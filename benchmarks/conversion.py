@@ -35,7 +35,7 @@ CONVERT = """
 import json, re, sys, time
 from pathlib import Path
 start = time.perf_counter()
-from hf_dialemb.hub.conversion.convert import Request, convert
+from hf_dialemb.papers.conversion.convert import Request, convert
 imported = time.perf_counter()
 source, vocabulary, output = map(Path, sys.argv[1:])
 *_, last = convert(Request("plato", str(source), vocabulary), output)

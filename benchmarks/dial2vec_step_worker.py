@@ -26,11 +26,11 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 from transformers.utils.logging import disable_progress_bar
 
 from hf_dialemb import load_dialogues
-from hf_dialemb.models.backbones import resolve_backbone
-from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecExamples, Dial2VecModel, collate
-from hf_dialemb.models.dialogue import Dialogue
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation
+from hf_dialemb.checkpoints.pretrained import resolve_backbone
+from hf_dialemb.dialogue import Dialogue
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.dial2vec import Dial2VecConfig, Dial2VecExamples, Dial2VecModel, collate
+from hf_dialemb.methods.layout import Truncation
 
 # The paper's input (section 4.4): the last turns, numbered downwards, positions counted afresh in each turn, the first
 # 512 tokens kept.

@@ -22,16 +22,16 @@ from encoder_tables import tables
 from hardware import describe_machine
 
 import hf_dialemb
-from hf_dialemb.apps.distil import word_pieces, write_static
+from hf_dialemb.checkpoints.pretrained import MINILM
 from hf_dialemb.corpora import iterate_dialogues
 from hf_dialemb.corpora.labels import unified_turn
 from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.evaluation.tasks.actions import NAME, SHOTS, draw_repeats, load_actions
 from hf_dialemb.evaluation.tasks.intents import by_prototypes
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.models.backbones import MINILM
 from hf_dialemb.runs.files import write_json_atomically
 from hf_dialemb.runs.hardware import multiplies_bfloat16, quick_reading
+from hf_dialemb.training.distil import word_pieces, write_static
 
 DIALOGUES = ("sgd", "multiwoz", "doc2dial", "self_dialogue", "star", "kvret")
 INTENTS = ("clinc150", "banking77", "snips")

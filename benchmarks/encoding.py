@@ -77,8 +77,8 @@ class Work:
 
     def __init__(self, model: str, peer: bool, inputs: dict[str, list[Any]]) -> None:
         import hf_dialemb
+        from hf_dialemb.checkpoints.pretrained import resolve_backbone
         from hf_dialemb.encoders.text_models import dialogue_texts
-        from hf_dialemb.models.backbones import resolve_backbone
 
         self.inputs, self.times = inputs, TIMES.get(model, 1)
         self.tokens = None if model == STATIC else Tokens()

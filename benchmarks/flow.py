@@ -123,13 +123,13 @@ def measure_steps(folder: Path) -> dict[str, Any]:
     """Goes from vectors to the page; returns the seconds of each step and the peak memory after it."""
     import numpy as np
 
+    from hf_dialemb.dialogue import Dialogue, Turn
     from hf_dialemb.flow.clustering import cluster_by_role
     from hf_dialemb.flow.flow import read_utterances
     from hf_dialemb.flow.naming import named
     from hf_dialemb.flow.page.insights import insights
     from hf_dialemb.flow.page.page import write_page
     from hf_dialemb.flow.pruning import Pruning, pruned
-    from hf_dialemb.models.dialogue import Dialogue, Turn
 
     steps: list[dict[str, Any]] = []
 

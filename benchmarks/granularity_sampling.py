@@ -66,7 +66,7 @@ def run_ours(vectors: Any) -> tuple[list[Any], Any]:
     """Draws for every response from every segment; returns the negatives of each level, and the segments."""
     import numpy as np
 
-    from hf_dialemb.models.granularity import Segments
+    from hf_dialemb.methods.granularity import Segments
 
     segments = Segments(vectors, LEVELS)
     rows = np.arange(len(vectors))
@@ -104,7 +104,7 @@ def measure(folder: Path, side: str, checked: int) -> dict[str, Any]:
     """Runs one side; returns its seconds and the peak memory of this process, and keeps some of its negatives."""
     import numpy as np
 
-    import hf_dialemb.models.granularity  # noqa: F401 - what takes time is measured without what it imports
+    import hf_dialemb.methods.granularity  # noqa: F401 - what takes time is measured without what it imports
 
     vectors = np.load(folder / "vectors.npy")
     start, processor = time.perf_counter(), time.process_time()

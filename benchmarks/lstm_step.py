@@ -24,8 +24,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.models import batching, dual_encoder, get_method
-from hf_dialemb.models.layout import Truncation
+from hf_dialemb.methods import batching, dual_encoder, get_method
+from hf_dialemb.methods.layout import Truncation
 
 PAIRS, EPOCHS = 32, 20
 """Contexts a step, and the recipe's epochs."""

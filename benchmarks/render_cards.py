@@ -11,10 +11,10 @@ import json
 import sys
 from pathlib import Path
 
+from hf_dialemb.errors import InputError
 from hf_dialemb.hub.card.card import render_record
 from hf_dialemb.hub.card.figures import is_measured_in
 from hf_dialemb.hub.card.record import read_record
-from hf_dialemb.models.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 CARDS, RESULTS = ROOT / "model_cards", ROOT / "docs" / "results"

@@ -23,9 +23,9 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.preprocessing import normalize
 
 import hf_dialemb
+from hf_dialemb.checkpoints.pretrained import MINILM
 from hf_dialemb.corpora import single_domain
-from hf_dialemb.models.backbones import MINILM
-from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.runs.files import kept_vectors, write_json_atomically
 from hf_dialemb.topics import clustering
 

@@ -43,9 +43,9 @@ def work(kind: str, seconds: float) -> dict[str, float]:
     import torch
 
     import hf_dialemb
-    from hf_dialemb.models import get_method
-    from hf_dialemb.models.backbones import MINILM, resolve_backbone
-    from hf_dialemb.models.layout import Truncation
+    from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
+    from hf_dialemb.methods import get_method
+    from hf_dialemb.methods.layout import Truncation
 
     dialogues = hf_dialemb.load_dialogues("sample")
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))[:64]

@@ -24,13 +24,13 @@ from torch.nn.functional import cosine_similarity
 from transformers import AutoTokenizer, BertConfig, BertModel, Trainer, TrainerCallback
 from transformers.utils.logging import disable_progress_bar
 
+from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
 from hf_dialemb.corpora import load_dialogues, read_jsonl, write_jsonl
 from hf_dialemb.corpora.labels import unified_dialogue
-from hf_dialemb.models import get_method
-from hf_dialemb.models.backbones import MINILM, resolve_backbone
-from hf_dialemb.models.dialogue import Dialogue
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation, tokenize_utterances
+from hf_dialemb.dialogue import Dialogue
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import get_method
+from hf_dialemb.methods.layout import Truncation, tokenize_utterances
 
 METHODS: dict[str, dict[str, Any]] = {
     "dse": {"negative_weights": "plain", "max_tokens": 32},

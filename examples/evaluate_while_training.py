@@ -13,8 +13,8 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from hf_dialemb import load_dialogues
+from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
 from hf_dialemb.integrations import DialogueDomainEvaluator, TaskEvaluator
-from hf_dialemb.models.backbones import MINILM, resolve_backbone
 
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))

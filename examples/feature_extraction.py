@@ -13,7 +13,7 @@ import numpy as np
 from transformers import pipeline
 
 import hf_dialemb
-from hf_dialemb.models.backbones import MINILM, resolve_backbone
+from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
 
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))

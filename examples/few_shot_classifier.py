@@ -18,7 +18,7 @@ from sentence_transformers.sentence_transformer.losses import CosineSimilarityLo
 from sklearn.linear_model import LogisticRegression
 
 import hf_dialemb
-from hf_dialemb.models.backbones import MINILM, resolve_backbone
+from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
 
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import torch
 
-from hf_dialemb.models.deep_attention_matching import METHOD as DEEP
-from hf_dialemb.models.dse import DSEModel
-from hf_dialemb.models.dual_encoder import METHOD as DUAL
-from hf_dialemb.models.multi_granularity import METHOD as ENSEMBLE
-from hf_dialemb.models.multi_granularity import MultiGranularityModel
-from hf_dialemb.models.ranking import LoadedRanker
+from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.methods.dual_encoder import METHOD as DUAL
+from hf_dialemb.methods.multi_granularity import METHOD as ENSEMBLE
+from hf_dialemb.methods.multi_granularity import MultiGranularityModel
+from hf_dialemb.methods.ranking import LoadedRanker
+from hf_dialemb.papers.methods.deep_attention_matching import METHOD as DEEP
 
 
 def dual_encoder(dialogues, seed=0, **settings):

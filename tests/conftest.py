@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.dialogue import Dialogue
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -111,7 +111,7 @@ def data_dir() -> Path:
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) -> Path:
     """An untrained dial2vec around `tiny_bert` whose turn and role tables say something, as training writes it."""
-    from hf_dialemb.models.dial2vec import Dial2VecModel
+    from hf_dialemb.methods.dial2vec import Dial2VecModel
 
     model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)
     torch.manual_seed(2)

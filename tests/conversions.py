@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from transformers import AutoModel, AutoTokenizer
 
-from hf_dialemb.hub.conversion.convert import Request, convert
-from hf_dialemb.models import register
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import register
+from hf_dialemb.papers.conversion.convert import Request, convert
 
 
 def converted(kind: str, source: Path | str, output: Path, vocabulary=None, method=None, partial=False) -> list[str]:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.flow.flow import EXAMPLES, Cluster, Flow, numbered, read_utterances, restricted_to
 from hf_dialemb.flow.graph import transition_graph
-from hf_dialemb.models.dialogue import Dialogue, Turn
 
 HELLO, ASK, BYE = ("user", "greet", "hello"), ("assistant", "ask", "where to?"), ("assistant", "bye", "done")
 ORDER = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.dialogue import Dialogue, Turn
 
 
 class Given:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hf_dialemb.corpora import get_corpus, load_examples
 from hf_dialemb.corpora.own.reading import read_own
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
 
 HERE = Path(__file__).parent
 FILES = HERE / "corpora_files"

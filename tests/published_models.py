@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import torch
 
-from hf_dialemb.apps.ensemble.training import assemble
 from hf_dialemb.cli import main
 from hf_dialemb.evaluation.results.rows import Results, describe_run, rows_of, write_results
 from hf_dialemb.evaluation.tasks.task import Measurement
@@ -19,7 +18,8 @@ from hf_dialemb.hub.card.card import render_record
 from hf_dialemb.hub.card.record import make_record
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
-from hf_dialemb.models import get_method
+from hf_dialemb.methods import get_method
+from hf_dialemb.papers.ensemble.training import assemble
 from hf_dialemb.training.arguments import parse
 
 REPO = "org/some-model"

@@ -11,11 +11,11 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from hf_dialemb.models.config import ABOVE_ZERO, Ranges, UtteranceConfig
-from hf_dialemb.models.dialogue import Dialogue
-from hf_dialemb.models.layout import Truncation, tokenize_utterances
-from hf_dialemb.models.method import ListedExamples, Method
-from hf_dialemb.models.utterance import UtteranceEncoder, UtteranceOutput, positives_first
+from hf_dialemb.dialogue import Dialogue
+from hf_dialemb.methods.config import ABOVE_ZERO, Ranges, UtteranceConfig
+from hf_dialemb.methods.layout import Truncation, tokenize_utterances
+from hf_dialemb.methods.method import ListedExamples, Method
+from hf_dialemb.methods.utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 
 @strict

@@ -1,6 +1,6 @@
 """Short dialogues made of texts."""
 
-from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.dialogue import Dialogue, Turn
 
 
 def dialogue(*contents, id="", domains=(), roles=("user", "assistant")):

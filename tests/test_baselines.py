@@ -16,7 +16,7 @@ from hf_dialemb.encoders.baselines import Doc2VecEncoder, LdaEncoder, TfidfEncod
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, fitted_on_input, load_encoder
 from hf_dialemb.encoders.text_models import TextEncoder
 from hf_dialemb.encoders.whitening import InputWhitenedEncoder, add_whitening, apply_whitening, fit_whitening
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
 
 
 def two_themes(count=60):
@@ -56,7 +56,7 @@ SCRIPT = """
 import sys
 import numpy as np
 from hf_dialemb.encoders.baselines import Doc2VecEncoder
-from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.dialogue import Dialogue, Turn
 np.save(sys.argv[1], Doc2VecEncoder(size=8).encode([Dialogue((Turn("user", text),)) for text in sys.argv[2:]]))
 """
 

@@ -16,16 +16,17 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import MissingFilesError
 from hf_dialemb.corpora.source import fingerprint
 from hf_dialemb.encoders.remembering import RememberingEncoder
-from hf_dialemb.evaluation import benchmark, evaluate_suite, get_task, read_results, run_benchmark
-from hf_dialemb.evaluation.report import benchmark_pictures
-from hf_dialemb.evaluation.report.pictures import projections
-from hf_dialemb.evaluation.results.quoted import quoted_beside, quoted_figures
+from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation import evaluate_suite, get_task, read_results, run_benchmark
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, meanings, paper_table
 from hf_dialemb.evaluation.run import page_of, write_with_page
-from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.task import Problem
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.papers import benchmark
+from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
+from hf_dialemb.papers.report import benchmark_pictures
+from hf_dialemb.papers.report.pictures import projections
+from hf_dialemb.papers.suites import SUITES, Entry, Suite
 
 NOT_READ = {"gsim", "six corpora", "ubuntu"}  # sim_m and sim_r in one, averages, and version 2: no corpora here
 STAND_INS = {  # for corpora that are scarce

@@ -13,8 +13,8 @@ from hf_dialemb.corpora.corpus import Corpus
 from hf_dialemb.corpora.own.check import LONGEST_TURN, Problem, check
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.corpora.own.reading import read_own
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 
 GOOD = '{"id": "1", "messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]}'
 

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
 
 GOOD = {"messages": [{"role": "user", "content": "a room"}, {"role": "assistant", "content": "for whom?"}]}
 

@@ -15,11 +15,11 @@ from sentence_transformers.models import Dense, Normalize, Pooling, Transformer
 from test_convert_pickles import Calls
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertForMaskedLM, DistilBertForMaskedLM, T5Config, T5Model
 
-from hf_dialemb.models import get_method
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.dse import DSEModel
-from hf_dialemb.models.encoder import encode
-from hf_dialemb.models.utterance import encode_utterances
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.methods import get_method
+from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.methods.encoder import encode
+from hf_dialemb.methods.utterance import encode_utterances
 
 TEXTS = ["I need a cheap hotel in the north.", "which day?", "Hello there " * 40, "My card was stolen!"]
 KINDS = pytest.mark.parametrize("kind", ["transformers", "sentence-transformers"])

@@ -17,9 +17,9 @@ import reference_models as plain
 import torch
 from torch import nn
 
-from hf_dialemb.hub.conversion.paddle_files import read_paddle
-from hf_dialemb.hub.conversion.torch_files import read_module, read_tensors
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
+from hf_dialemb.papers.conversion.paddle_files import read_paddle
+from hf_dialemb.papers.conversion.torch_files import read_module, read_tensors
 
 TRACE = "hf_dialemb_was_fooled"
 

@@ -16,9 +16,9 @@ from conversions import converted, load, refusal, report_of
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.cli import main
-from hf_dialemb.hub.conversion.convert import KINDS
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.encoder import encode
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.methods.encoder import encode
+from hf_dialemb.papers.conversion.convert import KINDS
 
 RECIPE = Path(__file__).parents[1] / "training_scripts/recipes/dial2vec_plato.yaml"
 WITH_VOCABULARY = ["archive", "torch, vocabulary beside", "torch, folder"]

@@ -20,7 +20,7 @@ from hf_dialemb.corpora.corpus import KINDS, TERMS
 from hf_dialemb.corpora.source import streams
 from hf_dialemb.corpora.source.files import Source
 from hf_dialemb.corpora.source.fingerprint import data_hash
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
 
 NAMES = ("train/part_2", "train/part_10", "train/part_1", "dev/part_1", "train/deeper/part_3", "train/.part_9")
 FILES = {f"c/{name}.json": name.encode() for name in NAMES}

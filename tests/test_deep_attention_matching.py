@@ -8,16 +8,16 @@ import torch
 from talks import dialogue
 from torch.nn.functional import conv3d, elu, layer_norm
 
-from hf_dialemb.models.attention_matching import number_of_features, pool
-from hf_dialemb.models.deep_attention_matching import (
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.layout import Truncation
+from hf_dialemb.methods.ranker import RankingExample
+from hf_dialemb.papers.methods.attention_matching import number_of_features, pool
+from hf_dialemb.papers.methods.deep_attention_matching import (
     METHOD,
     DeepAttentionMatchingConfig,
     DeepAttentionMatchingModel,
     collate,
 )
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation
-from hf_dialemb.models.ranker import RankingExample
 
 WORDS = 30
 SMALL = {

@@ -7,11 +7,17 @@ from talks import dialogue
 from torch import nn
 from transformers import AutoModel, AutoTokenizer
 
-from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecExamples, Dial2VecModel, collate, speaker_representations
-from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
-from hf_dialemb.models.encoder import encode
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation, tokenize
+from hf_dialemb.dialogue import ROLES, Dialogue, Turn
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.dial2vec import (
+    Dial2VecConfig,
+    Dial2VecExamples,
+    Dial2VecModel,
+    collate,
+    speaker_representations,
+)
+from hf_dialemb.methods.encoder import encode
+from hf_dialemb.methods.layout import Truncation, tokenize
 
 
 def make(backbone, **settings):

@@ -7,10 +7,10 @@ import pytest
 import reference_models as reference
 import torch
 
-from hf_dialemb.models.dialog2flow import METHOD, Dialog2FlowConfig, Dialog2FlowModel, _Side, collate, utterance_text
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.dialog2flow import METHOD, Dialog2FlowConfig, Dialog2FlowModel, _Side, collate, utterance_text
+from hf_dialemb.methods.layout import Truncation
 
 
 def utterance(text, acts=(), *slots):

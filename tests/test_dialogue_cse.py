@@ -5,9 +5,9 @@ import torch
 from talks import dialogue
 from torch.nn.functional import cosine_similarity
 
-from hf_dialemb.models.dialogue_cse import METHOD, DialogueCSEConfig, DialogueCSEModel, ResponseInContext, collate
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation, tokenize_utterances
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.dialogue_cse import METHOD, DialogueCSEConfig, DialogueCSEModel, ResponseInContext, collate
+from hf_dialemb.methods.layout import Truncation, tokenize_utterances
 
 EXAMPLES = [
     ResponseInContext(

@@ -11,11 +11,11 @@ import torch
 from reference_models import unit
 from talks import dialogue
 
-from hf_dialemb.models.dse import DSEConfig, DSEExamples, DSEModel, collate
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation, tokenize_utterances
-from hf_dialemb.models.losses import hard_targets, pair_contrastive, soft_targets
-from hf_dialemb.models.utterance import encode_utterances, positives_first
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.dse import DSEConfig, DSEExamples, DSEModel, collate
+from hf_dialemb.methods.layout import Truncation, tokenize_utterances
+from hf_dialemb.methods.losses import hard_targets, pair_contrastive, soft_targets
+from hf_dialemb.methods.utterance import encode_utterances, positives_first
 
 TALK = [
     dialogue("I need a cheap hotel", "For how many nights then", "Yes", "In which part of town"),
@@ -168,9 +168,9 @@ PROGRAM = """
 import sys
 import torch
 import torch.distributed as dist
-from hf_dialemb.models import dialog2flow, dialogue_cse, dse
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.layout import Truncation
+from hf_dialemb.methods import dialog2flow, dialogue_cse, dse
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.methods.layout import Truncation
 
 rank, folder, backbone = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 torch.set_num_threads(1)

@@ -12,16 +12,16 @@ from transformers import AutoModel
 
 from hf_dialemb.corpora.candidates import draw_candidates, read_candidates, write_candidates
 from hf_dialemb.corpora.examples import ResponseSelection
-from hf_dialemb.models.config import RankerConfig
-from hf_dialemb.models.dialogue import Dialogue, Turn, plain
-from hf_dialemb.models.dual_encoder import METHOD, DualEncoderModel, collate
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation
-from hf_dialemb.models.ranker import RankingExample
-from hf_dialemb.models.ranking import LoadedRanker, score_candidates
-from hf_dialemb.models.ranking_examples import RankingExamples
-from hf_dialemb.models.transformer_dual_encoder import METHOD as TOWERS
-from hf_dialemb.models.words import MARKS, PADDING, UNKNOWN, word_tokenizer
+from hf_dialemb.dialogue import Dialogue, Turn, plain
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.config import RankerConfig
+from hf_dialemb.methods.dual_encoder import METHOD, DualEncoderModel, collate
+from hf_dialemb.methods.layout import Truncation
+from hf_dialemb.methods.ranker import RankingExample
+from hf_dialemb.methods.ranking import LoadedRanker, score_candidates
+from hf_dialemb.methods.ranking_examples import RankingExamples
+from hf_dialemb.methods.transformer_dual_encoder import METHOD as TOWERS
+from hf_dialemb.methods.words import MARKS, PADDING, UNKNOWN, word_tokenizer
 from hf_dialemb.training.data import given_examples
 
 

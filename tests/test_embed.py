@@ -13,20 +13,20 @@ from checkpoints import save_dse
 from exports import save
 from killed import kill
 
-from hf_dialemb.apps import embed as module
-from hf_dialemb.apps.embed import embed_file
-from hf_dialemb.apps.search import describe, nearest, search
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues, write_jsonl
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
 from hf_dialemb.encoders.stored_vectors import stored_vectors
+from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.encoder import encode
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.utterance import encode_utterances
+from hf_dialemb.methods.encoder import encode
+from hf_dialemb.methods.utterance import encode_utterances
 from hf_dialemb.runs import shards
 from hf_dialemb.runs.files import locked
+from hf_dialemb.search import embed as module
+from hf_dialemb.search.embed import embed_file
+from hf_dialemb.search.search import describe, nearest, search
 
 
 @pytest.fixture

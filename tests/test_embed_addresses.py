@@ -11,11 +11,11 @@ from fsspec.implementations.local import LocalFileSystem
 from hub_server import TOKEN, run_hub
 from huggingface_hub import constants
 
-from hf_dialemb.apps import embed as module
-from hf_dialemb.apps.embed import embed, embed_file
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
+from hf_dialemb.search import embed as module
+from hf_dialemb.search.embed import embed, embed_file
 
 MODEL = ["--model", "dialogue-static"]
 

@@ -10,16 +10,17 @@ from huggingface_hub import constants
 from killed import files_of
 from test_unify import register_two
 
-from hf_dialemb.apps import embed as module
-from hf_dialemb.apps.embed import embed, embed_file
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.corpora.audit import leakage, unify
+from hf_dialemb.corpora.audit import leakage
+from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.encoders import remembering
+from hf_dialemb.errors import InputError
 from hf_dialemb.flow import report
-from hf_dialemb.models.dialogue import Dialogue
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.papers.corpora import unify
 from hf_dialemb.runs import shards
+from hf_dialemb.search import embed as module
+from hf_dialemb.search.embed import embed, embed_file
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
 NODE = {"object_store_memory": 100_000_000, "include_dashboard": False}

@@ -10,10 +10,10 @@ from endpoint_server import KEY, embeddings, raw_server, vector
 
 pytest.importorskip("openai")
 
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import endpoint, endpoint_client
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, load_encoder
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
 
 TALKS = [Dialogue((Turn("user", "a" * length), Turn("assistant", "bb"))) for length in (3, 1, 2)]
 SOON = {"Retry-After": "0.01"}

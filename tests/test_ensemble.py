@@ -10,21 +10,21 @@ import pytest
 from checkpoints import deep_attention_matching, dual_encoder, save
 from safetensors.torch import load_file
 
-from hf_dialemb.apps.ensemble import analyses as ensemble_analyses
-from hf_dialemb.apps.ensemble import training as ensemble
-from hf_dialemb.apps.ensemble.analyses import _training_dialogues
-from hf_dialemb.apps.ensemble.report import report_ensemble
-from hf_dialemb.apps.ensemble.runs import Runs
-from hf_dialemb.apps.ensemble.tables import ensemble_tables
-from hf_dialemb.apps.ensemble.training import EnsemblePlan, best_checkpoints
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import read_jsonl, write_jsonl
 from hf_dialemb.corpora.candidates import read_candidates
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import Results, Row, read_results
-from hf_dialemb.evaluation.tasks import act_fine_tuning, probes
-from hf_dialemb.models import get_method
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.ranking import load_ranker
+from hf_dialemb.methods import get_method
+from hf_dialemb.methods.ranking import load_ranker
+from hf_dialemb.papers.ensemble import analyses as ensemble_analyses
+from hf_dialemb.papers.ensemble import training as ensemble
+from hf_dialemb.papers.ensemble.analyses import _training_dialogues
+from hf_dialemb.papers.ensemble.report import report_ensemble
+from hf_dialemb.papers.ensemble.runs import Runs
+from hf_dialemb.papers.ensemble.tables import ensemble_tables
+from hf_dialemb.papers.ensemble.training import EnsemblePlan, best_checkpoints
+from hf_dialemb.papers.tasks import act_fine_tuning, probes
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.run import train
 

@@ -10,10 +10,10 @@ import psutil
 import pytest
 from tqdm import tqdm
 
-from hf_dialemb.apps.ensemble import runs as ensemble_runs
-from hf_dialemb.apps.ensemble.runs import Runs
-from hf_dialemb.apps.ensemble.training import EnsemblePlan
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
+from hf_dialemb.papers.ensemble import runs as ensemble_runs
+from hf_dialemb.papers.ensemble.runs import Runs
+from hf_dialemb.papers.ensemble.training import EnsemblePlan
 
 PATIENCE = 120  # seconds, after which what should come by itself has not come
 

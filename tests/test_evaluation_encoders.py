@@ -15,6 +15,7 @@ from sentence_transformers.models import Pooling, StaticEmbedding, Transformer
 from talks import DIALOGUES, dialogue
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import remembering
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.encoders.embedding_cache import EmbeddingCache, dialogue_key, list_key
@@ -22,10 +23,9 @@ from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, has_weights, load_encoder
 from hf_dialemb.encoders.text_models import TextEncoder
 from hf_dialemb.encoders.whitening import InputWhitenedEncoder
+from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.utterance import encode_utterances
+from hf_dialemb.methods.utterance import encode_utterances
 
 WORDS = ["hotel", "taxi", "train", "book", "cheap", "north", "please", "thanks"]
 TEXTS = [" ".join(turn.content for turn in item.turns) for item in DIALOGUES]

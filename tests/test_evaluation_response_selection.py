@@ -9,13 +9,13 @@ from talks import dialogue
 from hf_dialemb import corpora
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import ResponseSelection
+from hf_dialemb.dialogue import Dialogue, Turn, plain
 from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks import contexts
 from hf_dialemb.evaluation.tasks.registry import get_task
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.evaluation.tasks.texts import first_words, last_words, row_cosines
-from hf_dialemb.models.dialogue import Dialogue, Turn, plain
-from hf_dialemb.models.errors import InputError
 
 UTTERANCE, DIALOGUE = get_task("response-selection"), get_task("dialogue-response-selection")
 

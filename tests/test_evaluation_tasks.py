@@ -16,18 +16,18 @@ from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.corpus import KINDS
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import load_encoder
 from hf_dialemb.encoders.whitening import InputWhitenedEncoder
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import TASKS, default_tasks, evaluate_models, get_task, read_results, run
 from hf_dialemb.evaluation.tasks import significance
-from hf_dialemb.evaluation.tasks.ablations import FIRST, MEAN, SECOND, SUM, load_ablations, views
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.sampling import draw_examples, fixed_sample
 from hf_dialemb.evaluation.tasks.significance import mean_interval, paired_bootstrap, paired_bootstrap_f1
 from hf_dialemb.evaluation.tasks.task import CorpusPart, ask_encoder
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.papers.tasks.ablations import FIRST, MEAN, SECOND, SUM, load_ablations, views
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -17,15 +17,15 @@ from sklearn.preprocessing import normalize
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
 from hf_dialemb.corpora.retrieval_sets import retrieval_queries
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.run import evaluate_models
-from hf_dialemb.evaluation.tasks import dialogue_sts, nli, semantic_retrieval
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions
 from hf_dialemb.evaluation.tasks.intents import OUT_OF_SCOPE, classify_intents, load_intents
 from hf_dialemb.evaluation.tasks.out_of_scope import Parts, detect, load_out_of_scope
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.papers.tasks import dialogue_sts, nli, semantic_retrieval
 
 
 def test_examples_come_from_train_every_utterance_is_classified_and_a_seed_draws_the_same_examples(random):

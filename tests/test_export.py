@@ -11,15 +11,15 @@ from jinja2.exceptions import TemplateError
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.forms import custom_encoder, ranker_form
-from hf_dialemb.models.deep_attention_matching import DeepAttentionMatchingModel
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.dual_encoder import DualEncoderModel
-from hf_dialemb.models.encoder import encode
-from hf_dialemb.models.multi_granularity import MultiGranularityModel
-from hf_dialemb.models.ranking import encode_contexts, encode_responses, load_ranker
-from hf_dialemb.models.transformer_dual_encoder import TransformerDualEncoderConfig, TransformerDualEncoderModel
+from hf_dialemb.methods.dual_encoder import DualEncoderModel
+from hf_dialemb.methods.encoder import encode
+from hf_dialemb.methods.multi_granularity import MultiGranularityModel
+from hf_dialemb.methods.ranking import encode_contexts, encode_responses, load_ranker
+from hf_dialemb.methods.transformer_dual_encoder import TransformerDualEncoderConfig, TransformerDualEncoderModel
+from hf_dialemb.papers.methods.deep_attention_matching import DeepAttentionMatchingModel
 
 pytestmark = pytest.mark.slow
 

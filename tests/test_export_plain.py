@@ -17,12 +17,12 @@ from sentence_transformers.models import Pooling, Transformer
 from tokenizers import Tokenizer
 from transformers import AutoModel, AutoTokenizer
 
+from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
 from hf_dialemb.hub.forms import plain_encoder
-from hf_dialemb.models.dialog2flow import Dialog2FlowModel
-from hf_dialemb.models.dse import DSEModel
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.utterance import encode_utterances
+from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
+from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.methods.utterance import encode_utterances
 
 pytestmark = pytest.mark.slow
 

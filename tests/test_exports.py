@@ -10,7 +10,7 @@ from made_up_corpora import read_file, refusal, write
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.corpora.own.check import check
-from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.dialogue import Dialogue, Turn
 
 SAID = (Turn("user", "Where is my parcel?"), Turn("assistant", "Let me look."), Turn("user", "Thanks"))
 PARCEL = Dialogue(SAID, "7")

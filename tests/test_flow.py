@@ -10,15 +10,15 @@ import pytest
 from flow_words import flow_of, flow_of_actions, named, random_words, state_of
 
 from hf_dialemb.cli import main
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.errors import InputError
 from hf_dialemb.flow import report, run
 from hf_dialemb.flow.extract import extract_flow
 from hf_dialemb.flow.flow import read_utterances, restricted_to
 from hf_dialemb.flow.graph import END
 from hf_dialemb.flow.next import assign, next_actions
 from hf_dialemb.flow.stored_flow import StoredFlow, read_flow, stored_flow, write_flow
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
 
 HELLO, TAXI = Turn("user", "hello", ("greet",)), Turn("user", "I need a  taxi", ("request",))
 WHERE, BYE = Turn("assistant", "Where to?", ("request",)), Turn("assistant", "bye")

@@ -14,13 +14,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import adjusted_rand_score
 
 from hf_dialemb.corpora import iterate_dialogues
+from hf_dialemb.errors import InputError
 from hf_dialemb.flow import clustering, large
 from hf_dialemb.flow.average_linkage import average_linkage, cut
 from hf_dialemb.flow.clustering import CLEAR, SHARE_OF_HIGHEST, cluster, cluster_by_role
 from hf_dialemb.flow.flow import read_utterances
 from hf_dialemb.flow.large import grouped_leaves
 from hf_dialemb.flow.naming import named
-from hf_dialemb.models.errors import InputError
 
 
 def unit(vectors):

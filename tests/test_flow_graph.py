@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from flow_words import flow_of, flow_of_turns, graph, named, random_words, state_of
 
+from hf_dialemb.errors import InputError
 from hf_dialemb.flow import outcomes
 from hf_dialemb.flow.clustering import cluster
 from hf_dialemb.flow.graph import END, START, edge_f1, official_size, renamed, steps_of, transition_graph, without_noise
 from hf_dialemb.flow.page.page import write_page
 from hf_dialemb.flow.paths import Loop, ends, forks, loops, rare_paths, typical_path, with_gaps
 from hf_dialemb.flow.pruning import PAPER, STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
-from hf_dialemb.models.errors import InputError
 
 ALL = Pruning(0, 0)
 UNGIVEN = {"nodes": None, "edges": None, "weights": None}

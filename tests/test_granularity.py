@@ -5,9 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from hf_dialemb.models import granularity
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.granularity import Segments, balanced_sample
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import granularity
+from hf_dialemb.methods.granularity import Segments, balanced_sample
 
 LEVELS = range(1, 6)
 

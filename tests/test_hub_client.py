@@ -7,8 +7,9 @@ from endpoint_server import raw_server, serving
 from huggingface_hub import close_session, constants, get_hf_file_metadata
 from huggingface_hub.utils import get_session
 
-from hf_dialemb.models import backbones, hub_client
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.checkpoints import hub_client
+from hf_dialemb.checkpoints import pretrained as backbones
+from hf_dialemb.errors import InputError
 
 TOKEN = "hf_aSecretWordOfTheHub"
 

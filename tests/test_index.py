@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import hf_dialemb
-from hf_dialemb.apps import dialogue_index as module
-from hf_dialemb.apps.dialogue_index import DialogueIndex
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 from hf_dialemb.metrics.vectors import unit_vectors
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.search import dialogue_index as module
+from hf_dialemb.search.dialogue_index import DialogueIndex
 
 lancedb = pytest.importorskip("lancedb")
 MODEL = "dialogue-static"

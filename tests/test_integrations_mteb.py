@@ -7,13 +7,13 @@ import pytest
 from made_up_corpora import FILES
 
 from hf_dialemb.corpora import load_examples, write_jsonl
+from hf_dialemb.dialogue import Turn
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks import contexts
 from hf_dialemb.evaluation.tasks.domains import load_domains
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.evaluation.tasks.texts import last_words
-from hf_dialemb.models.dialogue import Turn
-from hf_dialemb.models.errors import InputError
 
 mteb = pytest.importorskip("mteb")
 

@@ -29,10 +29,10 @@ from hf_dialemb import integrations
 from hf_dialemb.corpora import iterate_dialogues
 from hf_dialemb.corpora.own.hub_dataset import dialogue_features, from_dataset, load_hub_dataset, to_dataset
 from hf_dialemb.corpora.own.reading import read_own
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.integrations import DialogueVectorizer
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
 
 CHECKS = (
     "estimator_cloneable", "estimator_tags_renamed", "valid_tag_types", "estimator_repr", "no_attributes_set_in_init",

@@ -12,6 +12,8 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from sentence_transformers.base.evaluation import SequentialEvaluator
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions
 from hf_dialemb.evaluation.tasks.intents import classify_intents
@@ -27,8 +29,6 @@ from hf_dialemb.integrations import (
 )
 from hf_dialemb.integrations.sentence_evaluators import greater_is_better, named_figures
 from hf_dialemb.metrics.response_selection.functional import selection_scores
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
 
 SEEDS = [0, 1]
 
@@ -120,7 +120,7 @@ def test_a_task_of_the_benchmark_is_an_evaluator(plain, own_encoder, task, limit
 
 @pytest.mark.slow
 def test_of_what_the_trainer_keeps_more_or_less_is_better(plain, monkeypatch):
-    monkeypatch.setattr("hf_dialemb.evaluation.tasks.flow_extraction.FEWEST_DIALOGUES", 5)
+    monkeypatch.setattr("hf_dialemb.papers.tasks.flow_extraction.FEWEST_DIALOGUES", 5)
     flows = TaskEvaluator("flow-extraction", "sample", split="dev", seeds=SEEDS, name="")
     assert not flows.greater_is_better  # which is asked for before anything is measured
     flows(plain)

@@ -16,9 +16,9 @@ from hf_dialemb.corpora.objects import as_dialogues
 from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.corpora.own.jsonl import write_jsonl
-from hf_dialemb.models.dialogue import Dialogue
-from hf_dialemb.models.dse import DSEModel
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.dialogue import Dialogue
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.dse import DSEModel
 
 DIALOGUES = dialogues_in_memory()
 

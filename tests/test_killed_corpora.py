@@ -8,8 +8,9 @@ from killed import files_of, kill, process
 from test_unify import register_two
 
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.corpora.audit import leakage, unify
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.corpora.audit import leakage
+from hf_dialemb.errors import InputError
+from hf_dialemb.papers.corpora import unify
 from hf_dialemb.runs import shards
 from hf_dialemb.runs.files import locked
 

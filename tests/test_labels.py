@@ -21,8 +21,8 @@ from hf_dialemb.corpora.labels import (
     unified_dialogue,
     unified_turn,
 )
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 
 TABLE_A3 = "45a74695fc40dc3f1a65cb221c2ada4c9d87a8cfded1274edef4f03b1a31ab2c"  # the digest of the paper's map
 NORMALISED = sorted(set(ACTS.values()))

@@ -9,8 +9,8 @@ import torch
 from training_runs import assert_same, train, weights_of, words_of
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
-from hf_dialemb.models.backbones import resolve_backbone
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.checkpoints.pretrained import resolve_backbone
+from hf_dialemb.errors import InputError
 from hf_dialemb.training import language_model
 from hf_dialemb.training.arguments import parse
 from hf_dialemb.training.language_model import adapted_backbone

@@ -18,8 +18,8 @@ from hf_dialemb.corpora import iterate_dialogues, read_jsonl, write_jsonl
 from hf_dialemb.corpora.audit import near_duplicates as near
 from hf_dialemb.corpora.audit.leakage import Cleaning, EvaluationIndex, build_index, find_leakage, leakage_table
 from hf_dialemb.corpora.audit.near_duplicates import Utterances, comparable, utterance_shingles
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 
 HARBOUR = (
     "I'm looking for a boat trip to the seal islands, on Sunday if that's possible.",

@@ -14,13 +14,13 @@ from safetensors.torch import load_file
 from transformers import AutoModel, BertConfig, BertModel
 
 import hf_dialemb
-from hf_dialemb.apps.merge_search import Search
 from hf_dialemb.corpora.objects import as_dialogues
 from hf_dialemb.corpora.own.jsonl import write_jsonl
 from hf_dialemb.encoders.text_models import dialogue_texts
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.learnt import sets_behind
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.merged import MergedModel, factors
+from hf_dialemb.methods.merged import MergedModel, factors
+from hf_dialemb.training.merge_search import Search
 
 DIALOGUES = dialogues_in_memory()
 

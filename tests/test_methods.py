@@ -10,17 +10,18 @@ from talks import dialogue
 from transformers import AutoConfig, AutoModel
 
 import hf_dialemb
+from hf_dialemb.checkpoints import pretrained as backbones
 from hf_dialemb.cli import main
-from hf_dialemb.models import METHODS, backbones, get_method
-from hf_dialemb.models.backbone_model import _position_limit
-from hf_dialemb.models.deep_attention_matching import DeepAttentionMatchingConfig
-from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecModel
-from hf_dialemb.models.dialogue_cse import DialogueCSEConfig
-from hf_dialemb.models.dse import DSEConfig
-from hf_dialemb.models.dual_encoder import DualEncoderConfig
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation, tokenize
-from hf_dialemb.models.method import Method
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import METHODS, get_method
+from hf_dialemb.methods.backbone_model import _position_limit
+from hf_dialemb.methods.dial2vec import Dial2VecConfig, Dial2VecModel
+from hf_dialemb.methods.dialogue_cse import DialogueCSEConfig
+from hf_dialemb.methods.dse import DSEConfig
+from hf_dialemb.methods.dual_encoder import DualEncoderConfig
+from hf_dialemb.methods.layout import Truncation, tokenize
+from hf_dialemb.methods.method import Method
+from hf_dialemb.papers.methods.deep_attention_matching import DeepAttentionMatchingConfig
 
 SMALL = {"embedding_size": 8, "num_blocks": 1, "max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8}
 

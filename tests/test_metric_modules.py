@@ -15,10 +15,10 @@ import torch
 import yaml
 from given_vectors import clouds
 
+from hf_dialemb.errors import InputError
 from hf_dialemb.hub.publish.publishing import publish
 from hf_dialemb.metrics.space import FOLDER, write_space
 from hf_dialemb.metrics.specification import defaults, function_of, read, settings
-from hf_dialemb.models.errors import InputError
 
 NAMES = sorted(file.parent.name for file in FOLDER.glob("*/functional.py"))
 FOUND = {name: read(FOLDER / name) for name in NAMES}

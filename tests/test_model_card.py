@@ -19,6 +19,7 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.source.fingerprint import data_hash
 from hf_dialemb.encoders.specs import fingerprint
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.learnt import NOTE
 from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.hub.card.card import cited, escaped, fenced, render_record
@@ -27,8 +28,7 @@ from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.hub.forms.onnx_form import write_onnx
 from hf_dialemb.hub.forms.quantisation import write_int8
 from hf_dialemb.hub.publish.checks import check
-from hf_dialemb.models import METHODS, get_method
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.training.arguments import parse
 
 

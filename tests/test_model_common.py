@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModel, BertConfig, PreTrainedModel
 
-from hf_dialemb.models import METHODS, get_method, register
+from hf_dialemb.methods import METHODS, get_method, register
 
 register()
 WORDS, MARKS = 60, [5, 6, 7, 8, 9, 10]

@@ -9,13 +9,13 @@ from checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation
-from hf_dialemb.models.multi_granularity import MultiGranularityConfig, MultiGranularityModel, log_mean_probability
-from hf_dialemb.models.ranker import RankingExample
-from hf_dialemb.models.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
-from hf_dialemb.models.ranking_examples import RankingExamples
-from hf_dialemb.models.transformer_dual_encoder import METHOD as TOWERS
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.layout import Truncation
+from hf_dialemb.methods.multi_granularity import MultiGranularityConfig, MultiGranularityModel, log_mean_probability
+from hf_dialemb.methods.ranker import RankingExample
+from hf_dialemb.methods.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
+from hf_dialemb.methods.ranking_examples import RankingExamples
+from hf_dialemb.methods.transformer_dual_encoder import METHOD as TOWERS
 
 LIMITS = {"max_context_tokens": 40, "max_response_tokens": 12}
 

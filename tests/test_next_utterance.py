@@ -12,10 +12,12 @@ from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates
 from hf_dialemb.corpora.examples import ResponseSelection
 from hf_dialemb.corpora.source.fingerprint import data_hash
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.encoders.checkpoints import RankerEncoder
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import find_encoder, load_encoder
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import default_tasks
 from hf_dialemb.evaluation.tasks import next_utterance
 from hf_dialemb.evaluation.tasks.contexts import correct_candidates
@@ -23,11 +25,9 @@ from hf_dialemb.evaluation.tasks.next_utterance import candidate_scores, load_se
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.sampling import fixed_sample
 from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.methods.ranker import RankingExample
+from hf_dialemb.methods.ranking import encode_contexts, encode_responses, score_candidates
 from hf_dialemb.metrics.next_utterance.functional import KS, OFFICIAL, example_scores, next_utterance_scores
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.ranker import RankingExample
-from hf_dialemb.models.ranking import encode_contexts, encode_responses, score_candidates
 
 
 def first(*shape):
@@ -88,7 +88,7 @@ def plainly(ranker, selections):
 
 
 def test_each_distinct_response_is_read_once_and_scores_are_the_same(towers, selections, monkeypatch):
-    from hf_dialemb.models import ranking
+    from hf_dialemb.methods import ranking
 
     asked = []
 

@@ -11,15 +11,15 @@ from exports import close, stock
 from safetensors.torch import load_file
 from test_model_common import MARKS, WORDS, build
 
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.forms import onnx_form, quantisation
 from hf_dialemb.hub.forms.onnx_encoder import OnnxEncoder
 from hf_dialemb.hub.forms.precision import WeightForm
-from hf_dialemb.models import METHODS, get_method
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.encoder import encode
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.utterance import UtteranceEncoder, encode_utterances
+from hf_dialemb.methods import METHODS, get_method
+from hf_dialemb.methods.encoder import encode
+from hf_dialemb.methods.utterance import UtteranceEncoder, encode_utterances
 
 pytestmark = pytest.mark.slow
 

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from made_up_corpora import read_file, refusal, write
 from talks import dialogue
 
-from hf_dialemb.apps.ensemble.plan import EnsemblePlan
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import form_of, load_dialogues, write_jsonl
 from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.reading import ENDINGS, is_own, read_own
 from hf_dialemb.corpora.own.roles import WELL_KNOWN, RoleMap
+from hf_dialemb.dialogue import ROLES, Dialogue, Turn
+from hf_dialemb.errors import InputError
 from hf_dialemb.hub.forms.quantisation import TaskChoice, load_problems
-from hf_dialemb.models import get_method
-from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.methods import get_method
+from hf_dialemb.papers.ensemble.plan import EnsemblePlan
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.settings import RunArguments
 

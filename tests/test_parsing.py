@@ -13,8 +13,8 @@ from hf_dialemb.corpora.records import hashed_split
 from hf_dialemb.corpora.source import hub_files
 from hf_dialemb.corpora.source.files import Source
 from hf_dialemb.corpora.source.parsing import json_lines, json_list, json_members, table_rows, text_lines
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 
 
 def source(folder, content, name="a.json"):

@@ -14,20 +14,20 @@ from sklearn.metrics import f1_score
 
 from hf_dialemb import corpora
 from hf_dialemb.corpora import load_dialogues, write_jsonl
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate_models
 from hf_dialemb.evaluation.tasks import context_labels as contexts
-from hf_dialemb.evaluation.tasks.act_fine_tuning import LearningEncoders, lay_out, run_act_fine_tuning
 from hf_dialemb.evaluation.tasks.context_labels import ACTS, PARTS, WORDS, ContextLabels, assistant_contexts
-from hf_dialemb.evaluation.tasks.fine_tuning import precision
-from hf_dialemb.evaluation.tasks.linear_layer import LayerSettings, fit
-from hf_dialemb.evaluation.tasks.probes import REPEATS, FrozenVectors, load_probe, run_probes
 from hf_dialemb.evaluation.tasks.registry import get_task, load_problem
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.models import get_method
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.ranking import LoadedRanker, encode_contexts
+from hf_dialemb.methods import get_method
+from hf_dialemb.methods.ranking import LoadedRanker, encode_contexts
+from hf_dialemb.papers.tasks.act_fine_tuning import LearningEncoders, lay_out, run_act_fine_tuning
+from hf_dialemb.papers.tasks.fine_tuning import precision
+from hf_dialemb.papers.tasks.linear_layer import LayerSettings, fit
+from hf_dialemb.papers.tasks.probes import REPEATS, FrozenVectors, load_probe, run_probes
 
 FAST = LayerSettings(learning_rate=0.05, batch_size=16, epochs=6, patience=6)
 CPU = torch.device("cpu")

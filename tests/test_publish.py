@@ -7,9 +7,9 @@ from hub_server import Fault, LocalHub
 from huggingface_hub import constants
 from publish_folders import contents, dataset_folder, hub_of_this_process, metric_folder, model_folder, seen, write
 
+from hf_dialemb.errors import InputError
 from hf_dialemb.hub.publish.errors import LONGEST_PAUSE
 from hf_dialemb.hub.publish.publishing import publish
-from hf_dialemb.models.errors import InputError
 
 NAME = "org/small"
 

@@ -16,12 +16,12 @@ import pytest
 from publish_folders import METRICS, dataset_folder, metric_folder, model_folder, write
 from safetensors.numpy import load_file, save, save_file
 
+from hf_dialemb.errors import InputError
 from hf_dialemb.hub.forms import plain_encoder
 from hf_dialemb.hub.publish import contents as publication_contents
 from hf_dialemb.hub.publish.checks import check, files_of
 from hf_dialemb.hub.publish.contents import machine_paths_in, pickle_in, secrets_in
 from hf_dialemb.hub.publish.publishing import publish
-from hf_dialemb.models.errors import InputError
 
 
 class Harm:

@@ -16,20 +16,20 @@ from hub_server import TOKEN
 from publish_folders import CARD, hub_of_this_process, metric_folder
 from test_unify import FIRST, HELD_OUT, SECOND, register
 
-from hf_dialemb.corpora.audit.unify import unify
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.forms import custom_encoder, ranker_form
 from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
 from hf_dialemb.hub.publish import verification as publish_verification
 from hf_dialemb.hub.publish.publishing import publish
 from hf_dialemb.hub.publish.verification import TOLERANCE
-from hf_dialemb.models.dialog2flow import Dialog2FlowModel
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.dialogue_cse import DialogueCSEModel
-from hf_dialemb.models.encoder import encode
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.ranking import encode_contexts, load_ranker
-from hf_dialemb.models.utterance import encode_utterances
+from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
+from hf_dialemb.methods.dialogue_cse import DialogueCSEModel
+from hf_dialemb.methods.encoder import encode
+from hf_dialemb.methods.ranking import encode_contexts, load_ranker
+from hf_dialemb.methods.utterance import encode_utterances
+from hf_dialemb.papers.corpora.unify import unify
 
 pytestmark = pytest.mark.slow
 

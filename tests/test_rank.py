@@ -12,16 +12,16 @@ import torch
 from checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from sklearn.metrics.pairwise import cosine_similarity
 
-from hf_dialemb.apps import rank, vector_index
-from hf_dialemb.apps.rank import rank_file, rank_pool, read_pool
-from hf_dialemb.apps.vector_index import VectorIndex
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates, read_candidates
 from hf_dialemb.corpora.own.reading import read_own
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.ranker import RankingExample
-from hf_dialemb.models.ranking import encode_contexts, encode_responses, score_candidates
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.ranker import RankingExample
+from hf_dialemb.methods.ranking import encode_contexts, encode_responses, score_candidates
+from hf_dialemb.search import rank, vector_index
+from hf_dialemb.search.rank import rank_file, rank_pool, read_pool
+from hf_dialemb.search.vector_index import VectorIndex
 
 CHAT = [{"role": "user", "content": "I need a taxi"}, {"role": "assistant", "content": "When do\nyou leave?"}]
 

@@ -15,8 +15,8 @@ from made_up_corpora import expected_of, folder_of, mutated, pack, read, write
 from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_dialogues, load_examples
 from hf_dialemb.corpora.records import hashed_split
 from hf_dialemb.corpora.source.files import Source
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 
 SPLITS = ("train", "dev", "test")
 NAMES = [name for name in CORPORA if name not in ("sample", "star_small")]

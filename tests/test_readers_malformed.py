@@ -7,7 +7,7 @@ import pytest
 from made_up_corpora import expected_of, folder_of, read
 
 from hf_dialemb.corpora import load_examples
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
 
 TAXI, VAL = "taxi.txt", "multiwoz2.1_convlab2/val.json"
 TAGS, MULDOGO = "ATIS/train/seq.out", "splits_annotated_at_turn_level/media/dev.tsv"

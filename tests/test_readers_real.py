@@ -12,8 +12,8 @@ import pytest
 from hf_dialemb.corpora import get_corpus, load_dialogues, load_examples, single_domain
 from hf_dialemb.corpora.audit.statistics import Statistics
 from hf_dialemb.corpora.source.files import is_archive
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks.context_labels import assistant_contexts
-from hf_dialemb.models.errors import InputError
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="no HF_DIALEMB_DATA")]
 

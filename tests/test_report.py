@@ -12,15 +12,15 @@ from browser import BROWSER, Browser
 from made_up_results import RUN, row
 
 from hf_dialemb.corpora.audit import histograms
-from hf_dialemb.evaluation.report.opening import opening
-from hf_dialemb.evaluation.report.page import TITLE, Picture, write_report
-from hf_dialemb.evaluation.report.pictures import voronoi
-from hf_dialemb.evaluation.report.pictures.maps import PathPoint, alignment_uniformity_path, measured_point, scatter
-from hf_dialemb.evaluation.report.pictures.projections import project, project_to_sphere, umap_or_pca
-from hf_dialemb.evaluation.report.pictures.trees import dendrogram
-from hf_dialemb.evaluation.report.pictures.voronoi import spherical_voronoi
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import Results
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.papers.report.opening import opening
+from hf_dialemb.papers.report.page import TITLE, Picture, write_report
+from hf_dialemb.papers.report.pictures import voronoi
+from hf_dialemb.papers.report.pictures.maps import PathPoint, alignment_uniformity_path, measured_point, scatter
+from hf_dialemb.papers.report.pictures.projections import project, project_to_sphere, umap_or_pca
+from hf_dialemb.papers.report.pictures.trees import dendrogram
+from hf_dialemb.papers.report.pictures.voronoi import spherical_voronoi
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -224,7 +224,7 @@ def test_projection_is_finite_whatever_the_length_and_a_missing_package_is_told(
     assert np.isfinite([project(line), project(line, "pca")]).all()
     vectors, _ = groups(3)
     np.testing.assert_allclose(project(vectors, "pca"), project(vectors * 7, "pca"), atol=1e-9)
-    monkeypatch.setattr("hf_dialemb.evaluation.report.pictures.projections.find_spec", lambda name: None)
+    monkeypatch.setattr("hf_dialemb.papers.report.pictures.projections.find_spec", lambda name: None)
     assert umap_or_pca() == "pca"
     with pytest.raises(InputError, match=r'pip install "hf-dialemb\[umap\]"'):
         project(np.eye(12), "umap")
@@ -291,7 +291,7 @@ def test_borders_of_cells_are_as_far_from_two_centroids_and_nearer_to_no_other()
 
 @pytest.mark.slow
 def test_a_tree_of_labels_grows_with_them_and_is_capped(tmp_path, monkeypatch):
-    monkeypatch.setattr("hf_dialemb.evaluation.report.pictures.trees.MAX_LEAVES", 20)
+    monkeypatch.setattr("hf_dialemb.papers.report.pictures.trees.MAX_LEAVES", 20)
     heights = []
     for count in (2, 20, 25):
         dendrogram(*groups(count, 2), tmp_path / "tree.png", "a model")

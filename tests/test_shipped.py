@@ -12,18 +12,18 @@ from interface_block import dialogues_in_memory
 from safetensors.numpy import load_file
 
 import hf_dialemb
-from hf_dialemb.apps.distil import distil, learn_table, sample_texts
+from hf_dialemb.checkpoints import pretrained as backbones
+from hf_dialemb.checkpoints import shipped as shipped_module
+from hf_dialemb.checkpoints.shipped import FOLDER, RECORD, shipped
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import CORPORA
 from hf_dialemb.corpora.objects import as_dialogues
 from hf_dialemb.encoders import specs
 from hf_dialemb.encoders.text_models import dialogue_texts
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.learnt import sets_behind
 from hf_dialemb.hub.shipping import ship
-from hf_dialemb.models import backbones
-from hf_dialemb.models import shipped as shipped_module
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.shipped import FOLDER, RECORD, shipped
+from hf_dialemb.training.distil import distil, learn_table, sample_texts
 
 TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
 DIALOGUES = dialogues_in_memory()
@@ -214,7 +214,7 @@ def test_a_teacher_whose_training_nobody_recorded_is_refused_before_the_work(tin
     shutil.copytree(tiny_bert, tmp_path / "merged")
     for name, record in {"settings": {"method": "merged"}, "report": {"trainings": [], "unrecorded": ["dse"]}}.items():
         (tmp_path / f"merged/training_{name}.json").write_text(json.dumps(record))
-    monkeypatch.setattr("hf_dialemb.apps.distil.load_encoder", lambda name: pytest.fail("it was loaded"))
+    monkeypatch.setattr("hf_dialemb.training.distil.load_encoder", lambda name: pytest.fail("it was loaded"))
     with pytest.raises(InputError, match="got no record of how"):
         distil(str(tmp_path / "merged"), ["sample/dev"], output_dir=tmp_path / "table")
 

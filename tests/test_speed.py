@@ -16,11 +16,11 @@ import hf_dialemb
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.encoders import fewer_bits, text_models
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, load_encoder
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.models import backbone_model, batching, get_method
-from hf_dialemb.models.batching import batches
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.methods import backbone_model, batching, get_method
+from hf_dialemb.methods.batching import batches
 from hf_dialemb.runs.hardware import multiplies_bfloat16, quick_reading
 
 MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")

@@ -9,9 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from training_runs import assert_same, train, weights_of
 
 import hf_dialemb
-from hf_dialemb.apps.merge import merge
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
 from hf_dialemb.runs.folder import RunFolder
+from hf_dialemb.training.merge import merge
 from hf_dialemb.training.trainer import DialogueTrainer
 
 pytestmark = pytest.mark.slow

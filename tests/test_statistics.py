@@ -17,8 +17,8 @@ from hf_dialemb.corpora import describe, load_dialogues, single_domain
 from hf_dialemb.corpora.audit.histograms import MAX_BINS, bin_counts, draw_histograms
 from hf_dialemb.corpora.audit.statistics import Histogram, Statistics
 from hf_dialemb.corpora.readers.sample import DOMAINS
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
 
 HOTEL = (
     Turn("user", "a cheap hotel please", ("inform", "greet"), (("price", "cheap"), ("stars", "")), ("book",)),

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from transformers import AutoModel
 
 from hf_dialemb import integrations
+from hf_dialemb.dialogue import ROLES, Dialogue, Turn
+from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.integrations import BatchEncoder, to_transcript
 from hf_dialemb.integrations.inputs import from_transcript
-from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
-from hf_dialemb.models.errors import InputError
 
 with_langchain = pytest.mark.skipif(find_spec("langchain_core") is None, reason="langchain-core is not installed")
 with_llama_index = pytest.mark.skipif(find_spec("llama_index") is None, reason="llama-index-core is not installed")

@@ -16,8 +16,8 @@ from sklearn.metrics.cluster import contingency_matrix
 import hf_dialemb
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import single_domain, write_jsonl
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.flow import report
-from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.topics.clustering import find_clusters, placed
 from hf_dialemb.topics.naming import names_of, telling_phrases
 from hf_dialemb.topics.periods import counted_periods

@@ -14,9 +14,9 @@ from training_runs import assert_same, report_of, train, values_of, weights_of, 
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.corpora import load_dialogues, write_jsonl
-from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecExamples
-from hf_dialemb.models.encoder import encode
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.dial2vec import Dial2VecConfig, Dial2VecExamples
+from hf_dialemb.methods.encoder import encode
 from hf_dialemb.training.arguments import parse, recipe_path
 from hf_dialemb.training.data import EpochSampler, ExampleDataset
 

@@ -14,13 +14,13 @@ from training_runs import assert_same, report_of, values_of, weights_of, words_o
 from transformers import AutoModel, AutoTokenizer, ElectraConfig, TrainerState
 
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.models import get_method
-from hf_dialemb.models.dial2vec import Dial2VecExamples, Dial2VecModel, collate
-from hf_dialemb.models.dialogue import ROLES
-from hf_dialemb.models.dse import DSEModel
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation
-from hf_dialemb.models.utterance import mean_of_tokens
+from hf_dialemb.dialogue import ROLES
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import get_method
+from hf_dialemb.methods.dial2vec import Dial2VecExamples, Dial2VecModel, collate
+from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.methods.layout import Truncation
+from hf_dialemb.methods.utterance import mean_of_tokens
 from hf_dialemb.runs.files import locked
 from hf_dialemb.runs.folder import RunFolder
 from hf_dialemb.training import data

@@ -16,15 +16,15 @@ from training_runs import report_of, train, words_of
 from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5EncoderModel, T5ForConditionalGeneration
 
 from hf_dialemb.corpora import load_examples, write_jsonl
+from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.encoders.specs import load_encoder
-from hf_dialemb.evaluation.tasks.fine_tuning import load_backbone
-from hf_dialemb.models import METHODS, get_method
-from hf_dialemb.models.dial2vec import Dial2VecModel
-from hf_dialemb.models.dialogue import Dialogue
-from hf_dialemb.models.dse import DSEModel
-from hf_dialemb.models.encoder import encode
-from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.ranking import encode_responses, load_ranker
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import METHODS, get_method
+from hf_dialemb.methods.dial2vec import Dial2VecModel
+from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.methods.encoder import encode
+from hf_dialemb.methods.ranking import encode_responses, load_ranker
+from hf_dialemb.papers.tasks.fine_tuning import load_backbone
 from hf_dialemb.runs.hardware import describe_hardware
 from hf_dialemb.training import energy
 from hf_dialemb.training.arguments import parse

@@ -13,11 +13,11 @@ from made_up_corpora import write
 from talks import dialogue
 
 from hf_dialemb.corpora import registry, write_jsonl
-from hf_dialemb.corpora.audit.dataset_card import PAPER_TABLE, dataset_card
-from hf_dialemb.corpora.audit.unify import unified_features, unify
 from hf_dialemb.corpora.corpus import SPLITS, Corpus
-from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.errors import InputError
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
+from hf_dialemb.papers.corpora.dataset_card import PAPER_TABLE, dataset_card
+from hf_dialemb.papers.corpora.unify import unified_features, unify
 
 FIRST = Dialogue(
     (
@@ -124,7 +124,7 @@ def test_the_folder_is_a_dataset(data, made, tmp_path, monkeypatch):
     from datasets import load_dataset
     from pyarrow import parquet
 
-    monkeypatch.setattr("hf_dialemb.corpora.audit.unify._ROWS", 2)
+    monkeypatch.setattr("hf_dialemb.papers.corpora.unify._ROWS", 2)
     register(monkeypatch, data, "five", {"train": many(5)})
     folder, _ = made("five hotel woz2", terms="research")
     file = parquet.ParquetFile(folder / "train/five.parquet")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hf_dialemb.corpora import load_dialogues, single_domain, write_jsonl
 from hf_dialemb.corpora.readers.star_small import SIZES, packed
-from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.dialogue import Dialogue
 
 
 def complete(data_dir: Path | None, split: str) -> dict[str, list[Dialogue]]:

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from comparing import Comparison
 
 from hf_dialemb import Dialogue
-from hf_dialemb.apps.rank import Ranked
 from hf_dialemb.corpora.show import visible
+from hf_dialemb.search.rank import Ranked
 
 _COLOURS = {"examples": "#8a94a6", "yours": "#2f8fd3", "chosen": "#e0661a"}
 

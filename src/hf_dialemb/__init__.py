@@ -17,7 +17,7 @@ from typing import Any
 import lazy_loader
 import wrapt
 
-from .models import METHODS, register, register_method
+from .methods import METHODS, register, register_method
 
 __version__ = "0.1.0"
 
@@ -39,6 +39,6 @@ def _register_on_first_use(auto: ModuleType) -> None:
 # (AutoModel, AutoTokenizer, SentenceTransformer) asks AutoConfig first, so the methods register themselves at its first
 # call; a method whose module is imported by name registers at once.
 wrapt.register_post_import_hook(_register_on_first_use, "transformers.models.auto.configuration_auto")
-for _module in METHODS.values():
+for _module in map(METHODS.get, METHODS.own):
     if isinstance(_module, str):
         wrapt.register_post_import_hook(lambda module: register_method(module.METHOD), _module)

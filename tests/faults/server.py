@@ -295,8 +295,8 @@ def _forked_quietly() -> int:
 
 
 def _command(words: list[str], begin=None) -> int:
+    from hf_dialemb.checkpoints import shipped
     from hf_dialemb.cli import main
-    from hf_dialemb.models import shipped
 
     shipped.FOLDER = Path("weights")
     subprocess.run = _forked

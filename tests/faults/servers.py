@@ -156,9 +156,10 @@ def inside(place: str, fault: str) -> None:
     """Points the child at the server, and lets its clocks run fast."""
     from huggingface_hub import constants
 
+    from hf_dialemb.checkpoints import hub_client
+    from hf_dialemb.checkpoints import pretrained as backbones
     from hf_dialemb.encoders import endpoint_client
     from hf_dialemb.hub.publish import errors
-    from hf_dialemb.models import backbones, hub_client
 
     os.environ.pop("HF_HUB_OFFLINE")
     os.environ.update(OPENAI_BASE_URL=f"http://me:{PASSWORD}@{_address()}/v1", NO_PROXY="127.0.0.1")

@@ -18,15 +18,16 @@ from threading import current_thread, main_thread
 from typing import Any
 
 from .. import __version__
-from ..models.errors import InputError
+from ..errors import InputError
+from ..hooks import entries
 from ..runs.files import check_regular
 from ..runs.hardware import let_waiting_threads_sleep
 from . import flow
 from .parser import Parser, check_split, unknown_argument
 
 _COMMANDS = (
-    "demo", "train", "evaluate", "embed", "search", "topics", "flow", "index", "benchmark", "card", "convert", "corpus",
-    "ensemble", "export", "merge", "distil", "publish", "rank",
+    "demo", "train", "evaluate", "embed", "search", "topics", "flow", "index", "card", "corpus", "export", "merge",
+    "distil", "publish", "rank",
 )  # fmt: skip
 """The modules of the commands, in the order of the help; each adds its own."""
 
@@ -159,4 +160,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
     for name in _COMMANDS:
         import_module(f"{__name__}.{name}").add(commands)
+    for _, entry in sorted(entries("commands").items()):
+        entry.load()(commands)
     return parser

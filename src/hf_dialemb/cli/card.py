@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..models.errors import told
+from ..errors import told
 from .parser import Parser, add_command, say
 
 _HELP = """Figures are optional: without --results the card says that it has none. They come from dialemb benchmark or

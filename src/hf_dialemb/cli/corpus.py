@@ -7,8 +7,8 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..models.dialogue import ROLES, Dialogue
-from ..models.errors import InputError
+from ..dialogue import ROLES, Dialogue
+from ..errors import InputError
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
 from .parser import Parser, add_command, corpus_options, engine_option, named, reading_options, say
@@ -206,8 +206,8 @@ def _add_unify(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _unify(options: argparse.Namespace) -> None:
-    from ..corpora.audit.dataset_card import excluded
-    from ..corpora.audit.unify import unify
+    from ..papers.corpora.dataset_card import excluded
+    from ..papers.corpora.unify import unify
 
     more = named(options, "skip_invalid", "evaluation", "engine")
     stats = unify(options.names, options.data_dir, options.output, terms=options.licence, **more)
@@ -258,7 +258,7 @@ def _add_benchmark(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _benchmark(options: argparse.Namespace) -> None:
-    from ..corpora.audit.benchmark_corpora import benchmark_table, build_benchmark
+    from ..papers.corpora.benchmark_corpora import benchmark_table, build_benchmark
 
     result = build_benchmark(options.data_dir, options.output, say)
     print(benchmark_table(result))

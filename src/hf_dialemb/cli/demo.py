@@ -22,6 +22,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..apps.demo import run_demo
+    from ..demo import run_demo
 
     run_demo(options.output, options.max_steps, say)

@@ -31,7 +31,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..apps.distil import distil
+    from ..training.distil import distil
 
     more = named(options, "data_dir", "columns", "roles", "exclude", "dimensions", "runs", "passes", "seed")
     run = distil(options.teacher, options.corpus, output_dir=options.output, **more)

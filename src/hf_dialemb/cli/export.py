@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..models.errors import InputError
+from ..errors import InputError
 from .parser import Parser, add_command, named, own_options, say, split_option
 
 _HELP = """AutoModel and sentence-transformers load the written folder in fresh processes, and every embedding is

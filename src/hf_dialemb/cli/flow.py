@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..models.errors import InputError
+from ..errors import InputError
 from .parser import (
     Parser,
     add_command,

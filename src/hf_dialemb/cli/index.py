@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..models.errors import InputError
+from ..errors import InputError
 from .parser import Parser, add_command, chosen_model, model_option, own_options
 
 
@@ -33,8 +33,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..apps.dialogue_index import DialogueIndex, read_topics
     from ..corpora.own.reading import read_own
+    from ..search.dialogue_index import DialogueIndex, read_topics
 
     if not (options.input or options.labels or options.delete):
         raise InputError("input: got nothing to do, expected conversations, --labels or --delete; name a file")

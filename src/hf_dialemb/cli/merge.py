@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..models.errors import InputError
+from ..errors import InputError
 from .parser import Parser, add_command, named, say
 
 _HELP = """This adds to the backbone what each training changed, times its weight. The result is a run folder like any
@@ -37,12 +37,12 @@ def _run(options: argparse.Namespace) -> None:
     parts = dict(map(_weighted, options.model))
     if len(parts) < len(options.model):
         raise InputError("--model: got one folder twice, expected each once; add their weights")
-    from ..apps.merge import merge
+    from ..training.merge import merge
 
     if options.choose_by:
         if any(path + "=" in given for path, given in zip(parts, options.model, strict=True)):
             raise InputError("--choose-by: got weights in --model too; leave them out")
-        from ..apps.merge_search import Search
+        from ..training.merge_search import Search
 
         log = options.output.with_name(f"{options.output.name}-search.json")
         more = named(options, "rank", "data_dir", "limit")

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ..models.errors import InputError, nearest
+from ..errors import InputError, nearest
 
 
 class Parser(argparse.ArgumentParser):
@@ -111,7 +111,7 @@ def chosen_model(given: str | None, of: str = "dialogue") -> str:
     """Takes the model that was named, or chooses one and says which."""
     if given:
         return given
-    from ..models.backbones import default_encoder
+    from ..checkpoints.pretrained import default_encoder
 
     name = default_encoder(of)
     print(f"Model: {name} (choose another with --model)", file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..models.errors import InputError
+from ..errors import InputError
 from ..runs.files import check_writable
 from .parser import Parser, add_command, corpus_options, named, own_options, say
 
@@ -49,7 +49,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _rank(options: argparse.Namespace) -> None:
-    from ..apps.rank import rank_file
+    from ..search.rank import rank_file
 
     for line in rank_file(
         options.model, options.context, options.candidates, **named(options, "top", "index", "output", *_READ)

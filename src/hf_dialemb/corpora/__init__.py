@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..dialogue import Dialogue
+from ..errors import InputError
 from .audit.statistics import describe
 from .corpus import ALL, SPLITS, Corpus
 from .own import hub_dataset, reading

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..models.dialogue import Dialogue, plain, response_places
-from ..models.errors import InputError
+from ..dialogue import Dialogue, plain, response_places
+from ..errors import InputError
 from ..runs.files import write_text_atomically
 from .examples import ResponseSelection
 from .source.parsing import parse_json

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..models.errors import InputError
+from ..errors import InputError
 from .source.files import Source as Source
 
 SPLITS = ("train", "dev", "test")

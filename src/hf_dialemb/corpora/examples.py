@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..models.dialogue import Turn
-from ..models.errors import InputError
+from ..dialogue import Turn
+from ..errors import InputError
 
 
 @dataclass(frozen=True)

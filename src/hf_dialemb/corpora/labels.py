@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..models.dialogue import Dialogue, Turn, action_name
-from ..models.errors import InputError
+from ..dialogue import Dialogue, Turn, action_name
+from ..errors import InputError
 
 _ORIGINALS = {
     "inform": ("inform",),

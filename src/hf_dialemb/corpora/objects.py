@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..dialogue import Dialogue
+from ..errors import InputError
 from . import CORPORA, check_no_split, load_dialogues
 from .own.columns import parse_columns
 from .own.exports import find_in_record

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, TypeVar
 
-from ..models.dialogue import Turn
-from ..models.errors import InputError
+from ..dialogue import Turn
+from ..errors import InputError
 from .show import visible
 
 Raw = Any  # what a file holds, whatever that is

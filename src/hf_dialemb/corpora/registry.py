@@ -2,7 +2,8 @@
 
 from importlib import import_module
 
-from ..models.errors import InputError, nearest
+from ..errors import InputError, nearest
+from ..hooks import Registry
 from .corpus import Corpus
 
 # Corpora whose module has their name, those of which the reader never met the real files, and modules of several.
@@ -24,18 +25,21 @@ _MODULES = {
     "unmet.ubuntu_ranking": "ubuntu",
     "woz2": "dstc2_clean woz2",
 }
-CORPORA = {
-    **{name: name for name in _NAMES.split()},
-    **{name: f"unmet.{name}" for name in _UNMET.split()},
-    **{name: module for module, names in _MODULES.items() for name in names.split()},
-}
+CORPORA = Registry(
+    "corpora",
+    {
+        **{name: f"{__package__}.readers.{name}" for name in _NAMES.split()},
+        **{name: f"{__package__}.readers.unmet.{name}" for name in _UNMET.split()},
+        **{name: f"{__package__}.readers.{module}" for module, names in _MODULES.items() for name in names.split()},
+    },
+)
 
 
 def get_corpus(name: str) -> Corpus:
     """Looks a corpus up by its name in `CORPORA`; an InputError says that there is none."""
     if name not in CORPORA:
         raise unknown_corpus(name)
-    module = import_module(f"{__package__}.readers.{CORPORA[name]}")
+    module = import_module(CORPORA[name])
     found: Corpus = next(corpus for corpus in module.CORPORA if corpus.name == name)
     return found
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue
+from ..dialogue import Dialogue
 from .examples import RetrievalQuery
 
 SENTENCES = 7_000  # how many sentences are taken at most, a fixed random sample; about as many as the paper's sets have

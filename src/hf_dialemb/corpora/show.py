@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from difflib import SequenceMatcher, get_close_matches
 
-from ..models.dialogue import Dialogue, Turn
-from ..models.errors import InputError
+from ..dialogue import Dialogue, Turn
+from ..errors import InputError
 
 MIN_TEXT_WIDTH = 20  # columns that the text of a turn has at least, however narrow the page
 _SUGGESTIONS = 3

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..dialogue import Dialogue
+from ..errors import InputError
 from .encoder import DialogueReader
 from .text_models import dialogue_texts
 

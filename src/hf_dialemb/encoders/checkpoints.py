@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..dialogue import Dialogue
+from ..errors import InputError
 from .encoder import DialogueReader, EncoderSpec
 from .fewer_bits import read_in
 from .text_models import TextEncoder
 
 if TYPE_CHECKING:
-    from ..models.encoder import DialogueEncoder
-    from ..models.ranking import LoadedRanker
+    from ..methods.encoder import DialogueEncoder
+    from ..methods.ranking import LoadedRanker
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class RankerEncoder(DialogueReader):
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Returns one vector per dialogue, ``(N, D)`` float32; refuses where the ranker reads both sides together."""
-        from ..models.ranking import encode_contexts
+        from ..methods.ranking import encode_contexts
 
         if not self.ranker.model.embeds:
             raise InputError(
@@ -51,13 +51,13 @@ class DialogueModelEncoder(DialogueReader):
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Returns one vector per dialogue, ``(N, D)`` float32."""
-        from ..models.encoder import encode
+        from ..methods.encoder import encode
 
         return encode(self.model, self.tokenizer, dialogues, batch_size=self.batch_size)
 
     def encode_speakers(self, dialogues: Sequence[Dialogue]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Returns a vector for each role, ``(N, R, D)``, and how many tokens it is the mean of, ``(N, R)``."""
-        from ..models.encoder import encode_speakers
+        from ..methods.encoder import encode_speakers
 
         return encode_speakers(self.model, self.tokenizer, dialogues, batch_size=self.batch_size)
 
@@ -69,8 +69,8 @@ def checkpoint_encoder(found: EncoderSpec, batch_size: int, device: str) -> Chec
     """Loads a checkpoint of any method."""
     from transformers import AutoModel, AutoTokenizer
 
-    from ..models import register
-    from ..models.backbones import load_pretrained
+    from ..checkpoints.pretrained import load_pretrained
+    from ..methods import register
 
     register()
     model = load_pretrained(AutoModel, found.path).to(device)
@@ -82,9 +82,9 @@ def checkpoint_encoder(found: EncoderSpec, batch_size: int, device: str) -> Chec
 
 def model_encoder(model: Any, tokenizer: Any, name: str, level: str, batch_size: int) -> CheckpointEncoder:  # noqa: ANN401
     """Makes an encoder of a model of this package that is in memory, and its tokenizer."""
-    from ..models import method_of
-    from ..models.ranking import loaded_ranker
-    from ..models.utterance import encode_utterances
+    from ..methods import method_of
+    from ..methods.ranking import loaded_ranker
+    from ..methods.utterance import encode_utterances
 
     method = method_of(model)
     assert method is not None, "models of other makers are refused before"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue
+from ..dialogue import Dialogue
 from ..runs.files import check_writable, write_atomically
 from .specs import fingerprint
 

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..models.dialogue import Dialogue, Turn
-from ..models.errors import InputError
+from ..dialogue import Dialogue, Turn
+from ..errors import InputError
 
 Numbers = Literal["float32", "bfloat16", "int8"]
 """What a model computes with: float32 as it was published, or fewer bits, which is quicker."""

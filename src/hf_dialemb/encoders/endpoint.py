@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.errors import InputError
+from ..errors import InputError
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 _OPENAI = "https://api.openai.com/v1"  # where the package turns to without an address

@@ -8,7 +8,7 @@ from typing import Any
 
 import openai
 
-from ..models.hub_client import masked
+from ..checkpoints.hub_client import masked
 
 SILENCE, IN_ALL = 25.0, 60.0  # seconds that a server may be silent, and that an answer may take
 LARGEST = 32_000_000  # bytes of an answer

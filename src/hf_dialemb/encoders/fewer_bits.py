@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from ..models.errors import InputError
+from ..errors import InputError
 from ..runs.files import working_folder
 from ..runs.hardware import multiplies_bfloat16
 from .encoder import Numbers

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora.objects import as_dialogues
-from ..models.dialogue import Dialogue, Turn
-from ..models.errors import InputError
+from ..dialogue import Dialogue, Turn
+from ..errors import InputError
 from ..runs.folder import RunFolder
 from ..runs.hardware import let_waiting_threads_sleep
 from . import specs
@@ -155,8 +155,8 @@ class EncoderRun(RunFolder):
 def _of_model(model: Any, tokenizer: Any, batch_size: int) -> VectorEncoder:  # noqa: ANN401
     from transformers import AutoTokenizer
 
-    from ..models import method_of
-    from ..models.backbones import load_pretrained
+    from ..checkpoints.pretrained import load_pretrained
+    from ..methods import method_of
     from .checkpoints import model_encoder
 
     if method_of(model) is None:
@@ -173,7 +173,7 @@ def _of_model(model: Any, tokenizer: Any, batch_size: int) -> VectorEncoder:  # 
 
 
 def _of_sentence_transformer(model: Any, batch_size: int) -> VectorEncoder:  # noqa: ANN401
-    from ..models import method_of
+    from ..methods import method_of
     from .text_models import TextEncoder, sentence_embedder
 
     inner = getattr(model[0], "auto_model", None)

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue
+from ..dialogue import Dialogue
 from ..runs.shards import LOCAL, in_shards, through
 from .embedding_cache import EmbeddingCache, Kept, dialogue_key, list_key
 from .encoder import Encoder, finite, fitted_on_input

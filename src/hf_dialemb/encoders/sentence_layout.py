@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..models.backbones import read_config
-from ..models.errors import InputError
+from ..checkpoints.pretrained import read_config
+from ..errors import InputError
 
 _UNLIMITED = 10**6  # tokenizers without a limit say a number far beyond
 

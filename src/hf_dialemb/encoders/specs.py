@@ -21,10 +21,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models import method_of
-from ..models.backbones import read_config, reading, resolve_backbone
-from ..models.errors import InputError
-from ..models.shipped import sha256
+from ..checkpoints.pretrained import read_config, reading, resolve_backbone
+from ..checkpoints.shipped import sha256
+from ..errors import InputError
+from ..methods import method_of
 from ..runs.folder import RunFolder
 from .baselines import BASELINES
 from .checkpoints import checkpoint_encoder

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError, told
+from ..dialogue import Dialogue
+from ..errors import InputError, told
 from .embedding_cache import dialogue_key, text_key
 from .specs import fingerprint
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.backbones import check_tokenizer, check_weights, read_config, reading
-from ..models.dialogue import Dialogue, Turn
-from ..models.errors import InputError
+from ..checkpoints.pretrained import check_tokenizer, check_weights, read_config, reading
+from ..dialogue import Dialogue, Turn
+from ..errors import InputError
 from .encoder import EncoderSpec, Numbers
 from .fewer_bits import read_in
 
@@ -154,7 +154,7 @@ def _in_batches(
     import torch
     from tqdm.auto import tqdm
 
-    from ..models.batching import any_shape, batches, tokens_of_row
+    from ..methods.batching import any_shape, batches, tokens_of_row
 
     prepare = _quickest(prepare, texts, how)
     order = np.argsort([-len(text) for text in texts], kind="stable")
@@ -195,7 +195,7 @@ def _quickest(prepare: Prepare, texts: Sequence[str], how: Reading) -> Prepare:
     """
     import torch
 
-    from ..models.layout import pad_right, quick_ids
+    from ..methods.layout import pad_right, quick_ids
 
     pad = getattr(how.tokenizer, "pad_token_id", None)
     if pad is None or getattr(how.tokenizer, "backend_tokenizer", None) is None:
@@ -230,8 +230,8 @@ def transformers_encoder(
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from ..models.backbones import has_decoder, load_pretrained
-    from ..models.utterance import mean_of_tokens
+    from ..checkpoints.pretrained import has_decoder, load_pretrained
+    from ..methods.utterance import mean_of_tokens
 
     tokenizer = load_pretrained(AutoTokenizer, found.path)
     model = load_pretrained(AutoModel, found.path).to(device=device, dtype=torch.float32).eval()
@@ -273,7 +273,7 @@ def _marks_of(tokenizer: Any) -> SpeakerMarks | None:  # noqa: ANN401 - any of t
 
 
 def _within(tokenizer: Any, texts: Sequence[str], limit: int) -> list[str]:  # noqa: ANN401
-    from ..models.layout import shortened
+    from ..methods.layout import shortened
 
     return shortened(texts, tokenizer, limit, "end" if tokenizer.truncation_side == "left" else "start")
 

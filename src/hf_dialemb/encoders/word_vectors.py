@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.backbones import short_reason
-from ..models.errors import InputError
+from ..checkpoints.pretrained import short_reason
+from ..errors import InputError
 from .baselines import WORD
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ class WordVectors:
     """Embeds texts as the mean over their words that a file has.
 
     A word is looked up as it is written, then in lower case. Of the file only the words that are needed are kept; it is
-    read again when a text brings new ones. See `hf_dialemb.models.words.read_word_vectors` for its forms.
+    read again when a text brings new ones. See `hf_dialemb.methods.words.read_word_vectors` for its forms.
     """
 
     def __init__(self, path: str) -> None:
@@ -48,7 +48,7 @@ class WordVectors:
         return result
 
     def _look_up(self, words: set[str]) -> None:
-        from ..models.words import read_word_vectors
+        from ..methods.words import read_word_vectors
 
         new = sorted(words - self._sought)
         if not new and self._size:

@@ -7,8 +7,9 @@ Importing this package loads neither torch nor scikit-learn.
 
 from ..encoders.specs import Encoder as Encoder
 from ..encoders.specs import load_encoder as load_encoder
-from .benchmark import evaluate_suite as evaluate_suite
-from .benchmark import run_benchmark as run_benchmark
+from ..papers.benchmark import evaluate_suite as evaluate_suite
+from ..papers.benchmark import run_benchmark as run_benchmark
+from ..papers.suites import SUITES as SUITES
 from .results.rows import Results as Results
 from .results.rows import Row as Row
 from .results.rows import describe_run as describe_run
@@ -19,7 +20,6 @@ from .results.tables import latex_table as latex_table
 from .results.tables import markdown_table as markdown_table
 from .results.tables import paper_table as paper_table
 from .run import evaluate_models as evaluate_models
-from .suites import SUITES as SUITES
 from .tasks.domains import evaluate_embeddings as evaluate_embeddings
 from .tasks.registry import TASKS as TASKS
 from .tasks.registry import default_tasks as default_tasks

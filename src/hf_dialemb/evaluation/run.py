@@ -27,13 +27,13 @@ from ..encoders.embedding_cache import embedding_cache
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import Encoder, find_encoder, fingerprint, has_weights, load_encoder
 from ..encoders.stored_vectors import StoredEncoder, stored_vectors
-from ..models.errors import InputError, told
+from ..errors import InputError, told
+from ..papers.quoted import quoted_beside
+from ..papers.report.pictures.maps import scatter
 from ..runs.files import check_writable, write_text_atomically
 from ..runs.folder import RunFolder
 from ..runs.frames import data_frame, html_table
-from .report.pictures.maps import scatter
 from .results.learnt import marked
-from .results.quoted import quoted_beside
 from .results.rows import Results, Row, describe_run, part_named, place_of, rows_of, write_results
 from .results.tables import column_of, markdown_table, meanings, paper_table
 from .tasks.registry import default_tasks, get_task, load_problem

@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.errors import InputError
+from ..errors import InputError
 from ..runs.frames import counted
 from .average_linkage import Merges, average_linkage, cut, number_below
 from .large import MOST_EXACT, grouped_leaves

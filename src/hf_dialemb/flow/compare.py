@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..models.errors import InputError
+from ..errors import InputError
 from ..runs.files import check_writable, write_text_atomically
 from .comparison import SIGNIFICANT, Comparison, TransitionDifference, compared, graph_of
 from .exports import as_cell

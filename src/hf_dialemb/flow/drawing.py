@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora.audit.histograms import check_drawing, new_figure
-from ..models.errors import InputError
+from ..errors import InputError
 from ..runs.files import write_atomically
 from .exports import MAIN, OTHER, colour, dot_of, label_lines, line_of
 from .flow import Flow

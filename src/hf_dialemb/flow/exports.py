@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..corpora.show import visible
-from ..models.dialogue import ROLES
+from ..dialogue import ROLES
 from ..runs.files import write_text_atomically
 from .flow import Cluster, Flow
 from .graph import END, START, State
@@ -23,7 +23,7 @@ from .paths import ends, typical_path
 from .pruning import WeightedGraph
 
 COLOURS = ("#cfe6f7", "#fdf3d8", "#d9efe6", "#f7ddd0", "#f3e0ec")
-"""What nodes of each role are filled with, in the order of `hf_dialemb.models.dialogue.ROLES`."""
+"""What nodes of each role are filled with, in the order of `hf_dialemb.dialogue.ROLES`."""
 
 MAIN, OTHER = "#b8500a", "#7a7a7a"  # transitions of the main path, and the others
 _NO_CHARACTERS = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")  # no XML may hold them

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..dialogue import Dialogue
+from ..errors import InputError
 from .graph import FlowGraph, State, transition_graph
 
 EXAMPLES = 10  # so many texts a cluster shows

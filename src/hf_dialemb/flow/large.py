@@ -13,7 +13,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.errors import InputError
+from ..errors import InputError
 from .average_linkage import average_linkage, cut, number_below
 
 MOST_EXACT = 6000  # so many distinct vectors are linked as they are: their distances take 288 MB

@@ -15,9 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..checkpoints.shipped import sha256
 from ..encoders.endpoint import answered, check_endpoint, endpoint_url
-from ..models.errors import InputError
-from ..models.shipped import sha256
+from ..errors import InputError
 from ..runs.files import write_json_atomically
 from .flow import Cluster, Flow
 from .naming import merged_names, with_names
@@ -144,7 +144,7 @@ def find_writer(spec: str) -> ChatEndpoint | LocalWriter:
             raise InputError(f"model '{spec}': got nothing after the colon, expected api:MODEL; name the model")
         check_endpoint(spec)
         return ChatEndpoint(spec.removeprefix(API))
-    from ..models.backbones import resolve_backbone
+    from ..checkpoints.pretrained import resolve_backbone
 
     return LocalWriter(resolve_backbone(spec))
 
@@ -201,7 +201,7 @@ class LocalWriter:
         """Returns the answer; an `InputError` says that the model cannot be read, or not take the prompt."""
         import torch
 
-        from ..models.backbones import reading
+        from ..checkpoints.pretrained import reading
 
         tokenizer, model = self._loaded
         chat = tokenizer.chat_template is not None
@@ -233,7 +233,7 @@ class LocalWriter:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        from ..models.backbones import load_pretrained
+        from ..checkpoints.pretrained import load_pretrained
 
         tokenizer = load_pretrained(AutoTokenizer, self.path)
         model = load_pretrained(AutoModelForCausalLM, self.path)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..corpora.own.reading import read_own
 from ..encoders.baselines import BASELINES
 from ..encoders.specs import find_encoder, fingerprint
-from ..models.errors import InputError, unknown_name
+from ..errors import InputError, unknown_name
 from ..runs.files import check_writable, write_text_atomically
 from .clustering import unit
 from .flow import Cluster, Flow, Utterances, read_utterances

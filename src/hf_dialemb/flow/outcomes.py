@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import ROLES
+from ..dialogue import ROLES
 from .clustering import Clustering, cluster, unit
 
 _UNABLE = (

@@ -10,7 +10,7 @@ from math import log2
 from statistics import median
 from typing import Literal
 
-from ..models.dialogue import ROLES
+from ..dialogue import ROLES
 from .flow import Flow
 from .graph import END, START, FlowGraph, State, steps_of
 from .outcomes import (

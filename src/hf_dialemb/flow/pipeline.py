@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..dialogue import Dialogue, Turn
 from ..encoders.embedding_cache import EmbeddingCache
 from ..encoders.encoder import fitted_on_input
 from ..encoders.remembering import RememberingEncoder
-from ..models.dialogue import Dialogue, Turn
-from ..models.errors import InputError
+from ..errors import InputError
 from ..runs.shards import LOCAL
 from .clustering import Clustering, check_roles, cluster_by_role
 from .flow import Utterances

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from ..models.errors import InputError, unknown_name
+from ..errors import InputError, unknown_name
 from .graph import END, NOISE, OFFICIAL_EDGES, START, FlowGraph, State, on_a_way, within
 
 Weights = Literal["max", "max-out", "prob-out"]

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checkpoints.shipped import sha256
 from ..corpora import load_dialogues
+from ..dialogue import Dialogue
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.loading import TrainedEncoder, trained_encoder
 from ..encoders.specs import fingerprint, load_encoder
 from ..encoders.stored_vectors import stored_vectors
+from ..errors import InputError
 from ..metrics.vectors import unit_vectors
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
-from ..models.shipped import sha256
 from ..runs.files import check_writable
 from ..runs.shards import LOCAL, RAY, check_engine
 from .extract import source_of

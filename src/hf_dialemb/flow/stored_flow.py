@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.errors import InputError
+from ..errors import InputError
 from ..runs.files import write_atomically, write_json_atomically
 from .clustering import Choice, Clustering
 from .flow import Cluster, Flow, Utterances

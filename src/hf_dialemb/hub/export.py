@@ -13,14 +13,14 @@ from typing import Any
 
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-from ..models import METHODS, method_of, register
-from ..models.backbones import load_pretrained, resolve_backbone
-from ..models.backbones import weights as shipped_folder
-from ..models.encoder import DialogueEncoder
-from ..models.errors import InputError
-from ..models.ranker import Ranker
-from ..models.shipped import RECORD, shipped
-from ..models.utterance import UtteranceEncoder
+from ..checkpoints.pretrained import load_pretrained, resolve_backbone
+from ..checkpoints.pretrained import weights as shipped_folder
+from ..checkpoints.shipped import RECORD, shipped
+from ..errors import InputError
+from ..methods import METHODS, method_of, register
+from ..methods.encoder import DialogueEncoder
+from ..methods.ranker import Ranker
+from ..methods.utterance import UtteranceEncoder
 from .forms import custom_encoder, plain_encoder, ranker_form
 from .forms.onnx_form import check_onnx, write_onnx
 from .forms.precision import AS_TRAINED, WeightForm

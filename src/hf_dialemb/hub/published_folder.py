@@ -11,7 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ..models.errors import InputError
+from ..errors import InputError
 from ..runs.files import open_to_others, working_folder
 
 _DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import yaml
 
+from ..checkpoints.pretrained import resolve_backbone
+from ..checkpoints.shipped import FOLDER, RECORD, sha256, weights_file
 from ..corpora import CORPORA, get_corpus
 from ..corpora.corpus import TERMS
+from ..errors import InputError
 from ..evaluation.results.learnt import learnt_sets
 from ..evaluation.results.rows import merge_results, read_results
 from ..evaluation.results.tables import markdown_table, table_lines
-from ..models.backbones import resolve_backbone
-from ..models.errors import InputError
-from ..models.shipped import FOLDER, RECORD, sha256, weights_file
 from ..runs.files import write_json_atomically
 from ..runs.folder import RunFolder
 from .export import load_checkpoint, write_checkpoint
@@ -33,7 +33,7 @@ _KINDS = {
 def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -> Path:
     """Writes the folder of an encoder that comes with the package, into the folder of all of them.
 
-    ``run`` is what `hf_dialemb.merge` wrote with a rank, or `hf_dialemb.apps.distil.distil`; an InputError refuses one
+    ``run`` is what `hf_dialemb.merge` wrote with a rank, or `hf_dialemb.training.distil.distil`; an InputError refuses one
     that has no small form. Results files are for the card.
     """
     with appearing_whole(output / name) as folder:

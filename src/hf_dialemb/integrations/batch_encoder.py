@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..encoders.specs import fingerprint
-from ..models.errors import InputError
+from ..errors import InputError
 from .inputs import TrainedEncoder
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora.objects import listed
+from ..dialogue import ROLES, Dialogue, Turn
 from ..encoders.baselines import BASELINES
 from ..encoders.specs import Encoder, find_encoder, load_encoder
-from ..models.dialogue import ROLES, Dialogue, Turn
-from ..models.errors import InputError
+from ..errors import InputError
 
 _START = re.compile(rf"({'|'.join(ROLES)}): ")
 _FURTHER = "  "  # what a turn's second and later lines begin with, so that none is taken for another's turn

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..models.errors import InputError
+from ..errors import InputError
 from .inputs import TrainedEncoder, in_chat_messages
 
 try:

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..dialogue import Dialogue
+from ..errors import InputError
 from .inputs import TrainedEncoder, as_dialogues, in_chat_messages, to_transcript
 
 try:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..dialogue import Dialogue, Turn
 from ..encoders.specs import Encoder, fingerprint, fitted_on_input, load_encoder
-from ..models.dialogue import Dialogue, Turn
-from ..models.errors import InputError
+from ..errors import InputError
 
 try:
     from mteb.models import ModelMeta

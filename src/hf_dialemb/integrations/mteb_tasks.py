@@ -24,6 +24,8 @@ from typing import Any, ClassVar
 from datasets import Dataset, DatasetDict
 
 from ..corpora import CORPORA, get_corpus
+from ..dialogue import Dialogue, Turn
+from ..errors import InputError, unknown_name
 from ..evaluation.tasks.contexts import correct_candidates
 from ..evaluation.tasks.domains import load_domains
 from ..evaluation.tasks.intents import load_intents
@@ -31,8 +33,6 @@ from ..evaluation.tasks.response_selection import CONTEXT_WORDS, selections_of
 from ..evaluation.tasks.sampling import SHOTS
 from ..evaluation.tasks.task import CorpusPart
 from ..evaluation.tasks.texts import last_words
-from ..models.dialogue import Dialogue, Turn
-from ..models.errors import InputError, unknown_name
 
 try:
     from mteb.abstasks import AbsTaskClassification, AbsTaskClustering, AbsTaskRetrieval

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..dialogue import Dialogue
 from ..encoders.specs import Encoder, fitted_on_input, load_encoder
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..errors import InputError
 from .inputs import as_dialogues
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..dialogue import Dialogue
 from ..encoders.text_models import TextEncoder
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..errors import InputError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -19,8 +19,10 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
+from ..dialogue import Dialogue, Turn
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import Encoder
+from ..errors import InputError
 from ..evaluation.results.flow_tables import TASK as FLOWS
 from ..evaluation.results.tables import LOWER_OF_FLOWS
 from ..evaluation.tasks.actions import compare_actions
@@ -29,8 +31,6 @@ from ..evaluation.tasks.intents import classify_intents
 from ..evaluation.tasks.registry import get_task, load_problem
 from ..evaluation.tasks.task import CorpusPart, Measurement, percentage
 from ..metrics.response_selection.functional import selection_scores
-from ..models.dialogue import Dialogue, Turn
-from ..models.errors import InputError
 from .inputs import as_dialogues, check_lengths
 from .sentence_encoder import SentenceEncoder
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from ..models.errors import InputError
+from ..errors import InputError
 from .files import working_folder
 
 

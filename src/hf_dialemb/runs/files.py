@@ -14,7 +14,7 @@ from socket import gethostname
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from ..models.errors import InputError
+from ..errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..models.errors import InputError
+from ..errors import InputError
 
 BASELINE, GRANULARITIES, CHECKPOINTS, SEEDS = "baseline", "multi-granularity", "checkpoints", "seeds"
 """The systems of multi-granularity training, and their folders: one ranker, and three ensembles."""

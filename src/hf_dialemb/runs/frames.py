@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..models.errors import InputError
+from ..errors import InputError
 from .files import write_text_atomically
 
 

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from ..models.errors import InputError
+from ..errors import InputError
 from .files import locked, write_atomically
 
 if TYPE_CHECKING:

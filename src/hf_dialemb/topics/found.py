@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue
+from ..dialogue import Dialogue
 from ..runs.frames import counted
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..dialogue import Dialogue
 from ..flow.naming import best_phrases, counted_phrases
 from ..flow.naming_by_model import LONGEST_NAME, asked_names, quoted
-from ..models.dialogue import Dialogue
 
 _NAMING = 3  # so many phrases make a name
 _CLAUSES = re.compile(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..models.dialogue import ROLES
+from ..dialogue import ROLES
 from ..runs import frames
 from .found import Clustered
 

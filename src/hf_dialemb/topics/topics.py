@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
+from ..checkpoints.pretrained import default_encoder
 from ..corpora.objects import as_dialogues
+from ..dialogue import ROLES, Dialogue
 from ..encoders.loading import load_encoder
+from ..errors import InputError
 from ..flow.average_linkage import average_linkage
 from ..flow.exports import as_cell, table_of
 from ..flow.extract import extract_flow
 from ..flow.naming_by_model import find_writer
 from ..flow.report import remove_report
-from ..models.backbones import default_encoder
-from ..models.dialogue import ROLES, Dialogue
-from ..models.errors import InputError
 from ..runs.files import write_atomically, write_json_atomically, write_text_atomically
 from ..runs.frames import data_frame, notebook_view
 from .clustering import find_clusters, placed

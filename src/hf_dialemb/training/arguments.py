@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
-from ..models import METHODS, get_method
-from ..models.backbones import MINILM
-from ..models.errors import InputError, told, unknown_name
+from ..checkpoints.pretrained import MINILM
+from ..errors import InputError, told, unknown_name
+from ..methods import METHODS, get_method
 from ..runs.files import check_regular
 from .checks import check_method, check_training
 from .early_checks import check_words, unknown_setting
@@ -105,7 +105,7 @@ def _method_name(words: Sequence[str]) -> str:
 
 def _settings_class(config_class: type) -> type:
     """Makes a plain dataclass of a config's own settings, for the parser."""
-    from ..models.config import MethodConfig, own_settings
+    from ..methods.config import MethodConfig, own_settings
 
     hints = {}
     for owner in reversed(config_class.__mro__):  # each in its own module, whose names its annotations are in
@@ -167,7 +167,7 @@ def describe_settings() -> str:
     """Lists every setting with its default and meaning, for ``dialemb train --list-settings``."""
     from transformers import TrainingArguments
 
-    from ..models.config import own_settings
+    from ..methods.config import own_settings
 
     lines = ["# the run", *_described(RunArguments, [item.name for item in dataclasses.fields(RunArguments)])]
     lines.append("# transformers.TrainingArguments")

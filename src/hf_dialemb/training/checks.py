@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ..models.errors import InputError
-from ..models.ranges import ABOVE_ZERO, Range, check_range, check_ranges
+from ..errors import InputError
+from ..ranges import ABOVE_ZERO, Range, check_range, check_ranges
 
 if TYPE_CHECKING:
     from transformers import TrainingArguments
 
-    from ..models.method import Method
+    from ..methods.method import Method
     from .settings import RunArguments
 
 SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}

@@ -11,19 +11,19 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
+from ..checkpoints.pretrained import resolve_backbone
+from ..checkpoints.shipped import sha256
 from ..corpora.candidates import read_candidates
 from ..corpora.examples import ResponseSelection
+from ..dialogue import Dialogue, plain
 from ..encoders.specs import RESPONSE_VECTORS
 from ..encoders.text_models import load_sentence_transformer
-from ..models.backbones import resolve_backbone
-from ..models.dialogue import Dialogue, plain
-from ..models.errors import InputError
-from ..models.layout import Truncation
-from ..models.method import Examples, Method
-from ..models.ranker import RankingExample
-from ..models.ranking import LoadedRanker, encode_responses, load_ranker
-from ..models.ranking_examples import GivenExamples
-from ..models.shipped import sha256
+from ..errors import InputError
+from ..methods.layout import Truncation
+from ..methods.method import Examples, Method
+from ..methods.ranker import RankingExample
+from ..methods.ranking import LoadedRanker, encode_responses, load_ranker
+from ..methods.ranking_examples import GivenExamples
 from ..runs.files import kept_vectors
 from .settings import Report, RunArguments
 

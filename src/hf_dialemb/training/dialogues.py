@@ -11,9 +11,9 @@ from ..corpora.corpus import ALL, SPLITS
 from ..corpora.examples import ResponseSelection
 from ..corpora.labels import unified_dialogue
 from ..corpora.own.reading import is_own
-from ..models.dialogue import ROLES, Dialogue, Turn
-from ..models.errors import InputError
-from ..models.method import Method
+from ..dialogue import ROLES, Dialogue, Turn
+from ..errors import InputError
+from ..methods.method import Method
 from .settings import Report, RunArguments
 
 ENTAILMENT = ("positive", "entailment")

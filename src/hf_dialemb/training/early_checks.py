@@ -14,9 +14,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..models import METHODS, check_method_name
-from ..models.errors import InputError, unknown_name
-from ..models.ranges import Range, check_range
+from ..errors import InputError, unknown_name
+from ..methods import METHODS, check_method_name
+from ..ranges import Range, check_range
 from .checks import RANGES
 from .settings import RUN_RANGES
 
@@ -102,7 +102,7 @@ def _settings(method: str) -> dict[str, str]:
 def _source(method: str) -> Path | None:
     """Finds the file of a method that comes with the package."""
     file = Path(__file__).parents[1] / "models" / f"{method}.py"
-    return file if METHODS.get(method) == f"hf_dialemb.models.{method}" else None
+    return file if METHODS.get(method) == f"hf_dialemb.methods.{method}" else None
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from ..models.errors import InputError
+from ..errors import InputError
 
 COUNTRY = "HF_DIALEMB_ENERGY"
 """The environment variable that asks for a measurement: a country's three letters (ISO 3166-1)."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..corpora.objects import as_dialogues
 from ..encoders.loading import EncoderRun
-from ..models.errors import InputError
+from ..errors import InputError
 from .arguments import as_words, parse, recipe_path
 from .run import train as carry_out
 

@@ -28,11 +28,11 @@ from transformers import (
     set_seed,
 )
 
-from ..models.backbones import load_pretrained
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
-from ..models.layout import shortened
-from ..models.markers import escape, special_texts
+from ..checkpoints.pretrained import load_pretrained
+from ..dialogue import Dialogue
+from ..errors import InputError
+from ..methods.layout import shortened
+from ..methods.markers import escape, special_texts
 from ..runs.files import write_json_atomically
 from ..runs.folder import check_same
 from .trainer import last_complete_checkpoint, mark_complete, restore_finished

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from ..models.backbone_model import MethodModel
+from ..methods.backbone_model import MethodModel
 
 FACTORS = "low_rank.safetensors"
 

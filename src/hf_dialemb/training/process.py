@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from ..models.errors import InputError
+from ..errors import InputError
 from ..runs.files import write_json_atomically
 from ..runs.folder import RunFolder
 from .arguments import parse

@@ -15,16 +15,16 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase, set_seed
 
+from ..checkpoints.pretrained import resolve_backbone
+from ..checkpoints.shipped import sha256
+from ..dialogue import Dialogue
 from ..encoders.embedding_cache import text_key
-from ..models import get_method
-from ..models.backbone_model import MethodModel
-from ..models.backbones import resolve_backbone
-from ..models.dialogue import Dialogue
-from ..models.encoder import DialogueEncoder, encode
-from ..models.errors import InputError
-from ..models.layout import Truncation
-from ..models.method import Examples, Method
-from ..models.shipped import sha256
+from ..errors import InputError
+from ..methods import get_method
+from ..methods.backbone_model import MethodModel
+from ..methods.encoder import DialogueEncoder, encode
+from ..methods.layout import Truncation
+from ..methods.method import Examples, Method
 from ..runs.files import check_not_read, check_writable, locked, write_json_atomically
 from ..runs.folder import RunFolder, check_same, field_of, read_object
 from ..runs.hardware import describe_hardware

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..models import get_method
-from ..models.errors import InputError
-from ..models.ranges import ABOVE_ZERO, Range, check_ranges
+from ..errors import InputError
+from ..methods import get_method
+from ..ranges import ABOVE_ZERO, Range, check_ranges
 
 if TYPE_CHECKING:
     from transformers import TrainingArguments

@@ -18,16 +18,16 @@ from transformers import PreTrainedTokenizerBase, Trainer, TrainerState, Trainin
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import rotate_checkpoints
 
+from ..checkpoints.shipped import sha256
 from ..corpora.labels import unified_dialogue
 from ..corpora.objects import as_dialogues
+from ..errors import InputError
+from ..methods import method_of
+from ..methods.backbone_model import MethodModel
+from ..methods.encoder import encode
+from ..methods.method import Examples
 from ..metrics.alignment_uniformity.functional import uniformity
 from ..metrics.purity.functional import cluster_purity
-from ..models import method_of
-from ..models.backbone_model import MethodModel
-from ..models.encoder import encode
-from ..models.errors import InputError
-from ..models.method import Examples
-from ..models.shipped import sha256
 from ..runs.files import open_to_others, write_json_atomically
 from ..runs.folder import RunFolder, read_object
 from ..runs.sentence_files import write_files_of_our_own

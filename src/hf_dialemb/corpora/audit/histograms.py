@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ...models.errors import InputError
+from ...errors import InputError
 from ...runs.files import write_atomically
 from ..show import visible
 from .statistics import Histogram, Statistics, most_frequent

@@ -23,8 +23,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError, unknown_name
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError, unknown_name
 from ...runs.files import check_writable, write_json_atomically
 from ...runs.shards import LOCAL, check_engine, in_parts, in_shards, metadata_of, named_by_content, parts_beside
 from .. import get_corpus, iterate_dialogues, iterate_examples, sets_at_hand

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from ...models.dialogue import Dialogue
+from ...dialogue import Dialogue
 
 DIALOGUE, UTTERANCE, TURN = "dialogue", "utterance", "turn"
 """What leaks: a dialogue of an evaluation set, an utterance of one, or (counted, not removed) a turn of a dialogue."""

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from itertools import accumulate
 from typing import Any, Self
 
-from ...models.dialogue import ROLES, Dialogue, Turn
+from ...dialogue import ROLES, Dialogue, Turn
 from ..show import visible
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...models.dialogue import Dialogue
-from ...models.errors import InputError
+from ...dialogue import Dialogue
+from ...errors import InputError
 from .. import OWN, REGISTERED, check_no_split, find_source, form_of, get_corpus
 from ..audit.statistics import content_hash
 from ..corpus import ALL, Corpus

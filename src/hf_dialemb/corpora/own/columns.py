@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...models.errors import InputError, unknown_name
+from ...errors import InputError, unknown_name
 from .findings import Notes
 from .roles import WELL_KNOWN
 

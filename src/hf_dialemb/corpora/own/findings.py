@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...models.dialogue import ROLES, Dialogue, Turn, iso_time
-from ...models.errors import InputError
+from ...dialogue import ROLES, Dialogue, Turn, iso_time
+from ...errors import InputError
 from ..records import convert_records, never_empty, shortened
 from ..source.streams import decompressed
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap, TooManySpeakersError

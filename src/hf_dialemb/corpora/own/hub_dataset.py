@@ -11,8 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...models.dialogue import Dialogue
-from ...models.errors import InputError, unknown_name
+from ...dialogue import Dialogue
+from ...errors import InputError, unknown_name
 from ..records import convert_records
 from .exports import find_in_record
 from .findings import Finding, Notes, at_least_one, dialogues, distinct, told

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ...models.dialogue import Dialogue
-from ...models.errors import InputError
+from ...dialogue import Dialogue
+from ...errors import InputError
 from ...runs.files import check_not_read, write_atomically
 from ..source.parsing import parse_json
 from ..source.streams import decompressed

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from ...models.dialogue import Dialogue
-from ...models.errors import InputError, nearest
+from ...dialogue import Dialogue
+from ...errors import InputError, nearest
 from ..source.files import files_within
 from . import exports
 from .columns import parse_columns

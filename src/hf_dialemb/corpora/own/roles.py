@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from ...models.dialogue import ROLES
-from ...models.errors import InputError, unknown_name
+from ...dialogue import ROLES
+from ...errors import InputError, unknown_name
 
 # Digits as in the raw files of dial2vec.
 _USERS = (

@@ -12,7 +12,7 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
-from ...models.errors import InputError
+from ...errors import InputError
 from ...runs.frames import counted
 from ..source.parsing import LONGEST_CELL
 from .columns import PAIR, WIDE, Layout, lay_out

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from ...models.errors import InputError
+from ...errors import InputError
 from ..source.files import files_within
 from .findings import Draft, Finding, Line, Notes, Problem, began, distinct, from_drafts, is_text, text_of
 from .roles import RoleMap

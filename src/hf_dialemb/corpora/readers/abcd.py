@@ -11,8 +11,8 @@ customer's turn of at least four words has the conversation's intent (the rule o
 import re
 from collections.abc import Iterable
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import SPLITS, Corpus, Records, Source
 from ..records import Raw, Slots, convert_each, distinct, field, one_of
 from ..source.parsing import json_list

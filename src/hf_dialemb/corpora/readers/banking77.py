@@ -4,8 +4,8 @@ Layout: ``banking_data/train.csv`` and ``test.csv`` with the columns text and ca
 the corpus few_shot_banking77).
 """
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import Corpus
 from ..records import field
 from ..source.parsing import numbered, split_files, table_rows

@@ -12,7 +12,7 @@ rewritings.
 
 from functools import partial
 
-from ...models.dialogue import Dialogue, Turn
+from ...dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 from ..records import Label, Raw, each_of, field, labelled, names, strings
 from ..source.parsing import json_list, out_of_all

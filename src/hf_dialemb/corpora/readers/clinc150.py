@@ -7,8 +7,8 @@ Each split holds its utterances in scope, and after them those out of scope: the
 with the split and ``oos``, and they have no domain.
 """
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import Corpus, Records, Source
 from ..records import Raw, names
 from ..source.files import MissingFilesError

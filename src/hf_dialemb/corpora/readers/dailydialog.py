@@ -6,7 +6,7 @@ Layout: ``data/dialogues.json``, a list of the dialogues of all splits, as ConvL
 The label of a dialogue is its topic, such as ``Ordinary Life``. Emotions are left out: a turn has no place for them.
 """
 
-from ...models.dialogue import Dialogue, Turn
+from ...dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 from ..records import Raw, distinct, each_of, field, names, one_of
 from ..source.parsing import json_list, named_by, out_of_all

@@ -6,8 +6,8 @@ An action is a dialogue act and slots, such as ``inform destination, date``. Its
 the action itself is the intent, so that the authors' own classes are at hand. Who speaks is not known: all are users.
 """
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import Corpus
 from ..labels import parse_action
 from ..records import field

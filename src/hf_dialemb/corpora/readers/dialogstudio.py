@@ -12,8 +12,8 @@ natural-language-understanding whose "response" is the label of an utterance, ar
 
 import json
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import Corpus, Records, Source
 from ..records import Raw, distinct, each_of, field, optional
 from ..source.parsing import json_members

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
-from ...models.errors import InputError
+from ...errors import InputError
 from ..records import Label, Raw, field, marked, names, optional
 from . import abcd, camrest, hdsa, simulated, taskmaster, woz2
 from .multiwoz import NO_DOMAIN, NO_SLOT

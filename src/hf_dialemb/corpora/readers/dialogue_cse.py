@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from math import isfinite
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import Corpus, Files, Reading, Records, Source
 from ..examples import RetrievalQuery, SentencePair
 from ..records import Raw

@@ -6,8 +6,8 @@ test file of https://github.com/doc2dial/sharedtask-dialdoc2021 holds dialogues 
 One role may speak several turns on end; they stay apart.
 """
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import Corpus, Records, Source
 from ..records import Raw, each_of, field, one_of, optional
 from ..source.parsing import json_members

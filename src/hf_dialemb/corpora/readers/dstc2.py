@@ -12,8 +12,8 @@ silences only stand beside the greeting or the reply after a query. That leaves 
 8,318 and 22,474 halves of the exchanges. The splits of the same calls differ from those of the transcripts.
 """
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import SPLITS, Corpus, Records, Source
 from ..records import Raw, convert_each, each_of, field, flattened, one_of
 from ..source.parsing import grouped, json_list, named_by, numbered, out_of_all, text_lines

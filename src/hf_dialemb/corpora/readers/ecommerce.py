@@ -10,8 +10,8 @@ Dev of the authors' sample is a copy of its train.
 
 from itertools import groupby, islice
 
-from ...models.dialogue import Turn
-from ...models.errors import InputError
+from ...dialogue import Turn
+from ...errors import InputError
 from ..corpus import Corpus, Records, Source
 from ..examples import ResponseSelection
 from ..records import convert_each

@@ -10,8 +10,8 @@ label begins with: ``alarm`` for ``alarm_set``.
 
 from collections.abc import Callable
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import Corpus
 from ..records import Slots
 from ..source.parsing import numbered, parallel_lines

@@ -15,8 +15,8 @@ one is in the reference, of which the last replies are kept in memory. Ids are M
 import reprlib
 from functools import lru_cache
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import Corpus, Records, Source
 from ..records import Raw, Slots, convert_each, each_of, field, flattened, names, strings
 from ..source.files import MissingFilesError

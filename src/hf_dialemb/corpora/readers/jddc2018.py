@@ -7,7 +7,7 @@ assistant's, and the comma at the end of each is left out. Ten replies of train 
 context is the only turn.
 """
 
-from ...models.dialogue import Dialogue, Turn
+from ...dialogue import Dialogue, Turn
 from ..corpus import Corpus
 from ..source.parsing import numbered, parallel_lines
 

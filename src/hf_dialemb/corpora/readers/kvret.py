@@ -8,7 +8,7 @@ So the driver informs of the slots whose value is new, and requests those that a
 turns have no text and are left out, as is the one dialogue that has no turn.
 """
 
-from ...models.dialogue import Dialogue, Turn
+from ...dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 from ..records import Raw, each_of, field, one_of
 from ..source.parsing import json_list, split_files, without_empty

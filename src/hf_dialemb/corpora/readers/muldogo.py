@@ -11,8 +11,8 @@ and where tags and words do not pair up the value stays empty. A turn may have s
 from itertools import groupby
 from pathlib import PurePosixPath
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import SPLITS, Corpus, Records, Source
 from ..records import Slots, convert_each, field, flattened
 from ..source.parsing import grouped, table_rows

@@ -14,8 +14,8 @@ import reprlib
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import Corpus, Records, Source
 from ..records import Raw, Slots, convert_each, field, names
 from ..source.files import MissingFilesError

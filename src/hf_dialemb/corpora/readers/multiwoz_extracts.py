@@ -23,8 +23,8 @@ Layouts, all in one folder or archive ``multiwoz``:
 import reprlib
 from dataclasses import replace
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import SPLITS, Corpus, Records, Source
 from ..records import Raw, convert_each, field, hashed_split, one_of
 from ..source.parsing import grouped, json_list, table_rows

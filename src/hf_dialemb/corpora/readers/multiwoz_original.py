@@ -15,7 +15,7 @@ is left out. Ids are MultiWOZ's, and so is most of the text.
 
 from functools import partial
 
-from ...models.dialogue import Dialogue, Turn
+from ...dialogue import Dialogue, Turn
 from ..corpus import Corpus, Records, Source
 from ..records import Raw, field
 from ..source.parsing import json_members

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...models.dialogue import Dialogue, Turn
+from ...dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 
 SIZES = {"train": 480, "dev": 96, "test": 240}  # how many dialogues each split has

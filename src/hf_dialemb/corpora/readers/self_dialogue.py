@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import SPLITS, Corpus, Records, Source
 from ..records import field
 from ..source.parsing import LONGEST_CELL

@@ -11,7 +11,7 @@ enriched with chat about what was mentioned (``enriched_utter``); that is not re
 which the acts belong, as in Dialog2Flow. The dialogues do not list their services: their domains are those of turns.
 """
 
-from ...models.dialogue import Dialogue, Turn
+from ...dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 from ..records import Raw, convert_each, distinct, each_of, field, flattened, names, one_of
 from ..source.parsing import json_list, split_files, with_split

@@ -14,7 +14,7 @@ a reply is what the user informed of. A slot that the system requests has no val
 
 from functools import partial
 
-from ...models.dialogue import Dialogue, Turn
+from ...dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 from ..records import Raw, Slots, distinct, each_of, field, flattened, marked, names, optional
 from ..source.parsing import json_list, split_files

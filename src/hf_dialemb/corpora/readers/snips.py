@@ -11,8 +11,8 @@ held in memory while it is read.
 
 import re
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import Corpus, Records, Source
 from ..records import Raw, each_of, field, optional
 from ..source.parsing import parse_json

@@ -15,8 +15,8 @@ split; the number decides.
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import SPLITS, Corpus, Records, Source
 from ..records import Raw, convert_each, each_of, field, hashed_split, one_of, optional
 from ..source.parsing import parse_json

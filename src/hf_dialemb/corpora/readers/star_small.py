@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...models.dialogue import Dialogue
+from ...dialogue import Dialogue
 from ..corpus import Corpus, Records
 
 SIZES = {"train": 28, "test": 11}  # how many dialogues of each task a split has

@@ -15,7 +15,7 @@ training examples.
 
 from functools import partial
 
-from ...models.dialogue import Dialogue, Turn
+from ...dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus, Files, Reading, Records, Source
 from ..records import Raw, Slots, each_of, field, flattened, hashed_split, one_of, optional
 from ..source.parsing import hashed_by, json_list, out_of_all, parse_json, text_lines, without_empty

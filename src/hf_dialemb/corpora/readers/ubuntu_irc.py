@@ -13,8 +13,8 @@ read.
 import re
 from itertools import groupby
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
 from ..corpus import SPLITS, Corpus, Records, Source
 from ..source.parsing import text_lines
 

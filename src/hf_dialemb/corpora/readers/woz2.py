@@ -8,7 +8,7 @@ says nothing of any slot and is left out. A system act that is a slot's name req
 calls begin with the system's greeting, which the first turn of many callers only echoes.
 """
 
-from ...models.dialogue import Dialogue, Turn
+from ...dialogue import Dialogue, Turn
 from ..corpus import Corpus
 from ..records import Label, Raw, convert_each, each_of, field, flattened, labelled, strings
 from ..source.parsing import json_list, split_files, with_split

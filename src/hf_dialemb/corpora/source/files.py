@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from ...models.errors import InputError
+from ...errors import InputError
 from .streams import BROKEN, Allowance, damaged, decompressed, guarded
 
 logger = logging.getLogger(__name__)

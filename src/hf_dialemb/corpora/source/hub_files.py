@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from ...models.errors import InputError
+from ...errors import InputError
 
 PREFIX = "hf://datasets/"  # what a data folder on the Hub begins with
 

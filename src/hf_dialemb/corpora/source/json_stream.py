@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import IO, Any, NoReturn
 
-from ...models.errors import InputError
+from ...errors import InputError
 
 GET_AGAIN = "the file is damaged or incomplete: get it again"  # what to do about a file that cannot be parsed
 _CHUNK = 1 << 18

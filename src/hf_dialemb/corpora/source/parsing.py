@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
 from typing import Any
 
-from ...models.errors import InputError
+from ...errors import InputError
 from ..corpus import Files, Reading, Records, Source
 from ..records import hashed_split, never_empty
 from .json_stream import GET_AGAIN, JsonStream, check_encodable

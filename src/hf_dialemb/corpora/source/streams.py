@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 from typing import IO
 
-from ...models.errors import InputError
+from ...errors import InputError
 
 BROKEN = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError, RuntimeError)
 """What the standard library raises while it reads a damaged archive; the last for encrypted members."""

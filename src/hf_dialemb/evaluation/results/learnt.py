@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...checkpoints.shipped import shipped, shipped_record
 from ...corpora import CORPORA, get_corpus
 from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own
+from ...dialogue import Dialogue
 from ...encoders.embedding_cache import text_key
-from ...models.dialogue import Dialogue
-from ...models.errors import told
-from ...models.shipped import shipped, shipped_record
+from ...errors import told
 from ...runs.folder import RunFolder, read_object
 from .rows import Row
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...corpora import CORPORA
 from ...corpora.corpus import ALL
-from ...models.errors import InputError
+from ...errors import InputError
 from ...runs.files import write_text_atomically
 from ...runs.hardware import describe_hardware
 from ..tasks.task import Measurement

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ...dialogue import Dialogue, Turn
 from ...encoders.encoder import Encoder
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
+from ...errors import InputError
+from ...papers.tasks.fine_tuning import RUNS, Backbone, Examples, FineTuning, fine_tune, load_backbone, precision
 from .context_labels import Contexts, label_scores
-from .fine_tuning import RUNS, Backbone, Examples, FineTuning, fine_tune, load_backbone, precision
 from .task import CorpusPart, Measurement, Problem, percentage
 
 SHOTS = (10, 20)  # how many turns of each act there are to learn from, as in the paper

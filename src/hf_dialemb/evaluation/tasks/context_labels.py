@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from transformers import PreTrainedTokenizerBase
 
-from ...models.dialogue import Dialogue, Turn, response_places
-from ...models.errors import InputError
-from ...models.markers import escape, special_texts
+from ...dialogue import Dialogue, Turn, response_places
+from ...errors import InputError
+from ...methods.markers import escape, special_texts
 
 TRAIN, DEV, TEST = "train", "dev", "test"
 PARTS = (TRAIN, DEV, TEST)  # what a layer learns from, what says when it is best, and what it is measured on

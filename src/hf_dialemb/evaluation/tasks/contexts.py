@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...corpora.examples import ResponseSelection
-from ...models.dialogue import Dialogue, plain
+from ...dialogue import Dialogue, plain
 
 OTHERS = 99  # how many other responses are drawn for each context
 FEWEST_TURNS = 2  # a context has at least so many turns: one alone is a single utterance

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...dialogue import Dialogue
 from ...encoders.encoder import Encoder
-from ...models.dialogue import Dialogue
 from .sampling import SHOTS, draw_examples, few_of_each
 from .task import CorpusPart, Measurement, Problem, percentage
 

@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...corpora.examples import ResponseSelection
+from ...dialogue import Turn
 from ...encoders.encoder import Encoder
+from ...errors import InputError
 from ...metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores
-from ...models.dialogue import Turn
-from ...models.errors import InputError
 from .contexts import correct_candidates, sizes_of
 from .task import CorpusPart, Measurement, Problem, ask_encoder, item_percentage
 from .texts import TextVectors, last_words, row_cosines
 
 if TYPE_CHECKING:
-    from ...models.ranking import LoadedRanker
+    from ...methods.ranking import LoadedRanker
 
 NAME = "next-utterance-retrieval"
 
@@ -159,15 +159,15 @@ def _averaged(each: Sequence[_Scores]) -> _Scores:
 
 def is_ensemble(ranker: LoadedRanker) -> bool:
     """Says whether a ranker has members, whose probabilities are averaged."""
-    from ...models.multi_granularity import MultiGranularityModel
+    from ...methods.multi_granularity import MultiGranularityModel
 
     return isinstance(ranker.model, MultiGranularityModel)
 
 
 def members_of(ranker: LoadedRanker) -> list[LoadedRanker]:
     """Lists the members of an ensemble, or of any other ranker itself alone."""
-    from ...models.multi_granularity import MEMBERS
-    from ...models.ranking import LoadedRanker
+    from ...methods.multi_granularity import MEMBERS
+    from ...methods.ranking import LoadedRanker
 
     if not is_ensemble(ranker):
         return [ranker]
@@ -179,7 +179,7 @@ def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Averages probabilities over an ensemble's members (equation 7), in logarithms, so that none becomes zero."""
     import torch
 
-    from ...models.multi_granularity import log_mean_probability
+    from ...methods.multi_granularity import log_mean_probability
 
     found: NDArray[np.float64] = log_mean_probability(torch.from_numpy(scores).unsqueeze(0))[0].numpy()
     return found
@@ -189,9 +189,9 @@ def member_scores(
     ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
 ) -> MemberScores:
     """Scores the candidates of contexts with a ranker that is no ensemble; one that embeds reads each response once."""
-    from ...models.dual_encoder import TowerRanker
-    from ...models.ranker import RankingExample
-    from ...models.ranking import encode_contexts, encode_responses, score_candidates
+    from ...methods.dual_encoder import TowerRanker
+    from ...methods.ranker import RankingExample
+    from ...methods.ranking import encode_contexts, encode_responses, score_candidates
 
     model = ranker.model
     if not isinstance(model, TowerRanker):

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...corpora.source import fingerprint
-from ...models.errors import InputError, unknown_name
+from ...errors import InputError, unknown_name
+from ...hooks import Registry
 from .task import CorpusPart, Problem, Task
 
 _DIALOGUES, _UTTERANCES, _PAIRS = "dialogues", "utterances", "sentence-pairs"
@@ -15,41 +16,27 @@ _RESPONSES, _RETRIEVAL = "response-selection", "retrieval"
 # fmt: off
 _ALL = (
     Task("domains", "do dialogues of one domain lie together: clusters, relatedness and retrieval",
-         "domains.load_domains", "dial2vec, sections 4.1 and 5.3.3"),
-    Task("ablations", "the same of each speaker alone, and of speakers put together",
-         "ablations.load_ablations", "dial2vec, sections 5.3.1 and 5.3.2"),
+         "hf_dialemb.evaluation.tasks.domains:load_domains", "dial2vec, sections 4.1 and 5.3.3"),
     Task("intent-classification", "intents of utterances, from few examples of each",
-         "intents.load_intents", "DSE, section 4.2.2", (_UTTERANCES,)),
+         "hf_dialemb.evaluation.tasks.intents:load_intents", "DSE, section 4.2.2", (_UTTERANCES,)),
     Task("out-of-scope-detection", "which utterances belong to no intent, from few examples of each",
-         "out_of_scope.load_out_of_scope", "DSE, section 4.2.2", (_UTTERANCES,)),
+         "hf_dialemb.evaluation.tasks.out_of_scope:load_out_of_scope", "DSE, section 4.2.2", (_UTTERANCES,)),
     Task("action-similarity", "do utterances that do the same lie together",
-         "actions.load_actions", "Dialog2Flow, section 5.1", (_DIALOGUES, _UTTERANCES)),
-    Task("flow-extraction", "is the graph of clusters of utterances like that of their annotated actions",
-         "flow_extraction.load_flows", "Dialog2Flow, section 7", (_DIALOGUES, _UTTERANCES)),
+         "hf_dialemb.evaluation.tasks.actions:load_actions", "Dialog2Flow, section 5.1", (_DIALOGUES, _UTTERANCES)),
     Task("response-selection", "which of 100 responses follows an utterance",
-         "response_selection.load_pairs", "DSE, section 4.2.2"),
+         "hf_dialemb.evaluation.tasks.response_selection:load_pairs", "DSE, section 4.2.2"),
     Task("dialogue-response-selection", "which of 100 responses follows a dialogue so far",
-         "response_selection.load_contexts", "DSE, section 4.2.2", (_DIALOGUES, _RESPONSES)),
+         "hf_dialemb.evaluation.tasks.response_selection:load_contexts", "DSE, section 4.2.2",
+         (_DIALOGUES, _RESPONSES)),
     Task("next-utterance-retrieval", "which of 20 responses follows a dialogue so far, for rankers of responses too",
-         "next_utterance.load_selections", "Mehri and Eskenazi (2019), section 4", (_DIALOGUES, _RESPONSES)),
-    Task("bag-of-words-probe", "what a linear layer reads from the vector of a dialogue so far: its last turn's words",
-         "probes.load_words", "Mehri and Eskenazi (2019), section 5.2"),
-    Task("dialogue-act-probe", "what a linear layer reads from the vector of a dialogue so far: the next turn's acts",
-         "probes.load_acts", "Mehri and Eskenazi (2019), section 5.2"),
-    Task("semantic-retrieval", "does a sentence find others of its intent among those that share words with it",
-         "semantic_retrieval.load_rankings", "DialogueCSE, section 5.1.2", (_RETRIEVAL, _DIALOGUES, _UTTERANCES)),
-    Task("dialogue-sts", "are sentences as similar as people say",
-         "dialogue_sts.load_scored_pairs", "DialogueCSE, section 5.1.2", (_PAIRS,)),
-    Task("dialogue-nli", "is a sentence closer to what agrees with it than to what contradicts it",
-         "nli.load_anchors", "DSE, section 4.5", (_PAIRS,)),
-    Task("intent-fine-tuning", "intents of utterances, by a copy of the model that learns from few examples of each",
-         "intent_fine_tuning.load_fine_tuning", "DSE, section 4.2.1 and appendix C", (_UTTERANCES,), fine_tunes=True),
+         "hf_dialemb.evaluation.tasks.next_utterance:load_selections", "Mehri and Eskenazi (2019), section 4",
+         (_DIALOGUES, _RESPONSES)),
     Task("dialogue-action-prediction", "what the assistant does next, by a copy of the model that learns from examples",
-         "action_prediction.load_acts", "DSE, section 4.2.2 and appendix B; TOD-BERT, section 5", fine_tunes=True),
+         "hf_dialemb.evaluation.tasks.action_prediction:load_acts", "DSE, section 4.2.2 and appendix B; TOD-BERT, section 5", fine_tunes=True),
 )
 # fmt: on
 
-TASKS: dict[str, Task] = {task.name: task for task in _ALL}
+TASKS = Registry("tasks", {task.name: task for task in _ALL})
 """The tasks. A further one is a module with a function that loads it, and an entry above.
 
 The figures of most carry the task's name; "domains" gives all those of the dial2vec benchmark, and fine-tuned intents
@@ -74,7 +61,8 @@ def get_task(name: str) -> Task:
     """Looks a task of `TASKS` up; an InputError names those that there are."""
     if name not in TASKS:
         raise unknown_name("task", name, TASKS)
-    return TASKS[name]
+    task: Task = TASKS[name]
+    return task
 
 
 def default_tasks(corpus: str) -> tuple[str, ...]:

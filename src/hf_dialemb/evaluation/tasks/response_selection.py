@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from ...corpora.examples import ResponseSelection
+from ...dialogue import plain
 from ...encoders.encoder import Encoder
 from ...metrics.response_selection.functional import selection_scores
-from ...models.dialogue import plain
 from . import contexts
 from .task import CorpusPart, Measurement, Problem, percentage
 from .texts import TextVectors, first_words, last_words

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...models.errors import InputError
+from ...errors import InputError
 
 SHOTS = (1, 5)  # how many labelled examples each label gets, as in the papers of DSE and Dialog2Flow
 POOL = 2 * max(SHOTS)  # so many of each label examples are drawn from under a limit

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from ... import corpora
 from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own
+from ...dialogue import Dialogue
 from ...encoders.encoder import Encoder
-from ...models.dialogue import Dialogue
-from ...models.errors import InputError
+from ...errors import InputError
 from .sampling import fixed_sample
 from .significance import mean_interval
 
@@ -129,7 +129,7 @@ class CorpusPart:
 class Task:
     """A task of the benchmark: the paper and section that defines it, and what it asks, in a line.
 
-    ``loader`` is the function of this folder that makes a `Problem` of a `CorpusPart`, as ``"module.function"``; it is
+    ``loader`` is the function that makes a `Problem` of a `CorpusPart`, as ``"module:function"``; it is
     imported when it is called. One that fine-tunes trains a copy of the model, and takes minutes rather than seconds.
     """
 
@@ -142,8 +142,8 @@ class Task:
 
     def load(self, part: CorpusPart) -> Problem:
         """Loads what the task asks of encoders."""
-        module, _, function = self.loader.partition(".")
-        problem: Problem = getattr(import_module(f"{__package__}.{module}"), function)(part)
+        module, _, function = self.loader.partition(":")
+        problem: Problem = getattr(import_module(module), function)(part)
         return problem
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...dialogue import Dialogue, Turn
 from ...encoders.encoder import Encoder
 from ...metrics.vectors import COSINE_STEPS
-from ...models.dialogue import Dialogue, Turn
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")  # Chinese has no blanks: each of its characters is a word
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...models.dialogue import ROLES
+from ...dialogue import ROLES
 from ...runs import frames
 from ...runs.frames import counted
 from ..clustering import Choice

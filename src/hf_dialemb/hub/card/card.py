@@ -22,9 +22,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...corpora import CORPORA, get_corpus
 from ...corpora.own.reading import is_own
+from ...errors import InputError
 from ...evaluation.results.tables import mark_notes
-from ...models import get_method
-from ...models.errors import InputError
+from ...methods import get_method
 from ...training.arguments import parse
 from .figures import Measured, command_of, count, evaluation_results, measured
 from .record import ENSEMBLE, corpora_of, matches

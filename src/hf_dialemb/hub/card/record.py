@@ -11,16 +11,16 @@ from typing import Any
 
 from transformers import AutoConfig
 
+from ...checkpoints.pretrained import load_pretrained
 from ...corpora import CORPORA
 from ...corpora.corpus import TERMS
 from ...corpora.own.reading import is_own
 from ...corpora.source.fingerprint import data_hash
 from ...encoders.specs import fingerprint
+from ...errors import InputError
 from ...evaluation.results.learnt import learnt_sets
-from ...models import get_method, method_of, register
-from ...models.backbones import load_pretrained
-from ...models.config import own_settings
-from ...models.errors import InputError
+from ...methods import get_method, method_of, register
+from ...methods.config import own_settings
 from ...runs.folder import BASELINE, GRANULARITIES, RunFolder, field_of, read_object
 from ..published_folder import PublishedFolder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 
-from ...models.merged import Factors
+from ...methods.merged import Factors
 from ...runs.sentence_files import write_record
 from ..published_folder import PublishedFolder
 

@@ -14,8 +14,8 @@ from typing import Any
 from transformers import PreTrainedModel
 from transformers.dynamic_module_utils import get_relative_import_files
 
-from ...models.dialogue import Dialogue
-from ...models.encoder import DialogueEncoder, encode, set_template
+from ...dialogue import Dialogue
+from ...methods.encoder import DialogueEncoder, encode, set_template
 from ...runs.sentence_files import write_files_of_our_own, write_record
 from ..published_folder import PublishedFolder
 from .precision import AS_TRAINED, WeightForm

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...models import register
-from ...models.dialogue import Dialogue
-from ...models.errors import InputError
+from ...dialogue import Dialogue
+from ...errors import InputError
+from ...methods import register
 
 
 class OnnxEncoder:

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...models.errors import InputError
+from ...errors import InputError
 from ..published_folder import PublishedFolder
 from .verification import compare
 

@@ -22,12 +22,12 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedTokenizerBase
 
-from ...models import method_of
-from ...models.backbones import reading
-from ...models.config import UtteranceConfig, own_settings
-from ...models.layout import Truncation, tokenize_utterances
-from ...models.markers import special_texts
-from ...models.utterance import UtteranceEncoder
+from ...checkpoints.pretrained import reading
+from ...methods import method_of
+from ...methods.config import UtteranceConfig, own_settings
+from ...methods.layout import Truncation, tokenize_utterances
+from ...methods.markers import special_texts
+from ...methods.utterance import UtteranceEncoder
 from ...runs.sentence_files import write_record, write_sentence_files
 from ..published_folder import PublishedFolder
 from .precision import AS_TRAINED, WeightForm

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from ...models.errors import InputError
+from ...errors import InputError
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}  # by the names of the command line
 TOLERANCES = {torch.bfloat16: 1e-1, torch.float16: 2e-2}

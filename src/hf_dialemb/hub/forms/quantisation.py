@@ -17,11 +17,11 @@ import numpy as np
 
 from ...corpora import load_dialogues
 from ...encoders.remembering import RememberingEncoder
+from ...errors import InputError
 from ...evaluation.run import measure
 from ...evaluation.tasks.registry import default_tasks, get_task, load_problem
 from ...evaluation.tasks.task import CorpusPart, Problem
 from ...evaluation.tasks.texts import row_cosines
-from ...models.errors import InputError
 from ...runs.sentence_files import write_record
 from ..published_folder import PublishedFolder
 from .onnx_encoder import OnnxEncoder

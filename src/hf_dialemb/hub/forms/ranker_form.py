@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ...models import method_of
-from ...models.dialogue import Dialogue
-from ...models.errors import InputError
-from ...models.layout import UNLIMITED
-from ...models.markers import ranking_template, special_texts
-from ...models.ranker import Ranker
-from ...models.ranking import LoadedRanker, encode_contexts, encode_responses
+from ...dialogue import Dialogue
+from ...errors import InputError
+from ...methods import method_of
+from ...methods.layout import UNLIMITED
+from ...methods.markers import ranking_template, special_texts
+from ...methods.ranker import Ranker
+from ...methods.ranking import LoadedRanker, encode_contexts, encode_responses
 from . import custom_encoder
 from .precision import AS_TRAINED, WeightForm
 from .verification import ENVIRONMENTS, compare, messages, run_afresh

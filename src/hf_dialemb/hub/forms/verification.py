@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...models.errors import InputError
+from ...errors import InputError
 
 WITHOUT_PACKAGE = """
 import sys

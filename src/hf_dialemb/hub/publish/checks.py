@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import yaml
 from safetensors import SafetensorError, safe_open
 
-from ...models import method_of, register
-from ...models.backbones import load_pretrained
-from ...models.errors import InputError
+from ...checkpoints.pretrained import load_pretrained
+from ...errors import InputError
+from ...methods import method_of, register
 from ...runs.folder import RunFolder
 from ..published_folder import PublishedFolder
 from .contents import machine_paths_in, pickle_in, secrets_in

@@ -12,8 +12,8 @@ from huggingface_hub import constants, get_token, set_client_factory
 from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 from huggingface_hub.utils import _http
 
-from ...models.errors import InputError
-from ...models.hub_client import bounded_client, masked
+from ...checkpoints.hub_client import bounded_client, masked
+from ...errors import InputError
 
 LONGEST_PAUSE = 60  # seconds; whoever asks for a longer pause is told of and not waited for
 

@@ -16,8 +16,8 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, ge
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils._validators import validate_repo_id
 
+from ...errors import InputError, unknown_name
 from ...metrics.space import as_space
-from ...models.errors import InputError, unknown_name
 from .checks import KINDS, PublishedFile, card_of, check, files_of
 from .errors import GivenUpError, explained, patient_client, pause_after
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from huggingface_hub import snapshot_download
 
-from ...models.errors import InputError
-from ...models.shipped import sha256
+from ...checkpoints.shipped import sha256
+from ...errors import InputError
 from ..forms import verification
 from ..forms.verification import messages
 from ..published_folder import PublishedFolder
@@ -51,7 +51,7 @@ def _compare_embeddings(folder: Path, downloaded: Path) -> Iterator[str]:
 
 
 def _ways(folder: Path) -> tuple[dict[str, str], Any]:
-    from ...models import method_of
+    from ...methods import method_of
     from ..export import FORMS
     from ..forms import plain_encoder
 

@@ -7,8 +7,8 @@ lines that ParlAI writes (``parlai convert_to_parlai --task amazon_qa``) are suc
 There is no official split: a hash of the line's number decides.
 """
 
-from ....models.dialogue import Dialogue, Turn
-from ....models.errors import InputError
+from ....dialogue import Dialogue, Turn
+from ....errors import InputError
 from ...corpus import SPLITS, Corpus, Records, Source
 from ...records import hashed_split
 from ...source.parsing import text_lines

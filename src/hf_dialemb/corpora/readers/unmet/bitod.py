@@ -7,7 +7,7 @@ Only events with a text were said; queries and the knowledge base's answers are 
 gives an intent and no act. The labels of a dialogue are the domains of the intents that were active, without "chat".
 """
 
-from ....models.dialogue import Dialogue, Turn
+from ....dialogue import Dialogue, Turn
 from ...corpus import Corpus
 from ...records import Raw, Slots, distinct, each_of, field, flattened, one_of
 from ...source.parsing import json_members, split_files

@@ -6,8 +6,8 @@ Layout: ``ubuntu_{train,dev,test}_subtask_1.json``, each a list of examples. The
 participant_1, who asks, is the user. Candidates keep their order; correct ones are found by their ids.
 """
 
-from ....models.dialogue import Turn
-from ....models.errors import InputError
+from ....dialogue import Turn
+from ....errors import InputError
 from ...corpus import SPLITS, Corpus, Records, Source
 from ...examples import ResponseSelection
 from ...records import Raw, each_of, field, one_of

@@ -6,7 +6,7 @@ Arguments of acts that only point to frames (``ref``, ``id``, ``read``, ``write`
 ``intent`` is an intent. There is one domain, travel, and no official split: a hash of the id decides.
 """
 
-from ....models.dialogue import Dialogue, Turn
+from ....dialogue import Dialogue, Turn
 from ...corpus import SPLITS, Corpus
 from ...records import Raw, distinct, each_of, field, one_of
 from ...source.parsing import hashed_by, json_list, out_of_all

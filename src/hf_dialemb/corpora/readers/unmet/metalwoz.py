@@ -9,7 +9,7 @@ the id decides. The four other domains of ``dstc8_metalwoz_heldout``, the archiv
 present.
 """
 
-from ....models.dialogue import Dialogue, Turn
+from ....dialogue import Dialogue, Turn
 from ...corpus import SPLITS, Corpus, Records, Source
 from ...records import Raw, convert_each, field, hashed_split, names
 from ...source.parsing import json_lines

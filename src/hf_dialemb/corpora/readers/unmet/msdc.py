@@ -11,8 +11,8 @@ split: a hash of the id, which is the domain and the session, decides. The rows 
 import re
 from collections.abc import Iterable, Iterator
 
-from ....models.dialogue import Dialogue, Turn
-from ....models.errors import InputError
+from ....dialogue import Dialogue, Turn
+from ....errors import InputError
 from ...corpus import SPLITS, Corpus, Records, Source
 from ...records import Raw, Slots, convert_each, field, hashed_split, one_of
 from ...source.parsing import grouped, table_rows

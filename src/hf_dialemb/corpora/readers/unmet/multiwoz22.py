@@ -9,7 +9,7 @@ and slots of a system turn are those of ``dialog_acts.json``. Slots stand withou
 versions; SNG01862 was taken out of this one.
 """
 
-from ....models.dialogue import Dialogue, Turn
+from ....dialogue import Dialogue, Turn
 from ...corpus import SPLITS, Corpus, Records, Source
 from ...records import Raw, each_of, field, names, one_of
 from ...source.parsing import json_list

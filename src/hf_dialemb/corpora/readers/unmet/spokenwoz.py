@@ -9,7 +9,7 @@ as ``backchannel`` stay; whoever wants flows leaves them out there.
 
 from functools import partial
 
-from ....models.dialogue import Turn
+from ....dialogue import Turn
 from ...corpus import Corpus, Records, Source
 from ...records import Raw, one_of
 from ...source.parsing import json_members

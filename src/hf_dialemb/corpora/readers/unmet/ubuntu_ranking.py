@@ -8,8 +8,8 @@ is the user. Utterances of one turn stay apart, those of an answer are joined by
 In train each context has one answer; where that is from elsewhere, none is correct.
 """
 
-from ....models.dialogue import Turn
-from ....models.errors import InputError
+from ....dialogue import Turn
+from ....errors import InputError
 from ...corpus import Corpus, Records, Source
 from ...examples import ResponseSelection
 from ...records import field, one_of

@@ -1,1 +1,0 @@
-"""Applications: embed, search, rank, train ensembles, and the demo."""

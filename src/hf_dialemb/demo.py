@@ -1,0 +1,53 @@
+"""The demo: from raw conversations to a measured, published, searchable encoder and a page of how they go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from .checkpoints.pretrained import MINILM
+from .corpora import load_dialogues
+from .errors import InputError
+from .evaluation.results.tables import markdown_table
+from .evaluation.run import evaluate_models
+from .flow.extract import extract_flow
+from .hub.export import export
+from .search.search import search
+from .training.arguments import parse
+from .training.run import train
+
+RECIPE, CORPUS = "dse_demo", "star_small"
+QUERY = "I want to see a flat before I rent it"
+SHOWN = ("semantic-relatedness", "dialogue-retrieval")
+"""The tasks that are printed, as far as nothing is drawn: k-means and pairs of so few dialogues differ more by their
+seeds than by the encoders. The file has everything."""
+
+
+def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None]) -> None:
+    """Trains, measures, draws, exports, reloads, searches, and finds the flow."""
+    if max_steps is not None and max_steps < 1:
+        raise InputError(f"--max-steps: got {max_steps}, expected at least 1; leave it out for the recipe's own")
+    started = time.perf_counter()
+    trained, published, page = output / "trained", output / "published", output / "flow.html"
+    overrides = ["--output_dir", str(trained), *(["--max_steps", str(max_steps)] if max_steps is not None else [])]
+    settings = parse(RECIPE, overrides)
+    report(f"1. Training DSE from {settings.run.backbone} on 448 conversations of STAR, without labels")
+    train(settings, report)
+    report("2. Measuring on 176 others of the same sixteen tasks: untrained, trained, and what comes with the package")
+    models = [MINILM, str(trained), "dialogue-minilm", "dialogue-static"]
+    written, picture = output / "results.json", output / "map.png"
+    results = evaluate_models(models, CORPUS, None, "test", output=written, plot=picture, command="dialemb demo")
+    report(markdown_table(row for row in results.results if row.task in SHOWN and row.std is None))
+    if not published.exists():
+        report("3. Exporting what was trained, and loading the export in fresh processes")
+        for line in export(str(trained), published):
+            report(f"   {line}")
+    dialogues = load_dialogues(CORPUS, None, "test")
+    report(f"4. Searching with it: {QUERY!r}")
+    for hit in search(str(published), dialogues, QUERY, top=4):
+        report(f"   {hit}")
+    report("5. How these conversations go, as a page")
+    extract_flow(dialogues, "dialogue-static", title="STAR").page(page)
+    report(f"Wrote {published} (the encoder), {written} and .md (the table), {picture} and {page}")
+    report(f"Took {time.perf_counter() - started:.0f} s")

@@ -1,0 +1,57 @@
+"""Registries that other packages add to, by entry points: methods, tasks, corpora and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from typing import Any
+
+
+def entries(kind: str) -> dict[str, EntryPoint]:
+    """List the entry points of the group ``hf_dialemb.<kind>`` by name; one whose module is gone offers nothing."""
+    return {entry.name: entry for entry in entry_points(group=f"hf_dialemb.{kind}") if _is_there(entry.module)}
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+class Registry(MutableMapping[str, Any]):
+    """Names of one kind: the package's own, and from the first look-up of another name on, those of entry points.
+
+    An entry point of ``methods`` is the method of its name. Those of ``tasks`` and ``corpora`` load a mapping from
+    names.
+    """
+
+    def __init__(self, kind: str, own: Mapping[str, Any]) -> None:
+        self.own = tuple(own)
+        self._kind = kind
+        self._values = dict(own)
+        self._complete = False
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - of the kind
+        return self._values[name] if name in self._values else self._all()[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:  # noqa: ANN401
+        self._values[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, Any]:
+        if not self._complete:
+            self._complete = True
+            for name, entry in entries(self._kind).items():
+                offered = {name: entry.value} if self._kind == "methods" else entry.load()
+                self._values = {**offered, **self._values}
+        return self._values

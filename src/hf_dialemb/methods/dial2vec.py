@@ -1,0 +1,253 @@
+"""dial2vec: dialogue embeddings guided by the two speakers (Liu et al., EMNLP 2022, arXiv:2210.15332).
+
+An intact dialogue competes with copies whose one side was replaced by random utterances: only in the intact one do the
+speakers' words fit each other.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from ..dialogue import ROLES, Dialogue, Turn
+from ..errors import InputError
+from .backbone_model import autocast_off, quickest_attention
+from .batching import in_parts
+from .config import ABOVE_ZERO, DialogueConfig, Range, Ranges
+from .encoder import DialogueEncoder, DialogueOutput, in_order
+from .layout import Truncation, tokenize
+from .losses import nt_xent, precise
+from .method import ListedExamples, Method
+
+_ROWS = 64  # copies of a dialogue differ in length: sorted parts skip most of the padding
+
+
+@strict
+class Dial2VecConfig(DialogueConfig):
+    """Settings of dial2vec, beside those of `DialogueConfig`.
+
+    Attributes:
+        loss_temperature: Divides the cosines (section 4.4: 0.2).
+        window: Tokens more than this many turns apart do not meet (section 4.4: 10).
+        num_negatives: Corrupted copies per dialogue (the program: 9).
+        anchor: Which speaker's turns stay in a corrupted copy. ``"each"``: every dialogue gives one example per
+            speaker (the released data); ``"random"``: one example, a speaker drawn per copy (section 3.1).
+        negatives: Drawn afresh in every epoch, or frozen at the first (the program).
+        negative_pool: ``"official"`` also draws from the dialogue itself.
+        loss_scale: ``"official"`` divides the loss by the number of samples.
+    """
+
+    model_type = "dialemb-dial2vec"
+    ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO, "window": Range(0), "num_negatives": Range(1)}
+
+    loss_temperature: float = 0.2
+    window: int = 10
+    num_negatives: int = 9
+    anchor: Literal["each", "random"] = "each"
+    negatives: Literal["fresh", "frozen"] = "fresh"
+    negative_pool: Literal["other_dialogues", "official"] = "other_dialogues"
+    loss_scale: Literal["sum", "official"] = "sum"
+
+
+class Dial2VecModel(DialogueEncoder):
+    """The encoder and its parameter-free interaction; there is no head, so nothing is dropped after training."""
+
+    config: Dial2VecConfig
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        role_ids: Tensor | None = None,
+        turn_ids: Tensor | None = None,
+        return_dict: bool = True,
+        **kwargs: object,
+    ) -> DialogueOutput | tuple[Any, ...]:
+        """Embeds dialogues, or computes the loss of training samples.
+
+        Args:
+            input_ids: (B, L) int64, rendered by the chat template, or laid out with explicit roles and turns; or (B,
+                N, L): the intact dialogue and its corrupted copies, with explicit roles and turns.
+            attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
+            role_ids: Speaker of each token, int64; None derives roles and turns from the markers.
+            turn_ids: Turn of each token from 0, int64.
+            return_dict: False returns a tuple.
+            **kwargs: Passed to the backbone, such as ``output_hidden_states``.
+        """
+        if input_ids.dim() == 3:
+            if attention_mask is None or role_ids is None or turn_ids is None:
+                raise InputError("training samples (B, N, L) need attention_mask, role_ids and turn_ids; use collate")
+            output = self._contrast(input_ids, attention_mask, role_ids, turn_ids)
+        else:
+            encoded, mask, roles, places = self.read(input_ids, attention_mask, role_ids, turn_ids, **kwargs)
+            embeddings, speakers = self.pool(encoded.last_hidden_state, mask, roles)
+            output = DialogueOutput(
+                pooler_output=embeddings,
+                role_embeddings=speakers,
+                last_hidden_state=in_order(encoded.last_hidden_state, places),
+                hidden_states=encoded.hidden_states,
+                attentions=encoded.attentions,
+            )
+        return output if return_dict else output.to_tuple()
+
+    def _contrast(
+        self, input_ids: Tensor, attention_mask: Tensor, role_ids: Tensor, turn_ids: Tensor
+    ) -> DialogueOutput:
+        batch, samples, _ = input_ids.shape
+        flat = [tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids)]
+        cosines, present, own, pooled = (
+            found.unflatten(0, (batch, samples)) for found in in_parts(self._represent, flat[1], _ROWS, *flat)
+        )
+        loss = nt_xent(cosines, present[:, 0], self.config.loss_temperature, self.config.loss_scale == "official")
+        return DialogueOutput(loss=loss, pooler_output=pooled[:, 0], role_embeddings=own[:, 0], similarities=cosines)
+
+    def _represent(self, ids: Tensor, mask: Tensor, roles: Tensor, turns: Tensor) -> tuple[Tensor, ...]:
+        """Returns of samples (n, L) the speakers' cosines, presence and vectors, and the samples' embeddings."""
+        with quickest_attention(self.encoder, ids.shape[1]):
+            hidden = precise(self.encode_tokens(ids, mask, roles, turns).last_hidden_state)
+        with autocast_off(hidden):
+            own, cross, present = speaker_representations(
+                hidden, mask, roles, turns, self.config.num_roles, self.config.window
+            )
+            cosines = nn.functional.cosine_similarity(own, cross, dim=-1)  # (n, R)
+        return cosines, present, own, self.pool(hidden, mask, roles)[0]
+
+
+def speaker_representations(
+    hidden: Tensor, mask: Tensor, role_ids: Tensor, turn_ids: Tensor, num_roles: int, window: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Pools what each speaker says, and what the others' words select from it (equations 1 to 3).
+
+    The paper multiplies every token of one speaker with every token of the other. Only the pooled products enter the
+    loss, and
+
+        sum_i sum_j G_ij (h_i . h_j) h_j  =  sum_j (h_j . s_j) h_j,    s_j = sum_i G_ij h_i,
+
+    where ``G_ij`` is 1 when tokens i and j lie at most ``window`` turns apart. ``s_j`` is the same for all tokens of a
+    turn: one scatter-add per turn, one banded sum over turns, one gather. Time and memory are O(L D), and the result is
+    exact. With more than two speakers each one stands against all the others (one versus rest, section 3).
+
+    Takes token vectors (B, L, D), their mask (B, L), and of each token the speaker in [0, R) and the turn from 0, both
+    (B, L) int64. Tokens more than ``window`` turns apart do not meet.
+
+    Returns:
+        The mean vector of each speaker's own tokens, (B, R, D); its cross-representation, (B, R, D), defined up to a
+        positive factor (only its direction enters the loss); which speakers have a token, (B, R) bool. Absent speakers
+        get zeros.
+    """
+    batch, length, dim = hidden.shape
+    turns = int(turn_ids.max()) + 1
+    vectors = hidden * mask.unsqueeze(-1).to(hidden.dtype)  # (B, L, D)
+    offset = torch.arange(batch, device=hidden.device).unsqueeze(1) * (num_roles * turns)
+    cells = (offset + role_ids * turns + turn_ids).reshape(-1)  # (B * L,) the (dialogue, role, turn) of each token
+    sums = hidden.new_zeros(batch * num_roles * turns, dim).index_add(0, cells, vectors.reshape(-1, dim))
+    sums = sums.view(batch, num_roles, turns, dim)
+
+    # A product with zeros and ones, not "total minus own": a dialogue of one speaker must give exact zeros.
+    others = 1 - torch.eye(num_roles, dtype=hidden.dtype, device=hidden.device)
+    rest = torch.einsum("rs,bstd->brtd", others, sums)
+    prefix = nn.functional.pad(rest.cumsum(dim=2), (0, 0, 1, 0))  # (B, R, T + 1, D)
+    turn = torch.arange(turns, device=hidden.device)
+    nearby = prefix[:, :, (turn + window + 1).clamp(max=turns)] - prefix[:, :, (turn - window).clamp(min=0)]
+
+    partner = nearby.reshape(-1, dim).index_select(0, cells).view(batch, length, dim)
+    scores = (vectors * partner).sum(-1)  # (B, L) each token's affinity to what the others say around it
+    roles = nn.functional.one_hot(role_ids, num_roles).transpose(1, 2).to(hidden.dtype)  # (B, R, L)
+    cross = torch.bmm(roles * scores.unsqueeze(1), vectors)
+    counts = (roles * mask.unsqueeze(1).to(hidden.dtype)).sum(-1)  # (B, R)
+    own = sums.sum(2) / counts.clamp(min=1).unsqueeze(-1)
+    return own, cross, counts > 0
+
+
+class Dial2VecExamples(ListedExamples):
+    """Intact dialogues with corrupted copies (section 3.1); example i is a pure function of (seed, epoch, i).
+
+    Raises:
+        InputError: A dialogue has one speaker, or there is no other dialogue to draw from.
+    """
+
+    def __init__(self, dialogues: Sequence[Dialogue], config: Dial2VecConfig, seed: int) -> None:
+        if len(dialogues) < 2:
+            raise InputError(
+                f"dial2vec draws negatives from other dialogues: got {len(dialogues)}, expected at least 2"
+            )
+        self.dialogues, self.config, self.seed = list(dialogues), config, seed
+        self.notes: list[str] = []
+        self.items: list[tuple[int, str]] = []  # (dialogue, anchor role; empty for one drawn per copy)
+        self.pools: dict[str, list[tuple[int, str]]] = {}  # by role: (dialogue, what was said)
+        for index, dialogue in enumerate(self.dialogues):
+            if len(dialogue.roles) < 2:
+                raise InputError(
+                    f"dialogue '{dialogue.id or index}' has one speaker ('{dialogue.roles[0]}'): "
+                    "dial2vec needs two or more; remove it or pass --skip_invalid true"
+                )
+            for role in dialogue.roles:
+                if role not in ROLES[: config.num_roles]:
+                    raise InputError(
+                        f"dialogue '{dialogue.id or index}' has the role '{role}', but num_roles is "
+                        f"{config.num_roles} ({', '.join(ROLES[: config.num_roles])}); raise it or merge speakers"
+                    )
+            self.items.extend((index, role) for role in (dialogue.roles if config.anchor == "each" else ("",)))
+            for turn in dialogue.turns:
+                self.pools.setdefault(turn.role, []).append((index, turn.content))
+        self.everything = [item for pool in self.pools.values() for item in pool]
+
+    def length(self, index: int) -> int:
+        """Returns the dialogue's length in characters."""
+        return sum(len(turn.content) for turn in self.dialogues[self.items[index][0]].turns)
+
+    def example(self, epoch: int, index: int) -> list[Dialogue]:
+        """Makes 1 + ``num_negatives`` dialogues: the intact one, then its corrupted copies."""
+        number, anchor = self.items[index]
+        dialogue = self.dialogues[number]
+        generator = np.random.default_rng([self.seed, 0 if self.config.negatives == "frozen" else epoch, index])
+        samples = [dialogue]
+        for _ in range(self.config.num_negatives):
+            kept = anchor or dialogue.roles[generator.integers(len(dialogue.roles))]
+            turns = [turn if turn.role == kept else self._replace(turn, number, generator) for turn in dialogue.turns]
+            samples.append(Dialogue(tuple(turns), dialogue.id))
+        return samples
+
+    def _replace(self, turn: Turn, number: int, generator: np.random.Generator) -> Turn:
+        pool = self.pools[turn.role]
+        own = self.config.negative_pool == "official"
+        for attempt in range(1000):
+            source, content = pool[generator.integers(len(pool))]
+            if own or source != number:
+                return Turn(turn.role, content)
+            if attempt == 100:  # hardly anybody else has this role: any other speaker's words serve
+                pool = self.everything
+        raise InputError(
+            f"dialogue '{self.dialogues[number].id or number}' holds nearly all turns: add other dialogues"
+        )
+
+
+def collate(
+    examples: list[list[Dialogue]], tokenizer: PreTrainedTokenizerBase, config: Dial2VecConfig, count: Truncation
+) -> dict[str, Tensor]:
+    """Lays out B examples of N samples: `tokenize`'s batch, each tensor (B, N, L)."""
+    batch = tokenize([sample for samples in examples for sample in samples], tokenizer, config, count)
+    return {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
+
+
+METHOD = Method(
+    "dial2vec",
+    Dial2VecConfig,
+    Dial2VecModel,
+    Dial2VecExamples,
+    collate,
+    min_turns=2,
+    min_speakers=2,
+    title="dial2vec",
+    paper="liu-etal-2022-dial2vec",
+    suite="dial2vec",
+    what=(
+        "An intact dialogue competes in training with copies whose one side was replaced by random utterances, and "
+        "only in the intact one do the speakers' words fit each other: each side guides the learning of the other's "
+        "vector."
+    ),
+)

@@ -1,0 +1,149 @@
+"""DSE: utterance embeddings from consecutive utterances (Zhou et al., NAACL 2022, arXiv:2205.13568).
+
+An utterance and what follows it are a positive pair; the other utterances of the batch are its negatives, those near
+it weighted up.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from ..dialogue import Dialogue
+from ..errors import InputError
+from .backbone_model import autocast_off
+from .config import ABOVE_ZERO, Range, Ranges, UtteranceConfig
+from .gather import gather_rows
+from .layout import Truncation, tokenize_utterances
+from .losses import pair_contrastive
+from .method import ListedExamples, Method
+from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
+
+
+@strict
+class DSEConfig(UtteranceConfig):
+    """Settings of DSE, beside those of `UtteranceConfig`.
+
+    Attributes:
+        loss_temperature: Divides the cosines (0.05).
+        negative_weights: How negatives count: ``"hard"`` as the released program computes it, ``"printed"`` as
+            equation 1 is printed, ``"plain"`` all alike (see `losses.pair_contrastive`).
+        weight_gradient: Whether those weights are differentiated, as in the released program.
+        positives: What an utterance is paired with: the next one of its dialogue, or itself under another dropout
+            (DSE-dropout, as in SimCSE). Entailment pairs (DSE-dianli) are consecutive ones of dialogues of two turns.
+        query_turns: How many utterances before the response make a query: ``"1"``, ``"2"``, ``"3"``, or ``"123"`` for
+            one query of each (the paper's ablation: 1-1, 2-1, 3-1, 123-1).
+        min_words: Pairs with a side of fewer words are left out (the paper keeps what has more than three).
+    """
+
+    model_type = "dialemb-dse"
+    ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO, "min_words": Range(1)}
+
+    max_tokens: int = 32
+    loss_temperature: float = 0.05
+    negative_weights: Literal["hard", "printed", "plain"] = "hard"
+    weight_gradient: bool = True
+    positives: Literal["next_utterance", "dropout"] = "next_utterance"
+    query_turns: Literal["1", "2", "3", "123"] = "1"
+    min_words: int = 4
+
+
+class DSEModel(UtteranceEncoder):
+    """The encoder with one contrastive head."""
+
+    config: DSEConfig
+
+    def contrast(self, input_ids: Tensor, attention_mask: Tensor) -> UtteranceOutput:  # type: ignore[override]
+        """Contrasts pairs with everything else in the batch, that of other processes included (equations 1 to 3).
+
+        The ids (B, 2, L) are of queries and responses; both sides of a pair are anchors.
+        """
+        embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))  # (2B, D)
+        with autocast_off(embeddings):
+            pairs = self.project(embeddings).unflatten(0, (-1, 2))  # (B, 2, P)
+            queries, responses = pairs.unbind(1)
+            everyone, first = gather_rows(pairs, self.training)  # (C / 2, 2, P)
+            candidates = torch.cat(everyone.unbind(1))  # (C, P)
+            at = first + torch.arange(len(pairs), device=pairs.device)
+            mirrored = at + len(everyone)
+            similarities = torch.cat([queries, responses]) @ candidates.T
+            loss = pair_contrastive(
+                similarities,
+                own=torch.cat([at, mirrored]),
+                positive=torch.cat([mirrored, at]),
+                temperature=self.config.loss_temperature,
+                weights=self.config.negative_weights,
+                weight_gradient=self.config.weight_gradient,
+            )
+            own = positives_first((queries @ responses.T).detach())
+        return UtteranceOutput(loss=loss, pooler_output=embeddings.unflatten(0, (-1, 2))[:, 0], similarities=own)
+
+
+class DSEExamples(ListedExamples):
+    """Pairs of utterances of one dialogue (section 3.1); example i does not depend on seed or epoch.
+
+    Raises:
+        InputError: No pair is left.
+    """
+
+    def __init__(self, dialogues: Sequence[Dialogue], config: DSEConfig, seed: int) -> None:
+        self.config = config
+        self.dialogues = list(dialogues)
+        items, short = [], 0
+        spans = [int(digit) for digit in config.query_turns]
+        for number, dialogue in enumerate(self.dialogues):
+            words = [len(turn.content.split()) for turn in dialogue.turns]
+            for at in range(len(words)):
+                for span in spans if config.positives == "next_utterance" else [0]:
+                    if at < span:
+                        continue
+                    query = sum(words[at - span : at]) if span else words[at]
+                    if min(query, words[at]) < config.min_words:
+                        short += 1
+                    else:
+                        items.append((number, at, span))
+        self.items = items
+        self.notes = [f"Left out {short:,} pairs with a side of fewer than {config.min_words} words"] if short else []
+        if not items:
+            raise InputError(
+                f"dse: got no pair of utterances from {len(self.dialogues)} dialogues ({short} are shorter than "
+                f"min_words {config.min_words}), expected at least one; add dialogues or lower min_words"
+            )
+
+    def example(self, epoch: int, index: int) -> tuple[str, str]:
+        """Returns the texts of a query and its response."""
+        number, at, span = self.items[index]
+        turns = self.dialogues[number].turns
+        query = turns[at - span : at] if span else turns[at : at + 1]
+        return " ".join(turn.content for turn in query), turns[at].content
+
+
+def collate(
+    examples: list[tuple[str, str]], tokenizer: PreTrainedTokenizerBase, config: DSEConfig, count: Truncation
+) -> dict[str, Tensor]:
+    """Lays out B pairs, (B, 2, L); of a long text the start stays, or the end where queries may be of several turns."""
+    keep = "start" if config.query_turns == "1" else "end"
+    texts = [text for pair in examples for text in pair]
+    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, keep)
+    return {name: tensor.unflatten(0, (-1, 2)) for name, tensor in batch.items()}
+
+
+METHOD = Method(
+    "dse",
+    DSEConfig,
+    DSEModel,
+    DSEExamples,
+    collate,
+    min_turns=2,
+    in_batch_negatives=True,
+    title="DSE",
+    paper="zhou-etal-2022-learning",
+    suite="dse",
+    what=(
+        "An utterance and what follows it are a positive pair in training; the other utterances of the batch are its "
+        "negatives, those near it weighted up. The vector of an utterance is the mean of its tokens'."
+    ),
+)

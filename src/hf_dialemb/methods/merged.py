@@ -1,0 +1,157 @@
+"""Merging: what several trainings moved, added to the backbone that they began with.
+
+``theta = theta_0 + sum_i w_i (theta_i - theta_0)``: task arithmetic (Ilharco et al., ICLR 2023, arXiv:2212.04089). With
+a rank, the sum of each linear layer is cut to its first singular values, which is a LoRA adapter (arXiv:2106.09685),
+and everything else stays the backbone's.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, NamedTuple, Self
+
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from ..checkpoints.pretrained import resolve_backbone
+from ..errors import InputError
+from .backbone_model import load_backbone
+from .config import Range, Ranges, UtteranceConfig
+from .dse import DSEExamples, collate
+from .method import Method
+from .utterance import UtteranceEncoder
+
+_FAR = 0.5  # of the backbone's length in weight space; trainings move a few hundredths, another backbone more than one
+
+
+@strict
+class MergedConfig(UtteranceConfig):
+    """Settings of a merged encoder, beside those of `UtteranceConfig`.
+
+    Attributes:
+        parts: The weight w_i of each training, by its name.
+        rank: What the differences of linear layers were cut to; None where they are whole.
+    """
+
+    model_type = "dialemb-merged"
+    ranges: ClassVar[Ranges] = {"rank": Range(1)}
+
+    max_tokens: int = 512
+    projection_size: int | None = None
+    parts: dict[str, float] | None = None
+    rank: int | None = None
+
+
+class Factors(NamedTuple):
+    """A linear layer's difference (out, in) as a product: LoRA's A, (rank, in), and B, (out, rank)."""
+
+    down: Tensor
+    up: Tensor
+
+
+class MergedModel(UtteranceEncoder):
+    """An encoder of texts that is not trained itself; ``adapter``: the `Factors` of linear layers that were cut."""
+
+    config: MergedConfig
+    adapter: Mapping[str, Factors]
+
+    def __init__(self, config: MergedConfig) -> None:
+        super().__init__(config, ())
+        self.adapter = {}
+
+    @classmethod
+    def from_parts(
+        cls, backbone: str, parts: Mapping[str, float], rank: int | None = None, max_tokens: int = 512
+    ) -> tuple[Self, PreTrainedTokenizerBase]:
+        """Merges trainings of one backbone to an encoder in evaluation mode, float32.
+
+        Args:
+            backbone: Folder or Hub id of what they began with.
+            parts: The weight of each, by the folder or Hub id of a model of this package or of a plain encoder.
+            rank: Cuts the differences of linear layers, and leaves all other weights the backbone's.
+            max_tokens: Where texts are cut.
+
+        Raises:
+            InputError: There is no part, a weight is no number, or a part has another backbone, other shapes, or
+                nothing that moved.
+        """
+        _check_weights(parts)
+        named = {Path(name).name: float(weight) for name, weight in parts.items()}
+        model, tokenizer = cls.from_backbone(
+            resolve_backbone(backbone), parts=named, rank=rank, max_tokens=max_tokens, encoding_tokens=max_tokens
+        )
+        start = {name: value for name, value in model.encoder.state_dict().items() if value.is_floating_point()}
+        total = {name: torch.zeros_like(value) for name, value in start.items()}
+        for path, weight in parts.items():
+            for name, moved in _moved(start, path, backbone).items():
+                total[name] += weight * moved
+        if rank is not None:
+            linear = [name for name, part in model.encoder.named_modules() if isinstance(part, nn.Linear)]
+            model.adapter = {name: factors(total[f"{name}.weight"], rank) for name in linear}
+            total = {f"{name}.weight": up @ down for name, (down, up) in model.adapter.items()}
+        model.encoder.load_state_dict({name: start[name] + moved for name, moved in total.items()}, strict=False)
+        return model, tokenizer
+
+
+def factors(difference: Tensor, rank: int) -> Factors:
+    """Cuts a matrix (out, in) to its first singular values, rounded to what bfloat16 holds, as it is to be stored."""
+    left, values, right = torch.linalg.svd(difference, full_matrices=False)
+    root = values[:rank].sqrt()
+    down, up = root[:, None] * right[:rank], left[:, :rank] * root
+    return Factors(down.bfloat16().float(), up.bfloat16().float())
+
+
+def _check_weights(parts: Mapping[str, float]) -> None:
+    if not parts:
+        raise InputError("parts: got none, expected trained models and their weights; name at least one")
+    for path, weight in parts.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+            raise InputError(f"parts: got the weight {weight!r} for '{path}', expected a number; give one")
+
+
+def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, Tensor]:
+    """Returns by how much a training moved each weight of its backbone; rows that it added to a table are left."""
+    if (Path(path) / "0_StaticEmbedding").is_dir():
+        raise InputError(f"parts: got a static encoder, '{path}', expected a training of '{backbone}'; leave it out")
+    end = load_backbone(resolve_backbone(path), None).encoder.state_dict()
+    moved = {}
+    for name, before in start.items():
+        after = end.get(name)
+        if after is not None and "word_embeddings" in name:
+            after = after[: len(before)]  # a method's own markers stand behind the backbone's words
+        if after is None or after.shape != before.shape:
+            got = "no" if after is None else f"{tuple(after.shape)} for"
+            raise InputError(
+                f"parts: '{path}' has {got} {name}, expected the {tuple(before.shape)} of '{backbone}'; merge "
+                "trainings of one backbone"
+            )
+        moved[name] = after.float() - before
+    distance, length = (math.sqrt(sum(float(each.square().sum()) for each in part.values())) for part in (moved, start))
+    if distance == 0:
+        raise InputError(f"parts: '{path}' moved nothing of '{backbone}' (its heads alone, if any); leave it out")
+    if not distance < _FAR * length:
+        raise InputError(
+            f"parts: '{path}' is {distance / length:.0%} of its length away from '{backbone}', expected a training "
+            "that began with it; merge trainings of one backbone"
+        )
+    return moved
+
+
+METHOD = Method(
+    "merged",
+    MergedConfig,
+    MergedModel,
+    DSEExamples,
+    collate,
+    trained=False,
+    title="Merged trainings",
+    paper="ilharco-etal-2023-editing",
+    suite="dial2vec",
+    what=(
+        "Several trainings of one backbone, merged: what each of them moved is added to the backbone's weights, with a "
+        "weight of its own. It was not trained itself. A text's vector is the mean of its tokens'; a dialogue is read "
+        "as one text."
+    ),
+)

@@ -1,0 +1,104 @@
+"""The contract of a method: a config, a model, examples, and how they become batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from ..dialogue import Dialogue
+from .backbone_model import MethodModel
+from .config import Kind, MethodConfig
+from .layout import Truncation
+
+if TYPE_CHECKING:
+    from transformers import TrainingArguments  # which loading a published model does without
+
+
+class Examples(Protocol):
+    """The training examples of a method: a pure function of (seed, epoch, index).
+
+    Those that have ``label_texts`` are given ``label_vectors`` (K, E) float32 by another encoder, and those that have
+    ``response_texts`` are given ``response_vectors`` (N, D), before the first is asked for; an empty list wants none.
+    """
+
+    notes: list[str]
+    """What was left out of the dialogues and why, a sentence each."""
+
+    def __init__(self, dialogues: Sequence[Dialogue], config: Any, seed: int) -> None: ...  # noqa: ANN401
+    def __len__(self) -> int: ...
+    def example(self, epoch: int, index: int) -> Any:  # noqa: ANN401
+        """Makes one example; the same arguments always give the same one."""
+
+    def length(self, index: int) -> int:
+        """Estimates an example's size, or numbers its kind: a batch holds such as are alike."""
+
+
+class ListedExamples:
+    """One example for each of the ``items``; a model that sorts by length itself needs none, so that batches mix."""
+
+    items: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def length(self, index: int) -> int:
+        """Returns 1."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Method:
+    """The contract of a method.
+
+    Attributes:
+        name: Its key in `METHODS`.
+        config_class: Its config.
+        model_class: Its model; ``forward`` returns a `DialogueOutput`, `UtteranceOutput` or `RankingOutput` with
+            ``loss`` for training batches.
+        examples: Decides positives, negatives and windows.
+        collate: Turns what ``examples`` makes into ``forward``'s arguments, ``collate(examples, tokenizer, config,
+            truncation)``, and adds what was dropped to ``truncation``.
+        min_turns: Shorter dialogues are of no use to it.
+        min_speakers: Nor are those of fewer speakers.
+        labelled: Whether it learns from dialogue acts and slots, and wants their names unified.
+        from_scratch: Whether its model begins with the words of the dialogues instead of a pretrained backbone; a text
+            file of word vectors may then stand for the backbone.
+        in_batch_negatives: Whether the other examples of a batch are its negatives, so that a batch needs two.
+        trained: Whether a run trains it; what is put together of trained models is not.
+        prepare: ``prepare(settings, arguments)`` changes the arguments of Trainer where the settings ask for it.
+        title: What people call it.
+        paper: Key of its paper in the package's bibliography, or a BibTeX entry of its own.
+        suite: The benchmark suite of its paper.
+        what: How it learns and what its vectors are, in a few sentences for a model's card.
+    """
+
+    name: str
+    config_class: type[MethodConfig]
+    model_class: type[MethodModel]
+    examples: type[Examples]
+    collate: Callable[[list[Any], PreTrainedTokenizerBase, Any, Truncation], dict[str, Tensor]]
+    min_turns: int = 1
+    min_speakers: int = 1
+    labelled: bool = False
+    from_scratch: bool = False
+    in_batch_negatives: bool = False
+    trained: bool = True
+    prepare: Callable[[dict[str, Any], TrainingArguments], None] | None = None
+    title: str = ""
+    paper: str | None = None
+    suite: str | None = None
+    what: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """What its models read."""
+        return self.config_class.kind
+
+    @property
+    def form(self) -> str:
+        """How its models are published: with their own code, as a plain backbone with pooling, or as a ranker."""
+        return {"dialogues": "custom", "utterances": "plain", "responses": "ranker"}[self.kind]

@@ -1,0 +1,266 @@
+"""Measuring models on suites, beside the papers' own figures, with one report; what was stopped goes on."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from ..corpora.source.files import MissingFilesError
+from ..encoders.remembering import RememberingEncoder
+from ..encoders.specs import fingerprint, has_weights
+from ..errors import InputError
+from ..evaluation.results.learnt import marked
+from ..evaluation.results.rows import Results, Row, describe_run, read_results, rows_of
+from ..evaluation.results.tables import latex_table, paper_table
+from ..evaluation.run import cached_encoder, check_request, command_line, measure, seconds_of, write_with_page
+from ..evaluation.tasks.registry import get_task
+from ..evaluation.tasks.task import Problem
+from ..runs.files import write_text_atomically
+from .quoted import quoted_beside, quoted_figures
+from .report.benchmark_pictures import draw_pictures
+from .report.page import write_report
+from .suites import ALL, SUITES, Place, get_suite, load_suite
+
+REPORT = "report.html"
+
+_Cell = tuple[str, str, str, str]  # model, corpus, split, task
+_ENCODING = "encoding"
+
+
+def evaluate_suite(
+    suite: str,
+    models: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    seeds: Sequence[int] = range(10),
+    output: Path | None = None,
+    cache: Path | None = None,
+    limit: int | None = None,
+    fine_tune: bool = False,
+    so_far: Callable[[Results], None] = lambda results: None,
+) -> Results:
+    """Measures models on a suite, a key of `SUITES`; returns their figures, and those that the paper prints.
+
+    The request is checked, and all corpora are read, before the first model is loaded. The results JSON and its tables
+    beside it, ``.md`` and ``.tex``, are written anew after each task. Called again for the same file, it measures only
+    what the file does not hold for the same weights, the same data and choices of the task and the same version of this
+    package. ``run["config"]["left_out"]`` names what is not at hand, and ``"not_measured"`` why a model has no figures
+    for a task.
+
+    ``seeds`` are repeats of everything that draws at random. In ``cache`` vectors are kept, so that no text is encoded
+    twice by a model whatever the suite. Of more items of a problem than the limit (by default what the suite says) a
+    fixed random sample is taken. With ``fine_tune`` models that have weights are fine-tuned too, where the paper does.
+    ``so_far`` is called after each task with what is measured.
+
+    An InputError says that the suite or a model is not found, no corpus is at hand, or an output cannot be written, is
+    no results file, or holds figures of other models or seeds, or of another limit.
+    """
+    started = time.perf_counter()
+    check_request(models, seeds, output, limit=limit)
+    problems, left_out = load_suite(suite, data_dir, limit, fine_tune)
+    config: dict[str, Any] = {
+        "suite": suite,
+        "models": list(models),
+        "weights": {model: fingerprint(model) for model in models},
+        "problems": [{"task": task, **problem.config} for (_, _, task), problem in problems.items()],
+        "left_out": left_out,
+        "not_measured": {},
+    }
+    check_kept(output, models, fine_tune, seeds)
+    cells, spent = _measured_before(output, config)
+    for _ in _measure_missing(models, problems, cells, config["not_measured"], seeds, cache):
+        order = [cell for cell in _order(models, problems) if cell in cells]
+        config["cells"] = [list((*cell, len(cells[cell]))) for cell in order]
+        rows = marked(row for cell in order for row in cells[cell])
+        run = describe_run(command_line(), config, seeds, started - spent)
+        results = Results(run, (*rows, *quoted_beside(rows, [suite])))
+        if output is not None:
+            write_with_page(results, output)
+            caption = f"{quoted_figures(suite).paper}: its tasks, measured."
+            write_text_atomically(output.with_suffix(".tex"), latex_table(results.results, caption))
+        so_far(results)
+    return results
+
+
+def _measure_missing(
+    models: Sequence[str],
+    problems: dict[Place, Problem],
+    cells: dict[_Cell, list[Row]],
+    failures: dict[str, str],
+    seeds: Sequence[int],
+    cache: Path | None,
+) -> Iterator[None]:
+    """Fills in the cells that are not there, or tells why it could not; yields after each, and at the end."""
+    with tqdm(total=len(models) * len(problems), unit="cell", file=sys.stderr) as progress:
+        for model in models:
+            encoder: RememberingEncoder | None = None
+            last, before = "", 0.0
+            for (corpus, split, task), problem in problems.items():
+                progress.set_description(f"{Path(model).name}: {corpus}, {task}")
+                cell = (model, corpus, split, task)
+                if cell not in cells and not (get_task(task).fine_tunes and not has_weights(model)):
+                    encoder = encoder or cached_encoder(model, cache)
+                    if corpus != last:  # the next corpus has other texts; those of the last one are not needed again
+                        encoder.forget()
+                        last, before = corpus, encoder.seconds
+                    try:
+                        figures = measure(encoder, problem, seeds)
+                    except InputError as error:  # one such cell shall not cost the others
+                        failures[", ".join(cell)] = str(error)
+                    else:
+                        cells[cell] = rows_of(model, corpus, split, figures, part=problem.is_part)
+                        _add_seconds(cells, (model, corpus, split, _ENCODING), encoder.seconds - before)
+                    yield
+                progress.update()
+    yield
+
+
+def _add_seconds(cells: dict[_Cell, list[Row]], cell: _Cell, seconds: float) -> None:
+    model, corpus, split, _ = cell
+    # An earlier run may have encoded more of the corpus than this one; what both did counts once.
+    longest = max([seconds, *(row.mean for row in cells.get(cell, []))])
+    cells[cell] = rows_of(model, corpus, split, seconds_of(_ENCODING, longest, 3))
+
+
+def _order(models: Sequence[str], problems: dict[Place, Problem]) -> list[_Cell]:
+    """Every cell in the order of models and problems, that of the time after the others of a corpus."""
+    places = list(problems)
+    order: list[_Cell] = []
+    for model in models:
+        for corpus, split in dict.fromkeys(place[:2] for place in places):
+            tasks = [task for *place, task in places if place == [corpus, split]]
+            order += [(model, corpus, split, task) for task in (*tasks, _ENCODING)]
+    return order
+
+
+def check_kept(output: Path | None, models: Sequence[str], fine_tune: bool, seeds: Sequence[int]) -> None:
+    """Refuses a results file with figures that a request does not name, and that would be lost."""
+    before, cells = _held(output)
+    others = sorted({model for model, *_ in cells} - set(models))
+    if others:
+        raise _lost(output, ", ".join(others), "name these models as well (what is measured is not measured again)")
+    if not fine_tune and any(get_task(task).fine_tunes for *_, task, _ in cells if task != _ENCODING):
+        raise _lost(output, "fine-tuning", "ask for it again (what is measured is not measured again)")
+    if before is not None and cells:
+        _check_choice(output, "seeds", before.run["seeds"], list(seeds))
+
+
+def _check_choice(output: Path | None, name: str, before: object, now: object) -> None:
+    if before != now:
+        raise _lost(output, f"another choice of {name} ({before}; asked for: {now})", f"give the same --{name}")
+
+
+def _lost(output: Path | None, what: str, remedy: str, why: str = "") -> InputError:
+    return InputError(
+        f"output '{output}': holds figures of {what}, which would be lost{why}; {remedy}, or choose another output"
+    )
+
+
+def _held(output: Path | None) -> tuple[Results | None, list[Any]]:
+    if output is None or not output.exists():
+        return None, []
+    before = read_results(output)
+    return before, before.run["config"].get("cells", [])
+
+
+def _measured_before(output: Path | None, config: dict[str, Any]) -> tuple[dict[_Cell, list[Row]], float]:
+    """Reads the cells of a results file that need not be measured again, and how long that file took so far.
+
+    It refuses one whose corpora or limits are others, which loaded problems alone can tell.
+    """
+    before, listed = _held(output)
+    if before is None or not listed:
+        return {}, 0.0
+    old, new = before.run["config"], json.loads(json.dumps(config))
+    problems = {_place(problem): problem for problem in new["problems"]}
+    at_hand = {place[:2] for place in problems}
+    lost = sorted({f"{corpus}/{split}" for _, corpus, split, *_ in listed if (corpus, split) not in at_hand})
+    if lost:
+        remedy = "give the folder that holds it (--data-dir)"
+        raise _lost(output, ", ".join(lost), remedy, ", as that is not at hand now")
+    for held in old["problems"]:
+        if _place(held) in problems:
+            _check_choice(output, "limit", held.get("limit"), problems[_place(held)].get("limit"))
+    versions = describe_run("", {}, (), 0.0)["versions"]
+    if before.run["versions"].get("hf-dialemb") != versions.get("hf-dialemb"):
+        return {}, 0.0
+    models = {model for model, weights in new["weights"].items() if old.get("weights", {}).get(model) == weights}
+    places = {place for place, problem in problems.items() if problem in old["problems"]}
+    places |= {(corpus, split, _ENCODING) for corpus, split, _ in places}
+    rows = iter(before.results)
+    measured = {(model, *place): list(islice(rows, count)) for model, *place, count in listed}
+    kept = {cell: found for cell, found in measured.items() if cell[0] in models and cell[1:] in places}
+    return kept, float(before.run["seconds"]) if kept else 0.0
+
+
+def _place(problem: Mapping[str, Any]) -> Place:
+    return problem["corpus"], problem["split"], problem["task"]
+
+
+def run_benchmark(
+    suites: Sequence[str],
+    models: Sequence[str],
+    output: Path,
+    data_dir: str | Path | None = None,
+    *,
+    seeds: Sequence[int] = range(10),
+    limit: int | None = None,
+    fine_tune: bool = False,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[Results]:
+    """Measures models on suites, or ``all``, and writes one report; called again, it goes on where it was stopped.
+
+    It takes and raises what `evaluate_suite` does, and returns the results of the suites that have a corpus at hand.
+    The folder gets ``SUITE.json`` with the figures, ``SUITE.md`` and ``SUITE.tex`` with the table, ``embeddings/`` with
+    the vectors, ``pictures/``, and ``report.html``, which needs no other file and is there from the first figure on.
+    ``report`` takes lines that tell how it goes.
+    """
+    names = list(SUITES) if ALL in suites else list(dict.fromkeys(suites))
+    for name in names:
+        get_suite(name)
+    check_request(models, seeds, output / REPORT, limit=limit)
+    for name in names:
+        check_kept(output / f"{name}.json", models, fine_tune, seeds)
+    cache = output / "embeddings"
+    found: list[Results] = []
+    missing: list[MissingFilesError] = []
+
+    def so_far(results: Results) -> None:
+        config = results.run["config"]
+        done = sum(cell[3] != _ENCODING for cell in config["cells"]) + len(config["not_measured"])
+        goes = f"Suite {names.index(config['suite']) + 1} of {len(names)}, {config['suite']}: {done} of "
+        goes += f"{len(models) * len(config['problems'])} measurements are done."
+        if any(row.metric != "seconds" for one in (*found, results) for row in one.results):
+            write_report([*found, results], [], output / REPORT, goes)
+
+    for name in names:
+        report(f"Suite {name}")
+        try:
+            results = evaluate_suite(
+                name, models, data_dir, seeds=seeds, output=output / f"{name}.json", cache=cache, limit=limit,
+                fine_tune=fine_tune, so_far=so_far,
+            )  # fmt: skip
+        except MissingFilesError as error:
+            missing.append(error)
+            report(str(error))
+            continue
+        found.append(results)
+        config = results.run["config"]
+        not_measured = [f"Not measured: {cell}: {reason}" for cell, reason in config["not_measured"].items()]
+        left_out = [f"Left out: {place}" for place in config["left_out"]]
+        for line in (paper_table(results.results), *quoted_figures(name).notes, *left_out, *not_measured):
+            report(line)
+    if not found:
+        raise InputError(str(missing[0]))
+    report("Drawing")
+    pictures = draw_pictures(found, models, output / "pictures", data_dir, cache=cache, limit=limit)
+    write_report(found, pictures, output / REPORT)
+    report(f"Wrote {output / REPORT} and, of each suite, .json, .md and .tex beside it")
+    return found

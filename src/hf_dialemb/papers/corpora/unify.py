@@ -1,0 +1,296 @@
+"""Many corpora in one form and one folder: a dataset with a card, and the JSON files of Dialog2Flow (appendix A).
+
+``<split>/<corpus>.parquet`` has one row per dialogue, all turns and labels kept; ``json/<corpus>/`` has the paper's
+``data.json`` and ``stats.json``, labelled turns alone. Corpora are streamed; the folder appears only when it is whole.
+What is made of a shard is kept beside it until then, so that a killed run goes on with the shards that are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
+from itertools import groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...corpora import CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
+from ...corpora.audit.leakage import EvaluationIndex, build_index, check_apart
+from ...corpora.audit.leakage_report import Cleaning
+from ...corpora.corpus import ALL, SPLITS, TERMS, Corpus
+from ...corpora.labels import UnifiedTurn, clean_label, unified_turn
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
+from ...runs.files import check_writable, working_folder
+from ...runs.shards import LOCAL, check_engine, in_parts, in_shards, named_by_content, parts_beside
+from .dataset_card import Tally, dataset_card, figures_table, statistics
+
+if TYPE_CHECKING:
+    import pyarrow
+    from datasets import Features
+
+_ROWS = 1000  # dialogues that are cleaned together, and of one row group at most: all that is in memory
+_LOOKED_AT = 200  # dialogues of a split that tell whether a corpus has acts or slots
+_COUNTS, _PAPER = b"unify", "paper"  # what a part has beside its rows: counts, and each dialogue in the paper's form
+_Read = Callable[..., Iterator[Dialogue]]
+_Chosen = tuple[Corpus, tuple[str, ...]]  # and its splits that are at hand
+_Shard = tuple[str, str, list[Dialogue]]  # of which corpus and split, and they
+_Part = tuple[dict[str, Any], "pyarrow.Table"]  # what is counted of a shard, and its rows
+
+
+def unify(
+    names: Sequence[str],
+    data_dir: str | Path | None,
+    output: str | Path,
+    *,
+    terms: str = "share-alike",
+    skip_invalid: bool = False,
+    evaluation: Sequence[str] = (),
+    engine: str = LOCAL,
+) -> dict[str, Any]:
+    """Writes corpora in the unified form; the engine says where it is made, see `hf_dialemb.runs.shards`."""
+    check_engine(engine)
+    output = Path(output).expanduser().resolve()
+    _check_free(output)
+    read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
+    if list(names) == [ALL]:
+        chosen, left_out = _choose_from_all(read, terms)
+    else:
+        chosen, left_out = _choose_named(names, read, data_dir, terms), {}
+    check_writable(output / "README.md")
+    sets = [(f"{corpus.name}/{split}", split) for corpus, present in chosen for split in present]
+    held_out = [name for name, split in sets if split != SPLITS[0]]
+    check_apart([name for name, split in sets if split == SPLITS[0]], evaluation)
+    with parts_beside(output) as parts, working_folder(output) as temporary:
+        _check_free(output)  # another run may have ended meanwhile
+        index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
+        made = groupby(_parts(chosen, read, index, parts, engine), key=lambda part: part[0]["corpus"])
+        of_corpora = zip(chosen, made, strict=True)
+        stats = {
+            "terms": terms,
+            **statistics((corpus, _write_corpus(corpus, found, temporary)) for (corpus, _), (_, found) in of_corpora),
+            "left_out": left_out,
+            "evaluation": [*held_out, *evaluation],
+        }
+        _describe(stats, temporary)
+        if output.exists():
+            output.rmdir()
+        temporary.replace(output)
+    return stats
+
+
+def _check_free(output: Path) -> None:
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise InputError(f"output '{output}': exists and is no empty folder; choose another one or remove it")
+
+
+def _describe(stats: dict[str, Any], folder: Path) -> None:
+    stats["table"] = figures_table(stats).split("\n")
+    (folder / "stats.json").write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text(dataset_card(stats), encoding="utf-8")
+
+
+def unified_features() -> Features:
+    """Returns the features of the Parquet files: those of any dataset of dialogues, and what the unified form adds."""
+    from datasets import Features, List, Value
+
+    string = Value("string")
+    message = {
+        "role": string,
+        "content": string,
+        "dialogue_acts": List(string),
+        "main_acts": List(string),
+        "original_acts": List(string),
+        "slots": List({"name": string, "value": string}),
+        "intents": List(string),
+        "action": string,
+    }
+    return Features({"id": string, "corpus": string, "domains": List(string), "messages": List(message)})
+
+
+def _choose_named(names: Sequence[str], read: _Read, data_dir: str | Path | None, terms: str) -> list[_Chosen]:
+    chosen = []
+    for name in dict.fromkeys(names):
+        corpus = get_corpus(name)
+        if not _allowed(corpus, terms):
+            raise InputError(
+                f"Corpus {name}: its licence ({corpus.licence}) counts as '{corpus.terms}', expected at most "
+                f"'{terms}'; leave it out or, where your use of it is allowed, give --licence {corpus.terms}"
+            )
+        present = _look(corpus, read)
+        if not present:
+            find_source(corpus, data_dir)  # says what is missing, if it is the whole corpus
+            raise MissingFilesError(
+                f"Corpus {name}: got no dialogue of {' or '.join(SPLITS)} in the data folder; add its files or leave "
+                "it out"
+            )
+        chosen.append((corpus, tuple(present)))
+    return chosen
+
+
+def _choose_from_all(read: _Read, terms: str) -> tuple[list[_Chosen], dict[str, str]]:
+    """The corpora that can enter, and why others cannot."""
+    chosen, left_out = [], {}
+    held: dict[str, str] = {}
+    for name in sorted(CORPORA):
+        corpus = get_corpus(name)
+        if corpus.kind != "dialogues" or not corpus.patterns:  # one without files is invented
+            continue
+        present = _look(corpus, read)
+        if not present:
+            left_out[name] = "its files are not at hand"
+        elif (holder := _holder(corpus, present, read, held)) not in ("", name):
+            held[name] = holder
+            left_out[name] = f"{holder} holds its dialogues"
+        elif not any(present.values()):
+            left_out[name] = "it has neither dialogue acts nor slots"
+        elif not _allowed(corpus, terms):
+            left_out[name] = f"its licence ({corpus.licence}) counts as '{corpus.terms}'"
+        else:
+            chosen.append((corpus, tuple(present)))
+    if not chosen:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise InputError(f"There is nothing to unify ({reasons}); put corpora with acts or slots into the data folder")
+    return chosen, left_out
+
+
+def _holder(corpus: Corpus, present: Iterable[str], read: _Read, held: dict[str, str]) -> str:
+    """The corpus that holds all that is at hand of this one, or what holds that one in its turn; else nothing."""
+    if not corpus.part_of:
+        return ""
+    there = _look(get_corpus(corpus.part_of), read)
+    return held.get(corpus.part_of, corpus.part_of) if set(present) <= set(corpus.shared) & set(there) else ""
+
+
+def _allowed(corpus: Corpus, terms: str) -> bool:
+    return TERMS.index(corpus.terms) <= TERMS.index(terms)
+
+
+def _look(corpus: Corpus, read: _Read) -> dict[str, bool]:
+    """From the splits that are at hand to whether there are acts or slots at their beginning."""
+    present = {}
+    for split in corpus.splits:
+        with suppress(MissingFilesError):
+            dialogues = islice(read(corpus.name, split=split), _LOOKED_AT)
+            turns = (turn for dialogue in dialogues for turn in dialogue.turns)
+            present[split] = any(turn.dialogue_acts or turn.slots for turn in turns)
+    return present
+
+
+def _parts(
+    chosen: Iterable[_Chosen], read: _Read, index: EvaluationIndex, folder: Path, engine: str
+) -> Iterator[_Part]:
+    """Makes the parts of all corpora, and reads them one after another."""
+    from pyarrow.parquet import read_table
+    from tqdm.auto import tqdm
+
+    def shards() -> Iterator[_Shard]:
+        for name, split in ((corpus.name, split) for corpus, present in chosen for split in present):
+            progress.set_postfix_str(f"{name} {split}", refresh=False)
+            for dialogues in in_shards(read(name, split=split), _ROWS):
+                yield name, split, dialogues
+
+    work = partial(_unified, index)
+    with tqdm(desc="unify", unit=" dialogues") as progress:
+        named = named_by_content(work, shards())
+        files = in_parts(work, named, folder, engine, progress, count=lambda shard: len(shard[-1]))
+    for file in tqdm(files, desc="write", unit=" parts"):
+        table = read_table(file)
+        yield json.loads(table.schema.metadata[_COUNTS]), table
+
+
+def _unified(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
+    """Cleans dialogues of train, counts what is left and makes their rows."""
+    import pyarrow
+
+    name, split, dialogues = shard
+    cleaning, tally, rows = Cleaning(), Tally(), []
+    for dialogue in index.clean(dialogues, cleaning) if split == SPLITS[0] else dialogues:
+        domains = list(filter(None, dict.fromkeys(map(clean_label, dialogue.domains))))
+        turns = [unified_turn(turn) for turn in dialogue.turns]
+        utterances = tally.take(split, len(turns), list(_labelled(turns, domains)))
+        messages = list(map(_message, dialogue.turns, turns))
+        row = {"id": dialogue.id, "corpus": name, "domains": domains, "messages": messages}
+        rows.append({**row, _PAPER: json.dumps(utterances) if utterances else None})
+    tally.counters["counts"].update(
+        excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns
+    )
+    schema = unified_features().arrow_schema.append(pyarrow.field(_PAPER, pyarrow.string()))
+    record = {"corpus": name, "split": split, "counters": tally.counters}
+    return pyarrow.Table.from_pylist(rows, schema=schema.with_metadata({_COUNTS: json.dumps(record)}))
+
+
+def _write_corpus(corpus: Corpus, parts: Iterable[_Part], folder: Path) -> Tally:
+    import pyarrow
+
+    tally = Tally()
+    paper = folder / "json" / corpus.name
+    paper.mkdir(parents=True)
+    with (paper / "data.json").open("w", encoding="utf-8") as stream:
+        stream.write('{"dialogs": {')
+        separator = ""
+
+        def rows(split: str, parts: Iterable[_Part]) -> Iterator[pyarrow.Table]:
+            """Counts the parts of a split, writes their labelled turns and gives their rows, each with an id."""
+            nonlocal separator
+            number = 0
+            for record, table in parts:
+                tally.add(record["counters"])
+                names = [each or f"{split}/{place}" for place, each in enumerate(table["id"].to_pylist(), number)]
+                number += len(names)
+                for name, utterances in zip(names, table[_PAPER].to_pylist(), strict=True):
+                    if utterances:
+                        stream.write(f"{separator}{json.dumps(name)}: {utterances}")
+                        separator = ", "
+                yield table.drop_columns(_PAPER).set_column(0, "id", pyarrow.array(names, pyarrow.string()))
+
+        for split, of_split in groupby(parts, key=lambda part: part[0]["split"]):
+            _write_rows(folder / split / f"{corpus.name}.parquet", rows(split, of_split))
+        stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
+    (paper / "stats.json").write_text(json.dumps(tally.stats, indent=2) + "\n", encoding="utf-8")
+    return tally
+
+
+def _message(turn: Turn, unified: UnifiedTurn) -> dict[str, Any]:
+    return {
+        "role": turn.role,
+        "content": turn.content,
+        "dialogue_acts": unified.acts,
+        "main_acts": unified.main_acts,
+        "original_acts": unified.original_acts,
+        "slots": [{"name": name, "value": value} for name, value in unified.values],
+        "intents": unified.intents,
+        "action": unified.action,
+    }
+
+
+def _labelled(turns: Iterable[UnifiedTurn], domains: list[str]) -> Iterator[dict[str, Any]]:
+    """The labelled turns of a dialogue in the paper's form; intents that were just named are no label."""
+    previous: tuple[str, ...] = ()
+    for turn in turns:
+        labels: dict[str, Any] = {}
+        if turn.acts:
+            kinds = {"acts": turn.acts, "main_acts": turn.main_acts, "original_acts": turn.original_acts}
+            labels["dialog_acts"] = {kind: list(names) for kind, names in kinds.items()}
+        if turn.slots:
+            labels["slots"] = list(turn.slots)
+        if turn.intents and turn.intents != previous:
+            labels["intents"] = list(turn.intents)
+            previous = turn.intents
+        if labels:
+            speaker = "user" if turn.role == "user" else "system"
+            yield {"speaker": speaker, "text": turn.text, "domains": domains, "labels": labels}
+
+
+def _write_rows(path: Path, tables: Iterable[pyarrow.Table]) -> None:
+    """Writes a Parquet file, a row group for each table; there is no file where there are no rows."""
+    from pyarrow import parquet
+
+    with ExitStack() as stack:
+        writer = None
+        for table in filter(len, tables):
+            if writer is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                writer = stack.enter_context(parquet.ParquetWriter(path, unified_features().arrow_schema))
+            writer.write_table(table)

@@ -1,0 +1,117 @@
+"""What the rankers of an ensemble know: probes and fine-tuning (Mehri and Eskenazi, section 5), resumable by system.
+
+Each outcome is kept in a file of its own as soon as it is there, with what it was made of, and is not made again of the
+same checkpoints.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...corpora import CORPORA
+from ...dialogue import Dialogue
+from ...evaluation.tasks.context_labels import ACTS, WORDS
+from ...evaluation.tasks.task import Measurement
+from ...methods import get_method
+from ...methods.ranking import LoadedRanker
+from ...runs.files import write_text_atomically
+from ...runs.folder import BASELINE, RunFolder
+from ...training.arguments import parse
+from ...training.data import weights_digest
+from ...training.dialogues import training_dialogues
+from ..tasks.act_fine_tuning import run_act_fine_tuning
+from ..tasks.linear_layer import Outcome
+from ..tasks.probes import run_probes
+from .plan import EnsemblePlan
+
+RANDOM, FINE_TUNED = "Random Init", "Fine-tuned"
+PROBE_SEEDS, TUNING_SEEDS = (0, 1, 2), (0,)
+
+_Systems = Mapping[str, Sequence[LoadedRanker]]
+
+
+def analyse(
+    plan: EnsemblePlan, systems: _Systems, whole: Sequence[str], baseline: str, report: Callable[[str], None]
+) -> Iterator[list[Outcome]]:
+    """Probes all systems and fine-tunes those that the paper does, or reads what was found before."""
+    train = labelled = _training_dialogues(plan, ())
+    if plan.corpus in CORPORA:  # other corpora name acts otherwise
+        labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))
+    dev, test = plan.load("dev"), plan.load("test")
+    single, bfloat16 = systems[baseline], plan.settings(BASELINE).training.bf16  # rankers learn on as they were trained
+    probe = partial(run_probes, seeds=PROBE_SEEDS)
+    tune = partial(run_act_fine_tuning, seeds=TUNING_SEEDS, bfloat16=bfloat16)
+    of_words = {"parts": {"train": train, "dev": dev, "test": test}, "target": WORDS}
+    analyses: list[tuple[str, _Systems, Callable[..., object]]] = [
+        ("word_probes", systems, partial(probe, **of_words)),
+        ("word_fine_tuning", {FINE_TUNED: single}, partial(tune, **of_words, untrained=FINE_TUNED)),
+    ]
+    if all(any(turn.dialogue_acts for each in part for turn in each.turns) for part in (labelled, dev, test)):
+        of_acts = {"parts": {"train": labelled, "dev": dev, "test": test}, "target": ACTS}
+        tuned = {RANDOM: single, **{name: systems[name] for name in whole}}
+        analyses += [
+            ("act_probes", systems, partial(probe, **of_acts)),
+            ("act_fine_tuning", tuned, partial(tune, **of_acts, untrained=RANDOM)),
+        ]
+    else:
+        report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
+    made_of: dict[str, Any] = {"dialogues": plan.analysis_dialogues, "test_dialogues": plan.test_dialogues}
+    made_of |= {run: weights_digest(plan.run(run)) for run in (*plan.seeds(), *plan.members())}
+    for analysis in analyses:
+        yield _outcomes(*analysis, plan.output / "analyses", made_of, report)
+
+
+def training_record(folder: Path) -> dict[str, Any]:
+    """Returns what a run's report says of its size and length, and which checkpoint it ended with."""
+    record = RunFolder(folder).report()
+    return {key: record[key] for key in ("steps", "dialogues", "examples", "processes", "seconds", "checkpoint")}
+
+
+def _training_dialogues(plan: EnsemblePlan, words: Sequence[str]) -> list[Dialogue]:
+    """Loads what the recipe trains on, or what it would with other settings, without what evaluation sets hold."""
+    if plan.analysis_dialogues is not None:
+        words = [*words, "--max_dialogues", str(plan.analysis_dialogues)]
+    settings = parse(plan.config, [*plan.words(BASELINE), *words])
+    return training_dialogues(settings.run, get_method(settings.run.method), settings.sample_seed, lambda line: None)
+
+
+def _outcomes(
+    analysis: str,
+    systems: _Systems,
+    make: Callable[..., object],
+    folder: Path,
+    made_of: dict[str, Any],
+    report: Callable[[str], None],
+) -> list[Outcome]:
+    """Reads the outcomes that are there, and makes the others, of which each is written as soon as it is made."""
+    files = {name: folder / f"{analysis}-{place}.json" for place, name in enumerate(systems, 1)}
+    found = {name: _read(path, name, made_of) for name, path in files.items()}
+    missing = {name: systems[name] for name, outcome in found.items() if outcome is None}
+    if missing:
+        report(f"Measuring {analysis.replace('_', ' ')} of {', '.join(missing)}")
+
+        def finished(outcome: Outcome) -> None:
+            found[outcome.system] = outcome
+            record = {"made_of": made_of, **asdict(outcome), "counts": outcome.counts.tolist()}
+            write_text_atomically(files[outcome.system], json.dumps(record))
+
+        make(missing, finished=finished)
+    return [outcome for outcome in found.values() if outcome is not None]
+
+
+def _read(path: Path, system: str, made_of: dict[str, Any]) -> Outcome | None:
+    if not path.is_file():
+        return None
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if record.pop("made_of") != made_of or record["system"] != system:
+        return None
+    record["counts"] = np.asarray(record["counts"], dtype=np.int32)
+    record["measurements"] = [Measurement(*values) for values in record["measurements"]]
+    return Outcome(**record)

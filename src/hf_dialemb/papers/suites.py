@@ -1,0 +1,129 @@
+"""The suites of the benchmark: for each paper, the corpora and tasks that it measures on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..corpora import get_corpus
+from ..corpora.source.files import MissingFilesError
+from ..errors import InputError, unknown_name
+from ..evaluation.tasks.registry import load_problem
+from ..evaluation.tasks.task import CorpusPart, Problem
+
+SPLITS = ("test", "dev")  # what is measured on: the first of these that is at hand
+ALL = "all"  # the name of all suites together
+
+
+class Entry(NamedTuple):
+    """One thing to measure: a corpus by a task, and at most so many items where all would take hours."""
+
+    corpus: str
+    task: str
+    limit: int | None = None
+
+
+class Suite(NamedTuple):
+    """What a paper measures on, that of a corpus one after the other; and further entries, whose tasks fine-tune."""
+
+    entries: tuple[Entry, ...]
+    fine_tuning: tuple[Entry, ...] = ()
+
+
+Place = tuple[str, str, str]  # corpus, split and task
+
+_NINE = ("bitod", "doc2dial", "metalwoz", "multiwoz", "self_dialogue", "sgd", "star", "kvret", "dailydialog")
+_NEXT, _PROBES = ("next-utterance-retrieval", 2_000), (("bag-of-words-probe", None), ("dialogue-act-probe", None))
+_INTENTS = ("clinc150", "banking77", "snips", "hwu64")
+
+SUITES = {
+    "dial2vec": Suite(tuple(Entry(corpus, task) for corpus in _NINE for task in ("domains", "ablations"))),
+    "dse": Suite(
+        (
+            Entry("clinc150", "intent-classification"),
+            Entry("clinc150", "out-of-scope-detection"),
+            *(Entry(corpus, "intent-classification") for corpus in _INTENTS[1:]),
+            Entry("amazonqa", "response-selection"),
+            Entry("sgd", "response-selection"),
+            Entry("sgd", "dialogue-response-selection"),
+            Entry("dstc7_ubuntu", "dialogue-response-selection"),
+            Entry("ubuntu_irc", "response-selection"),
+            Entry("ubuntu_irc", "dialogue-response-selection"),
+            Entry("dialogue_nli", "dialogue-nli"),
+        ),
+        (*(Entry(corpus, "intent-fine-tuning") for corpus in _INTENTS), Entry("sim_m", "dialogue-action-prediction")),
+    ),
+    "dialog2flow": Suite(
+        (
+            *(Entry(corpus, "action-similarity") for corpus in ("dialog2flow_evaluation", "star")),
+            *(Entry(corpus, "flow-extraction") for corpus in ("spokenwoz", "sgd", "multiwoz")),
+        )
+    ),
+    "dialogue_cse": Suite(
+        (
+            Entry("jddc_sts", "dialogue-sts"),
+            Entry("jddc_retrieval", "semantic-retrieval"),
+            Entry("ecommerce_sts", "dialogue-sts"),
+            Entry("ecommerce_retrieval", "semantic-retrieval"),
+            Entry("sgd", "semantic-retrieval"),
+        )
+    ),
+    "mgt": Suite(
+        (
+            *(Entry(corpus, *task) for corpus in ("multiwoz", "sgd") for task in (_NEXT, *_PROBES)),
+            Entry("ubuntu_irc", *_NEXT),
+        )
+    ),
+}
+"""The suites. Corpora that the papers do not have stand in for some that are scarce."""
+
+
+def get_suite(name: str) -> Suite:
+    """Looks a suite up; refuses a name that there is not."""
+    if name not in SUITES:
+        raise unknown_name("suite", name, [*SUITES, ALL])
+    return SUITES[name]
+
+
+def load_suite(
+    name: str, data_dir: str | Path | None, limit: int | None, fine_tune: bool, tasks: Sequence[str] = ()
+) -> tuple[dict[Place, Problem], list[str]]:
+    """Loads the problems whose corpora are at hand, of some tasks or all; refuses where none is left.
+
+    Also returns the names of those that are not at hand, or with the reason why not, that cannot be made of what is.
+    """
+    suite = get_suite(name)
+    problems: dict[Place, Problem] = {}
+    left_out = []
+    for entry in (*suite.entries, *(suite.fine_tuning if fine_tune else ())):
+        if tasks and entry.task not in tasks:
+            continue
+        named = f"{entry.corpus} ({entry.task})"
+        try:
+            problem = _load(entry, data_dir, limit)
+        except InputError as error:  # what little is at hand of a corpus may be too little for a task
+            left_out.append(f"{named}: {error}")
+            continue
+        if problem is None:
+            left_out.append(named)
+        else:
+            problems[entry.corpus, str(problem.config["split"]), entry.task] = problem
+    if not problems:
+        raise MissingFilesError(
+            f"suite {name}: got none of its corpora ({', '.join(left_out)}); "
+            "give the folder that holds them with --data-dir or HF_DIALEMB_DATA"
+        )
+    return problems, left_out
+
+
+def _load(entry: Entry, data_dir: str | Path | None, limit: int | None) -> Problem | None:
+    allowed = [size for size in (limit, entry.limit) if size is not None]
+    for split in SPLITS:
+        if split in get_corpus(entry.corpus).splits:
+            try:
+                part = CorpusPart(entry.corpus, data_dir, split, min(allowed, default=None))
+                return load_problem(entry.task, part)
+            except MissingFilesError:
+                continue
+    return None

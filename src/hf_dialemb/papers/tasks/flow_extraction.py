@@ -1,0 +1,182 @@
+"""Extraction of dialogue flows (Dialog2Flow, section 7): is the graph of clusters like the graph of annotated actions?
+
+Utterances of each domain are clustered, those of each role for themselves, into as many clusters as the role has
+actions; a cluster then stands for an action. The paper compares numbers of nodes alone. With the true number of
+clusters given, that only tells whether clusters are as uneven in size as actions are. So v_measure and adjusted_rand
+say whether clusters hold the right utterances, edge_f1 and transition_divergence whether what follows what is the same,
+and next_action_perplexity whether a cluster foretells what is done next as well as an action does
+(reference_next_action_perplexity).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...corpora import single_domain
+from ...corpora.labels import unified_turn
+from ...dialogue import Dialogue
+from ...encoders.encoder import Encoder
+from ...evaluation.tasks.sampling import fixed_sample, running_totals
+from ...evaluation.tasks.significance import mean_interval
+from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, item_percentage
+from ...evaluation.tasks.texts import TextVectors
+from ...flow.clustering import cluster
+from ...flow.graph import NOISE, OFFICIAL_EDGES, OFFICIAL_NODES, State, official_size, transition_graph, without_noise
+from ...flow.measures import FOLDS, compared_with_actions
+
+NAME = "flow-extraction"
+
+FEWEST_DIALOGUES = 50
+"""A domain has at least so many dialogues of its own; the smallest of the paper has 58. What occurs once is noise only
+where something occurs that often; else a graph is as large as the number of clusters that was given."""
+
+MOST_UTTERANCES = 5000  # of one role that are clustered: the distances of all pairs, twice 4 bytes, take 200 MB then
+WHOLE = "all"  # the domain of dialogues that have none
+
+_OFFICIAL = "official"
+_SHARES = ("v_measure", "adjusted_rand", "edge_f1")
+_NO_SHARES = ("transition_divergence", "next_action_perplexity", "reference_next_action_perplexity")
+
+
+class Utterance(NamedTuple):
+    """A turn, and what it does, from its dialogue acts and slots (see `hf_dialemb.corpora.labels.unified_turn`)."""
+
+    role: str
+    text: str
+    action: str
+
+
+Flow = Sequence[Sequence[Utterance]]  # the dialogues of one domain, each as its annotated turns
+
+
+def load_flows(part: CorpusPart) -> Problem:
+    """Loads the annotated dialogues of each domain, in one order, so that figures do not depend on that of the corpus.
+
+    Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one.
+    """
+    dialogues = part.dialogues()
+    if not any(dialogue.domains for dialogue in dialogues):
+        dialogues = [replace(dialogue, domains=(WHOLE,)) for dialogue in dialogues]
+    flows = annotated_flows(single_domain(dialogues))
+    large = {name: flow for name, flow in flows.items() if len(flow) >= FEWEST_DIALOGUES}
+    if not large:
+        raise part.error(
+            f"got {max(map(len, flows.values()), default=0)} dialogues in the largest domain, expected at least "
+            f"{FEWEST_DIALOGUES} of that domain alone that have dialogue acts or slots; annotate turns or add dialogues"
+        )
+    limited = _limited(large, part.limit)
+    part.is_cut = limited != large
+    kept = {name: _capped(flow) for name, flow in limited.items()}
+    texts = sorted({turn.text for flow in kept.values() for turns in flow for turn in turns})
+    sizes = {"domains": {name: _sizes(flow) for name, flow in kept.items()}, "smaller_domains": len(flows) - len(large)}
+    limits = {"fewest_dialogues": FEWEST_DIALOGUES, "most_utterances": MOST_UTTERANCES}
+    how = {"clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role"}
+    graphs = {"noise": NOISE, "official_nodes": OFFICIAL_NODES, "official_edges": OFFICIAL_EDGES, "folds": FOLDS}
+    config = {"texts": len(texts), **sizes, **limits, **how, **graphs}
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        vectors = TextVectors(encoder, texts)
+        found = {}
+        for name, flow in kept.items():
+            embeddings = vectors.of([turn.text for turns in flow for turn in turns])
+            found[name] = compare_flow(flow, cluster_utterances(flow, embeddings))
+        return _measurements(found)
+
+    return Problem(config, measure)
+
+
+def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Utterance]]]:
+    """Collects the annotated turns of dialogues of one domain each, in an order that does not depend on theirs."""
+    flows = defaultdict(list)
+    for dialogue in dialogues:
+        unified = map(unified_turn, dialogue.turns)
+        turns = [Utterance(turn.role, turn.text, turn.action) for turn in unified if turn.action and turn.text]
+        if turns:
+            flows[dialogue.domains[0]].append(turns)
+    return {name: sorted(flows[name]) for name in sorted(flows)}
+
+
+def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
+    """Clusters the utterances of each role by cosine, with average linkage, into as many clusters as it has actions."""
+    turns = [turn for dialogue in flow for turn in dialogue]
+    vectors = np.array(embeddings, dtype=np.float64)
+    clusters = np.zeros(len(turns), dtype=np.intp)
+    for role in sorted({turn.role for turn in turns}):
+        places = [place for place, turn in enumerate(turns) if turn.role == role]
+        of_role, actions = vectors[places], {turns[place].action for place in places}
+        # What has one vector is in one cluster, even where it does different things.
+        number = min(len(actions), len({vector.tobytes() for vector in of_role}))
+        clusters[places] = cluster(of_role, clusters=number).labels
+    return clusters.tolist()
+
+
+def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
+    """Compares the graph of clusters with that of actions."""
+    codes = {cluster: f"cluster {place}" for place, cluster in enumerate(dict.fromkeys(clusters))}
+    return compared_with_actions(_states(flow, [codes[cluster] for cluster in clusters]), _states(flow))
+
+
+def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]:
+    from ...metrics.graph_size_difference.functional import graph_size_difference
+
+    figures: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for domain, values in found.items():
+        for setting, prefix in (("", ""), (_OFFICIAL, "official_")):
+            sizes = [values[f"{prefix}nodes"]], [values[f"{prefix}reference_nodes"]]
+            figures["size_difference", setting][domain] = graph_size_difference(*sizes)["size_difference"]
+        for metric in (*_SHARES, *_NO_SHARES):
+            figures[metric, ""][domain] = values[metric]
+    means = [_figure(metric, setting, [*by_domain.values()]) for (metric, setting), by_domain in figures.items()]
+    return means + [
+        _figure(metric, ", ".join(filter(None, (setting, domain))), [value])
+        for (metric, setting), by_domain in figures.items()
+        for domain, value in by_domain.items()
+    ]
+
+
+def _figure(metric: str, setting: str, values: Sequence[float]) -> Measurement:
+    if metric not in _NO_SHARES:
+        return item_percentage(NAME, metric, setting, values)
+    interval = mean_interval(values) if len(values) > 1 else None
+    return Measurement(task=NAME, metric=metric, setting=setting, mean=float(np.mean(values)), interval=interval)
+
+
+def _states(flow: Flow, names: Iterable[str] | None = None) -> list[list[State]]:
+    """Returns the states of each dialogue: roles with the actions, or with other names of them in order."""
+    named = iter(names if names is not None else (turn.action for dialogue in flow for turn in dialogue))
+    return [[(turn.role, next(named)) for turn in dialogue] for dialogue in flow]
+
+
+def _sizes(flow: Flow) -> dict[str, int]:
+    states = Counter((turn.role, turn.action) for dialogue in flow for turn in dialogue)
+    reference = transition_graph(_states(flow))
+    nodes = {"nodes": len(without_noise(reference).states), "official_nodes": official_size(reference)}
+    return {"dialogues": len(flow), "utterances": states.total(), "actions": len(states), **nodes}
+
+
+def _limited(flows: Mapping[str, Flow], limit: int | None) -> dict[str, Flow]:
+    """Keeps whole domains in a random order up to the limit; of the first at least a sample."""
+    if limit is None:
+        return dict(flows)
+    totals = running_totals({name: len(flow) for name, flow in flows.items()})
+    first = next(iter(totals))
+    kept = {name: flows[name] for name in sorted(flows) if totals[name] <= limit}
+    return kept or {first: fixed_sample(flows[first], limit)}
+
+
+def _capped(flow: Flow) -> Flow:
+    """Keeps the first dialogues of a random order that have no more than `MOST_UTTERANCES` of one role together."""
+    counts: Counter[str] = Counter()
+    kept: list[int] = []
+    for row in np.random.default_rng(0).permutation(len(flow)).tolist():
+        counts.update(turn.role for turn in flow[row])
+        if kept and max(counts.values()) > MOST_UTTERANCES:
+            break
+        kept.append(row)
+    return [flow[row] for row in sorted(kept)]

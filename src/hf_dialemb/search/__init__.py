@@ -1,0 +1,1 @@
+"""Find dialogues, utterances and responses by their vectors."""

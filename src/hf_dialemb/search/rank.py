@@ -1,0 +1,205 @@
+"""What would be said next: a pool of responses ranked after dialogues, with a ranker or an ensemble of them.
+
+A ranker of two towers embeds the pool once; others score each response together with each dialogue. The probabilities
+of an ensemble are those of equation 7 over the whole pool (Mehri and Eskenazi, 2019, section 3.2); an index goes by
+the means of its members' cosines instead. Memory holds one vector per response and member, whatever the number of
+dialogues.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from ..checkpoints.pretrained import resolve_backbone
+from ..corpora.own.reading import read_own
+from ..corpora.show import visible
+from ..corpora.source.streams import decompressed
+from ..dialogue import ROLES, Dialogue, plain
+from ..errors import InputError
+from ..evaluation.tasks.next_utterance import is_ensemble, log_of_mean_probability, members_of
+from ..methods.ranker import RankingExample
+from ..methods.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
+from ..runs.files import check_writable, write_text_atomically
+from .vector_index import VectorIndex, check_index
+
+_EMBEDDED = 8_192  # responses that are encoded at once, beside the matrix of all
+_SCORED = 256  # responses that a ranker without vectors scores at once
+_SHOWN = 100  # characters of a dialogue above its responses
+
+Ranked = list[tuple[str, float]]
+"""Responses with their scores, the best first."""
+
+
+class Pool(NamedTuple):
+    """The distinct responses to choose from, in the words that came first, and how many lines were left out.
+
+    ``repeated`` lines say what an earlier one says, but for case and spaces.
+    """
+
+    responses: list[str]
+    blank: int
+    repeated: int
+
+
+def read_pool(path: Path) -> Pool:
+    """Reads responses from a text file, one on each line."""
+    responses: dict[str, str] = {}
+    lines = blank = 0
+    try:
+        with decompressed(path) as stream:
+            for lines, line in enumerate(stream, 1):
+                text = line.decode("utf-8-sig" if lines == 1 else "utf-8").strip()
+                if text:
+                    responses.setdefault(plain(text), text)
+                blank += not text
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a text file of responses") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}:{lines}: broken UTF-8, expected a response; save the file as UTF-8") from None
+    if not responses:
+        raise InputError(f"{path}: got no response, expected one on each line; fill the file")
+    return Pool(list(responses.values()), blank, lines - blank - len(responses))
+
+
+def rank_file(
+    model: str,
+    contexts: Path,
+    pool: Path,
+    *,
+    top: int = 10,
+    index: str | None = None,
+    output: Path | None = None,
+    columns: str | None = None,
+    roles: str | None = None,
+) -> Iterator[str]:
+    """Ranks the responses of a file after the dialogues of another; see `read_own` for how these are read."""
+    if top < 1:
+        raise InputError(f"--top: got {top}, expected at least 1")
+    if index is not None:
+        check_index()
+    if output is not None:
+        check_writable(output, contexts, pool)
+    dialogues = list(read_own(contexts, columns=columns, roles=roles))
+    responses, blank, repeated = read_pool(pool)
+    ranker = load_ranker(resolve_backbone(model))
+    yield f"{len(responses):,} responses ({blank:,} blank and {repeated:,} repeated lines left out)"
+    name = "score" if not is_ensemble(ranker) else "probability" if index is None else "cosine"
+    lines = []
+    for number, ranked in enumerate(rank_pool(ranker, dialogues, responses, top, index, show_progress=True)):
+        dialogue = dialogues[number]
+        yield from ["", _summary(dialogue, number), f"{'rank':>6} {name:>12}  response"]
+        yield from (f"{rank:>6} {score:>12.6g}  {visible(text)}" for rank, (text, score) in enumerate(ranked, 1))
+        found = [{"response": text, name: score} for text, score in ranked]
+        record = {"id": dialogue.id, "messages": dialogue.to_messages(), "ranked": found}
+        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+    if output is not None:
+        write_text_atomically(output, "".join(lines))
+
+
+def rank_pool(
+    ranker: LoadedRanker,
+    dialogues: Sequence[Dialogue],
+    responses: Sequence[str],
+    top: int,
+    index: str | None = None,
+    show_progress: bool = False,
+) -> Iterator[Ranked]:
+    """Yields for each dialogue the ``top`` best of P distinct responses; of equal ones the earlier first.
+
+    A score is the ranker's own; an ensemble's is its probability over the whole pool. With the index ``"faiss"`` they
+    are found without scoring all of them, and an ensemble's score is the mean of its members' cosines. An InputError
+    says that a speaker has no mark, or that there is nothing to index as the ranker embeds nothing.
+    """
+    members = members_of(ranker)
+    for member in members:
+        _check_roles(member.model, dialogues)
+    if index is not None:
+        yield from _search(ranker, dialogues, responses, top, show_progress)
+        return
+    for parts in zip(*(_scores(member, dialogues, responses, show_progress) for member in members), strict=True):
+        scores = log_of_mean_probability(np.stack(parts)) if is_ensemble(ranker) else parts[0]
+        best = np.argsort(-scores, kind="stable")[:top]
+        shown = np.exp(scores[best]) if is_ensemble(ranker) else scores[best]
+        yield [(responses[place], float(score)) for place, score in zip(best, shown, strict=True)]
+
+
+def _check_roles(model: Any, dialogues: Sequence[Dialogue]) -> None:  # noqa: ANN401 - any ranker
+    if not model.multiplies:
+        return
+    known = ROLES[: len(model.config.marker_ids or ()) - 1]  # the last mark is that of a response
+    for number, dialogue in enumerate(dialogues):
+        for role in dialogue.roles:
+            if role not in known:
+                raise InputError(
+                    f"context {dialogue.id or number + 1}: got the role {role}, expected one of {', '.join(known)}, "
+                    "for which the model has a mark; merge speakers"
+                )
+
+
+def _scores(
+    ranker: LoadedRanker, dialogues: Sequence[Dialogue], responses: Sequence[str], show_progress: bool
+) -> Iterator[NDArray[np.float64]]:
+    """Scores all responses after each dialogue, (P,)."""
+    if ranker.model.multiplies:
+        queries, vectors = _embedded(ranker, dialogues, responses, show_progress)
+        for query in queries:
+            yield (vectors @ query).astype(np.float64) / ranker.model.config.loss_temperature
+        return
+    with tqdm(
+        total=len(dialogues) * len(responses), desc="rank", unit="response", disable=not show_progress
+    ) as progress:
+        for dialogue in dialogues:
+            scores = np.empty(len(responses))
+            for start in range(0, len(responses), _SCORED):
+                part = tuple(responses[start : start + _SCORED])
+                (scores[start : start + len(part)],) = score_candidates(ranker, [RankingExample(dialogue.turns, part)])
+                progress.update(len(part))
+            yield scores
+
+
+def _embedded(
+    ranker: LoadedRanker, dialogues: Sequence[Dialogue], responses: Sequence[str], show_progress: bool
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Embeds dialogues (C, D) and responses (P, D) such that products are scores, but for the temperature."""
+    queries = encode_contexts(ranker, [dialogue.turns for dialogue in dialogues])
+    vectors = np.empty((len(responses), queries.shape[1]), dtype=np.float32)
+    with tqdm(total=len(responses), desc="embed", unit="response", disable=not show_progress) as progress:
+        for start in range(0, len(responses), _EMBEDDED):
+            part = responses[start : start + _EMBEDDED]
+            vectors[start : start + len(part)] = encode_responses(ranker, part)
+            progress.update(len(part))
+    if ranker.model.multiplies and ranker.model.config.score == "cosine":
+        for matrix in (queries, vectors):
+            matrix /= np.linalg.norm(matrix, axis=1, keepdims=True).clip(1e-12)
+    return queries, vectors
+
+
+def _search(
+    ranker: LoadedRanker, dialogues: Sequence[Dialogue], responses: Sequence[str], top: int, show_progress: bool
+) -> Iterator[Ranked]:
+    model = ranker.model
+    if not model.embeds:
+        raise InputError(
+            "--index: this ranker reads a context and a response together, and has no vectors to search; leave --index "
+            "out"
+        )
+    temperature = model.config.loss_temperature if model.multiplies else 1  # an ensemble's are cosines
+    queries, vectors = _embedded(ranker, dialogues, responses, show_progress)
+    index = VectorIndex(vectors)
+    del vectors
+    for query in queries:
+        yield [(responses[place], score / temperature) for place, score in index.nearest(query, top)]
+
+
+def _summary(dialogue: Dialogue, number: int) -> str:
+    text = " ".join(f"{turn.role}: {turn.content}" for turn in dialogue.turns)
+    text = " ".join(text.split())
+    shown = text if len(text) <= _SHOWN else "…" + text[1 - _SHOWN :]
+    return visible(f"{dialogue.id or f'#{number + 1}'}  {shown}")

@@ -1,0 +1,176 @@
+"""Search: the dialogues nearest to a text or to another dialogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpora.objects import as_dialogues
+from ..corpora.show import visible
+from ..dialogue import Dialogue, Turn
+from ..encoders.loading import load_encoder
+from ..encoders.specs import fitted_on_input, text_vector
+from ..errors import InputError
+from ..metrics.vectors import unit_vectors
+from ..runs.frames import data_frame, html_table
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A dialogue that was found."""
+
+    row: int  # its place among the dialogues
+    id: str  # ``#12`` for the twelfth if it has none
+    score: float  # its cosine with the query
+    domains: tuple[str, ...]
+    text: str  # how it begins; where a text was looked for, from the turn on that is nearest to it
+
+    def __str__(self) -> str:
+        labels = f" [{', '.join(self.domains)}]" if self.domains else ""
+        return visible(f"{self.score:6.3f} {self.id}{labels} {self.text}")
+
+
+class Hits(tuple[Hit, ...]):
+    """What a search found, the nearest first."""
+
+    __slots__ = ()
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+        """Returns a DataFrame with a row for each dialogue."""
+        return data_frame([asdict(hit) for hit in self])
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        lines = [f"| {hit.score:.3f} | {hit.id} | {', '.join(hit.domains)} | {hit.text} |" for hit in self]
+        return html_table("\n".join(["| Cosine | Id | Labels | Dialogue |", *lines]))
+
+
+def search(
+    encoder: Any,  # noqa: ANN401 - see load_encoder
+    dialogues: Any,  # noqa: ANN401 - see as_dialogues
+    query: Any,  # noqa: ANN401 - see below
+    top: int = 5,
+    vectors: NDArray[np.float32] | str | Path | None = None,
+) -> Hits:
+    """Finds the dialogues nearest to a query by cosine.
+
+    Examples:
+        >>> hf_dialemb.search(encoder, dialogues, "my card was stolen", top=5)
+
+    Args:
+        encoder: What `load_encoder` takes.
+        dialogues: N dialogues, in the forms of `hf_dialemb.corpora.objects.as_dialogues`.
+        query: A text; a dialogue, as a list of messages or a `Dialogue`; or one of the dialogues, by its id or its
+            number from 0, which then is not among the hits.
+        top: How many are wanted, at least 1.
+        vectors: The dialogues' vectors by this encoder, (N, D), if they are there already, or the file of them that
+            ``dialemb embed`` wrote.
+
+    Raises:
+        InputError: The query is none of these, or there are no dialogues.
+    """
+    check_top(top)
+    found = as_dialogues(dialogues)
+    known = _of_file(vectors, encoder, found) if isinstance(vectors, str | Path) else vectors
+    if known is not None and len(known) != len(found):
+        raise InputError(f"vectors: got {len(known)} for {len(found)} dialogues; embed these dialogues again")
+    if isinstance(query, str):
+        query = next((row for row, dialogue in enumerate(found) if dialogue.id == query != ""), query)
+    if isinstance(query, int):
+        if not -len(found) <= query < len(found):
+            raise InputError(f"query: got place {query} among {len(found)} dialogues; give one of these, or a text")
+        known, row = load_encoder(encoder).encode(found) if known is None else known, query % len(found)
+        return _hits(found, nearest(known, row, top))
+    if known is None:
+        encoder = load_encoder(encoder)
+    if known is None and fitted_on_input(encoder):
+        together = encoder.encode([*found, _query_dialogue(query)])
+        known, wanted = together[:-1], together[-1]
+    else:
+        wanted = query_vector(encoder, query)
+        known = encoder.encode(found) if known is None else known
+    scores = unit_vectors(known) @ unit_vectors(wanted[None])[0]
+    hits = [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]]
+    return _hits(found, hits, query if isinstance(query, str) else "")
+
+
+def _of_file(path: str | Path, encoder: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:  # noqa: ANN401
+    """Reads the dialogues' vectors; an InputError says that they are of others, or not by this encoder."""
+    from ..encoders.stored_vectors import stored_vectors
+
+    spec = str(encoder) if isinstance(encoder, str | Path) else getattr(encoder, "spec", "")
+    return stored_vectors(Path(path), spec or None).of_dialogues(dialogues, "these dialogues")
+
+
+def check_top(top: int) -> None:
+    """Refuses what is no number of wanted hits."""
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
+
+
+def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see search
+    """Embeds a text or a dialogue, (D,); a text at once, if the encoder is named and need not be loaded for that."""
+    vector: NDArray[np.float32] | None = None
+    dialogue = _query_dialogue(query)
+    if not isinstance(query, str):
+        vector = load_encoder(encoder).encode([dialogue])[0]
+    elif isinstance(encoder, str | Path):
+        vector = text_vector(str(encoder), query)
+    return load_encoder(encoder).encode_utterances([query])[0] if vector is None else vector
+
+
+def _query_dialogue(query: Any) -> Dialogue:  # noqa: ANN401 - see search
+    """Reads a query as a dialogue, a text as one of a single turn."""
+    if isinstance(query, str):
+        if not query.strip():
+            raise InputError("query: got no text, expected some words or a dialogue")
+        return Dialogue((Turn("user", query),))
+    return as_dialogues([query["messages"] if isinstance(query, Mapping) else query])[0]
+
+
+def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:
+    """Ranks all other rows of vectors (N, D) by their cosine with one: pairs of a row and its cosine, best first."""
+    units = unit_vectors(vectors)
+    scores = units @ units[index]
+    order = [row for row in np.argsort(-scores, kind="stable").tolist() if row != index]
+    return [(row, float(scores[row])) for row in order[:top]]
+
+
+def describe(dialogue: Dialogue) -> str:
+    """Returns a line on a dialogue in the form of hits, without a cosine."""
+    return " " * 6 + str(_hit(dialogue, 0, 0.0))[6:]
+
+
+def _hits(dialogues: Sequence[Dialogue], found: Sequence[tuple[int, float]], text: str = "") -> Hits:
+    firsts = _nearest_turns([dialogues[row] for row, _ in found], text) if text else [0] * len(found)
+    hits = zip(found, firsts, strict=True)
+    return Hits([_hit(dialogues[row], row, score, first) for (row, score), first in hits])
+
+
+def _nearest_turns(dialogues: Sequence[Dialogue], text: str) -> list[int]:
+    """Finds the turn of each dialogue that is nearest to a text, by a table of word vectors; without it, the first."""
+    try:
+        encoder = load_encoder("dialogue-static")
+    except InputError:
+        return [0] * len(dialogues)
+    (wanted,) = unit_vectors(encoder.encode_utterances([text]))
+    said = [[turn.content for turn in dialogue.turns] for dialogue in dialogues]
+    return [int((unit_vectors(encoder.encode_utterances(turns)) @ wanted).argmax()) for turns in said]
+
+
+def _hit(dialogue: Dialogue, row: int, score: float, first: int = 0) -> Hit:
+    return Hit(row, dialogue.id or f"#{row + 1}", score, dialogue.domains, beginning(dialogue, first))
+
+
+def beginning(dialogue: Dialogue, first: int = 0) -> str:
+    """Returns how a dialogue begins, or goes on from a turn, in a line of at most 100 characters."""
+    text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns[first:])
+    text = f"… {text}" if first else text
+    return text if len(text) <= 100 else text[:99] + "…"

@@ -1,0 +1,184 @@
+"""Distilling an encoder of texts into a table of word vectors: a lookup and a mean in place of a transformer.
+
+A table begins with what the teacher makes of each word piece alone, is brought to its vectors of real texts by ridge
+regression, and learns on those to agree with it, as model2vec's tokenlearn does. The file is sentence-transformers'
+``StaticEmbedding`` in model2vec's form: whole numbers of eight bits, and a scale for each word piece.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from torch.nn.functional import cross_entropy, embedding_bag, normalize
+from tqdm.auto import tqdm
+
+from ..checkpoints.pretrained import resolve_backbone, short_reason
+from ..dialogue import Dialogue
+from ..encoders.loading import EncoderRun, load_encoder
+from ..errors import InputError
+from ..evaluation.results.learnt import sets_behind
+from ..hub.card.record import trainings_behind, without_places
+from ..hub.published_folder import appearing_whole
+from ..methods import get_method
+from ..metrics.vectors import unit_vectors
+from ..ranges import check_range
+from ..runs.files import open_to_others, write_json_atomically
+from ..runs.folder import RunFolder
+from ..runs.hardware import quick_reading
+from ..runs.sentence_files import write_record
+from .dialogues import training_dialogues
+from .settings import RunArguments
+
+logger = logging.getLogger(__name__)
+
+Vectors = NDArray[np.float32]
+
+UTTERANCES = 60_000
+"""At most so many the teacher reads, beside runs of turns."""
+
+_RARE = 1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
+_TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.2, 512, 5e-3
+
+
+def distil(
+    teacher: str,
+    corpora: Sequence[str],
+    *,
+    output_dir: str | Path,
+    data_dir: str | None = None,
+    columns: str | None = None,
+    roles: str | None = None,
+    exclude: Sequence[str] | None = None,
+    dimensions: int = 256,
+    runs: int = 60_000,
+    passes: int = 6,
+    seed: int = 0,
+) -> EncoderRun:
+    """Makes a table of word vectors that agrees with an encoder of texts; returns the run's folder.
+
+    The teacher is a folder or Hub id of a transformer with a WordPiece or BPE tokenizer. It reads the texts of corpora,
+    as ``sgd/train``, but for what equals or nearly equals something of the evaluation sets to exclude; no labels are
+    read. The table, so many dimensions wide, sees each text in each of the passes; the seed draws texts, and their
+    order. Beside utterances these are runs of turns, at most one of a dialogue: many make a table for dialogues, few
+    one for utterances. ``SentenceTransformer`` loads the folder as it stands. An InputError says that it exists, that a
+    number is out of range, or that the corpora or the teacher cannot be used.
+    """
+    output, started = Path(output_dir), time.time()
+    for name, value, least in (("dimensions", dimensions, 1), ("runs", runs, 0), ("passes", passes, 1)):
+        check_range(name, value, least)
+    if output.exists():
+        raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
+    read: dict[str, Any] = {"data_dir": data_dir, "columns": columns, "roles": roles, "skip_invalid": True}
+    left_out = None if exclude is None else list(exclude)
+    chosen = RunArguments(corpus=list(corpora), exclude=left_out, min_turns=1, **read)
+    behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
+    texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), runs, seed)
+    encoder = load_encoder(teacher)
+    tokenizer, words = word_pieces(teacher)
+    with quick_reading():
+        alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
+    tokens = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
+    kept = [row for row, ids in enumerate(tokens) if ids]
+    table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
+    learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
+    settings: dict[str, Any] = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt)}
+    settings |= {"train_split": "all", "dimensions": dimensions, "runs": runs, "passes": passes, "seed": seed}
+    settings |= {"exclude": chosen.exclude, "checkpoint_selection": "last"}
+    report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
+    with appearing_whole(output) as folder:
+        write_static(folder, table, tokenizer)
+        write_json_atomically(RunFolder(folder).settings_file, without_places(settings))
+        write_json_atomically(RunFolder(folder).report_file, report)
+    return EncoderRun(output)
+
+
+def sample_texts(dialogues: Sequence[Dialogue], runs: int, seed: int) -> list[str]:
+    """Draws distinct utterances, and runs of two turns or more, of which every length is as likely."""
+    random = np.random.default_rng(seed)
+    utterances = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
+    drawn = [utterances[row] for row in random.permutation(len(utterances))[:UTTERANCES]]
+    for row in random.permutation(len(dialogues))[:runs]:
+        turns = dialogues[row].turns
+        length = int(random.integers(min(2, len(turns)), len(turns), endpoint=True))
+        first = int(random.integers(0, len(turns) - length, endpoint=True))
+        drawn.append(" ".join(turn.content for turn in turns[first : first + length]))
+    return drawn
+
+
+def learn_table(
+    alone: Vectors, tokens: Sequence[Sequence[int]], vectors: Vectors, dimensions: int, passes: int, seed: int
+) -> Vectors:
+    """Learns the table, (V, dimensions): from the word pieces' own vectors (V, E), and texts with theirs, (N, E)."""
+    counts = np.bincount(np.concatenate([*map(np.asarray, tokens)]), minlength=len(alone))
+    scale = _RARE / (_RARE + counts / counts.sum())
+    start = unit_vectors(alone) * scale[:, None]
+    means = np.stack([start[list(ids)].mean(axis=0) for ids in tokens])
+    given = unit_vectors(vectors)
+    _, _, axes = np.linalg.svd(given.T @ given)  # not centred: cosines are kept as they are
+    target = given @ axes[:dimensions].T  # (N, dimensions)
+    gram = means.T @ means
+    ridge = np.linalg.solve(gram + 1e-3 * np.trace(gram) / len(gram) * np.eye(len(gram)), means.T @ target)
+    torch.manual_seed(seed)
+    table = torch.nn.Parameter(torch.from_numpy((start @ ridge).astype(np.float32)))
+    weights = torch.nn.Parameter(torch.zeros(len(alone)))
+    goal = normalize(torch.from_numpy(target.astype(np.float32)), dim=1)
+    optimizer = torch.optim.Adam([table, weights], lr=_RATE)
+    steps = passes * -(-len(tokens) // _BATCH)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=steps)
+    for _ in tqdm(range(passes), desc="Distilling", unit="pass"):
+        for rows in torch.randperm(len(tokens)).split(_BATCH):
+            ids = [torch.as_tensor(tokens[row]) for row in rows]
+            offsets = torch.tensor([0, *map(len, ids)])[:-1].cumsum(0)
+            flat = torch.cat(ids)
+            found = embedding_bag(flat, table, offsets, mode="sum", per_sample_weights=weights[flat].exp())
+            found, wanted = normalize(found, dim=1), goal[rows]
+            contrast = cross_entropy(found @ wanted.T / _TEMPERATURE, torch.arange(len(rows)))
+            loss = 1 - (found * wanted).sum(1).mean() + _CONTRAST * contrast
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+    learnt: Vectors = (table * weights.exp()[:, None]).detach().numpy()
+    return learnt
+
+
+def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa: ANN401 - tokenizers.Tokenizer
+    """Writes the model, with each row of the table in eight bits and a scale of its own; the folder is made."""
+    from safetensors.numpy import save_file
+
+    scale = np.abs(table).max(axis=1).clip(1e-12) / 127
+    inner = folder / "0_StaticEmbedding"
+    inner.mkdir(parents=True)
+    rounded = np.rint(table / scale[:, None]).astype(np.int8)
+    save_file({"embeddings": rounded, "weights": scale.astype(np.float32)}, inner / "model.safetensors")
+    open_to_others(inner)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.save(str(inner / "tokenizer.json"))
+    kind = "sentence_transformers.models.StaticEmbedding"
+    write_record(folder / "modules.json", [{"idx": 0, "name": "0", "path": inner.name, "type": kind}])
+    settings = {"model_type": "SentenceTransformer", "prompts": {}, "similarity_fn_name": "cosine"}
+    write_record(folder / "config_sentence_transformers.json", settings)
+
+
+def word_pieces(teacher: str) -> tuple[Any, list[str]]:
+    """Returns the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing, and its word pieces as texts."""
+    file = Path(resolve_backbone(teacher)) / "tokenizer.json"
+    if not file.is_file():
+        raise InputError(f"teacher: {teacher} has no tokenizer.json, expected an encoder with a fast tokenizer")
+    try:
+        plain = json.loads(Tokenizer.from_file(str(file)).to_str())
+        plain["padding"] = plain["truncation"] = None
+        whole: Any = Tokenizer.from_str(json.dumps(plain))
+        return whole, [whole.id_to_token(row).removeprefix("##") for row in range(whole.get_vocab_size())]
+    except Exception as error:  # the library below is of Rust, and raises what it likes
+        raise InputError(f"{file}: cannot be read ({short_reason(error)}); fetch or train the model again") from None
