@@ -30,8 +30,8 @@ from hardware import describe_machine
 
 import hf_dialemb
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.corpora.audit.histograms import check_drawing, new_figure
 from hf_dialemb.dialogue import Dialogue
+from hf_dialemb.drawing import check_drawing, new_figure
 from hf_dialemb.runs.files import write_json_atomically
 
 MODEL = "dialogue-static"

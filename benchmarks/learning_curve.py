@@ -18,7 +18,7 @@ from typing import Any
 from hardware import describe_machine
 
 from hf_dialemb.checkpoints.pretrained import MINILM
-from hf_dialemb.corpora.audit.histograms import check_drawing, new_figure
+from hf_dialemb.drawing import check_drawing, new_figure
 from hf_dialemb.encoders.specs import load_encoder
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.task import CorpusPart

@@ -18,7 +18,7 @@ SOURCE = Path(hf_dialemb.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 # From the bottom to the top; each imports itself and what is below.
 RANKS = (
-    "errors, ranges hooks hashing drawing, dialogue, runs metrics, checkpoints, modeling, methods, corpora, encoders, "
+    "errors, ranges hooks hashing, dialogue, runs metrics, drawing, checkpoints, modeling, methods, corpora, encoders, "
     "flow, topics, evaluation, training, search, hub integrations, demo, cli, papers"
 )
 RANK = {part: rank for rank, parts in enumerate(RANKS.split(", ")) for part in parts.split()}

@@ -15,8 +15,9 @@ from talks import dialogue
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import CORPORA, describe, load_dialogues, read_jsonl
-from hf_dialemb.corpora.show import find_dialogue, render_dialogue, visible
+from hf_dialemb.corpora.show import find_dialogue, render_dialogue
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.drawing import visible
 from hf_dialemb.errors import InputError
 
 CALLS = "Agent: Hello, how may I help?\nAna: My bill is wrong.\n"

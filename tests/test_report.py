@@ -11,7 +11,7 @@ import pytest
 from browser import BROWSER, Browser
 from made_up_results import RUN, row
 
-from hf_dialemb.corpora.audit import histograms
+from hf_dialemb import drawing
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.papers.report.opening import opening
@@ -189,7 +189,7 @@ with_umap = (pytest.mark.slow, pytest.mark.skipif(find_spec("umap") is None, rea
 @pytest.fixture(autouse=True)
 def small_pictures(monkeypatch):
     """Fewer pixels, which take less time and show the same."""
-    monkeypatch.setattr(histograms, "DPI", 50)
+    monkeypatch.setattr(drawing, "DPI", 50)
     monkeypatch.setattr(voronoi, "_PIXELS", 200)
 
 

@@ -139,7 +139,7 @@ def _run(words: list[str]) -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from ..corpora.show import visible
+    from ..drawing import visible
 
     if "tqdm.std" in sys.modules:  # an open bar would have the sentence in its line
         for bar in list(sys.modules["tqdm.std"].tqdm._instances):

@@ -122,9 +122,10 @@ def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
 
 
 def _stats(options: argparse.Namespace) -> None:
-    from ..corpora.audit.histograms import check_drawing, draw_histograms
+    from ..corpora.audit.histograms import draw_histograms
     from ..corpora.audit.statistics import Statistics
     from ..corpora.own.jsonl import check_target, write_jsonl
+    from ..drawing import check_drawing
 
     dialogues = _dialogues(options)
     written = [path.resolve() for path in (options.plot, options.report, options.output) if path]

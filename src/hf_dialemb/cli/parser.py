@@ -61,7 +61,7 @@ def add_command(
 
 def say(line: str) -> None:
     """Prints a line of a command that has more to do than to print; names in it cannot command the terminal."""
-    from ..corpora.show import visible
+    from ..drawing import visible
 
     try:
         print("".join(letter if letter in "\n\t" else visible(letter) for letter in line), flush=True)

@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from ..dialogue import Turn
+from ..drawing import visible
 from ..errors import InputError
-from .show import visible
 
 Raw = Any  # what a file holds, whatever that is
 Slots = tuple[tuple[str, str], ...]  # names and values

@@ -6,29 +6,12 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import SequenceMatcher, get_close_matches
 
 from ..dialogue import Dialogue, Turn
+from ..drawing import visible
 from ..errors import InputError
 
 MIN_TEXT_WIDTH = 20  # columns that the text of a turn has at least, however narrow the page
 _SUGGESTIONS = 3
 _SIMILARITY = 0.6  # below it, a suggestion is no longer a misspelling
-
-# Controls, format characters (which turn the direction of writing round), halves of characters, line separators.
-_INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-_JOINERS = "\u200c\u200d"  # format characters that emoji and several scripts need
-
-
-def visible(text: str) -> str:
-    r"""Makes text harmless to print: what would command a terminal or hide itself becomes an escape that is seen.
-
-    Control characters, marks of the direction of writing, other invisible characters and lone surrogates are written as
-    ``\x1b``, ``\u202e`` and the like; the joiners of emoji and scripts stay.
-    """
-    return "".join(
-        character.encode("unicode_escape").decode("ascii")
-        if unicodedata.category(character) in _INVISIBLE and character not in _JOINERS
-        else character
-        for character in text
-    )
 
 
 def render_dialogue(dialogue: Dialogue, width: int = 100) -> str:

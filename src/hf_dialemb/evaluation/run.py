@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ..corpora import CORPORA, check_no_split, load_dialogues
-from ..corpora.audit.histograms import check_drawing
 from ..corpora.objects import as_dialogues
 from ..corpora.own.jsonl import write_jsonl
 from ..corpora.own.reading import is_own
+from ..drawing import check_drawing
 from ..encoders import loading
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.remembering import RememberingEncoder

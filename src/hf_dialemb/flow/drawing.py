@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora.audit.histograms import check_drawing, new_figure
+from ..drawing import check_drawing, new_figure
 from ..errors import InputError
 from ..runs.files import write_atomically
 from .exports import MAIN, OTHER, colour, dot_of, label_lines, line_of

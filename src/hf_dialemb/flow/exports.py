@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ..corpora.show import visible
 from ..dialogue import ROLES
+from ..drawing import visible
 from ..runs.files import write_text_atomically
 from .flow import Cluster, Flow
 from .graph import END, START, State

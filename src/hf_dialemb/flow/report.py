@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
 
-from ..corpora.show import visible
+from ..drawing import visible
 from ..runs.files import replaced_together, write_json_atomically, write_text_atomically
 from .clustering import Clustering
 from .drawing import draw_dendrogram, draw_graph

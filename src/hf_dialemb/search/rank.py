@@ -19,9 +19,9 @@ from tqdm.auto import tqdm
 
 from ..checkpoints.pretrained import resolve_backbone
 from ..corpora.own.reading import read_own
-from ..corpora.show import visible
 from ..corpora.source.streams import decompressed
 from ..dialogue import ROLES, Dialogue, plain
+from ..drawing import visible
 from ..errors import InputError
 from ..evaluation.tasks.next_utterance import is_ensemble, log_of_mean_probability, members_of
 from ..methods.ranker import RankingExample

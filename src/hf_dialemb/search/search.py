@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora.objects import as_dialogues
-from ..corpora.show import visible
 from ..dialogue import Dialogue, Turn
+from ..drawing import visible
 from ..encoders.loading import load_encoder
 from ..encoders.specs import fitted_on_input, text_vector
 from ..errors import InputError

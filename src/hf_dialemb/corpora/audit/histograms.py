@@ -4,31 +4,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
-from ...runs.files import write_atomically
-from ..show import visible
+from ...drawing import BLUE, GREEN, RED, check_drawing, new_figure, save, shortened
 from .statistics import Histogram, Statistics, most_frequent
 
 MAX_BINS = 40  # bars of a histogram; one bar for each number where they suffice
 MAX_LABELS = 20  # labels that get a bar of their own; the rest is one bar
 SHOWN_PERCENT = 99  # how many in a hundred dialogues or turns a histogram shows at least; the longest are left out
 _FEWEST_BINS = 7  # that have room, so that a single bar does not fill the picture
-DPI = 150
 _WIDTH, _HISTOGRAM_HEIGHT, _BAR_HEIGHT, _LABELS_MARGIN = 15.0, 4.4, 0.26, 1.2  # inches
 _LONGEST_BAR = 1.25  # times the most frequent label; what a bar of the others has at most
 
-# Colours of Okabe and Ito, which people with any kind of colour vision can tell apart.
-_BLUE, _GREEN, _RED, _GREY = "#0072b2", "#009e73", "#d55e00", "#b0b0b0"
-
-
-def check_drawing() -> None:
-    """Makes sure that pictures can be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise InputError(
-            'A picture needs matplotlib, which is not installed; run: pip install "hf-dialemb[plot]"'
-        ) from error
+_GREY = "#b0b0b0"
 
 
 def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> None:
@@ -75,32 +61,16 @@ def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
     return starts, [sums[index] for index in range(len(starts))], width
 
 
-def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types here
-    """Makes a figure that is drawn to files only, whatever backend the user's session has."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1), facecolor="white")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def save(figure: Any, path: Path | str) -> None:  # noqa: ANN401
-    """Writes a figure as a PNG, whole or not at all."""
-    write_atomically(Path(path), lambda temporary: figure.savefig(temporary, format="png", dpi=DPI))
-
-
 def _draw_histogram(axes: Any, name: str, unit: str, counted: str, histogram: Histogram) -> None:  # noqa: ANN401
     starts, counts, width = bin_counts(histogram)
     axes.bar(
-        [start - 0.5 for start in starts], counts, width, align="edge", color=_BLUE, edgecolor="white", linewidth=0.4
+        [start - 0.5 for start in starts], counts, width, align="edge", color=BLUE, edgecolor="white", linewidth=0.4
     )
     left, right = starts[0] - 0.5, starts[-1] + width - 0.5
     margin = max(0.3 * width, (_FEWEST_BINS * width - (right - left)) / 2)
     axes.set_xlim(max(left - margin, -0.5), right + margin)
     mean, median = histogram.mean, histogram.median
-    axes.axvline(mean, color=_RED, linewidth=1.8, label=f"mean {mean:,.1f}")
+    axes.axvline(mean, color=RED, linewidth=1.8, label=f"mean {mean:,.1f}")
     axes.axvline(median, color="black", linewidth=1.8, linestyle=(0, (4, 2)), label=f"median {median:,g}")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 0.99), ncols=2, frameon=False, fontsize=10)
     limit, largest = starts[-1] + width - 1, max(histogram)
@@ -126,7 +96,7 @@ def _draw_labels(axes: Any, name: str, counted: str, labels: Counter[str], bars:
         names.append(f"others ({len(labels) - len(shown):,})")
         lengths.append(min(rest, longest))
         captions.append(f"{rest:,}" if rest <= longest else f"{rest:,} (cut)")
-    drawn = axes.barh(range(len(names)), lengths, color=[_GREEN] * len(shown) + [_GREY] * bool(rest), height=0.75)
+    drawn = axes.barh(range(len(names)), lengths, color=[GREEN] * len(shown) + [_GREY] * bool(rest), height=0.75)
     axes.bar_label(drawn, captions, padding=3, fontsize=9)
     axes.set_ylim(bars - 0.4, -0.6)  # the same height of a bar in all charts; the most frequent label on top
     axes.set_yticks(range(len(names)), names)
@@ -145,9 +115,3 @@ def _finish(axes: Any, title: str, label: str, pad: int) -> None:  # noqa: ANN40
     axes.tick_params(labelsize=10, length=3)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-
-
-def shortened(text: str, length: int) -> str:
-    """Cuts a label to a length, with an ellipsis; invisible characters are made visible."""
-    text = visible(text)
-    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, Self
 
 from ...dialogue import ROLES, Dialogue, Turn
-from ..show import visible
+from ...drawing import visible
 
 
 class Histogram(Counter[int]):

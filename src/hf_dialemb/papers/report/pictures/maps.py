@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....corpora.audit.histograms import check_drawing, new_figure, save, shortened
+from .... import drawing
+from ....drawing import check_drawing, new_figure, save, shortened
 from ....errors import InputError
 from ....evaluation.tasks.sampling import fixed_sample
-from . import drawing
 from .projections import METHODS, largest_labels, project
 
 MAX_POINTS = 2000  # dialogues in a panel; of larger sets a fixed random sample is drawn

@@ -9,9 +9,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ....corpora.audit.histograms import check_drawing, new_figure, save, shortened
+from ....drawing import COLOURS, check_drawing, new_figure, note, plain_axes, plain_text, save, shortened, title
 from ....errors import InputError
-from .drawing import COLOURS, note, plain_axes, plain_text, title
 from .projections import largest_labels, mean_directions
 
 MAX_LEAVES = 100  # labels that the tree shows; the smaller ones are left out, which its note says

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....corpora.audit.histograms import check_drawing, new_figure, save, shortened
+from ....drawing import COLOURS, DARK_GREY, check_drawing, legend, new_figure, note, save, shortened, style, title
 from ....errors import InputError
 from ....evaluation.tasks.sampling import fixed_sample
 from ....metrics.vectors import unit_vectors
-from .drawing import COLOURS, DARK_GREY, legend, note, style, title
 from .projections import METHODS, largest_labels, mean_directions, project_to_sphere, umap_or_pca
 
 MAX_CELLS = 12  # labels that get a cell: the largest; the items of all others are left out

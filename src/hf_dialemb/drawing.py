@@ -1,0 +1,120 @@
+"""Draw: colours as data, text that is fit to be shown, and figures of matplotlib that are written to files."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError
+from .runs.files import write_atomically
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#222222", "#b5a400")
+"""The colours of Okabe and Ito, which people with any colour vision can tell apart; the yellow is darker."""
+
+BLUE, _, GREEN, RED, *_ = COLOURS
+MARKERS = ("o", "^", "s", "D")  # once all colours are used, they repeat with the next shape
+GREY, DARK_GREY, RULE = "#c8c8c8", "#555555", "#d9d9d9"
+DPI = 150
+_LETTERS_PER_INCH = 13.0  # of a note
+
+# Controls, format characters (some turn the direction of writing), surrogates, line separators.
+_INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_JOINERS = "\u200c\u200d"  # format characters that emoji and several scripts need
+
+
+def visible(text: str) -> str:
+    r"""Return text that is harmless to print.
+
+    Control characters, marks of the writing direction, other invisible characters and lone surrogates become escapes
+    such as ``\x1b`` and ``\u202e``. The joiners of emoji and scripts stay.
+    """
+    return "".join(
+        character.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(character) in _INVISIBLE and character not in _JOINERS
+        else character
+        for character in text
+    )
+
+
+def shortened(text: str, length: int) -> str:
+    """Cut a label to a length, with an ellipsis; invisible characters become escapes."""
+    text = visible(text)
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def short_model(name: str) -> str:
+    """Cut a model's name to 40 characters: first the folders before it, then its beginning."""
+    name = visible(name)
+    short = name if len(name) <= 40 else name.rstrip("/").rsplit("/", 1)[-1]
+    return short if len(short) <= 40 else f"…{short[-39:]}"
+
+
+def style(index: int) -> tuple[str, str]:
+    """Return the colour and the shape of the label or model at a place in a list."""
+    rounds, colour = divmod(index, len(COLOURS))
+    return COLOURS[colour], MARKERS[rounds % len(MARKERS)]
+
+
+def check_drawing() -> None:
+    """Raise an InputError where matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            'A picture needs matplotlib, which is not installed; run: pip install "hf-dialemb[plot]"'
+        ) from error
+
+
+def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types here
+    """Make a figure, in inches, that is drawn to files only, whatever backend the user's session has."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1), facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save(figure: Any, path: Path | str, dpi: int | None = None) -> None:  # noqa: ANN401
+    """Write a figure, in the form that the ending of the path names, whole or not at all."""
+    form = Path(path).suffix[1:] or "png"
+    write_atomically(Path(path), lambda temporary: figure.savefig(temporary, format=form, dpi=dpi or DPI))
+
+
+def plain_axes(axes: Any, grid: str, *hidden: str) -> None:  # noqa: ANN401
+    """Draw thin lines below the data, along an axis or both, and hide sides of the frame."""
+    axes.grid(axis=grid, color=RULE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[list(hidden)].set_visible(False)
+
+
+def legend(figure: Any, names: Sequence[str], styles: Sequence[tuple[str, str]], marker: int, font: int) -> None:  # noqa: ANN401
+    """Write the names of colours and shapes at the right of a figure."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], marker=shape, linestyle="", markersize=marker, color=colour) for colour, shape in styles]
+    shown = figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=font, handletextpad=0.3)
+    plain_text(shown.get_texts())
+
+
+def title(figure: Any, text: str) -> None:  # noqa: ANN401
+    """Write a title above a figure; nothing where the text is empty."""
+    if text:
+        lines = textwrap.wrap(visible(text), max(20, int(figure.get_figwidth() * 7.5)))
+        figure.suptitle("\n".join(lines), fontsize=13, fontweight="bold", parse_math=False)
+
+
+def note(figure: Any, text: str) -> None:  # noqa: ANN401
+    """Write below a figure how to read it, in lines as long as the figure is wide."""
+    lines = textwrap.wrap(visible(text), max(30, int(figure.get_figwidth() * _LETTERS_PER_INCH)))
+    figure.supxlabel("\n".join(lines), fontsize=8.5, color=DARK_GREY, parse_math=False)
+
+
+def plain_text(texts: Any) -> None:  # noqa: ANN401
+    """Keep matplotlib from reading dollar signs in names as formulas."""
+    for text in texts:
+        text.set_parse_math(False)
