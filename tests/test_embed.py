@@ -22,11 +22,11 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.utterance import encode_utterances
+from hf_dialemb.retrieval import embed as module
+from hf_dialemb.retrieval.embed import embed_file
+from hf_dialemb.retrieval.search import describe, nearest, search
 from hf_dialemb.runs import shards
 from hf_dialemb.runs.files import locked
-from hf_dialemb.search import embed as module
-from hf_dialemb.search.embed import embed_file
-from hf_dialemb.search.search import describe, nearest, search
 
 
 @pytest.fixture

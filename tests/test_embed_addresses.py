@@ -14,8 +14,8 @@ from huggingface_hub import constants
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
-from hf_dialemb.search import embed as module
-from hf_dialemb.search.embed import embed, embed_file
+from hf_dialemb.retrieval import embed as module
+from hf_dialemb.retrieval.embed import embed, embed_file
 
 MODEL = ["--model", "dialogue-static"]
 

@@ -18,9 +18,9 @@ from hf_dialemb.encoders import remembering
 from hf_dialemb.errors import InputError
 from hf_dialemb.flow import report
 from hf_dialemb.papers.corpora import unify
+from hf_dialemb.retrieval import embed as module
+from hf_dialemb.retrieval.embed import embed, embed_file
 from hf_dialemb.runs import shards
-from hf_dialemb.search import embed as module
-from hf_dialemb.search.embed import embed, embed_file
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
 NODE = {"object_store_memory": 100_000_000, "include_dashboard": False}

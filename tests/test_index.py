@@ -17,8 +17,8 @@ from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.metrics.vectors import unit_vectors
-from hf_dialemb.search import dialogue_index as module
-from hf_dialemb.search.dialogue_index import DialogueIndex
+from hf_dialemb.retrieval import dialogue_index as module
+from hf_dialemb.retrieval.dialogue_index import DialogueIndex
 
 lancedb = pytest.importorskip("lancedb")
 MODEL = "dialogue-static"

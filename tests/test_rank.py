@@ -19,9 +19,9 @@ from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.ranker import RankingExample
 from hf_dialemb.methods.ranking import encode_contexts, encode_responses, score_candidates
-from hf_dialemb.search import rank, vector_index
-from hf_dialemb.search.rank import rank_file, rank_pool, read_pool
-from hf_dialemb.search.vector_index import VectorIndex
+from hf_dialemb.retrieval import rank, vector_index
+from hf_dialemb.retrieval.rank import rank_file, rank_pool, read_pool
+from hf_dialemb.retrieval.vector_index import VectorIndex
 
 CHAT = [{"role": "user", "content": "I need a taxi"}, {"role": "assistant", "content": "When do\nyou leave?"}]
 

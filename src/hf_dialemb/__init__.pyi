@@ -31,8 +31,8 @@ from .methods.transformer_dual_encoder import TransformerDualEncoderModel as Tra
 from .methods.utterance import encode_utterances as encode_utterances
 from .papers.methods.deep_attention_matching import DeepAttentionMatchingConfig as DeepAttentionMatchingConfig
 from .papers.methods.deep_attention_matching import DeepAttentionMatchingModel as DeepAttentionMatchingModel
-from .search.dialogue_index import DialogueIndex as DialogueIndex
-from .search.search import search as search
+from .retrieval.dialogue_index import DialogueIndex as DialogueIndex
+from .retrieval.search import search as search
 from .topics.topics import find_topics as find_topics
 from .training.interface import train as train
 from .training.merge import merge as merge

@@ -13,7 +13,7 @@ from .evaluation.results.tables import markdown_table
 from .evaluation.run import evaluate_models
 from .flow.extract import extract_flow
 from .hub.export import export
-from .search.search import search
+from .retrieval.search import search
 from .training.arguments import parse
 from .training.run import train
 

@@ -42,7 +42,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..search.embed import embed
+    from ..retrieval.embed import embed
 
     more = named(options, "shard_size", "level", "columns", "roles", "engine")
     rows = embed(chosen_model(options.model), path_or_address(options.input), options.output, **more)

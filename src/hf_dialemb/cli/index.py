@@ -34,7 +34,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from ..corpora.own.reading import read_own
-    from ..search.dialogue_index import DialogueIndex, read_topics
+    from ..retrieval.dialogue_index import DialogueIndex, read_topics
 
     if not (options.input or options.labels or options.delete):
         raise InputError("input: got nothing to do, expected conversations, --labels or --delete; name a file")

@@ -49,7 +49,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _rank(options: argparse.Namespace) -> None:
-    from ..search.rank import rank_file
+    from ..retrieval.rank import rank_file
 
     for line in rank_file(
         options.model, options.context, options.candidates, **named(options, "top", "index", "output", *_READ)

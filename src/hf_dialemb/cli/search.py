@@ -13,7 +13,7 @@ from ..runs.files import check_writable, write_text_atomically
 from .parser import Parser, add_command, corpus_options, model_and_vectors, model_option, named, say
 
 if TYPE_CHECKING:
-    from ..search.search import Hits
+    from ..retrieval.search import Hits
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _in_index(options: argparse.Namespace) -> Hits:
-    from ..search.dialogue_index import DialogueIndex
+    from ..retrieval.dialogue_index import DialogueIndex
 
     if options.vectors:
         raise InputError("--vectors: is of a corpus, but got --index, which has its own; leave it out")
@@ -65,7 +65,7 @@ def _in_index(options: argparse.Namespace) -> Hits:
 def _in_corpus(options: argparse.Namespace) -> Hits:
     from ..corpora import load_dialogues
     from ..corpora.show import find_dialogue
-    from ..search.search import describe, search
+    from ..retrieval.search import describe, search
 
     if options.where:
         raise InputError("--where: is of an index, but got --corpus; make an index with dialemb index")

@@ -33,8 +33,8 @@ _KINDS = {
 def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -> Path:
     """Writes the folder of an encoder that comes with the package, into the folder of all of them.
 
-    ``run`` is what `hf_dialemb.merge` wrote with a rank, or `hf_dialemb.training.distil.distil`; an InputError refuses one
-    that has no small form. Results files are for the card.
+    ``run`` is what `hf_dialemb.merge` wrote with a rank, or `hf_dialemb.training.distil.distil`; an InputError refuses
+    one without a small form. Results files are for the card.
     """
     with appearing_whole(output / name) as folder:
         backbone = None
