@@ -35,13 +35,14 @@ CONVERT = """
 import json, re, sys, time
 from pathlib import Path
 start = time.perf_counter()
-from hf_dialemb.papers.conversion.convert import Request, convert
+from hf_dialemb.papers.conversion.convert import convert
 imported = time.perf_counter()
 source, vocabulary, output = map(Path, sys.argv[1:])
-*_, last = convert(Request("plato", str(source), vocabulary), output)
+lines = []
+convert(source, output, vocabulary=vocabulary, report=lines.append)
 done = time.perf_counter()
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
-print(json.dumps({"imports": imported - start, "conversion": done - imported, "peak_gib": peak / 2**20, "sum": last}))
+print(json.dumps({"imports": imported - start, "conversion": done - imported, "peak_gib": peak / 2**20, "sum": lines[-1]}))
 """
 
 LOAD = """

@@ -179,7 +179,7 @@ def test_what_need_not_end_is_refused_or_entered_once(healthy, tmp_path, refused
             sparse.name = member
             archive.addfile(sparse)
     assert not Source(tmp_path / "x.tar.gz").holds("*")
-    said = refused("convert", "--from", "plato", "--input", tmp_path / "x.tar.gz", "--output", tmp_path / "plato")
+    said = refused("papers", "convert", tmp_path / "x.tar.gz", "--output", tmp_path / "plato")
     assert "got 0 members of weights" in said
 
 

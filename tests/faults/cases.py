@@ -47,7 +47,6 @@ STOPPED = (
     "evaluate",
     "distil",
     "merge",
-    "convert",
 )
 PARSED = {".json": json.loads, ".yaml": yaml.safe_load, ".jsonl": lambda text: json.loads(text.splitlines()[0])}
 

@@ -21,7 +21,6 @@ COMMANDS = {
     "benchmark": "benchmark --suite mgt --model dse --data-dir data --limit 20 --seeds 1 --output out/benchmark",
     "card": "card --model published/dse --run dse --results results.json --output out/card.md --record out/card.json "
     "--corpus-licence calls.jsonl=permissive:MIT",
-    "convert": "convert --from transformers --input bert --method dse --output out/converted",
     "corpus list": "corpus list --output out/list.json",
     "corpus check": "corpus check calls.jsonl",
     "corpus convert": "corpus convert calls.csv --output out/calls.jsonl",

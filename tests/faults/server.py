@@ -245,7 +245,7 @@ DATA = {"calls.jsonl", "calls.csv", "talk.txt", "other.jsonl", "responses.txt", 
 NOT_KEPT = "begun/checkpoint-|/cache/"
 """Checkpoints are removed where they are damaged; what is kept for another time is named for what was read."""
 
-ANEW = {"export", "corpus unify", "distil", "merge", "convert"}
+ANEW = {"export", "corpus unify", "distil", "merge"}
 """Commands whose folder must not exist yet."""
 
 

@@ -1,1 +1,1 @@
-"""Official checkpoints into this package's own: key tables, readers that run no code of the file, and a report."""
+"""Convert PLATO's released checkpoints without running any code that a file holds."""

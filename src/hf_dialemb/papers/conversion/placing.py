@@ -1,11 +1,11 @@
-"""From a foreign checkpoint's keys to ours: rules, applied with every shape checked, and an account of every key."""
+"""Place a checkpoint's tensors in a model by rules, check every shape, and account for every key."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,57 +13,8 @@ from torch import Tensor
 from ...errors import InputError
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A key, here and there, whose values are in the model; what was done to them may be nothing."""
-
-    source: str
-    target: str
-    shape: tuple[int, ...]
-    change: str
-
-
-@dataclass
-class Report:
-    """An account of all keys, those of the source and those of the model.
-
-    ``made`` are keys of the model that need no source, ``dropped`` keys of the source that the model has no use for,
-    each with the reason; ``missing`` are keys that the source should have and has not, ``unexpected`` those that nobody
-    knows.
-    """
-
-    kind: str
-    source: str
-    model_type: str = ""
-    used: list[Placed] = field(default_factory=list)
-    made: dict[str, str] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
-    unexpected: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def lines(self) -> Iterator[str]:
-        """Yields a line for every key, then the sums."""
-        for placed in self.used:
-            change = f" ({placed.change})" if placed.change else ""
-            yield f"used        {placed.source} -> {placed.target} {list(placed.shape)}{change}"
-        for key, reason in self.made.items():
-            yield f"made        {key}: {reason}"
-        for key, reason in self.dropped.items():
-            yield f"dropped     {key}: {reason}"
-        for name, keys in (("missing", self.missing), ("unexpected", self.unexpected)):
-            for key in keys:
-                yield f"{name:<11} {key}"
-        yield from self.notes
-        yield (
-            f"{self.model_type}: {len({placed.source for placed in self.used})} keys used, {len(self.made)} made, "
-            f"{len(self.dropped)} dropped, {len(self.missing)} missing, {len(self.unexpected)} unexpected"
-        )
-
-
-@dataclass(frozen=True)
-class Change:
-    """What is done to a tensor before it is placed, so that there is one for each target."""
+class Change(NamedTuple):
+    """What happens to a tensor before it is placed: one tensor for each target."""
 
     text: str
     apply: Callable[[Tensor], Sequence[Tensor]]
@@ -76,29 +27,91 @@ TRANSPOSED_IN_THREE = Change("transposed, a third: query, key, value", lambda te
 REVERSED = Change("rows reversed", lambda tensor: (tensor.flip(0),))
 
 
-@dataclass(frozen=True)
-class Rule:
-    """Where a key goes: its names in the model, one for each tensor that the change makes."""
+class Rule(NamedTuple):
+    """Where a key goes: the names of its targets in the model."""
 
     source: str
     targets: tuple[str, ...]
     change: Change = AS_IT_IS
 
 
-Reasons = Sequence[tuple[str, str]]  # a pattern that whole keys match, and why they are dropped; the first counts
+class Placed(NamedTuple):
+    """A key of the checkpoint and the key of the model that now holds its values."""
+
+    source: str
+    target: str
+    shape: tuple[int, ...]
+    change: str
+
+
+@dataclass
+class Report:
+    """An account of all keys of the checkpoint and of the model.
+
+    Attributes:
+        made: Keys of the model that need no source, with the reason.
+        dropped: Keys of the checkpoint that the model has no use for, with the reason.
+        missing: Keys of the model that no key of the checkpoint fills.
+        unexpected: Keys of the checkpoint that no rule names.
+    """
+
+    source: str
+    model_type: str
+    used: list[Placed] = field(default_factory=list)
+    made: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    unexpected: list[str] = field(default_factory=list)
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for every key, then the sums."""
+        for placed in self.used:
+            change = f" ({placed.change})" if placed.change else ""
+            yield f"used        {placed.source} -> {placed.target} {list(placed.shape)}{change}"
+        yield from (f"made        {key}: {reason}" for key, reason in self.made.items())
+        yield from (f"dropped     {key}: {reason}" for key, reason in self.dropped.items())
+        yield from (f"missing     {key}" for key in self.missing)
+        yield from (f"unexpected  {key}" for key in self.unexpected)
+        yield (
+            f"{self.model_type}: {len({placed.source for placed in self.used})} keys used, {len(self.made)} made, "
+            f"{len(self.dropped)} dropped, {len(self.missing)} missing, {len(self.unexpected)} unexpected"
+        )
+
+    def check(self) -> None:
+        """Raise InputError if keys are missing or unexpected."""
+        wrong = [(keys, name) for keys, name in ((self.missing, "missing"), (self.unexpected, "unexpected")) if keys]
+        if wrong:
+            some = [f"{len(keys)} {name} ({', '.join(keys[:3])})" for keys, name in wrong]
+            raise InputError(
+                f"'{self.source}': got keys that are {' and '.join(some)}, expected all keys of PLATO alone; "
+                "pass --partial to convert what is there"
+            )
 
 
 def place(
-    tensors: Mapping[str, Any], rules: Iterable[Rule], state: Mapping[str, Tensor], reasons: Reasons, report: Report
+    tensors: Mapping[str, Any],
+    rules: Iterable[Rule],
+    state: Mapping[str, Tensor],
+    reasons: Iterable[tuple[str, str]],
+    report: Report,
 ) -> None:
-    """Copies tensors into a model, and tells the report of every key."""
-    rules = list(rules)
+    """Copy tensors into the state of a model, and enter every key in the report.
+
+    Args:
+        tensors: The checkpoint's tensors or arrays by name.
+        rules: Where each known key goes.
+        state: The model's tensors by name; they are filled.
+        reasons: Patterns of whole keys that are dropped, each with the reason; the first match counts.
+        report: The account to complete.
+    """
+    known = set()
     for rule in rules:
+        known.add(rule.source)
         if rule.source in tensors:
-            _place_one(rule, tensors[rule.source], state, report)
+            value = tensors[rule.source]
+            _fill(rule, value if isinstance(value, Tensor) else torch.tensor(value), state, report)
     filled = {placed.target for placed in report.used} | report.made.keys()
     report.missing += [target for target in state if target not in filled]
-    known = {rule.source for rule in rules}
     for key in (key for key in tensors if key not in known):
         reason = next((reason for pattern, reason in reasons if re.fullmatch(pattern, key)), None)
         if reason is None:
@@ -107,33 +120,16 @@ def place(
             report.dropped[key] = reason
 
 
-def _place_one(rule: Rule, value: Any, state: Mapping[str, Tensor], report: Report) -> None:  # noqa: ANN401
-    tensor = value if isinstance(value, Tensor) else torch.tensor(value)
+def _fill(rule: Rule, tensor: Tensor, state: Mapping[str, Tensor], report: Report) -> None:
     parts = rule.change.apply(tensor)
-    expected = [tuple(state[target].shape) for target in rule.targets]
-    got = [tuple(part.shape) for part in parts]
+    expected, got = [tuple(state[target].shape) for target in rule.targets], [tuple(part.shape) for part in parts]
     if got != expected:
-        change = f" ({rule.change.text})" if rule.change.text else ""
         raise InputError(
-            f"key '{rule.source}': got the shape {tuple(tensor.shape)}, which gives {' and '.join(map(str, got))}"
-            f"{change}; expected {' and '.join(map(str, expected))} for {', '.join(rule.targets)}; the file is "
-            "damaged, or its model is of another form"
+            f"key '{rule.source}': got the shape {tuple(tensor.shape)}, which gives {' and '.join(map(str, got))}, "
+            f"expected {' and '.join(map(str, expected))} for {', '.join(rule.targets)}; the file is damaged, or its "
+            "model is of another form"
         )
     with torch.no_grad():
         for target, part in zip(rule.targets, parts, strict=True):
             state[target].copy_(part)
             report.used.append(Placed(rule.source, target, tuple(part.shape), rule.change.text))
-
-
-def size_of(tensors: Mapping[str, Any], key: str, kind: str) -> tuple[int, ...]:
-    """Returns the shape of a table that the model's sizes are read from."""
-    if key not in tensors:
-        some = ", ".join(sorted(tensors)[:3]) or "none"
-        raise InputError(
-            f"got {len(tensors)} keys ({some}, ...), expected the key '{key}' of {kind}; "
-            "choose another --from, or fetch the checkpoint again"
-        )
-    shape = tuple(tensors[key].shape)
-    if len(shape) != 2:
-        raise InputError(f"key '{key}': got the shape {shape}, expected two dimensions; fetch the checkpoint again")
-    return shape
