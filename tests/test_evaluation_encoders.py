@@ -18,12 +18,13 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import remembering
 from hf_dialemb.encoders.baselines import TfidfEncoder
-from hf_dialemb.encoders.embedding_cache import EmbeddingCache, dialogue_key, list_key
+from hf_dialemb.encoders.embedding_cache import EmbeddingCache
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, has_weights, load_encoder
 from hf_dialemb.encoders.text_models import TextEncoder
 from hf_dialemb.encoders.whitening import InputWhitenedEncoder
 from hf_dialemb.errors import InputError
+from hf_dialemb.hashing import dialogue_key, list_key
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.methods.utterance import encode_utterances
 

@@ -92,8 +92,8 @@ def build(run) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.models import Pooling, Transformer
 
-    from hf_dialemb.checkpoints.shipped import sha256
     from hf_dialemb.corpora import load_dialogues, write_jsonl
+    from hf_dialemb.hashing import sha256
 
     def done(words: str) -> None:
         assert run(words.split()) == 0, words

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, nearest
+from ..hashing import sha256
 from .hub_client import bound_hub_client
-from .shipped import sha256, shipped, shipped_folder
+from .shipped import shipped, shipped_folder
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

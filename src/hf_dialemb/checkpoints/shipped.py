@@ -1,6 +1,5 @@
 """The encoders that come with the package, by name: tables of word vectors, and adapters over a backbone."""
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, told
+from ..hashing import json_key, sha256
 
 FOLDER = Path(__file__).parents[1] / "weights"
 RECORD = "weights.json"
@@ -45,19 +45,12 @@ def shipped_folder(name: str, find: Callable[[str], str]) -> Path:
     return folder if record["backbone"] is None else _merged(name, folder, record, find)
 
 
-def sha256(file: Path) -> str:
-    """Computes the digest of a file."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str], str]) -> Path:
     """Adds an adapter to its backbone, unless that was done before."""
     from filelock import FileLock
     from huggingface_hub.constants import HF_HOME
 
-    digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]
-    made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{digest}"
+    made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{json_key(record)[:16]}"
     if (made / "model.safetensors").is_file():
         return made
     backbone = weights_file(find(record["backbone"]))

@@ -6,8 +6,6 @@ the seconds that encoding took and a checksum. A file appears whole or not at al
 passed over. Several processes may share a folder.
 """
 
-import hashlib
-import json
 import logging
 import zlib
 from collections.abc import Iterable, Sequence
@@ -17,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dialogue import Dialogue
+from ..hashing import list_key
 from ..runs.files import check_writable, write_atomically
 from .specs import fingerprint
 
@@ -31,22 +29,6 @@ class Kept(NamedTuple):
 
     vectors: NDArray[np.float32]
     seconds: float
-
-
-def dialogue_key(dialogue: Dialogue) -> str:
-    """Names a dialogue by who says what, 64 digits; labels make no difference."""
-    said = [[turn.role, turn.content] for turn in dialogue.turns]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
-
-
-def text_key(dialogue: Dialogue) -> str:
-    """Names what is said in a dialogue, 16 digits; who says it makes no difference."""
-    return hashlib.sha256(json.dumps([turn.content for turn in dialogue.turns]).encode()).hexdigest()[:16]
-
-
-def list_key(keys: Iterable[str]) -> str:
-    """Names a list of dialogues by the keys of them all, 64 digits; their order counts."""
-    return hashlib.sha256("".join(keys).encode()).hexdigest()
 
 
 class EmbeddingCache:

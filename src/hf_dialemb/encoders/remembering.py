@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
+from ..hashing import dialogue_key, list_key
 from ..runs.shards import LOCAL, in_shards, through
-from .embedding_cache import EmbeddingCache, Kept, dialogue_key, list_key
+from .embedding_cache import EmbeddingCache, Kept
 from .encoder import Encoder, finite, fitted_on_input
 from .whitening import InputWhitenedEncoder
 

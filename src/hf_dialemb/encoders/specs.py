@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checkpoints.pretrained import read_config, reading, resolve_backbone
-from ..checkpoints.shipped import sha256
 from ..errors import InputError
+from ..hashing import sha256
 from ..methods import method_of
 from ..runs.folder import RunFolder
 from .baselines import BASELINES

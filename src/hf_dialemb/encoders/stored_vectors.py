@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
 from ..errors import InputError, told
-from .embedding_cache import dialogue_key, text_key
+from ..hashing import dialogue_key, text_key
 from .specs import fingerprint
 
 METADATA = b"hf_dialemb"

@@ -15,9 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..checkpoints.shipped import sha256
 from ..encoders.endpoint import answered, check_endpoint, endpoint_url
 from ..errors import InputError
+from ..hashing import sha256
 from ..runs.files import write_json_atomically
 from .flow import Cluster, Flow
 from .naming import merged_names, with_names

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checkpoints.shipped import sha256
 from ..corpora import load_dialogues
 from ..dialogue import Dialogue
 from ..encoders.embedding_cache import embedding_cache
@@ -20,6 +19,7 @@ from ..encoders.loading import TrainedEncoder, trained_encoder
 from ..encoders.specs import fingerprint, load_encoder
 from ..encoders.stored_vectors import stored_vectors
 from ..errors import InputError
+from ..hashing import sha256
 from ..metrics.vectors import unit_vectors
 from ..runs.files import check_writable
 from ..runs.shards import LOCAL, RAY, check_engine

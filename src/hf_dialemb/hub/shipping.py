@@ -9,13 +9,14 @@ from pathlib import Path
 import yaml
 
 from ..checkpoints.pretrained import resolve_backbone
-from ..checkpoints.shipped import FOLDER, RECORD, sha256, weights_file
+from ..checkpoints.shipped import FOLDER, RECORD, weights_file
 from ..corpora import CORPORA, get_corpus
 from ..corpora.corpus import TERMS
 from ..errors import InputError
 from ..evaluation.results.learnt import learnt_sets
 from ..evaluation.results.rows import merge_results, read_results
 from ..evaluation.results.tables import markdown_table, table_lines
+from ..hashing import sha256
 from ..runs.files import write_json_atomically
 from ..runs.folder import RunFolder
 from .export import load_checkpoint, write_checkpoint

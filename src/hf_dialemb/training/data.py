@@ -12,13 +12,13 @@ from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..checkpoints.pretrained import resolve_backbone
-from ..checkpoints.shipped import sha256
 from ..corpora.candidates import read_candidates
 from ..corpora.examples import ResponseSelection
 from ..dialogue import Dialogue, plain
 from ..encoders.specs import RESPONSE_VECTORS
 from ..encoders.text_models import load_sentence_transformer
 from ..errors import InputError
+from ..hashing import sha256
 from ..methods.layout import Truncation
 from ..methods.method import Examples, Method
 from ..methods.ranker import RankingExample

@@ -16,10 +16,9 @@ import torch
 from transformers import PreTrainedTokenizerBase, set_seed
 
 from ..checkpoints.pretrained import resolve_backbone
-from ..checkpoints.shipped import sha256
 from ..dialogue import Dialogue
-from ..encoders.embedding_cache import text_key
 from ..errors import InputError
+from ..hashing import sha256, text_key
 from ..methods import get_method
 from ..methods.backbone_model import MethodModel
 from ..methods.encoder import DialogueEncoder, encode

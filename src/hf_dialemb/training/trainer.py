@@ -18,10 +18,10 @@ from transformers import PreTrainedTokenizerBase, Trainer, TrainerState, Trainin
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import rotate_checkpoints
 
-from ..checkpoints.shipped import sha256
 from ..corpora.labels import unified_dialogue
 from ..corpora.objects import as_dialogues
 from ..errors import InputError
+from ..hashing import sha256
 from ..methods import method_of
 from ..methods.backbone_model import MethodModel
 from ..methods.encoder import encode

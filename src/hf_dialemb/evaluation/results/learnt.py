@@ -15,8 +15,8 @@ from ...corpora import CORPORA, get_corpus
 from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own
 from ...dialogue import Dialogue
-from ...encoders.embedding_cache import text_key
 from ...errors import told
+from ...hashing import text_key
 from ...runs.folder import RunFolder, read_object
 from .rows import Row
 

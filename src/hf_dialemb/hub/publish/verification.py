@@ -9,8 +9,8 @@ from typing import Any
 
 from huggingface_hub import snapshot_download
 
-from ...checkpoints.shipped import sha256
 from ...errors import InputError
+from ...hashing import sha256
 from ..forms import verification
 from ..forms.verification import messages
 from ..published_folder import PublishedFolder
