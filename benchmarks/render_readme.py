@@ -17,11 +17,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hf_dialemb.evaluation.results.flow_tables import flow_means, is_in_short
 from hf_dialemb.evaluation.results.rows import Row, read_results
-from hf_dialemb.evaluation.results.tables import markdown_table, paper_table
+from hf_dialemb.evaluation.results.tables import is_in_short, markdown_table, paper_table
 from hf_dialemb.evaluation.run import page_of
 from hf_dialemb.papers.ensemble.tables import ensemble_tables
+from hf_dialemb.papers.flow_tables import flow_means
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- results: (\S+)((?: \w+=\S*)*) -->\n).*?(<!-- end -->)", re.DOTALL)

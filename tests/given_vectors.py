@@ -3,9 +3,10 @@
 import numpy as np
 
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders.encoder import DialogueReader
 
 
-class Given:
+class Given(DialogueReader):
     """An encoder that gives each text the vector that a function says, and remembers what it was asked."""
 
     name = "given"

@@ -17,15 +17,15 @@ from hf_dialemb.corpora import MissingFilesError
 from hf_dialemb.corpora.source import fingerprint
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import evaluate_suite, get_task, read_results, run_benchmark
+from hf_dialemb.evaluation import get_task, maps, read_results
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, meanings, paper_table
 from hf_dialemb.evaluation.run import page_of, write_with_page
 from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.papers import benchmark
+from hf_dialemb.papers.benchmark import evaluate_suite, run_benchmark
 from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
 from hf_dialemb.papers.report import benchmark_pictures
-from hf_dialemb.papers.report.pictures import projections
 from hf_dialemb.papers.suites import SUITES, Entry, Suite
 
 NOT_READ = {"gsim", "six corpora", "ubuntu"}  # sim_m and sim_r in one, averages, and version 2: no corpora here
@@ -229,12 +229,12 @@ def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch
 def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_path, caplog):
     models = {"one": Given(hashed), "diverged": Given(lambda text: [np.nan] * 3)}
     monkeypatch.setattr(benchmark_pictures, "cached_encoder", lambda model, cache: models[model])
-    monkeypatch.setattr(projections, "find_spec", lambda name: None)
+    monkeypatch.setattr(maps, "find_spec", lambda name: None)
     labels = ["card", "loan"] * 12
     dialogues = said(*((f"{label} {number}", "") for number, label in enumerate(labels)))
     problem = Problem({"corpus": "mine"}, None, dialogues, labels)
     pictures = benchmark_pictures._of_items("dialog2flow", problem, list(models), tmp_path, None)
-    assert [picture.title for picture in pictures if picture] == ["mine: a map", "mine: tree by one"]
+    assert [picture.title for picture in pictures if picture] == ["mine: a map"]
     assert "no picture of diverged: it gives vectors with NaN or infinity" in caplog.text
 
 
@@ -248,9 +248,9 @@ SMALLER = {
 def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_path, capsys, monkeypatch):
     for suite, entries in SMALLER.items():
         monkeypatch.setitem(SUITES, suite, Suite(entries))
-    monkeypatch.setattr(projections, "find_spec", lambda name: None)  # UMAP takes long to start
+    monkeypatch.setattr(maps, "find_spec", lambda name: None)  # UMAP takes long to start
     output = tmp_path / "benchmark"
-    words = ["benchmark", "--suite", "dialog2flow", "dialogue_cse", "--model", "tfidf", "lda", "--seeds", "1"]
+    words = ["papers", "benchmark", "--suite", "dialog2flow", "dialogue_cse", "--model", "tfidf", "lda", "--seeds", "1"]
     words += ["--limit", "150", "--data-dir", str(data_dir), "--output", str(output)]
     assert main(words) == 0
     printed = capsys.readouterr().out
@@ -263,7 +263,7 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_p
         assert (output / f"{suite}.md").read_text() == page_of(results)
         assert r"\begin{tabular}" in (output / f"{suite}.tex").read_text()
     page = (output / "report.html").read_text()
-    assert page.count("data:image/png;base64") >= 3
+    assert page.count("data:image/png;base64") == 1
     assert "quoted" in page
     figures = read_results(output / "dialog2flow.json").results
     assert any(output.rglob("*.safetensors"))
@@ -277,7 +277,7 @@ def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
         ("dse --model tfidf tfidf", "got 'tfidf' more than once"),
         ("dse --seeds 0", "seeds: got none"),
     ):
-        command = ("benchmark", "--output", tmp_path / "out", "--model", "tfidf", "--suite", *words.split())
+        command = ("papers", "benchmark", "--output", tmp_path / "out", "--model", "tfidf", "--suite", *words.split())
         assert message in refused(*command)
     assert not (tmp_path / "out").exists()
     none = r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"

@@ -17,7 +17,7 @@ from hf_dialemb import corpora
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.source import fingerprint
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import evaluate_embeddings, evaluate_models, evaluate_suite, markdown_table
+from hf_dialemb.evaluation import evaluate_embeddings, evaluate_models, markdown_table
 from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, marked, sets_behind
 from hf_dialemb.evaluation.results.rows import Results, describe_run, merge_results, read_results, write_results
 from hf_dialemb.evaluation.results.tables import latex_table, paper_table
@@ -27,6 +27,7 @@ from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniform
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
 from hf_dialemb.metrics.purity.functional import cluster_purity
 from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness, query_relatedness
+from hf_dialemb.papers.benchmark import evaluate_suite
 from hf_dialemb.papers.report.page import write_report
 from hf_dialemb.papers.suites import SUITES, Entry, Suite
 from hf_dialemb.runs.files import write_atomically

@@ -22,19 +22,19 @@ from hf_dialemb.encoders.specs import load_encoder
 from hf_dialemb.encoders.whitening import InputWhitenedEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import TASKS, default_tasks, evaluate_models, get_task, read_results, run
-from hf_dialemb.evaluation.tasks import significance
+from hf_dialemb.evaluation.tasks import sampling
 from hf_dialemb.evaluation.tasks.registry import load_problem
-from hf_dialemb.evaluation.tasks.sampling import draw_examples, fixed_sample
-from hf_dialemb.evaluation.tasks.significance import mean_interval, paired_bootstrap, paired_bootstrap_f1
+from hf_dialemb.evaluation.tasks.sampling import draw_examples, fixed_sample, mean_interval
 from hf_dialemb.evaluation.tasks.task import CorpusPart, ask_encoder
+from hf_dialemb.papers.significance import paired_bootstrap, paired_bootstrap_f1
 from hf_dialemb.papers.tasks.ablations import FIRST, MEAN, SECOND, SUM, load_ablations, views
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_every_task_is_there(name):
     task = get_task(name)
-    module, _, function = task.loader.partition(".")
-    assert callable(getattr(import_module(f"hf_dialemb.evaluation.tasks.{module}"), function))
+    module, _, function = task.loader.partition(":")
+    assert callable(getattr(import_module(module), function))
     assert task.source
     assert 0 < len(task.title) < 100
     assert set() < set(task.kinds) <= set(KINDS)
@@ -228,7 +228,7 @@ def test_the_seed_decides_and_blocks_do_not(monkeypatch):
     first, second = scores(31, 0.05)
     whole = paired_bootstrap(first, second, seed=3)
     assert whole != paired_bootstrap(first, second, seed=4)
-    monkeypatch.setattr(significance, "_BLOCK", 100)
+    monkeypatch.setattr(sampling, "_BLOCK", 100)
     assert astuple(paired_bootstrap(first, second, seed=3)) == pytest.approx(astuple(whole), abs=1e-12)
 
 

@@ -16,11 +16,10 @@ from transformers import AutoModel, AutoTokenizer
 import hf_dialemb.corpora
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.tasks import action_prediction
-from hf_dialemb.evaluation.tasks.action_prediction import assistant_turns, draw, f1_scores, text_of
 from hf_dialemb.evaluation.tasks.registry import TASKS
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.papers.tasks import fine_tuning, intent_fine_tuning
+from hf_dialemb.papers.tasks import action_prediction, fine_tuning, intent_fine_tuning
+from hf_dialemb.papers.tasks.action_prediction import assistant_turns, draw, f1_scores, text_of
 from hf_dialemb.papers.tasks.fine_tuning import RUNS, Classifier, Examples, FineTuning, fine_tune, load_backbone
 from hf_dialemb.papers.tasks.intent_fine_tuning import accuracy, draw_parts
 

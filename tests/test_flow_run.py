@@ -12,11 +12,11 @@ import pytest
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
-from hf_dialemb.evaluation.results.flow_tables import flow_means
 from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.flow import pipeline, report
 from hf_dialemb.flow import run as run_module
 from hf_dialemb.flow.stored_flow import read_flow
+from hf_dialemb.papers.flow_tables import flow_means
 
 FILES = {
     "index.html", "graph.json", "graph.graphml", "graph.dot", "graph.mmd", "clusters-user.csv",

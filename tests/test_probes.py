@@ -18,13 +18,13 @@ from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders.specs import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate_models
-from hf_dialemb.evaluation.tasks import context_labels as contexts
-from hf_dialemb.evaluation.tasks.context_labels import ACTS, PARTS, WORDS, ContextLabels, assistant_contexts
 from hf_dialemb.evaluation.tasks.registry import get_task, load_problem
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.ranking import LoadedRanker, encode_contexts
+from hf_dialemb.papers.tasks import context_labels as contexts
 from hf_dialemb.papers.tasks.act_fine_tuning import LearningEncoders, lay_out, run_act_fine_tuning
+from hf_dialemb.papers.tasks.context_labels import ACTS, PARTS, WORDS, ContextLabels, assistant_contexts
 from hf_dialemb.papers.tasks.fine_tuning import precision
 from hf_dialemb.papers.tasks.linear_layer import LayerSettings, fit
 from hf_dialemb.papers.tasks.probes import REPEATS, FrozenVectors, load_probe, run_probes

@@ -13,7 +13,7 @@ from hf_dialemb.corpora import get_corpus, load_dialogues, load_examples, single
 from hf_dialemb.corpora.audit.statistics import Statistics
 from hf_dialemb.corpora.source.files import is_archive
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.tasks.context_labels import assistant_contexts
+from hf_dialemb.papers.tasks.context_labels import assistant_contexts
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="no HF_DIALEMB_DATA")]
 

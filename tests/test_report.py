@@ -2,7 +2,6 @@
 
 import base64
 import re
-from functools import partial
 from html.parser import HTMLParser
 from importlib.util import find_spec
 
@@ -13,14 +12,11 @@ from made_up_results import RUN, row
 
 from hf_dialemb import drawing
 from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation.maps import project, scatter, umap_or_pca
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.papers.report.opening import opening
 from hf_dialemb.papers.report.page import TITLE, Picture, write_report
-from hf_dialemb.papers.report.pictures import voronoi
-from hf_dialemb.papers.report.pictures.maps import PathPoint, alignment_uniformity_path, measured_point, scatter
-from hf_dialemb.papers.report.pictures.projections import project, project_to_sphere, umap_or_pca
-from hf_dialemb.papers.report.pictures.trees import dendrogram
-from hf_dialemb.papers.report.pictures.voronoi import spherical_voronoi
+from hf_dialemb.papers.report.path import PathPoint, alignment_uniformity_path, measured_point
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -190,7 +186,6 @@ with_umap = (pytest.mark.slow, pytest.mark.skipif(find_spec("umap") is None, rea
 def small_pictures(monkeypatch):
     """Fewer pixels, which take less time and show the same."""
     monkeypatch.setattr(drawing, "DPI", 50)
-    monkeypatch.setattr(voronoi, "_PIXELS", 200)
 
 
 def pixels(path):
@@ -224,7 +219,7 @@ def test_projection_is_finite_whatever_the_length_and_a_missing_package_is_told(
     assert np.isfinite([project(line), project(line, "pca")]).all()
     vectors, _ = groups(3)
     np.testing.assert_allclose(project(vectors, "pca"), project(vectors * 7, "pca"), atol=1e-9)
-    monkeypatch.setattr("hf_dialemb.papers.report.pictures.projections.find_spec", lambda name: None)
+    monkeypatch.setattr("hf_dialemb.evaluation.maps.find_spec", lambda name: None)
     assert umap_or_pca() == "pca"
     with pytest.raises(InputError, match=r'pip install "hf-dialemb\[umap\]"'):
         project(np.eye(12), "umap")
@@ -238,38 +233,22 @@ def test_projection_is_repeatable_and_keeps_groups_together(method):
     np.testing.assert_array_equal(points, project(vectors, method))
     distances = np.linalg.norm(points[:, None] - points, axis=-1) + np.diag(np.full(len(points), np.inf))
     assert [labels[row] for row in distances.argmin(axis=1)] == labels
-    if method == "tsne":  # which there is of the plane alone
-        return
-    vectors, _ = groups(4)
-    points = project_to_sphere(vectors, method)
-    np.testing.assert_array_equal(points, project_to_sphere(vectors, method))
-    for found in (points, project_to_sphere(np.ones((20, 3)), method)):
-        np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1)
 
 
 @pytest.mark.slow
-def test_maps_and_spheres_are_drawn_in_several_colours_and_the_same_again(tmp_path):
+def test_maps_have_several_colours_and_are_the_same_again(tmp_path):
     random = np.random.default_rng(0)
     flat = {"one": random.normal(size=(75, 4)), "two": random.normal(size=(75, 1))}
     scatter(flat, [f"label {row % 25}" for row in range(75)], tmp_path / "map.png", {"one": "MAP 1.0"}, "pca")
     assert colours(tmp_path / "map.png") > 20
-    assert same_again(lambda path, _: spherical_voronoi(*groups(14), path, "a model", "pca"), tmp_path) > 20
-
-
-FLAT = np.array([[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]] * 4)  # PCA finds but two directions
-sphere = partial(spherical_voronoi, method="pca")
+    vectors, labels = groups(14)
+    assert same_again(lambda path, _: scatter({"a model": vectors}, labels, path, method="pca"), tmp_path) > 20
 
 
 @pytest.mark.parametrize(
     ("draw", "given", "message"),
     [
         (scatter, ({}, ["a", "b"]), "got no model"),
-        (sphere, groups(3), "got 3 distinct, expected at least 4"),
-        (sphere, (FLAT, list("abcd") * 4), "equal or all lie in one plane"),
-        (sphere, (np.ones((16, 3)), list("abcd") * 4), "equal or all lie in one plane"),
-        (sphere, (np.concatenate([FLAT, -FLAT]), list("abcd") * 8), "vectors that cancel out"),
-        (dendrogram, (np.eye(3), ["a"] * 3), "got 1 distinct, expected at least 2"),
-        (dendrogram, (np.array([[1.0, 0], [0, 1], [0, -1]]), list("abb")), "label 'b': got vectors that cancel out"),
         (alignment_uniformity_path, ({},), "no model"),
         (alignment_uniformity_path, ({number: [] for number in range(17)},), "got 17 models, expected at most 16"),
     ],
@@ -278,26 +257,6 @@ def test_what_cannot_be_drawn_is_refused(draw, given, message, tmp_path):
     with pytest.raises(InputError, match=message):
         draw(*given, tmp_path / "picture.png")
     assert not list(tmp_path.iterdir())
-
-
-def test_borders_of_cells_are_as_far_from_two_centroids_and_nearer_to_no_other():
-    centroids = np.random.default_rng(0).normal(size=(9, 3))
-    centroids /= np.linalg.norm(centroids, axis=1, keepdims=True)
-    edges = voronoi._edges(centroids)
-    nearest = np.sort(np.concatenate(edges) @ centroids.T, axis=1)
-    np.testing.assert_allclose(nearest[:, -1], nearest[:, -2], atol=1e-9)
-    assert len(edges) == 3 * 9 - 6  # Euler's formula
-
-
-@pytest.mark.slow
-def test_a_tree_of_labels_grows_with_them_and_is_capped(tmp_path, monkeypatch):
-    monkeypatch.setattr("hf_dialemb.papers.report.pictures.trees.MAX_LEAVES", 20)
-    heights = []
-    for count in (2, 20, 25):
-        dendrogram(*groups(count, 2), tmp_path / "tree.png", "a model")
-        heights.append(pixels(tmp_path / "tree.png").shape[0])
-    assert heights[0] < heights[1] == heights[2]
-    assert colours(tmp_path / "tree.png") > 3
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 
 from hf_dialemb import Dialogue, InputError, load_dialogues
 from hf_dialemb.evaluation import load_encoder
-from hf_dialemb.papers.report.pictures.projections import FEWEST, METHODS, project, umap_or_pca
+from hf_dialemb.evaluation.maps import FEWEST, METHODS, project, umap_or_pca
 from hf_dialemb.retrieval.rank import Ranked, rank_pool
 from hf_dialemb.retrieval.search import nearest
 

@@ -35,7 +35,7 @@ COMMANDS = {
     "flow: vectors": "flow calls.jsonl --vectors vectors.npy --clusters 4 --output out/flow",
     "flow next": "flow next --flow flow --input other.jsonl --output out/next.jsonl",
     "flow compare": "flow compare --flow flow --input other.jsonl --output out/comparison",
-    "flow measure": "flow measure --model dse --corpus sample --split all --output out/flow.json",
+    "papers flow": "papers flow --model dse --corpus sample --split all --output out/flow.json",
     "topics": "topics calls.jsonl --model dse --output out/topics",
     "index": "index calls.jsonl --model dse --output out/calls.lance",
     "merge": "merge --backbone bert --model dse=0.5 --output out/merged",
@@ -47,7 +47,7 @@ COMMANDS = {
 }
 """A line for each command, and more after a colon; what it names and `build` writes, it reads."""
 
-LONG = {"demo", "ensemble", "benchmark", "corpus benchmark", "flow measure", "index"}
+LONG = {"demo", "ensemble", "benchmark", "corpus benchmark", "papers flow", "index"}
 """Minutes even where all is tiny, or threads that no fork survives: these meet only faults told before any work."""
 
 RECIPE = """method: dse

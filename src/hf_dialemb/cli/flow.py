@@ -13,7 +13,6 @@ from .parser import (
     add_command,
     chosen_model,
     conversations,
-    corpus_options,
     engine_option,
     model_option,
     named,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from ..flow.pipeline import FlowSettings
     from ..flow.run import Selection
 
-COMMANDS = ("flow next", "flow compare", "flow measure")
+COMMANDS = ("flow next", "flow compare")
 """Those whose name is two words."""
 
 _NAMES = "nearest (the typical utterance), phrases, api:MODEL, or a language model's folder or id (default nearest)"
@@ -37,7 +36,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     _add_build(commands)
     _add_next(commands)
     _add_compare(commands)
-    _add_measure(commands)
 
 
 def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -47,7 +45,7 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
         "Find the workflow that conversations follow, and write a web page of it. Run it again with other settings, "
         "and it reuses what is there.",
         "example: dialemb flow transcripts/\nthen open flow/index.html\n"
-        "see also: dialemb flow next, dialemb flow compare, dialemb flow measure",
+        "see also: dialemb flow next, dialemb flow compare",
     )
     conversations(parser)
     parser.add_argument("--output", type=Path, default=Path("flow"), help="folder to write (default: flow)")
@@ -202,30 +200,3 @@ def _compare(options: argparse.Namespace) -> None:
 
     for line in compare_with(options.flow, _selection(options.input, options), options.output):
         say(line)
-
-
-def _add_measure(commands: argparse._SubParsersAction[Parser]) -> None:
-    parser = add_command(
-        commands,
-        "flow measure",
-        "Compare encoders by the flows they find in annotated dialogues: sizes of graphs as in Dialog2Flow's Table 6, "
-        "and whether the states and steps are right.",
-        "example: dialemb flow measure --model runs/dialog2flow-single-minilm all-MiniLM-L6-v2 --corpus sgd "
-        "--data-dir data",
-    )
-    parser.add_argument("--model", nargs="+", required=True, help="checkpoint folders, Hub ids, or baselines")
-    corpus_options(parser)
-    parser.add_argument("--limit", type=int, help="measure on a fixed random sample of this many dialogues")
-    parser.add_argument("--output", type=Path, default=Path("flow.json"), help="results file (default: flow.json)")
-    parser.add_argument("--cache", type=Path, help="folder to keep vectors in, such as BENCHMARK/embeddings")
-    parser.set_defaults(run=_measure)
-
-
-def _measure(options: argparse.Namespace) -> None:
-    from ..evaluation.results.flow_tables import flow_tables
-    from ..evaluation.run import evaluate_models
-
-    more = named(options, "data_dir", "split", "output", "limit", "cache", "columns", "roles")
-    results = evaluate_models(options.model, options.corpus, tasks=["flow-extraction"], **more)
-    print(flow_tables(results.results))
-    say(f"Wrote {options.output}")

@@ -25,6 +25,9 @@ class Encoder(Protocol):
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Returns one vector per dialogue, ``(N, D)``."""
 
+    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one vector per text, ``(N, D)``."""
+
 
 class DialogueReader:
     """An encoder that knows dialogues alone: to it an utterance is a dialogue of one turn, the user's."""

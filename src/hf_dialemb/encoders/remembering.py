@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dialogue import Dialogue
+from ..dialogue import Dialogue, Turn
 from ..hashing import dialogue_key, list_key
 from ..runs.shards import LOCAL, in_shards, through
 from .embedding_cache import EmbeddingCache, Kept
@@ -76,6 +76,10 @@ class RememberingEncoder:
         if missing:
             self._encode_rows(missing)
         return np.stack([self._vectors[key] for key in keys])
+
+    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed N texts, (N, D); equal texts get the same vector."""
+        return self.encode([Dialogue((Turn("user", text),)) for text in texts])
 
     def timed(self, work: Callable[[], Result]) -> Result:
         """Does what the encoder is asked for beside vectors, counts how long it took, and returns its result."""

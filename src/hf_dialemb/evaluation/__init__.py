@@ -1,15 +1,11 @@
 """Evaluation: dialogues are embedded once by each encoder, then every task scores the same vectors.
 
-`evaluate_models` measures models on a corpus, `evaluate_suite` on all that a paper measures on, beside the paper's own
-figures, `run_benchmark` on several suites, with one report; all write results files. The others are their parts.
-Importing this package loads neither torch nor scikit-learn.
+`evaluate_models` measures models on a corpus and writes a results file; the others are its parts. Importing this
+package loads neither torch nor scikit-learn.
 """
 
 from ..encoders.specs import Encoder as Encoder
 from ..encoders.specs import load_encoder as load_encoder
-from ..papers.benchmark import evaluate_suite as evaluate_suite
-from ..papers.benchmark import run_benchmark as run_benchmark
-from ..papers.suites import SUITES as SUITES
 from .results.rows import Results as Results
 from .results.rows import Row as Row
 from .results.rows import describe_run as describe_run

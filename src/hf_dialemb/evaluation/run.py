@@ -28,11 +28,11 @@ from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import Encoder, find_encoder, fingerprint, has_weights, load_encoder
 from ..encoders.stored_vectors import StoredEncoder, stored_vectors
 from ..errors import InputError, told
-from ..papers.quoted import quoted_beside
-from ..papers.report.pictures.maps import scatter
+from ..hooks import entries
 from ..runs.files import check_writable, write_text_atomically
 from ..runs.folder import RunFolder
 from ..runs.frames import data_frame, html_table
+from .maps import scatter
 from .results.learnt import marked
 from .results.rows import Results, Row, describe_run, part_named, place_of, rows_of, write_results
 from .results.tables import column_of, markdown_table, meanings, paper_table
@@ -217,7 +217,7 @@ def table_of(results: Results) -> str:
     """Renders figures, what they mean, and below them those that papers print too, beside the papers'."""
     rows = results.results
     table = "\n".join(part for part in (markdown_table(rows), meanings(rows)) if part)
-    quoted = quoted_beside(rows)
+    quoted = [row for entry in entries("quoted").values() for row in entry.load()(rows)]
     if not quoted:
         return table
     places = {place_of(row) for row in quoted}

@@ -23,8 +23,7 @@ from ..dialogue import Dialogue, Turn
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import Encoder
 from ..errors import InputError
-from ..evaluation.results.flow_tables import TASK as FLOWS
-from ..evaluation.results.tables import LOWER_OF_FLOWS
+from ..evaluation.results.tables import FLOWS, LOWER_OF_FLOWS
 from ..evaluation.tasks.actions import compare_actions
 from ..evaluation.tasks.domains import evaluate_embeddings
 from ..evaluation.tasks.intents import classify_intents

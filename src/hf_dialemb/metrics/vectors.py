@@ -19,6 +19,14 @@ THREADS = os.cpu_count() or 1  # how many rows are sorted at the same time
 _SELF = np.iinfo(np.int32).min
 
 
+def unit(vectors: ArrayLike) -> NDArray[np.float32]:
+    """Return float32 vectors ``(N, D)`` of length 1 in a new array; zero rows stay zero."""
+    array = np.array(vectors, dtype=np.float32)
+    lengths = np.linalg.norm(array, axis=1, keepdims=True)
+    array /= np.where(lengths > 0, lengths, 1)
+    return array
+
+
 def unit_vectors(vectors: ArrayLike) -> NDArray[np.float64]:
     """Brings vectors ``(N, D)`` to length 1 in a new array; zero ones stay zero."""
     units = np.array(vectors, dtype=np.float64)

@@ -61,6 +61,7 @@ _OF_FLOWS = {  # each domain is a setting of its own; lower is better
     "reference_next_action_perplexity": ("Next-action perplexity of actions", 2),
 }
 
+FLOWS = "flow-extraction"  # the task whose figures also come by domain and for reference graphs
 LOWER_OF_FLOWS = tuple(_OF_FLOWS)  # the figures of flows, of all of which the least is the best
 
 _MEANINGS = {
@@ -171,6 +172,11 @@ def latex_table(rows: Iterable[Row], caption: str) -> str:
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def is_in_short(row: Row) -> bool:
+    """Return whether a figure is of a task as a whole, not of a domain or reference graph of flows."""
+    return row.task != FLOWS or (row.setting in ("", "official") and not row.metric.startswith("reference_"))
 
 
 def measured_of(rows: Iterable[Row | None]) -> list[Row]:

@@ -52,7 +52,7 @@ def load_actions(part: CorpusPart) -> Problem:
     config = {**sizes, "drawn_per_action": None if ready else PER_ACTION, "shots": list(SHOTS), "ranks": RANKS}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
-        return compare_actions(encoder.encode(dialogues), labels, seeds)
+        return compare_actions(encoder.encode_utterances([text for text, _ in pairs]), labels, seeds)
 
     return Problem(config, measure, dialogues, labels)
 

@@ -31,8 +31,6 @@ _ALL = (
     Task("next-utterance-retrieval", "which of 20 responses follows a dialogue so far, for rankers of responses too",
          "hf_dialemb.evaluation.tasks.next_utterance:load_selections", "Mehri and Eskenazi (2019), section 4",
          (_DIALOGUES, _RESPONSES)),
-    Task("dialogue-action-prediction", "what the assistant does next, by a copy of the model that learns from examples",
-         "hf_dialemb.evaluation.tasks.action_prediction:load_acts", "DSE, section 4.2.2 and appendix B; TOD-BERT, section 5", fine_tunes=True),
 )
 # fmt: on
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
 
@@ -16,6 +16,8 @@ SHOTS = (1, 5)  # how many labelled examples each label gets, as in the papers o
 POOL = 2 * max(SHOTS)  # so many of each label examples are drawn from under a limit
 
 Item = TypeVar("Item")
+
+_BLOCK = 1 << 21  # numbers drawn at once
 
 
 def fixed_sample(items: Sequence[Item], limit: int | None) -> list[Item]:
@@ -54,3 +56,33 @@ def draw_examples(
         )
     drawn = [generator.choice(pool[labels[pool] == label], shots, replace=False) for label in classes]
     return np.sort(np.concatenate(drawn))
+
+
+def mean_interval(values: ArrayLike) -> tuple[float, float]:
+    """Compute the 95 % bootstrap interval of a mean from a thousand draws."""
+    numbers = finite_array("values", values, 1)
+    means = np.concatenate([weights @ numbers for weights in bootstrap_weights(len(numbers), 1_000, 0)]) / len(numbers)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def bootstrap_weights(count: int, resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """Yield how often each example is drawn with replacement, in blocks ``(R, N)`` of all draws."""
+    generator = np.random.default_rng(seed)
+    block = max(1, _BLOCK // count)
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        drawn = generator.integers(0, count, (rows, count)) + count * np.arange(rows)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count).astype(np.float64)
+
+
+def finite_array(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
+    """Return examples as float64; raise ValueError if there is none or one is not finite."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != dimensions or not len(array):
+        raise ValueError(
+            f"{name}: got shape {array.shape}, expected {dimensions} dimension(s) and at least one example"
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: got NaN or infinity, expected finite numbers; look at the system")
+    return array

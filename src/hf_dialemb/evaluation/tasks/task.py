@@ -17,8 +17,7 @@ from ...corpora.own.reading import is_own
 from ...dialogue import Dialogue
 from ...encoders.encoder import Encoder
 from ...errors import InputError
-from .sampling import fixed_sample
-from .significance import mean_interval
+from .sampling import fixed_sample, mean_interval
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

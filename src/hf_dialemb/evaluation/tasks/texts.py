@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...dialogue import Dialogue, Turn
 from ...encoders.encoder import Encoder
 from ...metrics.vectors import COSINE_STEPS
 
@@ -16,11 +15,11 @@ _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")  # Chinese has no bla
 
 
 class TextVectors:
-    """The vectors of texts, each distinct text encoded once, as a dialogue of one turn."""
+    """The vectors of texts, each distinct text encoded once."""
 
     def __init__(self, encoder: Encoder, texts: Iterable[str]) -> None:
         self._places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        self._vectors = encoder.encode([Dialogue((Turn("user", text),)) for text in self._places])
+        self._vectors = encoder.encode_utterances(list(self._places))
 
     def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Returns the vectors of some of them, ``(N, D)``."""

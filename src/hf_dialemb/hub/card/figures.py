@@ -13,10 +13,9 @@ from huggingface_hub import EvalResult
 from ...corpora.corpus import ALL
 from ...errors import InputError
 from ...evaluation.results import rows as results_files
-from ...evaluation.results.flow_tables import is_in_short
 from ...evaluation.results.learnt import Set, learnt_sets, marked
 from ...evaluation.results.rows import Place, Results, Row, part_named, place_of
-from ...evaluation.results.tables import Column, as_papers_print, column_of, printed, printed_figure
+from ...evaluation.results.tables import Column, as_papers_print, column_of, is_in_short, printed, printed_figure
 from ..published_folder import PublishedFolder
 from .record import matches, without_places
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from ...corpora import CORPORA
 from ...dialogue import Dialogue
-from ...evaluation.tasks.context_labels import ACTS, WORDS
 from ...evaluation.tasks.task import Measurement
 from ...methods import get_method
 from ...methods.ranking import LoadedRanker
@@ -27,6 +26,7 @@ from ...training.arguments import parse
 from ...training.data import weights_digest
 from ...training.dialogues import training_dialogues
 from ..tasks.act_fine_tuning import run_act_fine_tuning
+from ..tasks.context_labels import ACTS, WORDS
 from ..tasks.linear_layer import Outcome
 from ..tasks.probes import run_probes
 from .plan import EnsemblePlan

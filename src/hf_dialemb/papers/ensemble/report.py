@@ -22,12 +22,12 @@ from ...corpora.candidates import read_candidates
 from ...evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from ...evaluation.run import command_line
 from ...evaluation.tasks import next_utterance
-from ...evaluation.tasks.significance import paired_bootstrap, paired_bootstrap_f1
 from ...evaluation.tasks.task import Measurement, percentage
 from ...methods.ranking import LoadedRanker, load_ranker
 from ...runs.files import write_text_atomically
 from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS
 from ..quoted import quoted_figures
+from ..significance import paired_bootstrap, paired_bootstrap_f1
 from ..tasks.linear_layer import Outcome
 from .analyses import PROBE_SEEDS, analyse, training_record
 from .plan import EnsemblePlan

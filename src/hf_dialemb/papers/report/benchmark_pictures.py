@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...evaluation.maps import scatter, umap_or_pca
 from ...evaluation.results.rows import Results
 from ...evaluation.run import cached_encoder, training_report
 from ...evaluation.tasks.sampling import fixed_sample
@@ -17,10 +18,7 @@ from ...evaluation.tasks.task import Problem
 from ...runs.folder import RunFolder
 from ..suites import load_suite
 from .page import Picture
-from .pictures.maps import PathPoint, alignment_uniformity_path, measured_point, scatter
-from .pictures.projections import umap_or_pca
-from .pictures.trees import dendrogram
-from .pictures.voronoi import spherical_voronoi
+from .path import PathPoint, alignment_uniformity_path, measured_point
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +37,9 @@ def draw_pictures(
 ) -> list[Picture]:
     """Draws all pictures of a benchmark, as PNGs in a folder; other arguments are those of `evaluate_suite`.
 
-    Of the first corpus at hand that has domains: a map of its dialogues by each
-    model, and the path of alignment and uniformity through the saved steps of models that keep any. Of utterances with
-    actions: the cells of the largest actions on the sphere and a tree of all, by each model. A picture that cannot be
-    drawn, for example of a model without vectors, is left out with a warning.
+    They are a map of the dialogues of the first corpus with domains, a map of utterances with actions, and the path of
+    alignment and uniformity through the saved steps of models. A picture that cannot be drawn, for example of a model
+    without vectors, is left out with a warning.
     """
     pictures: list[Picture | None] = []
     for one in results:
@@ -74,14 +71,6 @@ def _of_items(
     yield _drawn(f"{corpus}: a map", caption, path, scatter, vectors, problem.labels, path, None, method)
     if suite == "dial2vec":
         yield _path(problem, vectors, folder / f"{suite}-path.png")
-        return
-    for number, (model, found) in enumerate(vectors.items()):
-        for name, kind, caption in (
-            ("sphere", spherical_voronoi, "The cells of the largest actions; dots are utterances."),
-            ("tree", dendrogram, "Actions joined where their centroids are alike."),
-        ):
-            path, title = folder / f"{suite}-{name}-{number}.png", f"{corpus}: {name} by {Path(model).name}"
-            yield _drawn(title, caption, path, kind, found, problem.labels, path, model)
 
 
 def _path(problem: Problem, vectors: Mapping[str, NDArray[np.float32]], path: Path) -> Picture | None:

@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 
 from ...dialogue import ROLES, Dialogue
-from ...evaluation.tasks.context_labels import PARTS, Contexts
 from ...methods.layout import Truncation
 from ...methods.ranker import context_ids
 from ...methods.ranking import LoadedRanker
+from .context_labels import PARTS, Contexts
 from .linear_layer import LayerSettings, Outcome
 from .probes import Rankers, System, measure_rankers
 

@@ -20,8 +20,8 @@ from scipy.sparse import csr_array, vstack
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.nn.utils import clip_grad_norm_
 
-from ...evaluation.tasks.context_labels import DEV, TEST, TRAIN, ContextLabels, LabelScores, label_scores
 from ...evaluation.tasks.task import Measurement, percentage
+from .context_labels import DEV, TEST, TRAIN, ContextLabels, LabelScores, label_scores
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Outcome:
 
     ``config`` is what decides the figures, micro_f1 and macro_f1. ``counts``, (S, N, 3), are true positives, false
     positives and false negatives of each context of test for each seed; their sum over seeds is what
-    `hf_dialemb.evaluation.tasks.significance.paired_bootstrap_f1` compares.
+    `hf_dialemb.papers.significance.paired_bootstrap_f1` compares.
     """
 
     system: str

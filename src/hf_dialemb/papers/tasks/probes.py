@@ -27,21 +27,11 @@ from tqdm.auto import tqdm
 from ...dialogue import Dialogue
 from ...encoders.encoder import Encoder
 from ...errors import InputError
-from ...evaluation.tasks.context_labels import (
-    ACTS,
-    DEV,
-    PARTS,
-    TEST,
-    TRAIN,
-    WORDS,
-    Contexts,
-    assistant_contexts,
-    context_labels,
-)
 from ...evaluation.tasks.sampling import fixed_sample
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem
 from ...methods.ranking import LoadedRanker, encode_contexts
 from ...methods.words import word_tokenizer
+from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
 from .linear_layer import LayerSettings, Outcome, VectorSource, fit, outcome
 
 Rankers = Mapping[str, Sequence[LoadedRanker]]  # systems by name: the members of each, one or several

@@ -27,9 +27,9 @@ from scipy.sparse import csr_array
 from ...dialogue import Dialogue, Turn
 from ...encoders.encoder import Encoder
 from ...errors import InputError
-from ...papers.tasks.fine_tuning import RUNS, Backbone, Examples, FineTuning, fine_tune, load_backbone, precision
+from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, percentage
 from .context_labels import Contexts, label_scores
-from .task import CorpusPart, Measurement, Problem, percentage
+from .fine_tuning import RUNS, Backbone, Examples, FineTuning, fine_tune, load_backbone, precision
 
 SHOTS = (10, 20)  # how many turns of each act there are to learn from, as in the paper
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from .rows import Row, part_named
-from .tables import column_of, mark_notes, measured_of, printed_cells, table_lines
+from ..evaluation.results.rows import Row, part_named
+from ..evaluation.results.tables import FLOWS as TASK
+from ..evaluation.results.tables import column_of, mark_notes, measured_of, printed_cells, table_lines
 
-TASK = "flow-extraction"
 HEADINGS = {
     "size_difference": "Size of graphs: difference to the graphs of annotated actions, in % (Table 6)",
     "v_measure": "V-measure of clusters and actions, in %",
@@ -32,11 +32,6 @@ SHORT = {
 
 REFERENCE = "after the annotated actions themselves"  # whose perplexity is a yardstick for clusters, but no bound
 _OFFICIAL, _REFERENCE = "official", "reference_"
-
-
-def is_in_short(row: Row) -> bool:
-    """Says whether a figure is of a task as a whole; flows have further ones of each domain, and of references."""
-    return row.task != TASK or (row.setting in ("", _OFFICIAL) and not row.metric.startswith(_REFERENCE))
 
 
 def flow_tables(rows: Iterable[Row]) -> str:

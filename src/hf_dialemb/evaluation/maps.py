@@ -1,0 +1,137 @@
+"""Maps of vectors in the plane, one panel per model, by t-SNE, UMAP or PCA."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import drawing
+from ..errors import InputError
+from ..metrics.vectors import unit_vectors
+from .tasks.sampling import fixed_sample
+
+METHODS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}  # ways to project, with their names in print
+FEWEST = 10  # vectors that t-SNE and UMAP need; fewer are projected by PCA
+MAX_POINTS = 2000  # items of a panel; a larger set is sampled
+MAX_COLOURED = 20  # labels with a colour of their own; smaller ones are grey
+
+_NEIGHBOURS = 15  # UMAP's default
+_OTHERS = (drawing.GREY, drawing.MARKERS[0])
+_LAYERS = 8
+
+
+def scatter(
+    embeddings_by_model: Mapping[str, NDArray[Any]],
+    labels: Sequence[str],
+    path: Path | str,
+    captions: Mapping[str, str] | None = None,
+    method: str = "tsne",
+) -> None:
+    """Write a PNG with a map of the same N items for each model; see `project`."""
+    drawing.check_drawing()
+    if not embeddings_by_model:
+        raise InputError("embeddings_by_model: got no model, expected at least one; pass its vectors under its name")
+    rows = fixed_sample(range(len(labels)), MAX_POINTS)
+    counts = Counter(labels)
+    largest = sorted(counts, key=lambda label: (-counts[label], label))[:MAX_COLOURED]
+    styles = {label: drawing.style(index) for index, label in enumerate(largest)}
+    columns = 2 if len(embeddings_by_model) == 4 else min(3, len(embeddings_by_model))
+    height = math.ceil(len(embeddings_by_model) / columns)
+    figure = drawing.new_figure(4.2 * columns + 2.4, 4.5 * height)
+    panels = figure.subplots(height, columns, squeeze=False).ravel()
+    for axes, (model, vectors) in zip(panels, embeddings_by_model.items(), strict=False):
+        _draw(axes, project(vectors[rows], method), [styles.get(labels[row], _OTHERS) for row in rows])
+        _title(axes, model, (captions or {}).get(model, ""))
+    for axes in panels[len(embeddings_by_model) :]:
+        axes.set_visible(False)
+    others = len(counts) - len(styles)
+    names = [*(drawing.shortened(name, 28) for name in styles), *([f"{others} more"] if others else [])]
+    drawing.legend(figure, names, [*styles.values(), _OTHERS][: len(names)], 6, 8)
+    text = (
+        "Each point is an item in the colour of its label; items that a model finds alike lie close together "
+        f"({METHODS[method]})."
+    )
+    cut = f" Shown: {len(rows):,} of {len(labels):,}, drawn at random." if len(rows) < len(labels) else ""
+    drawing.note(figure, text + cut)
+    drawing.save(figure, path)
+
+
+def project(embeddings: NDArray[Any], method: str = "tsne") -> NDArray[np.float64]:
+    """Map vectors ``(N, D)`` to the plane, ``(N, 2)``, by a key of `METHODS`.
+
+    Vectors are L2-normalised first, so that distance means cosine. Equal vectors give equal points. Fewer than
+    `FEWEST` vectors are projected by PCA.
+    """
+    vectors = unit_vectors(embeddings)
+    if np.ptp(vectors, axis=0).max() < 1e-12:
+        return np.zeros((len(vectors), 2))
+    if method == "pca" or len(vectors) < FEWEST:
+        return _principal(vectors)
+    return _umap(vectors) if method == "umap" else _tsne(vectors)
+
+
+def umap_or_pca() -> str:
+    """Return ``"umap"`` where umap-learn is installed, else ``"pca"``."""
+    return "umap" if find_spec("umap") is not None else "pca"
+
+
+def _principal(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    from sklearn.decomposition import PCA
+
+    dimensions = min(2, *vectors.shape)
+    points = np.asarray(PCA(dimensions, svd_solver="full").fit_transform(vectors), dtype=np.float64)
+    return np.pad(points, ((0, 0), (0, 2 - dimensions)))
+
+
+def _tsne(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    vectors = np.pad(vectors, ((0, 0), (0, max(0, 2 - vectors.shape[1]))))
+    tsne = TSNE(2, perplexity=min(30.0, (len(vectors) - 1) / 3), init="pca", random_state=0)
+    with threadpool_limits(1):  # threads that wait for each other on a shared machine cost more than they give
+        return np.asarray(tsne.fit_transform(vectors), dtype=np.float64)
+
+
+def _umap(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    if umap_or_pca() != "umap":
+        raise InputError('method: got umap, which is not installed; run: pip install "hf-dialemb[umap]", or choose pca')
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on the spectral start of few points, and on missing optional packages
+        from umap import UMAP
+
+        reducer = UMAP(min(_NEIGHBOURS, len(vectors) - 1), 2, metric="cosine", random_state=0, n_jobs=1)
+        return np.asarray(reducer.fit_transform(vectors.astype(np.float32)), dtype=np.float64)
+
+
+def _draw(axes: Any, points: NDArray[np.float64], styles: Sequence[tuple[str, str]]) -> None:  # noqa: ANN401
+    # A fixed shuffle in layers, so that no label lies on top only because it comes last; grey stays below.
+    order = np.random.default_rng(0).permutation(len(points))
+    grey = [row for row in order if styles[row] == _OTHERS]
+    coloured = np.array_split([row for row in order if styles[row] != _OTHERS], _LAYERS)
+    size = float(np.clip(6000 / len(points), 6, 40))
+    for depth, layer in enumerate([grey, *(layer.tolist() for layer in coloured)]):
+        for marker in drawing.MARKERS:
+            rows = [row for row in layer if styles[row][1] == marker]
+            colours = [styles[row][0] for row in rows]
+            axes.scatter(*points[rows].T, c=colours, marker=marker, s=size, alpha=0.85, linewidths=0, zorder=1 + depth)
+    axes.set(xticks=[], yticks=[])
+    axes.margins(0.04)
+    for spine in axes.spines.values():
+        spine.set_color(drawing.RULE)
+
+
+def _title(axes: Any, model: str, caption: str) -> None:  # noqa: ANN401
+    looks = {"fontsize": 10, "fontweight": "bold", "parse_math": False}
+    axes.set_title(drawing.short_model(model), pad=20 if caption else 8, **looks)
+    if caption:
+        looks = {"ha": "center", "va": "bottom", "fontsize": 9, "color": drawing.DARK_GREY}
+        axes.text(0.5, 1.02, caption, transform=axes.transAxes, **looks)

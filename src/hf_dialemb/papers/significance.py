@@ -1,0 +1,88 @@
+"""The paired bootstrap: whether a system is better than another on the same examples, or only luckier.
+
+Follows Koehn (EMNLP 2004) and Berg-Kirkpatrick, Burkett and Klein (EMNLP 2012). Examples are drawn with replacement, as
+many as there are, and both systems are compared on each draw. A draw is extreme if its difference is as far from the
+observed difference d as d is from 0, on either side. With b extreme draws of B, ``p = (b + 1) / (B + 1)`` (Davison and
+Hinkley, 1997, section 4.2), which is never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..evaluation.tasks.sampling import bootstrap_weights, finite_array
+
+RESAMPLES = 10_000  # draws of all examples
+
+_ROUNDING = 1e-12  # differences closer than this are equal
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much better the first of two systems is.
+
+    Attributes:
+        difference: The observed difference.
+        low: The 2.5th percentile of all draws.
+        high: The 97.5th percentile.
+        p_value: Two-sided, in (0, 1].
+        examples: The number of examples.
+        resamples: The number of draws.
+        seed: The seed of the draws.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    examples: int
+    resamples: int
+    seed: int
+
+
+def paired_bootstrap(first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Comparison:
+    """Compare the means of two systems' scores, such as reciprocal ranks or hits, each ``(N,)``."""
+    ours, others = finite_array("first", first, 1), finite_array("second", second, 1)
+    if ours.shape != others.shape:
+        raise ValueError(f"second: got shape {others.shape}, expected that of first, {ours.shape}")
+    columns = np.stack([ours, others], axis=1)
+    return _compare(columns, lambda sums: (sums[:, 0] - sums[:, 1]) / len(ours), resamples, seed)
+
+
+def paired_bootstrap_f1(first: ArrayLike, second: ArrayLike) -> Comparison:
+    """Compare the micro F1, in [0, 1], of two systems from their counts of TP, FP and FN, each ``(N, 3)``."""
+    ours, others = finite_array("first", first, 2), finite_array("second", second, 2)
+    if ours.shape != others.shape or ours.shape[1] != 3:
+        raise ValueError(f"counts: got shapes {ours.shape} and {others.shape}, expected (N, 3) for both")
+    if min(ours.min(), others.min()) < 0:
+        raise ValueError("counts: got a negative one, expected numbers of true and false positives and false negatives")
+    columns = np.concatenate([ours, others], axis=1)
+    return _compare(columns, lambda sums: _f1(sums[:, :3]) - _f1(sums[:, 3:]), RESAMPLES, 0)
+
+
+def _compare(
+    columns: NDArray[np.float64],
+    difference: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    resamples: int,
+    seed: int,
+) -> Comparison:
+    """Bootstrap ``difference``, a function of the sums of columns: (R, K) in, (R,) out."""
+    if resamples < 1:
+        raise ValueError(f"resamples: got {resamples}, expected at least 1")
+    observed = float(difference(columns.sum(axis=0, keepdims=True))[0])
+    sums = np.concatenate([weights @ columns for weights in bootstrap_weights(len(columns), resamples, seed)])
+    drawn = difference(sums)
+    extreme = np.abs(drawn - observed) >= abs(observed) - _ROUNDING
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    p_value = (int(extreme.sum()) + 1) / (resamples + 1)
+    return Comparison(observed, float(low), float(high), p_value, len(columns), resamples, seed)
+
+
+def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    hits, errors = 2 * sums[:, 0], sums[:, 1] + sums[:, 2]
+    scores: NDArray[np.float64] = hits / np.where(hits + errors > 0, hits + errors, 1)
+    return scores
