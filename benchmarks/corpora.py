@@ -19,8 +19,9 @@ from pathlib import Path
 from processes import answer_of
 from published_counts import PUBLISHED
 
-from hf_dialemb.corpora import MissingFilesError, find_source, get_corpus, iterate_examples, sets_at_hand
+from hf_dialemb.corpora import MissingFilesError, find_source, get_corpus, iterate_examples
 from hf_dialemb.corpora.corpus import Corpus
+from hf_dialemb.corpora.published import sets_at_hand
 
 GOAL = 100_000  # utterances per second
 SMALL = 0.5  # seconds; below, starting to read is what takes the time

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from made_up_corpora import mutated, write
 
 import hf_dialemb.corpora.own.check as module
-from hf_dialemb.corpora import REGISTERED
 from hf_dialemb.corpora.corpus import Corpus
+from hf_dialemb.corpora.loading import REGISTERED
 from hf_dialemb.corpora.own.check import LONGEST_TURN, Problem, check
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.corpora.own.reading import read_own

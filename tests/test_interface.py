@@ -12,7 +12,6 @@ from transformers import TrainingArguments
 import hf_dialemb
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.corpora.objects import as_dialogues
 from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.corpora.own.jsonl import write_jsonl
@@ -141,26 +140,38 @@ DIALOGUE = Dialogue.from_messages(MESSAGES, id="a", domains=["greeting"])
 
 
 def test_every_form_gives_the_same_dialogues(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    file = tmp_path / "own.jsonl"
-    write_jsonl([DIALOGUE], file)
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     rows = [{"id": "a", "role": turn["role"], "content": turn["content"], "domain": "greeting"} for turn in MESSAGES]
-    whole = {"id": "a", "messages": MESSAGES, "domains": ["greeting"]}
-    dataset = to_dataset([DIALOGUE])
-    tables = dataset, dataset.to_pandas(), pandas.DataFrame(rows)
-    for source in ([DIALOGUE], (DIALOGUE,), [whole], *tables, file, str(file)):
-        assert as_dialogues(source) == [DIALOGUE]
+    whole, dataset, frame = DIALOGUE.to_json(), to_dataset([DIALOGUE]), pandas.DataFrame(rows)
+    write_jsonl([DIALOGUE], tmp_path / "own.jsonl")
+    dataset.to_parquet(tmp_path / "own.parquet")
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    frame.to_excel(tmp_path / "own.xlsx", index=False)
+    files = [tmp_path / f"own.{ending}" for ending in ("jsonl", "csv", "parquet", "xlsx")]
+    lists = [DIALOGUE], (DIALOGUE,), iter([DIALOGUE]), [whole], iter([whole])
+    tables = dataset, dataset.to_pandas(), dataset.data.table, frame, polars.DataFrame(rows), polars.DataFrame([whole])
+    for source in (*lists, *tables, *files, *map(str, files)):
         assert load_dialogues(source) == [DIALOGUE]
-    assert as_dialogues([MESSAGES]) == [Dialogue.from_messages(MESSAGES)]
-    assert load_dialogues([MESSAGES, [{"role": "user"}]], skip_invalid=True) == as_dialogues([MESSAGES])
+    assert load_dialogues([MESSAGES]) == [Dialogue.from_messages(MESSAGES)]
+    assert load_dialogues([MESSAGES, [{"role": "user"}]], skip_invalid=True) == load_dialogues([MESSAGES])
+    assert load_dialogues([DIALOGUE])[0] is DIALOGUE
+
+
+def test_a_table_in_memory_is_read_as_its_file(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    cells = {"id": [2, None, 1, 1], "role": ["Ann", None, "Zoe", "Ann"], "text": ["Hi", None, "Ho", "True"]}
+    frame = pandas.DataFrame({**cells, "time": pandas.to_datetime(["2026-01-01", None, "2026-01-03", "2026-01-02"])})
+    frame.astype({"id": "Int64"}).to_csv(tmp_path / "own.csv", index=False)
+    found = load_dialogues(frame)
+    assert found == load_dialogues(tmp_path / "own.csv")
+    assert [(each.id, each.time) for each in found] == [("2", "2026-01-01T00:00:00"), ("1", "2026-01-02T00:00:00")]
 
 
 def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line(caplog):
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"call": ["a", "a"], "who": ["Ann", "Bob"], "said": ["Hello", "Hi"]})
     words = {"columns": "id=call,role=who,content=said", "roles": "Ann=user,Bob=assistant"}
-    for found in (as_dialogues(table, **words), load_dialogues(table, **words)):
-        assert [turn.role for turn in found[0].turns] == ["user", "assistant"]
+    assert [turn.role for turn in load_dialogues(table, **words)[0].turns] == ["user", "assistant"]
     assert not caplog.messages
     load_dialogues(table, columns=words["columns"])
     told = "say load_dialogues(..., roles='Ann=user,Bob=assistant')"
@@ -172,14 +183,16 @@ def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line(caplog
 def test_speakers_have_the_roles_that_they_have_in_files(caplog):
     said = {"system": "Be kind.", "Ann": "Hello", "bot": "Hi"}
     chat = [{"role": role, "content": content} for role, content in said.items()]
-    assert as_dialogues([chat]) == [Dialogue.from_messages(MESSAGES)]
+    assert load_dialogues([chat]) == [Dialogue.from_messages(MESSAGES)]
     told = "to confirm or change it, say load_dialogues(..., roles='Ann=user')"
     assert f"dialogues: roles: guessed Ann: user; {told}" in caplog.text
-    assert as_dialogues([chat], roles="Ann=ignore") == [Dialogue.from_messages(MESSAGES[1:])]
+    assert load_dialogues([chat], roles="Ann=ignore") == [Dialogue.from_messages(MESSAGES[1:])]
 
 
 def test_a_corpus_may_carry_its_split():
-    assert as_dialogues("sample/dev") == as_dialogues("sample", split="dev") == load_dialogues("sample", None, "dev")
+    assert (
+        load_dialogues("sample/dev") == load_dialogues("sample", split="dev") == load_dialogues("sample", None, "dev")
+    )
 
 
 def test_a_split_of_what_has_none_is_refused(tmp_path):
@@ -190,7 +203,7 @@ def test_a_split_of_what_has_none_is_refused(tmp_path):
         (lambda: list(check(file, split="test")), file),
         (lambda: hf_dialemb.evaluate("tfidf", file, split="test"), file),
         (lambda: hf_dialemb.evaluate("tfidf", DIALOGUES, split="nope"), "what is in memory"),
-        (lambda: as_dialogues([DIALOGUE], split="dev"), "what is in memory"),
+        (lambda: load_dialogues([DIALOGUE], split="dev"), "what is in memory"),
     ):
         with pytest.raises(InputError, match=r"^split: got '\w+', but .* has no splits and is read whole; ") as refused:
             call()
@@ -211,5 +224,5 @@ def test_anything_else_is_refused_in_one_sentence():
         ("no/such.jsonl", "no/such.jsonl"),
     ):
         with pytest.raises(InputError, match=said) as refused:
-            as_dialogues(source)
+            load_dialogues(source)
         assert "\n" not in str(refused.value)

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel, BertConfig, BertModel
 
 import hf_dialemb
-from hf_dialemb.corpora.objects import as_dialogues
+from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.corpora.own.jsonl import write_jsonl
 from hf_dialemb.encoders.text_models import dialogue_texts
 from hf_dialemb.errors import InputError
@@ -69,7 +69,7 @@ def test_a_rank_cuts_each_linear_layer_and_leaves_the_rest(tiny_bert, trained):
 def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, printed):
     parts = {str(trained[0]): 1.0, trained[1]: 0.3}
     run = hf_dialemb.merge(tiny_bert, parts, output_dir=tmp_path / "both")
-    vectors, texts = run.encoder().encode(DIALOGUES), dialogue_texts(as_dialogues(DIALOGUES))
+    vectors, texts = run.encoder().encode(DIALOGUES), dialogue_texts(load_dialogues(DIALOGUES))
     assert np.allclose(run.encoder().encode_utterances(texts), vectors, atol=1e-5)  # a dialogue is one text
     assert np.allclose(stock(run.path).encode(texts), vectors, atol=1e-5)
     assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == {("sample", "train")}

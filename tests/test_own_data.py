@@ -12,7 +12,8 @@ from made_up_corpora import read_file, refusal, write
 from talks import dialogue
 
 from hf_dialemb.cli import main
-from hf_dialemb.corpora import form_of, load_dialogues, write_jsonl
+from hf_dialemb.corpora import load_dialogues, write_jsonl
+from hf_dialemb.corpora.loading import form_of
 from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.reading import ENDINGS, is_own, read_own
 from hf_dialemb.corpora.own.roles import WELL_KNOWN, RoleMap

@@ -16,8 +16,7 @@ from hf_dialemb.checkpoints import pretrained as backbones
 from hf_dialemb.checkpoints import shipped as shipped_module
 from hf_dialemb.checkpoints.shipped import FOLDER, RECORD, shipped
 from hf_dialemb.cli import main
-from hf_dialemb.corpora import CORPORA
-from hf_dialemb.corpora.objects import as_dialogues
+from hf_dialemb.corpora import CORPORA, load_dialogues
 from hf_dialemb.encoders import specs
 from hf_dialemb.encoders.text_models import dialogue_texts
 from hf_dialemb.errors import InputError
@@ -27,7 +26,7 @@ from hf_dialemb.training.distil import distil, learn_table, sample_texts
 
 TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
 DIALOGUES = dialogues_in_memory()
-AS_TEXTS = dialogue_texts(as_dialogues(DIALOGUES))
+AS_TEXTS = dialogue_texts(load_dialogues(DIALOGUES))
 
 
 @pytest.fixture
@@ -176,7 +175,7 @@ def test_a_table_loads_everywhere_and_is_eight_bits_with_a_scale_for_each_word(s
     vectors = encoder.encode_utterances(TEXTS)
     assert vectors.any(axis=1).tolist() == [True, True, False, True]  # nothing was said
     assert np.allclose(stock(static).encode(TEXTS), vectors, atol=1e-6)
-    assert np.allclose(encoder.encode(as_dialogues(DIALOGUES)), encoder.encode_utterances(AS_TEXTS))
+    assert np.allclose(encoder.encode(load_dialogues(DIALOGUES)), encoder.encode_utterances(AS_TEXTS))
     rows = load_file(static / "0_StaticEmbedding/model.safetensors")["embeddings"]
     assert rows.dtype == np.int8
     assert np.abs(rows).max(axis=1).min() == 127  # each row uses its scale to the full

@@ -145,15 +145,19 @@ def check_split(options: argparse.Namespace) -> None:
     """Refuses a split of a file of one's own, which is read whole."""
     if "split" not in options:
         return
-    from ..corpora import CORPORA, check_no_split
+    from ..corpora import CORPORA
     from ..corpora.corpus import ALL
+    from ..corpora.loading import check_no_split, with_split
     from ..corpora.own.reading import is_own
 
     for name in ("corpus", "file", "input"):
-        corpus = getattr(options, name, None)
+        corpus, given = getattr(options, name, None), getattr(options, "given_split", None)
         if corpus and corpus not in CORPORA and is_own(corpus):
-            check_no_split(corpus, getattr(options, "given_split", None))
+            check_no_split(corpus, given)
             options.split = ALL
+        elif corpus and with_split(corpus)[0] != corpus:  # such as sgd/test
+            known, options.split = with_split(corpus, given)
+            setattr(options, name, known)
 
 
 def engine_option(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora.objects import as_dialogues
+from ..corpora import load_dialogues
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
 from ..runs.folder import RunFolder
@@ -43,13 +43,13 @@ class VectorEncoder:
     inner: Any
     spec: str = ""
 
-    def encode(self, dialogues: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see as_dialogues
+    def encode(self, dialogues: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see load_dialogues
         """Embeds N dialogues, (N, D) float32: lists of messages, `Dialogue` objects, a ``datasets.Dataset``, or a path.
 
         Raises:
             InputError: There is none, or one is malformed; the sentence says where. Or vectors are not finite.
         """
-        return finite(self.inner.encode(as_dialogues(dialogues)), self.name)
+        return finite(self.inner.encode(load_dialogues(dialogues)), self.name)
 
     def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeds N utterances, each by itself, (N, D) float32; refuses what is no list of strings."""

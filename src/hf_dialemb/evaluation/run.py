@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from ..corpora import CORPORA, check_no_split, load_dialogues
-from ..corpora.objects import as_dialogues
+from ..corpora import CORPORA, load_dialogues
+from ..corpora.loading import check_no_split
 from ..corpora.own.jsonl import write_jsonl
 from ..corpora.own.reading import is_own
 from ..drawing import check_drawing
@@ -256,7 +256,7 @@ class Evaluation(Results):
 
 def evaluate(
     models: Any,  # noqa: ANN401 - see load_encoder
-    dialogues: Any,  # noqa: ANN401 - see as_dialogues
+    dialogues: Any,  # noqa: ANN401 - see load_dialogues
     *,
     tasks: Sequence[str] = (),
     split: str | None = None,
@@ -272,7 +272,7 @@ def evaluate(
         >>> results.to_pandas()
 
     ``models`` are one or several of what `load_encoder` takes, ``dialogues`` what is in memory, in the forms of
-    `hf_dialemb.corpora.objects.as_dialogues`, or a path or the name of a corpus, with a split, that lies in
+    `hf_dialemb.corpora.load_dialogues`, or a path or the name of a corpus, with a split, that lies in
     ``data_dir``; by default that is ``test``. ``tasks`` are keys of `hf_dialemb.evaluation.TASKS`; none for those that
     suit the corpus. Of more items than the limit a fixed random sample is taken; ``seeds`` are repeats of all else that
     is drawn, or so many. The results file, ``output``, is written while measuring, with a Markdown table beside it. An
@@ -300,5 +300,5 @@ def evaluate(
         return measured(name if known else str(dialogues), (part if known else "") or split or "test")
     with tempfile.TemporaryDirectory() as folder:  # tasks read files, and what is in memory is measured alike
         file = Path(folder) / "dialogues.jsonl"
-        write_jsonl(as_dialogues(dialogues, split=split), file)
+        write_jsonl(load_dialogues(dialogues, split=split), file)
         return measured(str(file), "all")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora.objects import as_dialogues
+from ..corpora import load_dialogues
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.loading import load_encoder
 from ..encoders.specs import find_encoder, fingerprint
@@ -101,7 +101,7 @@ class ExtractedFlow:
 
 
 def extract_flow(
-    dialogues: Any,  # noqa: ANN401 - see as_dialogues
+    dialogues: Any,  # noqa: ANN401 - see load_dialogues
     encoder: Any,  # noqa: ANN401 - see load_encoder
     *,
     output: str | Path | None = None,
@@ -116,7 +116,7 @@ def extract_flow(
         >>> flow = hf_dialemb.extract_flow(dialogues, encoder="all-MiniLM-L6-v2")
         >>> flow.page("flow.html")
 
-    ``dialogues`` come in the forms of `hf_dialemb.corpora.objects.as_dialogues`, ids that are there all different; the
+    ``dialogues`` come in the forms of `hf_dialemb.corpora.load_dialogues`, ids that are there all different; the
     encoder is what `hf_dialemb.encoders.loading.load_encoder` takes. ``output`` is a folder to write everything to;
     steps that it has of another run are not done again. ``model`` is the spec by which the command line finds the
     encoder, so that ``dialemb flow next`` and ``compare`` can go on from the saved flow with new utterances, and
@@ -126,7 +126,7 @@ def extract_flow(
     no dialogue, a setting is wrong, or the encoder gives no vectors.
     """
     wanted, encoder = FlowSettings(**settings), load_encoder(encoder)
-    said, model = read_utterances(as_dialogues(dialogues)), model or encoder.spec
+    said, model = read_utterances(load_dialogues(dialogues)), model or encoder.spec
     folder = Path(output) if output is not None else None
     vectors: Callable[[], NDArray[np.float32]]
     if model:

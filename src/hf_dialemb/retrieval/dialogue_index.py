@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..corpora.objects import as_dialogues
+from ..corpora import load_dialogues
 from ..dialogue import Dialogue
 from ..encoders.loading import VectorEncoder, load_encoder, trained_encoder
 from ..encoders.specs import fingerprint
@@ -114,11 +114,11 @@ class DialogueIndex:
     def __len__(self) -> int:
         return 0 if self._table is None else int(self._table.count_rows())
 
-    def add(self, dialogues: Any) -> int:  # noqa: ANN401 - see as_dialogues
+    def add(self, dialogues: Any) -> int:  # noqa: ANN401 - see load_dialogues
         """Adds dialogues that are not there, and replaces those that say something else under their id.
 
         Args:
-            dialogues: In the forms of `hf_dialemb.corpora.objects.as_dialogues`, or an iterator of `Dialogue`. One
+            dialogues: In the forms of `hf_dialemb.corpora.load_dialogues`, or an iterator of `Dialogue`. One
                 without an id gets that of its text.
 
         Returns:
@@ -127,7 +127,7 @@ class DialogueIndex:
         Raises:
             InputError: Two have one id, or another run writes to the index.
         """
-        found = dialogues if isinstance(dialogues, Iterator) else iter(as_dialogues(dialogues))
+        found = dialogues if isinstance(dialogues, Iterator) else iter(load_dialogues(dialogues))
         count = 0
         with self._locked():
             known, seen = self._digests(), dict[str, str]()

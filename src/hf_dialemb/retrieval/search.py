@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora.objects import as_dialogues
+from ..corpora import load_dialogues
 from ..dialogue import Dialogue, Turn
 from ..drawing import visible
 from ..encoders.loading import load_encoder
@@ -54,7 +54,7 @@ class Hits(tuple[Hit, ...]):
 
 def search(
     encoder: Any,  # noqa: ANN401 - see load_encoder
-    dialogues: Any,  # noqa: ANN401 - see as_dialogues
+    dialogues: Any,  # noqa: ANN401 - see load_dialogues
     query: Any,  # noqa: ANN401 - see below
     top: int = 5,
     vectors: NDArray[np.float32] | str | Path | None = None,
@@ -66,7 +66,7 @@ def search(
 
     Args:
         encoder: What `load_encoder` takes.
-        dialogues: N dialogues, in the forms of `hf_dialemb.corpora.objects.as_dialogues`.
+        dialogues: N dialogues, in the forms of `hf_dialemb.corpora.load_dialogues`.
         query: A text; a dialogue, as a list of messages or a `Dialogue`; or one of the dialogues, by its id or its
             number from 0, which then is not among the hits.
         top: How many are wanted, at least 1.
@@ -77,7 +77,7 @@ def search(
         InputError: The query is none of these, or there are no dialogues.
     """
     check_top(top)
-    found = as_dialogues(dialogues)
+    found = load_dialogues(dialogues)
     known = _of_file(vectors, encoder, found) if isinstance(vectors, str | Path) else vectors
     if known is not None and len(known) != len(found):
         raise InputError(f"vectors: got {len(known)} for {len(found)} dialogues; embed these dialogues again")
@@ -132,7 +132,7 @@ def _query_dialogue(query: Any) -> Dialogue:  # noqa: ANN401 - see search
         if not query.strip():
             raise InputError("query: got no text, expected some words or a dialogue")
         return Dialogue((Turn("user", query),))
-    return as_dialogues([query["messages"] if isinstance(query, Mapping) else query])[0]
+    return load_dialogues([query["messages"] if isinstance(query, Mapping) else query])[0]
 
 
 def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:

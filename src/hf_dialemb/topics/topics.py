@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from ..checkpoints.pretrained import default_encoder
-from ..corpora.objects import as_dialogues
+from ..corpora import load_dialogues
 from ..dialogue import ROLES, Dialogue
 from ..encoders.loading import load_encoder
 from ..errors import InputError
@@ -131,7 +131,7 @@ class FoundTopics(Clustered):
 
 
 def find_topics(
-    dialogues: Any,  # noqa: ANN401 - see as_dialogues
+    dialogues: Any,  # noqa: ANN401 - see load_dialogues
     encoder: Any = None,  # noqa: ANN401 - see load_encoder
     *,
     topics: int | None = None,
@@ -148,7 +148,7 @@ def find_topics(
         >>> topics.page("topics.html")
 
     Args:
-        dialogues: In the forms of `hf_dialemb.corpora.objects.as_dialogues`.
+        dialogues: In the forms of `hf_dialemb.corpora.load_dialogues`.
         encoder: What `load_encoder` takes; by default the best that is at hand.
         topics: How many there are; by default it is found.
         names: ``phrases``; or a language model: ``api:MODEL``, a folder or a Hub id.
@@ -160,7 +160,7 @@ def find_topics(
     Raises:
         InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
     """
-    corpus = tuple(as_dialogues(dialogues))
+    corpus = tuple(load_dialogues(dialogues))
     if topics is not None and not 1 <= topics <= len(corpus):
         raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the number of dialogues; change it")
     if names != PHRASES:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples, sets_at_hand
+from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
 from ..corpora.audit.leakage import build_index, check_apart
 from ..corpora.audit.leakage_report import Cleaning
 from ..corpora.corpus import ALL, SPLITS
 from ..corpora.examples import ResponseSelection
 from ..corpora.labels import unified_dialogue
 from ..corpora.own.reading import is_own
+from ..corpora.published import sets_at_hand
 from ..dialogue import ROLES, Dialogue, Turn
 from ..errors import InputError
 from ..methods.method import Method

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from ..corpora.objects import as_dialogues
+from ..corpora import load_dialogues
 from ..encoders.loading import EncoderRun
 from ..errors import InputError
 from .arguments import as_words, parse, recipe_path
@@ -24,7 +24,7 @@ class TrainedRun(EncoderRun):
 
 def train(
     method: str,
-    dialogues: Any,  # noqa: ANN401 - see as_dialogues
+    dialogues: Any,  # noqa: ANN401 - see load_dialogues
     *,
     output_dir: str | Path,
     backbone: str | None = None,
@@ -62,7 +62,7 @@ def train(
     request = parse(recipe, as_words(told))
     if not isinstance(dialogues, str | Path):
         request.run.corpus, request.run.exclude = [], ["none"]
-    given = None if isinstance(dialogues, str | Path) else as_dialogues(dialogues)
-    dev = None if dev_dialogues is None else as_dialogues(dev_dialogues)
+    given = None if isinstance(dialogues, str | Path) else load_dialogues(dialogues)
+    dev = None if dev_dialogues is None else load_dialogues(dev_dialogues)
     report = logger.info if request.training.process_index == 0 else lambda line: None
     return TrainedRun(carry_out(request, report, given, dev))

@@ -14,8 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
-from ..corpora import CORPORA
-from ..corpora.objects import as_dialogues
+from ..corpora import CORPORA, load_dialogues
 from ..dialogue import Dialogue
 from ..encoders.checkpoints import model_encoder
 from ..errors import InputError
@@ -124,7 +123,7 @@ class Search:
         corpus, _, split = whole.partition("/")
         if corpus in CORPORA and split not in ("dev", "train"):
             raise InputError(f"choose_by: got '{name}', expected a dev or train split; what is tested chooses nothing")
-        dialogues = as_dialogues(whole, data_dir=self.data_dir)
+        dialogues = load_dialogues(whole, data_dir=self.data_dir)
         if name.startswith(WITHOUT_LABELS):
             fit = [dialogue for dialogue in dialogues if _said(dialogue, True) and _said(dialogue, False)]
         else:

@@ -18,8 +18,8 @@ from transformers import PreTrainedTokenizerBase, Trainer, TrainerState, Trainin
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import rotate_checkpoints
 
+from ..corpora import load_dialogues
 from ..corpora.labels import unified_dialogue
-from ..corpora.objects import as_dialogues
 from ..errors import InputError
 from ..hashing import sha256
 from ..methods import method_of
@@ -54,7 +54,7 @@ class DialogueTrainer(Trainer):
     Args:
         model: An untrained or trained model of a registered method.
         args: Trainer's arguments; by default its own.
-        dialogues: What is learnt from: whatever `hf_dialemb.corpora.objects.as_dialogues` takes.
+        dialogues: What is learnt from: whatever `hf_dialemb.corpora.load_dialogues` takes.
         processing_class: The model's tokenizer, as ``from_backbone`` returns it.
         dev_dialogues: What ``evaluate`` measures, and what chooses a checkpoint.
         run: What else a run is told.
@@ -70,7 +70,7 @@ class DialogueTrainer(Trainer):
         self,
         model: MethodModel,
         args: TrainingArguments | None = None,
-        dialogues: Any = (),  # noqa: ANN401 - see as_dialogues
+        dialogues: Any = (),  # noqa: ANN401 - see load_dialogues
         processing_class: PreTrainedTokenizerBase | None = None,
         *,
         dev_dialogues: Any = None,  # noqa: ANN401
@@ -92,10 +92,10 @@ class DialogueTrainer(Trainer):
             if (token := getattr(processing_class, name)) is not None:
                 setattr(model.config.get_text_config(), name, token)
         self.collator = Collator(method, processing_class, model.config)
-        self.dev = [] if dev_dialogues is None else as_dialogues(dev_dialogues)
+        self.dev = [] if dev_dialogues is None else load_dialogues(dev_dialogues)
 
         def made(dialogues: Any, part: str) -> Examples:  # noqa: ANN401
-            found = as_dialogues(dialogues)
+            found = load_dialogues(dialogues)
             found = [unified_dialogue(dialogue) for dialogue in found] if method.labelled else found
             return make_examples(method, found, model.config, args, self.run, logger.info, part)
 

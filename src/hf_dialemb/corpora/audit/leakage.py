@@ -27,11 +27,12 @@ from ...dialogue import Dialogue, Turn
 from ...errors import InputError, unknown_name
 from ...runs.files import check_writable, write_json_atomically
 from ...runs.shards import LOCAL, check_engine, in_parts, in_shards, metadata_of, named_by_content, parts_beside
-from .. import get_corpus, iterate_dialogues, iterate_examples, sets_at_hand
 from ..corpus import ALL, KINDS, SPLITS
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
+from ..loading import iterate_dialogues
 from ..own import reading
-from ..registry import CORPORA
+from ..published import iterate_examples, sets_at_hand
+from ..registry import CORPORA, get_corpus
 from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
 from .near_duplicates import Dialogues, Match, Utterances, comparable
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from ...dialogue import Dialogue
 from ...errors import InputError
-from .. import OWN, REGISTERED, check_no_split, find_source, form_of, get_corpus
 from ..audit.statistics import content_hash
 from ..corpus import ALL, Corpus
+from ..loading import OWN, REGISTERED, check_no_split, form_of, with_split
+from ..published import find_source
 from ..records import converted
+from ..registry import get_corpus
 from .findings import Finding, Problem, at_least_one, distinct
 from .hub_dataset import find_in_hub_dataset
 from .reading import find_own
@@ -36,7 +38,8 @@ def check(
     that can be read are counted by what they are, and turns by their role.
     """
     counts = Counter() if counts is None else counts
-    name, conversations = str(corpus), True
+    name, part = with_split(str(corpus), None if split == ALL else split)
+    split, conversations = part or ALL, True
     form = form_of(name, columns, roles)
     if form == REGISTERED:
         known = get_corpus(name)

@@ -21,7 +21,7 @@ from .roles import RoleMap
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
 
-_MESSAGES = ("messages", "conversation")
+MESSAGES = ("messages", "conversation")
 _BATCH = 500  # dialogues; what is in memory at a time
 _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
 
@@ -90,7 +90,7 @@ def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
             messages = _messages_column(str(path), present)
             columns = [messages, *(name for name in ("id", "domains", "time") if name in present)]
             for batch in file.iter_batches(_BATCH, columns=columns):
-                yield from (_record(row, messages) for row in batch.to_pylist())
+                yield from (record_of(row, messages) for row in batch.to_pylist())
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).strip().splitlines()[:1]
         raise InputError(
@@ -117,7 +117,7 @@ def _stream(identifier: str, split: str, rows: IterableDataset) -> Iterator[tupl
     try:
         for index, row in enumerate(rows):
             messages = messages or _messages_column(identifier, list(row))
-            yield f"{identifier} {split}: row {index}", _record(row, messages)
+            yield f"{identifier} {split}: row {index}", record_of(row, messages)
     except InputError:
         raise
     except (HfHubHTTPError, OSError, ValueError, RuntimeError) as error:
@@ -152,17 +152,18 @@ def _unreachable(identifier: str, error: Exception) -> InputError:
 
 
 def _messages_column(place: str, present: Sequence[str]) -> str:
-    for name in _MESSAGES:
+    for name in MESSAGES:
         if name in present:
             return name
     found = ", ".join(map(str, present[:20]))
     raise InputError(
-        f"{place}: got no column {' or '.join(_MESSAGES)} (found: {found}), expected one with lists of objects with "
+        f"{place}: got no column {' or '.join(MESSAGES)} (found: {found}), expected one with lists of objects with "
         "'role' and 'content'; rename or convert yours"
     )
 
 
-def _record(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
+def record_of(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
+    """Take a dialogue's fields out of a row."""
     return {"messages": row.get(messages), **{name: row.get(name) for name in ("id", "domains", "time")}}
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ...dialogue import Dialogue
@@ -16,7 +17,7 @@ from .findings import Finding, Notes, Problem, at_least_one, dialogues, told
 from .hub_dataset import find_in_parquet
 from .jsonl import find_in_jsonl, has_lines
 from .roles import RoleMap
-from .tables import WORKBOOK, find_in_table
+from .tables import WORKBOOK, file_rows, find_in_table
 from .transcripts import ENDING, find_in_transcripts
 
 TABLES = (".csv", ".tsv", WORKBOOK)
@@ -82,7 +83,7 @@ def files_of(path: Path) -> Iterator[Path]:
 def _in_file(path: Path, columns: Mapping[str, str], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
     ending = _ending(path)
     if ending.startswith(TABLES):
-        return find_in_table(path, columns, roles, notes)
+        return find_in_table(partial(file_rows, path), str(path), columns, roles, notes)
     if ending == exports.ENDING and has_lines(path):
         ending = ".jsonl"
     return _READERS[ending](path, roles, notes)

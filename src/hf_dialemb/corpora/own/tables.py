@@ -37,18 +37,15 @@ class Row:
 Rows = Callable[[Notes], Iterator[Row]]
 
 
-def find_in_table(
-    path: Path, columns: Mapping[str, str], roles: RoleMap, notes: Notes, name: str = ""
-) -> Iterator[Finding]:
-    """Reads a table dialogue by dialogue, malformed ones too.
+def find_in_table(rows: Rows, name: str, columns: Mapping[str, str], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
+    """Read the rows of a table dialogue by dialogue, malformed ones too.
 
     With the columns of `PAIR`, each row is a dialogue of two turns, user and assistant: entailment pairs, or questions
     and answers. With those of `WIDE`, a row has what the user said and then what the assistant said. Rows without text
     in any cell are passed over. A dialogue's labels are those of all its rows; ``a|b`` in a cell is two labels, or two
     dialogue acts. A row of more or fewer cells counts to the dialogue whose id it has, or to the one before it.
-    What is told of the table calls it by its name, by default its path.
+    Problems name the table. The rows are read several times.
     """
-    rows, name = partial(_rows, path), name or str(path)
     first = next(rows(Notes()), None)
     if first is not None and first.fault:
         raise InputError(f"{name}:{first.line}: {first.fault}")
@@ -66,7 +63,14 @@ def _body(rows: Rows, layout: Layout, notes: Notes) -> Iterator[Row]:
     return islice(rows(notes), int(layout.has_header), None)
 
 
-def _rows(path: Path, notes: Notes) -> Iterator[Row]:
+def rows_of(header: Sequence[str], cells: Iterable[Sequence[object]]) -> list[Row]:
+    """Make rows of a table in memory, as a file of it would give them."""
+    rows = [Row(1, header), *(Row(line, list(map(_cell_text, row))) for line, row in enumerate(cells, 2))]
+    return [row for row in rows if any(cell.strip() for cell in row.cells)]
+
+
+def file_rows(path: Path, notes: Notes) -> Iterator[Row]:
+    """Read the rows of a file, CSV, TSV or Excel, but for blank ones."""
     if path.name.lower().endswith(WORKBOOK):
         found: Iterable[Row] = (Row(line, cells) for line, cells in _workbook_rows(path, notes))
     else:

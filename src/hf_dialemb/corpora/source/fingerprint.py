@@ -4,8 +4,10 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from .. import OWN, REGISTERED, find_source, form_of, get_corpus
+from ..loading import OWN, REGISTERED, form_of
 from ..own.reading import files_of
+from ..published import find_source
+from ..registry import get_corpus
 from .files import Source
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import corpora
 from ...corpora.corpus import ALL
+from ...corpora.loading import REGISTERED, form_of
 from ...corpora.own.reading import is_own
 from ...dialogue import Dialogue
 from ...encoders.encoder import Encoder
@@ -110,7 +111,7 @@ class CorpusPart:
     def check_splits(self, *learnt: str) -> None:
         """Refuses the splits that a task learns from, and what lacks them, as one's own files and the Hub's do."""
         names = " and ".join(learnt)
-        if corpora.form_of(self.corpus) != corpora.REGISTERED:
+        if form_of(self.corpus) != REGISTERED:
             raise InputError(
                 f"corpus {self.corpus}: got one's own or the Hub's, expected one of the catalogue (dialemb corpus "
                 f"list), whose {names} the task learns from; choose one"

@@ -1,0 +1,110 @@
+"""Read the published corpora of the registry: find their files, convert their records."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..dialogue import Dialogue
+from ..errors import InputError
+from .corpus import SPLITS, Corpus
+from .records import convert_records, never_empty
+from .registry import CORPORA, get_corpus
+from .source import hub_files
+from .source.files import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
+
+DATA_VARIABLE = "HF_DIALEMB_DATA"  # the environment variable that names the data folder
+
+
+def iterate_examples(
+    corpus: str, data_dir: str | Path | None = None, split: str = "train", *, skip_invalid: bool = False
+) -> Iterator[Any]:
+    """Read one split of a published corpus of any kind, an item at a time.
+
+    The corpus's kind decides the type: `Dialogue`, `examples.SentencePair`, `RetrievalQuery` or `ResponseSelection`.
+    """
+    return read_split(get_corpus(corpus), data_dir, split, skip_invalid)
+
+
+def load_examples(
+    corpus: str, data_dir: str | Path | None = None, split: str = "train", *, skip_invalid: bool = False
+) -> list[Any]:
+    """Load the items of `iterate_examples` into a list."""
+    return list(iterate_examples(corpus, data_dir, split, skip_invalid=skip_invalid))
+
+
+def single_domain(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
+    """Keep the dialogues of exactly one domain, in order: the dial2vec paper's dev and test sets (section 4.2)."""
+    return [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
+
+
+def sets_at_hand(
+    data_dir: str | Path | None = None,
+    splits: Sequence[str] = SPLITS,
+    *,
+    names: Sequence[str] = (),
+    skip_invalid: bool = False,
+) -> Iterator[str]:
+    """List the readable sets, such as ``"sgd/test"``, of the named corpora or of all corpora that have files."""
+    for corpus in map(get_corpus, sorted(names or CORPORA)):
+        for split in corpus.splits if names or corpus.patterns else ():
+            if split in splits:
+                with suppress(MissingFilesError):
+                    next(read_split(corpus, data_dir, split, skip_invalid))
+                    yield f"{corpus.name}/{split}"
+
+
+def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | None:
+    """Find the files of a corpus; return None if it needs none, raise `MissingFilesError` if they are not there."""
+    if not corpus.patterns:
+        return None
+    folder = data_dir or os.environ.get(DATA_VARIABLE)
+    if not folder:
+        raise MissingFilesError(
+            f"Corpus {corpus.name} needs its files: got no data folder; give --data-dir or set {DATA_VARIABLE}"
+        )
+    if str(folder).startswith(hub_files.PREFIX):
+        return Source(hub_files.download(str(folder), corpus.patterns))
+    try:
+        return Source(_find(corpus, Path(folder).expanduser()))
+    except RuntimeError as error:  # the home of an unknown user
+        raise MissingFilesError(f"Corpus {corpus.name}: {folder}: {error}; correct --data-dir") from None
+
+
+def read_split(corpus: Corpus, data_dir: str | Path | None, split: str, skip_invalid: bool) -> Iterator[Any]:
+    """Read and convert the records of a split, or of all splits; raise `InputError` if there is none."""
+    splits = corpus.chosen(split)
+    source = find_source(corpus, data_dir)
+    place = f"{source.path if source else corpus.name}: split {' '.join(splits)}"
+    patterns = dict.fromkeys(pattern for name in splits for pattern in corpus.files[name])
+    missing = MissingFilesError(
+        f"{place} of corpus {corpus.name} gave nothing; looked for {', '.join(patterns)}; add such files or choose "
+        "another split"
+    )
+    records = (record for name in splits for record in corpus.records(source, name))  # type: ignore[arg-type]
+    items = convert_records(never_empty(records, missing), corpus.convert, skip_invalid=skip_invalid)
+    return never_empty(items, InputError(f"{place} has no record that is not malformed; get the files again"))
+
+
+def _find(corpus: Corpus, base: Path) -> Path:
+    if is_archive(base):
+        return base
+    if not base.is_dir():
+        raise MissingFilesError(
+            f"Corpus {corpus.name}: no such folder or archive: {base}; correct --data-dir or {DATA_VARIABLE}"
+        )
+    for name in dict.fromkeys((corpus.name, corpus.folder or corpus.name)):
+        endings = ("", *ARCHIVE_SUFFIXES)
+        for candidate in (folder / f"{name}{ending}" for folder in (base / name, base) for ending in endings):
+            if candidate.is_dir() or is_archive(candidate):
+                return candidate
+    # A folder by another name holds the corpus only if the files lie right there. A deeper search could find files of
+    # another corpus that have the same names.
+    if base.resolve().name in (corpus.name, corpus.folder) or any(any(base.glob(name)) for name in corpus.patterns):
+        return base
+    name = corpus.folder or corpus.name
+    raise MissingFilesError(
+        f"Corpus {corpus.name}: {base} holds neither {name}/ nor {name}.tar.xz (.tar.gz, .zip); "
+        f"give the folder that does with --data-dir or {DATA_VARIABLE}"
+    )
