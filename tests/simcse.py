@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.methods.config import ABOVE_ZERO, Ranges, UtteranceConfig
+from hf_dialemb.methods.config import UtteranceConfig
 from hf_dialemb.methods.layout import Truncation, tokenize_utterances
 from hf_dialemb.methods.method import ListedExamples, Method
 from hf_dialemb.methods.utterance import UtteranceEncoder, UtteranceOutput, positives_first
+from hf_dialemb.ranges import ABOVE_ZERO, Ranges
 
 
 @strict

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import networkx
 import pytest
+from transformers.dynamic_module_utils import get_relative_import_files
 
 import hf_dialemb
 from hf_dialemb.hub.export import write_checkpoint
@@ -22,7 +23,6 @@ RANKS = (
     "flow, topics, evaluation, training, retrieval, hub integrations, demo, cli, papers"
 )
 RANK = {part: rank for rank, parts in enumerate(RANKS.split(", ")) for part in parts.split()}
-MODEL_LIBRARIES = {"torch", "transformers", "tokenizers", "huggingface_hub", "numpy", "tqdm", "safetensors", "filelock"}
 
 
 def name_of(file: Path) -> str:
@@ -74,15 +74,23 @@ def test_no_module_imports_itself_by_way_of_others():
     assert [sorted(map(str, part)) for part in networkx.strongly_connected_components(graph) if len(part) > 1] == []
 
 
-def test_models_is_flat_and_imports_only_its_libraries_and_siblings():
-    for file in (SOURCE / "models").rglob("*.py"):
-        assert file.parent == SOURCE / "models"
+def test_published_code_imports_torch_transformers_and_siblings_only():
+    for file in (SOURCE / "modeling").rglob("*.py"):
+        assert file.parent == SOURCE / "modeling"
         for dots, name in imports(file):
             first = name.split(".")[0]
             if dots:
                 assert (dots, file.with_name(f"{first}.py").is_file()) == (1, True), f"{name_of(file)} imports {name}"
             else:
-                assert first in MODEL_LIBRARIES | sys.stdlib_module_names, f"{name_of(file)} imports {name}"
+                assert first in {"torch", "transformers"} | sys.stdlib_module_names, f"{name_of(file)} imports {name}"
+
+
+@pytest.mark.parametrize("name", ["dial2vec", "dual_encoder", "multi_granularity"])
+def test_a_published_model_carries_at_most_three_files_of_500_lines(name):
+    file = str(SOURCE / "modeling" / f"modeling_{name}.py")
+    files = {file, *get_relative_import_files(file)}
+    assert len(files) <= 3
+    assert sum(len(Path(path).read_text(encoding="utf-8").splitlines()) for path in files) <= 500
 
 
 def test_what_a_space_of_a_metric_copies_imports_nothing_of_ours_but_what_it_copies_too():

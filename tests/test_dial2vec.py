@@ -18,6 +18,7 @@ from hf_dialemb.methods.dial2vec import (
 )
 from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.layout import Truncation, tokenize
+from hf_dialemb.modeling.modeling_dial2vec import DialogueTokens
 
 
 def make(backbone, **settings):
@@ -172,7 +173,7 @@ def test_the_loss_equals_the_papers_formula(tiny_bert, num_roles):
     expected = 0.0
     for b in range(5):
         ids, mask, role_ids, turn_ids = (batch[k][b] for k in ("input_ids", "attention_mask", "role_ids", "turn_ids"))
-        hidden = model.encode_tokens(ids, mask, role_ids, turn_ids).last_hidden_state
+        hidden = model.encode_tokens(DialogueTokens(ids, mask, role_ids, turn_ids)).last_hidden_state
         own, cross = reference_representations(hidden, mask, role_ids, turn_ids, num_roles, 2)
         similarity = torch.nn.functional.cosine_similarity(own, cross, dim=-1) / 0.2  # (N, R)
         present = own[0].abs().sum(-1) > 0  # who is absent does not count

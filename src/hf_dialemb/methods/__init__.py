@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InputError, unknown_name
 from ..hooks import Registry
@@ -39,12 +39,11 @@ _PREFIX = "dialemb-"
 def get_method(name: str) -> Method:
     """Imports a method of `METHODS`; raises InputError where none has this name."""
     check_method_name(name)
-    found = METHODS[name]
-    if not isinstance(found, str):
-        return found
-    module, _, attribute = found.partition(":")
-    method: Method = getattr(import_module(module), attribute or "METHOD")
-    return method
+    method = METHODS[name]
+    if isinstance(method, str):
+        module, _, attribute = method.partition(":")
+        method = getattr(import_module(module), attribute or "METHOD")
+    return cast("Method", method)
 
 
 def check_method_name(name: str) -> None:

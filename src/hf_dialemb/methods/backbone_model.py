@@ -1,4 +1,4 @@
-"""What every method's model shares, and what those share that wrap a pretrained backbone."""
+"""Models of methods as training knows them, and models around a pretrained backbone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,16 +7,28 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.dynamic_module_utils import custom_object_save
 
+from .. import modeling
 from ..checkpoints.pretrained import has_decoder, load_pretrained
 from ..dialogue import Dialogue
 from ..errors import InputError
+from ..modeling.modeling_dial2vec import position_offset
+from ..ranges import check_range
 from .batching import any_shape
-from .config import EncoderConfig, check_range
+from .config import EncoderConfig
+
+PLAIN_TOKENS = {"float32": 64, "bfloat16": 256}
+"""Lengths up to which plain attention is quicker on a processor, measured by ``benchmarks/attention.py``."""
+
+_DROPOUTS = {
+    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
+    "mlp_dropout",
+}  # fmt: skip
 
 
 class MethodModel(PreTrainedModel):
-    """What training asks of the model of any method."""
+    """The model of a method, with what training needs of it."""
 
     main_input_name = "input_ids"
     accepts_loss_kwargs = False
@@ -25,43 +37,52 @@ class MethodModel(PreTrainedModel):
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Builds an untrained model, and its tokenizer.
+        """Build an untrained model and its tokenizer.
 
-        Its weights begin with the backbone's, None where the method needs nothing; methods without a pretrained one
-        take their words from the dialogues that they are going to learn from. The dropout replaces the backbone's own.
-        The settings are fields of the method's config; an InputError says what is wrong with them or the backbone.
+        Args:
+            backbone: Where the weights start; None if the method needs nothing.
+            dialogues: What the model is going to learn from; methods without a backbone take their words from it.
+            dropout: Replaces the backbone's own.
+            **settings: Fields of the method's config.
+
+        Raises:
+            InputError: A setting or the backbone is wrong.
         """
         raise NotImplementedError
 
     def freeze_lower_layers(self) -> None:
-        """Stops learning where the settings say so."""
+        """Stop learning where the settings ask for it."""
+
+    def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:  # type: ignore[override]  # noqa: ANN401
+        """Save the model; one that was loaded from its published form keeps its code."""
+        super().save_pretrained(save_directory, **kwargs)
+        if getattr(self.config, "auto_map", None) is not None:
+            custom_object_save(published_class(type(self)), save_directory)
 
 
-class AnyAttention:
-    """Says that a model computes attention as its backbone does, in whatever way is asked for."""
+def published_class(model_class: type) -> Any:  # noqa: ANN401 - a class of the modelling files
+    """Return the class that a published model is loaded with, from the file that lies beside its weights."""
+    place = f"{modeling.__name__}."
+    return next(parent for parent in model_class.__mro__ if parent.__module__.startswith(place))
 
+
+class BackboneModel(MethodModel):
+    """A model around ``self.encoder``, any encoder that `AutoModel` loads, without its pooler."""
+
+    config: EncoderConfig
+    encoder: Any
+    base_model_prefix = "backbone"
+    supports_gradient_checkpointing = True
     _supports_sdpa = True
     _supports_flash_attn = True
     _supports_flex_attn = True
     _supports_attention_backend = True
 
-
-class BackboneModel(AnyAttention, MethodModel):
-    """A model around ``self.encoder``, any encoder that `AutoModel` loads, without its pooler."""
-
-    config: EncoderConfig
-    base_model_prefix = "backbone"
-    supports_gradient_checkpointing = True
-
-    def __init__(self, config: EncoderConfig) -> None:
-        super().__init__(config)
-        self.encoder = without_pooler(config)
-
     @classmethod
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """See `MethodModel`; the dialogues are not needed."""
+        """Build an untrained model; see `MethodModel`. The dialogues are not needed."""
         assert backbone is not None, "settings without a backbone are refused before"
         return cls.from_backbone(backbone, dropout, **settings)
 
@@ -69,10 +90,10 @@ class BackboneModel(AnyAttention, MethodModel):
     def from_backbone(
         cls, name: str, dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Builds an untrained encoder around a pretrained backbone, and its tokenizer with chat template; see `build`.
+        """Build an untrained model around a pretrained backbone, and its tokenizer with chat template; see `build`.
 
-        The name is a folder or Hub id of any encoder that `AutoModel` loads, or of one of this package, whose encoder
-        and tables of turns and roles it then starts from, such as a converted PLATO.
+        The name is a folder or Hub id of any encoder that `AutoModel` loads. A model of this package gives its encoder
+        and its tables of turns and roles.
 
         Raises:
             InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
@@ -92,7 +113,7 @@ class BackboneModel(AnyAttention, MethodModel):
 
     @torch.no_grad()
     def take_tables(self, tables: Mapping[str, Tensor], name: str) -> None:
-        """Takes over a checkpoint's tables of turns and roles, by parameter name; refuses those of another size."""
+        """Copy a checkpoint's tables of turns and roles, by parameter name; raise InputError on another size."""
         own = dict(self.named_parameters())
         for key in tables.keys() & own.keys():
             if own[key].shape != tables[key].shape:
@@ -104,21 +125,21 @@ class BackboneModel(AnyAttention, MethodModel):
 
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
-        """Gives the tokenizer what the method needs (tokens, chat template, length limit), and completes the config."""
+        """Give the tokenizer its tokens, chat template and length limit, and complete the config."""
         raise NotImplementedError
 
     def get_input_embeddings(self) -> Any:  # noqa: ANN401 - a module
-        """Returns the backbone's token table."""
+        """Return the backbone's token table."""
         return self.encoder.get_input_embeddings()
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replaces the backbone's token table."""
+        """Replace the backbone's token table."""
         self.encoder.set_input_embeddings(value)
-        # The config is the encoder's own, and decides what loads: transformers changes only the one around it.
+        # transformers changes the outer config only, but the encoder's own decides what loads.
         self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
 
     def freeze_lower_layers(self) -> None:
-        """Stops learning in the first ``frozen_layers`` layers and all tables below, so that autograd skips them."""
+        """Stop learning in the first ``frozen_layers`` layers and all tables below, so that autograd skips them."""
         if self.config.frozen_layers == 0:
             return
         layers = _layers(self.encoder, self.config.encoder_config.num_hidden_layers)  # type: ignore[union-attr]
@@ -133,9 +154,9 @@ class BackboneModel(AnyAttention, MethodModel):
 
 
 class Backbone(NamedTuple):
-    """A pretrained encoder, with its tokenizer and its number of positions, if it says.
+    """A pretrained encoder, its tokenizer, and its number of positions if the config states it.
 
-    Of a checkpoint of this package, the tables are its parameters outside of encoder and heads.
+    ``tables`` are the parameters outside of encoder and heads of a model of this package.
     """
 
     encoder: Any
@@ -144,37 +165,29 @@ class Backbone(NamedTuple):
     tables: dict[str, Tensor]
 
     def make_room(self) -> None:
-        """Gives all words of the tokenizer a vector."""
+        """Give every word of the tokenizer a vector."""
         if len(self.tokenizer) > self.encoder.get_input_embeddings().num_embeddings:
             self.encoder.resize_token_embeddings(len(self.tokenizer))
 
     def fill(self, *encoders: Any) -> None:  # noqa: ANN401
-        """Copies the weights into encoders `without_pooler`."""
+        """Copy the weights into encoders that have no pooler."""
         weights = {key: value for key, value in self.encoder.state_dict().items() if not key.startswith("pooler.")}
         for encoder in encoders:
             encoder.load_state_dict(weights, strict=True)
 
 
-def without_pooler(config: Any) -> Any:  # noqa: ANN401 - whatever class the config names
-    """Makes the encoder of a config; a pooler would never be used, and DDP would wait for its gradients."""
-    encoder = AutoModel.from_config(config.encoder_config)
-    if getattr(encoder, "pooler", None) is not None:
-        encoder.pooler = None
-    return encoder
-
-
 def load_backbone(name: str, dropout: float | None) -> Backbone:
-    """Loads any encoder that `AutoModel` loads; of a checkpoint of this package, what it was built around.
+    """Load any encoder that `AutoModel` loads; of a model of this package, the encoder in it.
 
     The dropout replaces that of hidden layers and attention; None keeps them.
 
     Raises:
-        InputError: The dropout is out of range, or the tokenizer is missing or not a fast one.
+        InputError: The dropout is out of range, the model is no encoder, or its tokenizer is not a fast one.
     """
     tokenizer = load_pretrained(AutoTokenizer, name)
     if not tokenizer.is_fast:
         raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
-    # Learning takes float32 weights, whatever they were published in; bf16 and fp16 are settings of the training.
+    # Training needs float32 weights, whatever they were published in; bf16 and fp16 are settings of the training.
     backbone, tables = load_pretrained(AutoModel, name).float(), {}
     if isinstance(backbone, BackboneModel):
         parameters = backbone.named_parameters()
@@ -198,15 +211,15 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
 
 @contextmanager
 def quickest_attention(encoder: Any, length: int) -> Iterator[None]:  # noqa: ANN401
-    """Lets sequences of one length be attended to, for a backward pass, in the way that is quickest.
+    """Choose the attention whose backward pass is quickest for sequences of one length.
 
-    On a processor, up to `PLAIN_TOKENS`, that is plain attention, as the fused kernel's backward pass is slow for short
-    texts and above all in bfloat16; beyond, it is the kernel. For an accelerator see `any_shape`.
+    On a processor, plain attention is quicker up to `PLAIN_TOKENS`, above all in bfloat16, and the fused kernel beyond.
+    For an accelerator see `any_shape`.
     """
     config, kernel = encoder.config, encoder.config._attn_implementation
     short = length <= PLAIN_TOKENS["bfloat16" if torch.is_autocast_enabled("cpu") else "float32"]
     short = short and encoder.device.type == "cpu" and torch.is_grad_enabled() and kernel == "sdpa"
-    # What is computed again is so outside of here.
+    # Gradient checkpointing computes again outside of this context.
     if short and not any(getattr(module, "gradient_checkpointing", False) for module in encoder.modules()):
         config._attn_implementation = "eager"
     try:
@@ -217,26 +230,8 @@ def quickest_attention(encoder: Any, length: int) -> Iterator[None]:  # noqa: AN
 
 
 def autocast_off(tensor: torch.Tensor) -> torch.autocast:
-    """Makes a context in which losses are computed in the precision of their inputs, not in that of the backbone."""
+    """Return a context that computes losses in the precision of their inputs instead of the backbone's."""
     return torch.autocast(tensor.device.type, enabled=False)
-
-
-PLAIN_TOKENS = {"float32": 64, "bfloat16": 256}
-"""Up to so many tokens plain attention is quicker, measured by ``benchmarks/attention.py``."""
-
-_ROBERTA_KIN = {
-    "camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",
-    "xlm-roberta", "xlm-roberta-xl", "xmod",
-}  # fmt: skip
-_DROPOUTS = {
-    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
-    "mlp_dropout",
-}  # fmt: skip
-
-
-def position_offset(config: Any) -> int:  # noqa: ANN401
-    """Returns from where a backbone counts positions: RoBERTa and its kin start at padding_idx + 1."""
-    return config.pad_token_id + 1 if config.model_type in _ROBERTA_KIN else 0
 
 
 def _position_limit(config: Any) -> int | None:  # noqa: ANN401

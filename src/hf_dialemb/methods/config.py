@@ -1,4 +1,4 @@
-"""Settings that methods share: of encoders, of dialogues or of utterances, and of rankers of responses."""
+"""Settings that methods share: of encoders of dialogues or utterances, and of rankers of responses."""
 
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
@@ -9,19 +9,16 @@ from transformers.configuration_utils import SubConfigSpec
 
 from ..dialogue import ROLES
 from ..errors import InputError, unknown_name
-from ..ranges import ABOVE_ZERO as ABOVE_ZERO
-from ..ranges import Range as Range
-from ..ranges import Ranges as Ranges
-from ..ranges import check_range as check_range
-from ..ranges import check_ranges as check_ranges
+from ..modeling.configuration_dial2vec import Dial2VecConfig
+from ..ranges import Range, Ranges, check_range, check_ranges
 
 Kind = Literal["dialogues", "utterances", "responses"]
 """What a model reads: whole dialogues, single utterances, or contexts with responses to choose from."""
 
 # Settings that the backbone, the corpus or the members decide.
 _DERIVED = {"encoder_config", "marker_ids", "vocab_size", "opening_tokens", "closing_tokens", "members"}
-_LONGEST = 512  # tokens that an encoder reads where nothing else is said and its backbone has positions for more
-# What transformers itself passes when it copies a config, beside the fields of PreTrainedConfig.
+_LONGEST = 512  # tokens that an encoder reads by default if its backbone has positions for more
+# Keywords that transformers adds when it copies a config, beside the fields of PreTrainedConfig.
 _LOADER_KEYS = {
     "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation", "torch_dtype", "num_labels",
     "_attn_implementation", "_commit_hash", "adapter_kwargs",
@@ -30,12 +27,12 @@ _LOADER_KEYS = {
 
 @strict
 class MethodConfig(PreTrainedConfig):
-    """What the settings of all methods share: a misspelt name is an error, and so is a number out of its range.
+    """Base of the settings of all methods; a misspelt name or a number out of range is an error.
 
     Attributes:
         kind: What the model reads.
-        limits: Which settings say how much of it.
-        ranges: What numbers may be, of the settings that a class has itself; None is always allowed.
+        limits: Names of the settings that say how much of it.
+        ranges: Allowed numbers of the settings that a class adds; None is always allowed.
 
     Raises:
         InputError: A name is misspelt or a value is out of range.
@@ -47,7 +44,7 @@ class MethodConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
         base = {field.name for field in fields(PreTrainedConfig)}
-        # A saved config (it names the version) was checked when it was made, and holds keys that transformers added.
+        # A saved config names the version; it was checked when it was made, and transformers may have added keys.
         for name in kwargs if self.transformers_version is None else ():
             if name not in _LOADER_KEYS | base:
                 raise unknown_name(f"setting of {type(self).__name__}", name, own_settings(type(self)))
@@ -63,8 +60,8 @@ class EncoderConfig(MethodConfig):
     Attributes:
         encoder_config: The backbone's own config.
         max_tokens: Longest sequence in tokens; the rest is cut and counted.
-        frozen_layers: Backbone layers, from the bottom, that do not learn; above 0 the embedding tables do not learn
-            either.
+        frozen_layers: Number of backbone layers, from the bottom, that do not learn; above 0 the embedding tables do
+            not learn either.
     """
 
     sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
@@ -80,7 +77,7 @@ class EncoderConfig(MethodConfig):
         return self.max_tokens
 
     def fit(self, limit: int | None, backbone: str) -> None:
-        """Fits lengths to the positions of a backbone, None for any number; an `InputError` says what is too long."""
+        """Fit lengths to the positions of a backbone, None for any number; raise InputError if one is too long."""
         name = "max_tokens" if self.longest_text == self.max_tokens else "encoding_tokens"
         check_positions(name, self.longest_text, limit, backbone)
 
@@ -91,25 +88,14 @@ class EncoderConfig(MethodConfig):
 
 
 @strict
-class DialogueConfig(EncoderConfig):
-    """Settings of every dialogue encoder, beside those of `EncoderConfig`.
+class DialogueConfig(Dial2VecConfig, EncoderConfig):
+    """Settings of every dialogue encoder: those that the published model reads, and those of its input.
 
     Attributes:
-        num_roles: Speakers that the model tells apart, 1 to 5.
-        marker_ids: Token ids of the speakers' markers in rendered dialogues.
-        max_turns: Only the last so many turns are read (PLATO: 15); None reads all.
-        keep: Which end of a dialogue that is too long stays.
-        whole_turns: Cut between turns where possible; False cuts at the token (the released program).
-        wrapped: Open and close the sequence with the tokenizer's special tokens ([CLS], [SEP]); PLATO: False.
-        opening_tokens: How many tokens open a sequence; None, of older checkpoints, means 1 if ``wrapped``.
-        closing_tokens: And how many close it.
+        max_turns: Number of last turns that are read (PLATO: 15); None reads all.
         end_of_utterance: A vocabulary token after each turn (PLATO: ``[unused1]``); None for none.
-        position_layout: Count positions along the sequence, or afresh in each utterance (PLATO).
-        turn_order: Number turns upwards from 0, or downwards to 1 for the last (PLATO).
-        num_turn_embeddings: Rows of the turn table; later turns share the last row.
         role_alignment: ``"official"`` repeats the released program's error: beyond ``max_turns`` the roles of the kept
             turns are read from the start of the dialogue.
-        pooling: Sum of the speakers' means (dial2vec, equation 4), or the mean of all tokens.
     """
 
     kind: ClassVar[Kind] = "dialogues"
@@ -118,20 +104,9 @@ class DialogueConfig(EncoderConfig):
         "num_roles": Range(1, len(ROLES)), "max_turns": Range(1), "num_turn_embeddings": Range(1)
     }  # fmt: skip
 
-    num_roles: int = 2
-    marker_ids: list[int] | None = None
     max_turns: int | None = None
-    keep: Literal["start", "end"] = "start"
-    whole_turns: bool = True
-    wrapped: bool = True
-    opening_tokens: int | None = None
-    closing_tokens: int | None = None
     end_of_utterance: str | None = None
-    position_layout: Literal["sequence", "utterance"] = "sequence"
-    turn_order: Literal["ascending", "descending"] = "ascending"
-    num_turn_embeddings: int = 64
     role_alignment: Literal["fixed", "official"] = "fixed"
-    pooling: Literal["interlocutor", "mean"] = "interlocutor"
 
 
 @strict
@@ -140,13 +115,13 @@ class UtteranceConfig(EncoderConfig):
 
     Attributes:
         max_tokens: Where training cuts texts.
-        encoding_tokens: Where the encoder cuts what it reads afterwards, such as whole dialogues; None means
-            ``max_tokens``. A new training sets it to what the backbone has positions for, at most 512.
-        pooling: What the vector of an utterance is: the mean of its tokens', or that of the first, ``[CLS]``.
-        projection_size: Width of the contrastive head's output (both DSE and Dialog2Flow: 128); None contrasts the
-            embeddings themselves. Heads are for training alone and are not exported.
-        chunk_size: Gradient caching: activations of so many utterances are in memory at once, the others are computed
-            again in the backward pass; the gradients are the same. None keeps all.
+        encoding_tokens: Where the encoder cuts texts afterwards, such as whole dialogues; None means ``max_tokens``. A
+            new training sets it to the backbone's positions, at most 512.
+        pooling: The vector of an utterance: the mean of its tokens' vectors, or the vector of the first, ``[CLS]``.
+        projection_size: Width of the contrastive head's output (DSE and Dialog2Flow: 128); None contrasts the
+            embeddings themselves. Heads serve training only and are not exported.
+        chunk_size: Gradient caching: number of utterances whose activations are in memory at once. The others are
+            computed again in the backward pass; the gradients are the same. None keeps all.
     """
 
     kind: ClassVar[Kind] = "utterances"
@@ -168,7 +143,7 @@ class UtteranceConfig(EncoderConfig):
         return self.encoding_tokens or self.max_tokens
 
     def fit(self, limit: int | None, backbone: str) -> None:
-        """Fits lengths to the positions of a backbone; see `EncoderConfig.fit`."""
+        """Fit lengths to the positions of a backbone; see `EncoderConfig.fit`."""
         super().fit(limit, backbone)
         if self.encoding_tokens is None:
             self.encoding_tokens = max(self.max_tokens, min(_LONGEST, limit or _LONGEST))
@@ -179,16 +154,14 @@ class RankerConfig(MethodConfig):
     """Settings of every ranker of responses.
 
     Attributes:
-        max_context_tokens: Of a context the last so many tokens are read, the marks of its speakers among them; the
-            rest is cut and counted.
-        max_response_tokens: Of a response the first so many are read.
-        num_candidates: K, among how many responses the true one is to be found in training (20 on MultiWOZ, 10 on
-            Ubuntu).
-        responses: Which turns are responses: what the assistant says, every turn but the first, or the last turn alone.
-            What comes before them in the dialogue is their context.
-        granularity: From which segment of the other responses, ordered by their similarity to the true one, the
-            negatives are drawn (section 3.3): 1 is the closest, for the highest granularity, and ``num_granularities``
-            the furthest, for the highest abstraction. None draws them from all.
+        max_context_tokens: Number of last tokens of a context that are read, speaker markers included; the rest is cut
+            and counted.
+        max_response_tokens: Number of first tokens of a response that are read.
+        num_candidates: K, the number of responses in training, the true one included (MultiWOZ 20, Ubuntu 10).
+        responses: Which turns are responses: the assistant's, every turn but the first, or the last turn only. The
+            turns before are the context.
+        granularity: The segment of the other responses, ordered by similarity to the true one, that negatives are
+            drawn from (section 3.3): from 1, the closest, to ``num_granularities``, the furthest. None draws from all.
         num_granularities: L, the number of segments, all of one size.
     """
 
@@ -212,12 +185,12 @@ class RankerConfig(MethodConfig):
 
 
 def check_positions(name: str, value: int, limit: int | None, backbone: str) -> None:
-    """Raises InputError where a backbone has fewer positions than are to be read; None is any number of them."""
+    """Raise InputError if a backbone has fewer positions than are read; None is any number of positions."""
     if limit is not None and value > limit:
         raise InputError(f"{name}: got {value}, expected at most {limit}, the positions of '{backbone}'")
 
 
 def own_settings(config_class: type) -> list[str]:
-    """Returns the names of a config's settings that a user may set: those of our classes, without the derived ones."""
+    """Return the names of a config's settings that a user may set: without transformers' own and the derived ones."""
     base = {field.name for field in fields(PreTrainedConfig)} | _DERIVED
     return [field.name for field in fields(config_class) if field.name not in base]

@@ -15,10 +15,12 @@ from transformers import PreTrainedTokenizerBase
 
 from ..dialogue import ROLES, Dialogue, Turn
 from ..errors import InputError
+from ..modeling.modeling_dial2vec import DialogueTokens
+from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off, quickest_attention
 from .batching import in_parts
-from .config import ABOVE_ZERO, DialogueConfig, Range, Ranges
-from .encoder import DialogueEncoder, DialogueOutput, in_order
+from .config import DialogueConfig
+from .encoder import DialogueEncoder, DialogueOutput
 from .layout import Truncation, tokenize
 from .losses import nt_xent, precise
 from .method import ListedExamples, Method
@@ -54,7 +56,7 @@ class Dial2VecConfig(DialogueConfig):
 
 
 class Dial2VecModel(DialogueEncoder):
-    """The encoder and its parameter-free interaction; there is no head, so nothing is dropped after training."""
+    """The published model with its interaction and loss, which have no parameters."""
 
     config: Dial2VecConfig
 
@@ -65,56 +67,41 @@ class Dial2VecModel(DialogueEncoder):
         role_ids: Tensor | None = None,
         turn_ids: Tensor | None = None,
         return_dict: bool = True,
-        **kwargs: object,
-    ) -> DialogueOutput | tuple[Any, ...]:
-        """Embeds dialogues, or computes the loss of training samples.
+        **kwargs: Any,  # noqa: ANN401 - for the backbone
+    ) -> Any:  # noqa: ANN401 - an output or a tuple
+        """Embed dialogues (B, L) as the published model does, or compute the loss of samples (B, N, L).
 
-        Args:
-            input_ids: (B, L) int64, rendered by the chat template, or laid out with explicit roles and turns; or (B,
-                N, L): the intact dialogue and its corrupted copies, with explicit roles and turns.
-            attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
-            role_ids: Speaker of each token, int64; None derives roles and turns from the markers.
-            turn_ids: Turn of each token from 0, int64.
-            return_dict: False returns a tuple.
-            **kwargs: Passed to the backbone, such as ``output_hidden_states``.
+        Samples are the intact dialogue and its corrupted copies, with explicit roles and turns.
         """
-        if input_ids.dim() == 3:
-            if attention_mask is None or role_ids is None or turn_ids is None:
-                raise InputError("training samples (B, N, L) need attention_mask, role_ids and turn_ids; use collate")
-            output = self._contrast(input_ids, attention_mask, role_ids, turn_ids)
-        else:
-            encoded, mask, roles, places = self.read(input_ids, attention_mask, role_ids, turn_ids, **kwargs)
-            embeddings, speakers = self.pool(encoded.last_hidden_state, mask, roles)
-            output = DialogueOutput(
-                pooler_output=embeddings,
-                role_embeddings=speakers,
-                last_hidden_state=in_order(encoded.last_hidden_state, places),
-                hidden_states=encoded.hidden_states,
-                attentions=encoded.attentions,
-            )
+        if input_ids.dim() < 3:
+            return super().forward(input_ids, attention_mask, role_ids, turn_ids, return_dict, **kwargs)
+        if attention_mask is None or role_ids is None or turn_ids is None:
+            raise InputError("training samples (B, N, L) need attention_mask, role_ids and turn_ids; use collate")
+        batch = input_ids.shape[:2]
+        flat = [tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids)]
+        parts = in_parts(self._represent, flat[1], _ROWS, *flat)
+        cosines, present, own, pooled = (tensor.unflatten(0, batch) for tensor in parts)
+        official = self.config.loss_scale == "official"
+        output = DialogueOutput(
+            loss=nt_xent(cosines, present[:, 0], self.config.loss_temperature, official),
+            pooler_output=pooled[:, 0],
+            role_embeddings=own[:, 0],
+            similarities=cosines,
+        )
         return output if return_dict else output.to_tuple()
 
-    def _contrast(
-        self, input_ids: Tensor, attention_mask: Tensor, role_ids: Tensor, turn_ids: Tensor
-    ) -> DialogueOutput:
-        batch, samples, _ = input_ids.shape
-        flat = [tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids)]
-        cosines, present, own, pooled = (
-            found.unflatten(0, (batch, samples)) for found in in_parts(self._represent, flat[1], _ROWS, *flat)
-        )
-        loss = nt_xent(cosines, present[:, 0], self.config.loss_temperature, self.config.loss_scale == "official")
-        return DialogueOutput(loss=loss, pooler_output=pooled[:, 0], role_embeddings=own[:, 0], similarities=cosines)
-
-    def _represent(self, ids: Tensor, mask: Tensor, roles: Tensor, turns: Tensor) -> tuple[Tensor, ...]:
-        """Returns of samples (n, L) the speakers' cosines, presence and vectors, and the samples' embeddings."""
-        with quickest_attention(self.encoder, ids.shape[1]):
-            hidden = precise(self.encode_tokens(ids, mask, roles, turns).last_hidden_state)
+    def _represent(self, *sequences: Tensor) -> tuple[Tensor, ...]:
+        """Return cosines, presence and vectors of the speakers of samples (n, L), and the samples' embeddings."""
+        tokens = DialogueTokens(*sequences)
+        with quickest_attention(self.encoder, tokens.input_ids.shape[1]):
+            hidden = precise(self.encode_tokens(tokens).last_hidden_state)
         with autocast_off(hidden):
             own, cross, present = speaker_representations(
-                hidden, mask, roles, turns, self.config.num_roles, self.config.window
-            )
+                hidden, tokens.attention_mask, tokens.role_ids, tokens.turn_ids, self.config.num_roles,
+                self.config.window,
+            )  # fmt: skip
             cosines = nn.functional.cosine_similarity(own, cross, dim=-1)  # (n, R)
-        return cosines, present, own, self.pool(hidden, mask, roles)[0]
+        return cosines, present, own, self.pool(hidden, tokens)[0]
 
 
 def speaker_representations(

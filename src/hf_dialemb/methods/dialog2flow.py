@@ -19,8 +19,9 @@ from transformers import initialization as init
 
 from ..dialogue import Dialogue, Turn, action_name
 from ..errors import InputError
+from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off
-from .config import ABOVE_ZERO, Range, Ranges, UtteranceConfig
+from .config import UtteranceConfig
 from .gather import gather_rows
 from .layout import Truncation, tokenize_utterances
 from .losses import hard_targets, soft_targets, target_contrastive

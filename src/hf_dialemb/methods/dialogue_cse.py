@@ -18,8 +18,9 @@ from transformers import initialization as init
 
 from ..dialogue import Dialogue
 from ..errors import InputError
+from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off
-from .config import ABOVE_ZERO, Range, Ranges, UtteranceConfig
+from .config import UtteranceConfig
 from .context_matching import matching_guided, mean_of_turns, turn_weights
 from .layout import Truncation, tokenize_utterances
 from .losses import nt_xent

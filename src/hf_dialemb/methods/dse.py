@@ -14,8 +14,9 @@ from transformers import PreTrainedTokenizerBase
 
 from ..dialogue import Dialogue
 from ..errors import InputError
+from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off
-from .config import ABOVE_ZERO, Range, Ranges, UtteranceConfig
+from .config import UtteranceConfig
 from .gather import gather_rows
 from .layout import Truncation, tokenize_utterances
 from .losses import pair_contrastive

@@ -17,8 +17,9 @@ from transformers import PreTrainedTokenizerBase
 
 from ..checkpoints.pretrained import resolve_backbone
 from ..errors import InputError
+from ..ranges import Range, Ranges
 from .backbone_model import load_backbone
-from .config import Range, Ranges, UtteranceConfig
+from .config import UtteranceConfig
 from .dse import DSEExamples, collate
 from .method import Method
 from .utterance import UtteranceEncoder

@@ -1,20 +1,20 @@
-"""What every ranker of responses shares: its contract, and how contexts and responses become sequences.
+"""Rankers of responses: the model with its loss, and how contexts and responses become sequences.
 
-Letters of shapes: B contexts, K candidate responses of each, N texts, L and M tokens, D width of the embedding.
+Letters of shapes: B contexts, K candidate responses of each, N texts, L and M tokens.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
-from transformers.utils.generic import ModelOutput
 
 from ..dialogue import ROLES, Turn
 from ..errors import InputError
+from ..modeling import modeling_dual_encoder as published
 from .backbone_model import MethodModel
 from .config import RankerConfig
 from .layout import Truncation, framed, token_ids
@@ -23,7 +23,7 @@ _REMEMBERED = 1 << 17  # texts whose token ids are kept
 _KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[str, list[int]]] = WeakKeyDictionary()
 
 RESPONSE = "response"
-"""What is marked in a sequence beside the roles: that it is a response, and no context."""
+"""The name of the marker of a response, beside the roles."""
 
 
 class RankingExample(NamedTuple):
@@ -34,93 +34,52 @@ class RankingExample(NamedTuple):
 
 
 @dataclass
-class RankingOutput(ModelOutput):
-    """What a ranker returns.
+class RankingOutput(published.RankingOutput):
+    """Output of a ranker for contexts with candidates, the true one first.
 
     Attributes:
-        loss: Cross entropy of the true candidate, the first (equation 6), a scalar; None without candidates.
-        logits: Scores of the candidates, (B, K); their softmax over K is the output probability. None without
-            candidates.
-        pooler_output: Embeddings, (N, D); of the contexts (B, D) where there are candidates. None for rankers that
-            embed nothing.
-        similarities: The scores without gradient, (B, K, 1); None without candidates.
+        loss: Cross entropy of the true candidate (equation 6), a scalar.
+        similarities: The scores without gradient, (B, K, 1).
     """
 
     loss: Tensor | None = None
-    logits: Tensor | None = None
-    pooler_output: Tensor | None = None
     similarities: Tensor | None = None
 
 
 def embeds_nothing(model: object) -> InputError:
-    """Makes the error for a ranker that is asked for vectors, and has none."""
+    """Return the error for a ranker that has no vectors."""
     return InputError(
         f"{type(model).__name__} scores a context and a response together, and embeds neither; rank candidates with it "
         "(dialemb rank --model FOLDER), or choose a dual encoder"
     )
 
 
-class Ranker(MethodModel):
-    """Scores candidate responses of a context."""
+class Ranker(MethodModel, published.Ranker):
+    """A ranker with its loss.
+
+    ``multiplies`` says whether a score is the product of two vectors, divided by ``loss_temperature``.
+    """
 
     config: RankerConfig
-    embeds: ClassVar[bool] = True
-    """Whether contexts and responses have vectors of their own; otherwise they can be scored together alone."""
     multiplies: ClassVar[bool] = False
-    """Whether a score is the product of such vectors, divided by ``loss_temperature``."""
-
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        candidate_ids: Tensor | None = None,
-        candidate_mask: Tensor | None = None,
-        return_dict: bool = True,
-        token_type_ids: Tensor | None = None,
-    ) -> RankingOutput | tuple[Any, ...]:
-        """Scores candidates, or embeds contexts and responses.
-
-        Args:
-            input_ids: (B, L) int64: contexts; without candidates (N, L), where a sequence with the mark of a response
-                is one, and any other a context.
-            attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
-            candidate_ids: (B, K, M) int64, the true response first.
-            candidate_mask: 1 for real tokens, (B, K, M); None means all.
-            return_dict: False returns a tuple.
-            token_type_ids: Not read; stock tokenizers make them beside the others.
-        """
-        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        if candidate_ids is None:
-            output = RankingOutput(pooler_output=self.embed(input_ids, mask))
-        else:
-            given = torch.ones_like(candidate_ids) if candidate_mask is None else candidate_mask
-            output = self.rank(input_ids, mask, candidate_ids, given)
-        return output if return_dict else output.to_tuple()
 
     def rank(
         self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
     ) -> RankingOutput:
-        """Scores candidates (B, K, M) of contexts (B, L); both masks are given."""
-        logits, contexts = self.score(input_ids, attention_mask, candidate_ids, candidate_mask)
-        return RankingOutput(
-            loss=self.ranking_loss(logits.float()),
-            logits=logits,
-            pooler_output=contexts,
-            similarities=logits.detach().unsqueeze(-1),
-        )
-
-    def score(
-        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
-    ) -> tuple[Tensor, Tensor | None]:
-        """Scores candidates (B, K, M) of contexts (B, L), to (B, K); and embeds the contexts (B, D) if it can."""
-        raise NotImplementedError
+        """Score candidates (B, K, M) of contexts (B, L), and compute the loss."""
+        output = super().rank(input_ids, attention_mask, candidate_ids, candidate_mask)
+        assert output.logits is not None
+        loss, similarities = self.ranking_loss(output.logits.float()), output.logits.detach().unsqueeze(-1)
+        return RankingOutput(loss=loss, similarities=similarities, **output)
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Embeds contexts and responses, (N, L) to (N, D)."""
-        raise embeds_nothing(self)
+        """Embed contexts and responses, (N, L) to (N, D)."""
+        if not self.embeds:
+            raise embeds_nothing(self)
+        return super().embed(input_ids, attention_mask)
 
     def ranking_loss(self, logits: Tensor) -> Tensor:
-        """Computes the cross entropy of the first of K candidates (equation 6) from scores (B, K)."""
+        """Compute the cross entropy of the first of K candidates (equation 6) from scores (B, K)."""
         return nn.functional.cross_entropy(logits, logits.new_zeros(len(logits), dtype=torch.long))
 
 

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 from ..checkpoints.pretrained import load_pretrained
 from ..dialogue import Turn
 from ..errors import InputError
+from . import method_of
 from .batching import embeddings
 from .layout import Truncation
 from .method import Method
@@ -56,7 +56,8 @@ def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRa
             f"marker_ids: got {marks}, expected those of a token for each speaker and of one for responses, below "
             f"{len(tokenizer)}; fetch or train the model again"
         )
-    method: Method = import_module(type(model).__module__).METHOD
+    method = method_of(model)
+    assert method is not None, "models of other makers are refused before"
     return LoadedRanker(model.train(False), tokenizer, method)
 
 

@@ -15,6 +15,8 @@ from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
+from ..modeling.modeling_dual_encoder import encoder_without_pooler
+from ..modeling.modeling_dual_encoder import mean_of_tokens as mean_of_tokens
 from .backbone_model import BackboneModel, quickest_attention
 from .batching import embeddings, in_parts
 from .config import UtteranceConfig
@@ -58,6 +60,7 @@ class UtteranceEncoder(BackboneModel):
 
     def __init__(self, config: UtteranceConfig, objectives: Iterable[str] = ("pairs",)) -> None:
         super().__init__(config)
+        self.encoder = encoder_without_pooler(config.encoder_config)
         self.heads = nn.ModuleDict()
         if config.projection_size is not None:
             self.heads.update({name: _head(config.hidden_size, config.projection_size) for name in objectives})
@@ -136,14 +139,6 @@ class UtteranceEncoder(BackboneModel):
         if objective in self.heads:
             embeddings = self.heads[objective](embeddings)
         return nn.functional.normalize(precise(embeddings))
-
-
-def mean_of_tokens(hidden: Tensor, mask: Tensor) -> Tensor:
-    """Averages token vectors (N, L, D) by a mask (N, L), to (N, D) in float32 at least; no token gives zeros."""
-    hidden = precise(hidden)
-    weights = mask.to(hidden.dtype)
-    # No matrix product: autocast would compute that in half precision.
-    return (hidden * weights.unsqueeze(-1)).sum(1) / weights.sum(-1, keepdim=True).clamp(min=1)
 
 
 def positives_first(similarities: Tensor) -> Tensor:

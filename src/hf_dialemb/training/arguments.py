@@ -105,11 +105,13 @@ def _method_name(words: Sequence[str]) -> str:
 
 def _settings_class(config_class: type) -> type:
     """Makes a plain dataclass of a config's own settings, for the parser."""
-    from ..methods.config import MethodConfig, own_settings
+    from transformers import PreTrainedConfig
+
+    from ..methods.config import own_settings
 
     hints = {}
     for owner in reversed(config_class.__mro__):  # each in its own module, whose names its annotations are in
-        if issubclass(owner, MethodConfig):
+        if issubclass(owner, PreTrainedConfig) and owner is not PreTrainedConfig:
             hints.update(inspect.get_annotations(owner, eval_str=True))
     defaults = {item.name: item.default for item in dataclasses.fields(config_class)}
     return dataclasses.make_dataclass(

@@ -166,13 +166,12 @@ def is_ensemble(ranker: LoadedRanker) -> bool:
 
 def members_of(ranker: LoadedRanker) -> list[LoadedRanker]:
     """Lists the members of an ensemble, or of any other ranker itself alone."""
-    from ...methods.multi_granularity import MEMBERS
-    from ...methods.ranking import LoadedRanker
+    from ...methods.ranking import loaded_ranker
 
     if not is_ensemble(ranker):
         return [ranker]
     members: Any = ranker.model.members
-    return [LoadedRanker(member, ranker.tokenizer, MEMBERS[member.config.model_type]) for member in members]
+    return [loaded_ranker(member, ranker.tokenizer) for member in members]
 
 
 def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,16 +5,15 @@ AutoModel and SentenceTransformer load it where this package is imported, and wh
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedModel
-from transformers.dynamic_module_utils import get_relative_import_files
+from transformers.dynamic_module_utils import custom_object_save
 
 from ...dialogue import Dialogue
+from ...methods.backbone_model import published_class
 from ...methods.encoder import DialogueEncoder, encode, set_template
 from ...runs.sentence_files import write_files_of_our_own, write_record
 from ..published_folder import PublishedFolder
@@ -52,15 +51,11 @@ def write(model: PreTrainedModel, tokenizer: Any, folder: Path, weights: WeightF
         set_template(tokenizer, model.config)
     weights.applied(model).save_pretrained(folder, **weights.save_options())
     tokenizer.save_pretrained(folder)
-    module = import_module(type(model).__module__)
-    file = Path(str(module.__file__))
-    for path in [file, *map(Path, get_relative_import_files(str(file)))]:
-        shutil.copyfile(path, folder / path.name)
+    published = published_class(type(model))
+    custom_object_save(published, folder)
     config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
-    config["auto_map"] = {
-        "AutoConfig": f"{file.stem}.{type(model.config).__name__}",
-        "AutoModel": f"{file.stem}.{type(model).__name__}",
-    }
+    classes = {"AutoConfig": published.config_class, "AutoModel": published}
+    config["auto_map"] = {name: f"{kind.__module__.split('.')[-1]}.{kind.__name__}" for name, kind in classes.items()}
     _forget_places(config)
     write_record(folder / PublishedFolder.CONFIG, config)
     write_files_of_our_own(folder, model.config)

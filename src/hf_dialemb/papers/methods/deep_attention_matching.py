@@ -20,12 +20,13 @@ from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 
 from ...methods.backbone_model import autocast_off
-from ...methods.config import Range, Ranges, RankerConfig
+from ...methods.config import RankerConfig
 from ...methods.layout import Truncation, pad_right
 from ...methods.method import Method
 from ...methods.ranker import Ranker, RankingExample, candidates_of, remembered_ids, with_candidates
 from ...methods.ranking_examples import RankingExamples
 from ...methods.words import WordRanker
+from ...ranges import Range, Ranges
 from .attention_matching import (
     AttentiveBlock,
     SimilarityReader,
@@ -91,7 +92,7 @@ class DeepAttentionMatchingModel(WordRanker):
 
     config: DeepAttentionMatchingConfig
     embeds: ClassVar[bool] = False
-    get_text_features = Ranker.embed  # sentence-transformers would embed a text by this
+    get_text_features = Ranker.embed  # what sentence-transformers embeds a text by
 
     def __init__(self, config: DeepAttentionMatchingConfig) -> None:
         super().__init__(config)

@@ -1,0 +1,239 @@
+"""Dial2Vec: embeddings of dialogues that know who speaks (Liu et al., EMNLP 2022, arXiv:2210.15332).
+
+The chat template writes a marker token before each turn, which names its speaker. The model reads speakers and turns
+off the markers, removes them, cuts dialogues that are too long, and adds vectors of turn and speaker to the vectors of
+the tokens. A pretrained encoder reads the sum. The embedding is the sum of the speakers' mean token vectors.
+
+Shapes: B dialogues, L tokens with markers, T tokens without markers, R speakers, D width.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoModel, PreTrainedModel
+from transformers import initialization as init
+from transformers.utils.generic import ModelOutput
+
+from .configuration_dial2vec import Dial2VecConfig
+
+
+@dataclass
+class Dial2VecOutput(ModelOutput):
+    """Output of `Dial2VecModel`.
+
+    Attributes:
+        pooler_output: Embeddings of the dialogues, (B, D).
+        role_embeddings: Mean token vector of each speaker, (B, R, D); zeros for absent speakers.
+        last_hidden_state: Token vectors in the order of ``input_ids``, (B, L, D); zeros at markers and padding.
+        hidden_states: The encoder's layers, if requested.
+        attentions: The encoder's attention weights, if requested.
+    """
+
+    pooler_output: Tensor | None = None
+    role_embeddings: Tensor | None = None
+    last_hidden_state: Tensor | None = None
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+
+
+class DialogueTokens(NamedTuple):
+    """Tokens without markers, padded on the right, each (B, T) int64.
+
+    ``places`` (B, L) says where the tokens of ``input_ids`` went, T for those that were dropped.
+    """
+
+    input_ids: Tensor
+    attention_mask: Tensor
+    role_ids: Tensor
+    turn_ids: Tensor
+    places: Tensor | None = None
+
+
+class Dial2VecModel(PreTrainedModel):
+    """A pretrained encoder with tables of turns and speakers.
+
+    The tables start at zero, so that an untrained model equals its encoder. ``center`` (D,) is subtracted from every
+    embedding; it holds what all dialogues of the training corpus have in common.
+    """
+
+    config: Dial2VecConfig
+    center: Tensor
+    base_model_prefix = "backbone"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+
+    def __init__(self, config: Dial2VecConfig) -> None:
+        super().__init__(config)
+        self.encoder = AutoModel.from_config(config.encoder_config)
+        if getattr(self.encoder, "pooler", None) is not None:
+            self.encoder.pooler = None
+        self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, config.hidden_size)
+        self.role_embeddings = nn.Embedding(config.num_roles, config.hidden_size)
+        self.register_buffer("center", torch.zeros(config.hidden_size))
+        self.post_init()
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if module is self.turn_embeddings or module is self.role_embeddings:
+            init.zeros_(module.weight)
+        elif module is self:
+            init.zeros_(self.center)
+
+    def get_input_embeddings(self) -> Any:
+        """Return the encoder's token table."""
+        return self.encoder.get_input_embeddings()
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replace the encoder's token table."""
+        self.encoder.set_input_embeddings(value)
+        self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        role_ids: Tensor | None = None,
+        turn_ids: Tensor | None = None,
+        return_dict: bool = True,
+        **kwargs: Any,
+    ) -> Dial2VecOutput | tuple[Any, ...]:
+        """Embed dialogues.
+
+        Args:
+            input_ids: Token ids as the chat template renders them, (B, L) int64.
+            attention_mask: 1 for real tokens, (B, L); None means all.
+            role_ids: Speaker of each token, (B, L) int64, for sequences without markers.
+            turn_ids: Turn of each token from 0, (B, L) int64, for sequences without markers.
+            return_dict: False returns a tuple.
+            **kwargs: Arguments of the encoder, such as ``output_hidden_states``.
+        """
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
+        if role_ids is None or turn_ids is None:
+            kwargs.pop("token_type_ids", None)  # tokenizers make them, all of one kind
+            tokens = self.read_markers(input_ids, mask)
+        else:
+            tokens = DialogueTokens(input_ids, mask, role_ids, turn_ids)
+        encoded = self.encode_tokens(tokens, **kwargs)
+        hidden = encoded.last_hidden_state  # (B, T, D)
+        embeddings, speakers = self.pool(hidden, tokens)
+        if tokens.places is not None:
+            places = tokens.places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
+            hidden = nn.functional.pad(hidden, (0, 0, 0, 1)).gather(1, places)
+        output = Dial2VecOutput(embeddings, speakers, hidden, encoded.hidden_states, encoded.attentions)
+        return output if return_dict else output.to_tuple()
+
+    def encode_tokens(self, tokens: DialogueTokens, **kwargs: Any) -> Any:
+        """Run the encoder over tokens and their turns and speakers; return the encoder's own output."""
+        config, turns = self.config, tokens.turn_ids
+        row = turns
+        if config.turn_order == "descending":
+            row = (turns * tokens.attention_mask).amax(-1, keepdim=True) + 1 - turns
+        row = row.clamp(min=0, max=config.num_turn_embeddings - 1)
+        vectors = self.get_input_embeddings()(tokens.input_ids)
+        vectors = vectors + self.turn_embeddings(row) + self.role_embeddings(tokens.role_ids)
+        if config.position_layout == "utterance":
+            kwargs["position_ids"] = positions_in_turn(turns) + position_offset(config.encoder_config)
+        return self.encoder(inputs_embeds=vectors, attention_mask=tokens.attention_mask, **kwargs)
+
+    def pool(self, hidden: Tensor, tokens: DialogueTokens) -> tuple[Tensor, Tensor]:
+        """Pool token vectors (B, T, D) to embeddings of dialogues (B, D) and of speakers (B, R, D)."""
+        roles = nn.functional.one_hot(tokens.role_ids, self.config.num_roles).transpose(1, 2)  # (B, R, T)
+        roles = roles * tokens.attention_mask.unsqueeze(1)
+        sums = torch.bmm(roles.to(hidden.dtype), hidden)  # (B, R, D)
+        counts = roles.sum(-1, keepdim=True).to(hidden.dtype)  # (B, R, 1)
+        speakers = sums / counts.clamp(min=1)
+        if self.config.pooling == "mean":
+            return sums.sum(1) / counts.sum(1).clamp(min=1) - self.center, speakers
+        return speakers.sum(1) - self.center, speakers
+
+    def read_markers(self, input_ids: Tensor, mask: Tensor) -> DialogueTokens:
+        """Read speakers and turns off the markers, cut to ``max_tokens``, and remove the markers."""
+        roles, turns, kept = speakers_and_turns(input_ids, mask, self.config.marker_ids or [])
+        roles, turns, kept = self._cut(roles, turns, kept)
+        # Kept tokens move to the front in their order, all others behind them.
+        rank, behind = kept.long().cumsum(-1), kept.long().sum(-1, keepdim=True) + (~kept).long().cumsum(-1)
+        places = torch.where(kept, rank, behind) - 1
+        # Not min(), which would tie an exported graph to dialogues on one side of the limit.
+        length = torch.sym_min(input_ids.shape[1], self.config.max_tokens)
+
+        def moved(values: Tensor) -> Tensor:
+            return torch.zeros_like(values).scatter(1, places, values)[:, :length]
+
+        ids, counted, roles, turns = map(moved, (input_ids, kept.long(), roles, turns))
+        return DialogueTokens(ids, counted, roles, turns, torch.where(kept, places, length))
+
+    def _cut(self, roles: Tensor, turns: Tensor, kept: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Cut dialogues that are too long, and number the turns that are left from 0; all is (B, L)."""
+        config = self.config
+        limits = config.opening_tokens, config.closing_tokens
+        opening, closing = (int(config.wrapped) if limit is None else limit for limit in limits)
+        rank, total = kept.long().cumsum(-1) - 1, kept.long().sum(-1, keepdim=True)
+        frame = kept & ((rank < opening) | (rank >= total - closing))
+        words = kept & ~frame
+        words = words & fitting(words, turns, config.max_tokens - opening - closing, config.keep, config.whole_turns)
+        lengths = words_by_turn(words, turns)
+        turns = ((lengths > 0).long().cumsum(-1) - 1).clamp(min=0).gather(1, turns)
+        # The frame belongs to the speakers beside it.
+        some = words.any(-1, keepdim=True)
+        first = torch.where(some, words.int().argmax(-1, keepdim=True), 0)
+        last = torch.where(some, words.shape[1] - 1 - words.int().flip(-1).argmax(-1, keepdim=True), 0)
+        beside = torch.where(rank < opening, roles.gather(1, first), roles.gather(1, last))
+        return torch.where(frame, beside, roles), turns, words | frame
+
+
+def speakers_and_turns(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the speaker and the turn of each token, (B, L) int64, and where real tokens that are no markers stand.
+
+    Tokens before the first marker belong to the first turn. Without markers, all is turn 0 of speaker 0.
+    """
+    matches = input_ids.unsqueeze(-1) == torch.tensor(markers, device=input_ids.device)  # (B, L, R)
+    is_marker = matches.any(-1) & mask.bool()
+    turns = (is_marker.long().cumsum(-1) - 1).clamp(min=0)
+    role = torch.where(is_marker, matches.long().argmax(-1), 0)
+    roles_of_turns = torch.zeros_like(turns).scatter_add(1, turns, role)
+    return roles_of_turns.gather(1, turns), turns, mask.bool() & ~is_marker
+
+
+def fitting(words: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bool) -> Tensor:
+    """Return which words (B, L) stay if each dialogue keeps ``budget`` of them from the end that ``keep`` names.
+
+    With ``whole_turns``, a turn that does not fit goes as a whole, unless it is the only one.
+    """
+    count, total = words.long().cumsum(-1), words.long().sum(-1, keepdim=True)
+    distance = count - 1 if keep == "start" else total - count
+    fits = distance < budget
+    if not whole_turns:
+        return fits
+    lengths = words_by_turn(words, turns)
+    ends = lengths.cumsum(-1)
+    near, far = (ends - lengths, ends) if keep == "start" else (total - ends, total - ends + lengths)
+    return fits & ((far.gather(1, turns) <= budget) | (near.gather(1, turns) == 0))
+
+
+def words_by_turn(words: Tensor, turns: Tensor) -> Tensor:
+    """Count the words of each turn, (B, L); column t holds turn t."""
+    return torch.zeros_like(turns).scatter_add(1, turns, words.long())
+
+
+def positions_in_turn(turn_ids: Tensor) -> Tensor:
+    """Count positions (B, T) from 0 in each turn."""
+    position = torch.arange(turn_ids.shape[1], device=turn_ids.device).expand_as(turn_ids)
+    starts = nn.functional.pad(turn_ids[:, 1:] != turn_ids[:, :-1], (1, 0), value=True)
+    return position - torch.cummax(torch.where(starts, position, 0), dim=-1)[0]
+
+
+def position_offset(config: Any) -> int:
+    """Return the encoder's first position: RoBERTa and related models count from ``padding_idx + 1``."""
+    return config.pad_token_id + 1 if config.model_type in ROBERTA_FAMILY else 0
+
+
+ROBERTA_FAMILY = {
+    "camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",
+    "xlm-roberta", "xlm-roberta-xl", "xmod",
+}  # fmt: skip
