@@ -40,9 +40,10 @@ imported = time.perf_counter()
 source, vocabulary, output = map(Path, sys.argv[1:])
 lines = []
 convert(source, output, vocabulary=vocabulary, report=lines.append)
+last = lines[-1]
 done = time.perf_counter()
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
-print(json.dumps({"imports": imported - start, "conversion": done - imported, "peak_gib": peak / 2**20, "sum": lines[-1]}))
+print(json.dumps({"imports": imported - start, "conversion": done - imported, "peak_gib": peak / 2**20, "sum": last}))
 """
 
 LOAD = """

@@ -1,7 +1,6 @@
-"""A Hub on loopback over real HTTP: models, datasets and Spaces that can be created, uploaded to and downloaded from.
+"""A small Hub on loopback over real HTTP: repositories that can be created, uploaded to and downloaded from.
 
-Commits appear whole or not at all. `LocalHub.faults` strike single requests; after `LocalHub.stop_after` of them it is
-gone.
+Commits appear whole or not at all. `LocalHub.faults` strike single requests.
 """
 
 import base64
@@ -16,16 +15,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import yaml
-
 TOKEN = "dummy"
 ATTRIBUTES = b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
 LARGE = (".bin", ".npz", ".onnx", ".parquet", ".safetensors", ".zip")
-LARGEST_REGULAR = 10_000_000
 
 
 class RefusalError(Exception):
-    """What the Hub answers instead: a status, a code for machines and a sentence."""
+    """An answer of the Hub: a status, a code for machines and a sentence."""
 
     def __init__(self, status: int, code: str, sentence: str = ""):
         super().__init__(status, code, sentence)
@@ -89,29 +85,28 @@ class Repository:
         return self.commits[oid]
 
     def rows(self, revision: str, folder: str, deep: bool) -> list[dict]:
-        """What lies in a folder."""
+        """Return the contents of a folder as the Hub lists them."""
         start = f"{folder}/" if folder else ""
         inside = {path: entry for path, entry in self.at(revision).files.items() if path.startswith(start)}
         if folder and not inside:
             raise RefusalError(404, "EntryNotFound")
         folders = {parent.as_posix() for path in inside for parent in Path(path).parents} - {"."}
         rows = [{"type": "directory", "path": path, "size": 0, "oid": "0" * 40} for path in sorted(folders)]
-        rows += [entry.row(path) for path, entry in inside.items()]
-        found = [row for row in rows if row["path"].startswith(start)]
-        return [row for row in found if deep or "/" not in row["path"].removeprefix(start)]
+        rows = [*rows, *(entry.row(path) for path, entry in inside.items())]
+        rows = [row for row in rows if row["path"].startswith(start)]
+        return [row for row in rows if deep or "/" not in row["path"].removeprefix(start)]
 
 
 @dataclass
 class Fault:
-    """What goes wrong with so many of the requests whose ``METHOD /path`` has the regular expression.
+    """A fault of the next requests whose ``METHOD /path`` matches the pattern.
 
-    With a status nothing is done but to answer it; the connection may be cut in the ``"upload"`` or before the
-    ``"answer"``; or the last byte of a download is another.
+    A status is answered and nothing done; the connection may be cut in the ``"upload"``; or the last byte of a
+    download is another.
     """
 
     pattern: str
     status: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
     cut: str = ""
     corrupt: bool = False
     times: int = 1
@@ -124,7 +119,7 @@ class Fault:
 
 
 class LocalHub:
-    """Repositories by kind (``models``, ``datasets``, ``spaces``) and name; what goes wrong, and what was asked for."""
+    """Repositories by kind (``models``, ``datasets``, ``spaces``) and name, the faults, and the requests so far."""
 
     def __init__(self) -> None:
         self.repositories: dict[tuple[str, str], Repository] = {}
@@ -132,7 +127,6 @@ class LocalHub:
         self.lock = threading.Lock()
         self.address = ""
         self.faults: list[Fault] = []
-        self.stop_after: int | None = None
         self.requests: list[str] = []
 
     def asked(self, pattern: str) -> list[str]:
@@ -144,15 +138,14 @@ class LocalHub:
         return self.repositories[kind, name]
 
     def history(self, kind: str, name: str) -> list[Commit]:
-        """The commits of main, newest first."""
+        """Return the commits of main, newest first."""
         repository = self.get(kind, name)
-        found = [repository.at("main")]
-        while found[-1].parent:
-            found.append(repository.commits[found[-1].parent])
-        return found
+        commits = [repository.at("main")]
+        while commits[-1].parent:
+            commits.append(repository.commits[commits[-1].parent])
+        return commits
 
     def files(self, kind: str, name: str, revision: str = "main") -> dict[str, bytes]:
-        """What strangers see."""
         return {path: entry.content for path, entry in self.get(kind, name).at(revision).files.items()}
 
     def create(self, kind: str, name: str, private: bool = False) -> Repository:
@@ -163,27 +156,25 @@ class LocalHub:
         return repository
 
     def fill(self, kind: str, name: str, folder: Path) -> None:
-        """Makes a repository of a folder."""
-        files = (file for file in sorted(folder.rglob("*")) if file.is_file())
-        entries = {
-            file.relative_to(folder).as_posix(): Entry(file.read_bytes(), file.suffix in LARGE) for file in files
-        }
+        """Make a repository of a folder."""
+        files = {file.relative_to(folder).as_posix(): file for file in sorted(folder.rglob("*")) if file.is_file()}
+        entries = {path: Entry(file.read_bytes(), file.suffix in LARGE) for path, file in files.items()}
         self.create(kind, name).add("main", "fill", entries)
 
     def modes(self, repository: Repository, revision: str, files: list[dict], ignore: str | None) -> list[dict]:
-        """What the Hub says before files come: how each is to be sent, and what it has under that path."""
+        """Return how each file is to be sent, and the digest of the file that is there."""
         present = repository.at(revision).files
         if ignore is None:
             ignore = present[".gitignore"].content.decode() if ".gitignore" in present else ""
         answers = []
-        for file in files:
-            path, large = file["path"], file["path"].endswith(LARGE) or file["size"] > LARGEST_REGULAR
-            answer = {"path": path, "uploadMode": "lfs" if large else "regular", "shouldIgnore": path in ignore.split()}
+        for path in (file["path"] for file in files):
+            mode = "lfs" if path.endswith(LARGE) else "regular"
+            answer = {"path": path, "uploadMode": mode, "shouldIgnore": path in ignore.split()}
             answers.append({**answer, "oid": present[path].oid} if path in present else answer)
         return answers
 
     def commit(self, repository: Repository, branch: str, lines: bytes) -> Commit:
-        """Takes the lines of a commit; nothing of it is seen unless all of it holds."""
+        """Take the lines of a commit; nothing of it is seen unless all of it holds."""
         with self.lock:
             header, *records = [json.loads(line) for line in lines.splitlines()]
             latest = repository.at(branch)
@@ -201,10 +192,6 @@ class LocalHub:
             return repository.add(branch, header["value"]["summary"], files)
 
 
-class _CutError(Exception):
-    """The connection ends here."""
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     hub: LocalHub
@@ -215,38 +202,28 @@ class _Handler(BaseHTTPRequestHandler):
         request = f"{self.command} {unquote(parts.path)}"
         with self.hub.lock:
             self.hub.requests.append(request)
-            number = len(self.hub.requests)
             self.fault = next((fault for fault in self.hub.faults if fault.strikes(request)), Fault(""))
         try:
-            if self.hub.stop_after is not None and number > self.hub.stop_after:
-                raise _CutError
             self.body = self.read_body()
-            answer = self.find_answer(parts.path)
-            if self.fault.cut == "answer":
-                raise _CutError
-            self.answer(*answer)
-        except (_CutError, ConnectionError):
+            self.answer(*self.make_answer(parts.path))
+        except ConnectionError:
             self.close_connection = True
 
     def read_body(self) -> bytes:
         if self.fault.cut == "upload":
             self.rfile.read1(100)
-            raise _CutError
-        size = int(self.headers.get("Content-Length", 0))
-        body = self.rfile.read(size)
-        if len(body) < size:
-            raise _CutError
-        return body
+            raise ConnectionError
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
-    def find_answer(self, path: str):
+    def make_answer(self, path: str):
         if self.fault.status:
-            return self.fault.status, b"{}", {"X-Error-Message": "as injected", **self.fault.headers}
+            return self.fault.status, b"{}", {"X-Error-Message": "as injected"}
         try:
             if self.command not in ("GET", "HEAD") and not self.is_known() and not path.endswith("validate-yaml"):
                 raise RefusalError(401, "", "Invalid username or password.")
             for pattern, methods, action in _ROUTES:
-                if self.command in methods.split() and (found := re.fullmatch(pattern, path)):
-                    return action(self, **{name: unquote(value or "") for name, value in found.groupdict().items()})
+                if self.command in methods.split() and (match := re.fullmatch(pattern, path)):
+                    return action(self, **{name: unquote(value or "") for name, value in match.groupdict().items()})
             raise RefusalError(404, "EntryNotFound", f"no such route: {self.command} {path}")
         except RefusalError as refusal:
             headers = {"X-Error-Code": refusal.code, "X-Error-Message": refusal.sentence}
@@ -301,8 +278,6 @@ class _Handler(BaseHTTPRequestHandler):
         return _json(url)
 
     def validate(self):
-        text = json.loads(self.body)["content"]
-        assert isinstance(yaml.safe_load(text.split("---\n", 2)[1]) if text.startswith("---\n") else {}, dict)
         return _json({"errors": [], "warnings": []})
 
     def preupload(self, kind: str, name: str, revision: str):
@@ -372,13 +347,13 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        if not isinstance(sys.exception(), ConnectionError):  # whoever asked may be gone
+        if not isinstance(sys.exception(), ConnectionError):  # the client may be gone
             super().handle_error(request, client_address)
 
 
 @contextmanager
 def run_hub():
-    """Runs a Hub; gives it."""
+    """Run a Hub and yield it."""
     hub = LocalHub()
     handler = type("Handler", (_Handler,), {"hub": hub})
     with _Server(("127.0.0.1", 0), handler) as server:

@@ -1,4 +1,4 @@
-"""Folders that may be published, made without a model; and a Hub on loopback that this process itself reaches."""
+"""Folders that may be published, and a Hub on loopback that this process reaches."""
 
 import json
 import time
@@ -21,7 +21,7 @@ CARD = "---\nlicense: apache-2.0\n---\n# A model\n"
 
 
 def write(folder: Path, **texts: str) -> Path:
-    """Writes files; in their names ``__`` stands for a dot."""
+    """Write files; in their names ``__`` stands for a dot."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name.replace("__", ".")).write_text(text, encoding="utf-8")
@@ -29,7 +29,7 @@ def write(folder: Path, **texts: str) -> Path:
 
 
 def model_folder(folder: Path, seed: int = 0, parts: int = 1) -> Path:
-    """A published encoder: a BERT of one layer, its weights drawn by the seed, in so many files."""
+    """Write a published encoder: a BERT of one layer, its weights drawn by the seed, in ``parts`` files."""
     config = BertConfig(
         vocab_size=2, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4,
         max_position_embeddings=4,
@@ -58,7 +58,7 @@ def dataset_folder(folder: Path) -> Path:
 
 
 def metric_folder(folder: Path, name: str = "ndcg") -> Path:
-    """The Space of a metric, caches of Python and all."""
+    """Write the Space of a metric, with Python's caches."""
     write_space(METRICS / name, folder / name)
     (folder / name / "__pycache__").mkdir(exist_ok=True)
     (folder / name / "__pycache__" / "x.pyc").write_bytes(b"\x80\x04.")
@@ -66,12 +66,12 @@ def metric_folder(folder: Path, name: str = "ndcg") -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def seen(hub, kind: str = "models", name: str = "org/small", revision: str = "main") -> dict[str, bytes]:
-    """What strangers see there, without the Hub's own file."""
+    """Return the files of a repository without the Hub's own."""
     files = hub.files(kind, name, revision)
     assert files.pop(".gitattributes")
     return files
@@ -79,7 +79,7 @@ def seen(hub, kind: str = "models", name: str = "org/small", revision: str = "ma
 
 @contextmanager
 def hub_of_this_process():
-    """A Hub that huggingface_hub in this process takes for its own; its ``pauses`` are noted, and nobody waits."""
+    """Run a Hub that huggingface_hub in this process takes for its own; retries do not wait."""
     with run_hub() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "ENDPOINT", hub.address)
         template = "/{repo_id}/resolve/{revision}/{filename}"
@@ -87,8 +87,7 @@ def hub_of_this_process():
         patch.setattr(constants, "HF_HUB_OFFLINE", False)
         patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         patch.setenv("HF_TOKEN", TOKEN)
-        hub.pauses = []
-        patch.setattr(time, "sleep", hub.pauses.append)
+        patch.setattr(time, "sleep", lambda seconds: None)
         close_session()
         yield hub
         close_session()

@@ -195,10 +195,12 @@ def test_requirements_are_what_is_imported(spaces, name):
 
 
 def test_publishing_a_metric_brings_its_space(spaces):
-    listed = [line.split()[-1] for line in publish(FOLDER / "purity", "org/purity", repo_type="space", dry_run=True)]
+    lines: list[str] = []
+    publish(FOLDER / "purity", "org/purity", repo_type="space", dry_run=True, report=lines.append)
+    listed = [line.split()[-1] for line in lines]
     assert listed[:-2] == sorted(path.name for path in (spaces / "purity").iterdir())
     with pytest.raises(InputError, match=r"metrics/purity cannot be published: .* publish it as 'purity'"):
-        list(publish(FOLDER / "purity", "org/other", repo_type="space"))
+        publish(FOLDER / "purity", "org/other", repo_type="space")
 
 
 @pytest.fixture(scope="module")

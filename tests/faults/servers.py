@@ -159,7 +159,6 @@ def inside(place: str, fault: str) -> None:
     from hf_dialemb.checkpoints import hub_client
     from hf_dialemb.checkpoints import pretrained as backbones
     from hf_dialemb.encoders import endpoint_client
-    from hf_dialemb.hub.publish import errors
 
     os.environ.pop("HF_HUB_OFFLINE")
     os.environ.update(OPENAI_BASE_URL=f"http://me:{PASSWORD}@{_address()}/v1", NO_PROXY="127.0.0.1")
@@ -169,6 +168,5 @@ def inside(place: str, fault: str) -> None:
     constants.HF_HUB_ETAG_TIMEOUT = constants.HF_HUB_DOWNLOAD_TIMEOUT = LATE
     endpoint_client.SILENCE, endpoint_client.IN_ALL, backbones._PATIENCE = LATE, 3 * LATE, LATE
     hub_client.SILENCE = LATE
-    errors._ANSWER_WITHIN = LATE
     sleep = time.sleep
     time.sleep = lambda seconds: sleep(min(seconds, 0.02))

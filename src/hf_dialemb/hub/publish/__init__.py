@@ -1,1 +1,1 @@
-"""Publishing: what is checked, sent, and looked at again."""
+"""Publish models, metrics and datasets on the Hub."""

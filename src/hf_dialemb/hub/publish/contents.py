@@ -1,4 +1,4 @@
-"""What no file of a publication may hold: pickles, secrets, and paths of the machine that it was made on."""
+"""Find what no published file may hold: pickles, secrets, and absolute paths of a machine."""
 
 from __future__ import annotations
 
@@ -6,44 +6,35 @@ import bz2
 import gzip
 import json
 import lzma
-import pickletools
+import mmap
 import re
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import IO, Any
 
 import yaml
 
 PICKLE_SUFFIXES = {".bin", ".ckpt", ".dill", ".joblib", ".pickle", ".pkl", ".pt", ".pth"}
-"""Names under which loaders expect pickles, and unpickle what they find."""
+"""Names under which loaders expect pickles, and unpickle whatever is there."""
 
-_DEPTH = 4  # archives within archives that are looked into
-_CLOSED = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!": "rar", b"\x28\xb5\x2f\xfd": "zstd"}
-_PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
-_SMALL = 1 << 24  # bytes of a pickle of old, which is text and has to be parsed
+_PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+_CLOSED = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x28\xb5\x2f\xfd")
 _HEADER = 100_000_000  # bytes of a header that safetensors reads at most
-_CALLS = {"REDUCE", "INST", "OBJ", "BUILD"}
 
-_AWS = rb"[\"']?\s*[:=]\s*[\"']?[A-Za-z0-9/+]{40}"
-_SECRETS = [  # each begins with letters as they are: only so are they found fast
+_SECRETS = [  # each begins with plain letters, which makes the search fast
     (rb"hf_(?<![\w-]hf_)(?:oauth_)?[A-Za-z0-9]{20,}", "a Hugging Face token"),
     (rb"api_org_[A-Za-z0-9]{20,}", "a Hugging Face token"),
     (rb"sk-(?<![\w-]sk-)(?:[A-Za-z0-9]{20,}|(?=[\w-]*[0-9])[\w-]{20,})", "a key that begins with sk-"),
-    (rb"AKIA(?<![A-Z0-9]AKIA)[A-Z0-9]{16}(?![A-Z0-9])", "an AWS key"),
-    (rb"ASIA(?<![A-Z0-9]ASIA)[A-Z0-9]{16}(?![A-Z0-9])", "an AWS key"),
-    (rb"aws_secret_access_key" + _AWS, "an AWS key"),
-    (rb"AWS_SECRET_ACCESS_KEY" + _AWS, "an AWS key"),
-    (rb"SecretAccessKey" + _AWS, "an AWS key"),
+    (rb"A[KS]IA(?<![A-Z0-9]A[KS]IA)[A-Z0-9]{16}(?![A-Z0-9])", "an AWS key"),
+    (rb"(?:aws_secret_access_key|AWS_SECRET_ACCESS_KEY)[\"']?\s*[:=]\s*[\"']?[A-Za-z0-9/+]{40}", "an AWS key"),
     (rb"gh[oprsu]_[A-Za-z0-9]{36}", "a GitHub token"),
     (rb"github_pat_\w{22,}", "a GitHub token"),
     (rb"AIza(?<![\w-]AIza)[\w-]{35}", "a Google key"),
     (rb"xox[abprs]-[\w-]{10,}", "a Slack token"),
     (rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY", "a private key"),
 ]
-_CHUNK, _OVERLAP = 1 << 20, 1 << 10
 
 _ROOTS = (
     "home|Users|Volumes|root|work|workspace|tmp|var|mnt|media|opt|data|scratch|private|srv|content|kaggle|gpfs|lustre"
@@ -54,20 +45,19 @@ _WITHIN = re.compile(
     r"|\\\\\w[\w.-]*\\\w[^\s\"'`]*|file://\S+)"
 )
 _WHOLE = re.compile(rf"/(?:(?:{_ROOTS})/?|[\w.@+-]+/[^\n]*)|[A-Za-z]:[\\/][^\n]*|\\\\[^\n]+|file://[^\n]+")
-_TRACE = re.compile(rb'File "((?:/|[A-Za-z]:[\\/])[^"\n]{1,400})", line')
-_LONGEST_TRACE = 500
+_TRACE = re.compile(rb'File "((?:/|[A-Za-z]:[\\/])[^"\n]{1,400})", line')  # where a node of a graph was recorded
 _VOCABULARY = {"vocab", "merges"}  # of tokenizer.json, where '/home' may be a word like others
 
 
 def pickle_in(file: Path) -> str | None:
-    """Says where a file can hold a pickle, whatever its name; loading one runs what it says."""
+    """Return why a file may hold a pickle, which runs code when it is loaded; None if it holds none."""
     if file.suffix.lower() in PICKLE_SUFFIXES:
         return f"'{file.suffix}' is a name of pickles"
     with file.open("rb") as stream:
-        return _pickle(stream, _DEPTH)
+        return _pickle(stream)
 
 
-def _pickle(stream: BinaryIO, depth: int) -> str | None:
+def _pickle(stream: IO[bytes], packed: bool = False) -> str | None:
     head = stream.read(1024)
     stream.seek(0)
     if _header(stream) is not None:
@@ -76,16 +66,32 @@ def _pickle(stream: BinaryIO, depth: int) -> str | None:
         return "it is a pickle"
     if head.startswith(b"\x93NUMPY"):
         return "it is a pickled array" if re.search(rb"'descr':.*\bO\b|\|O", head) else None
-    for magic, name in _CLOSED.items():
-        if head.startswith(magic):
-            return f"it is a {name} archive, which cannot be looked into"
-    if head.startswith(b"PK\x03\x04") or head[257:262] == b"ustar" or any(map(head.startswith, _PACKED)):
-        return _archived(stream, head, depth)
-    return "it is a pickle" if _is_old_pickle(stream) else None
+    unpack = next((unpack for magic, unpack in _PACKED.items() if head.startswith(magic)), None)
+    if head.startswith(_CLOSED) or head[257:262] == b"ustar" or (packed and (unpack or head.startswith(b"PK\x03\x04"))):
+        return "it is an archive that cannot be looked into"
+    try:
+        if unpack:
+            with unpack(stream) as unpacked:
+                return _pickle(unpacked, packed=True)
+        if head.startswith(b"PK\x03\x04"):
+            with zipfile.ZipFile(stream) as archive:
+                problems = (_pickled_member(archive, name) for name in archive.namelist())
+                return next(filter(None, problems), None)
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, lzma.LZMAError):
+        return "it is an archive that cannot be read"
+    return None
 
 
-def _header(stream: BinaryIO) -> bytes | None:
-    """Returns the header of a safetensors file, and None of another; its length may begin as a pickle does."""
+def _pickled_member(archive: zipfile.ZipFile, name: str) -> str | None:
+    if Path(name).suffix.lower() in PICKLE_SUFFIXES:
+        return f"'{name}' in it is a pickle"
+    with archive.open(name) as member:
+        problem = _pickle(member, packed=True)
+    return f"'{name}' in it: {problem}" if problem else None
+
+
+def _header(stream: IO[bytes]) -> bytes | None:
+    """Return the header of a safetensors file, None of another; its length may begin as a pickle does."""
     length = int.from_bytes(stream.read(8), "little")
     header = stream.read(length) if length <= _HEADER else b""
     stream.seek(0)
@@ -94,88 +100,35 @@ def _header(stream: BinaryIO) -> bytes | None:
     return None
 
 
-def _archived(stream: BinaryIO, head: bytes, depth: int) -> str | None:
-    if not depth:
-        return "its archives are nested too deeply to be looked into"
-    try:
-        for name, member in _members(stream, head):
-            if Path(name).suffix.lower() in PICKLE_SUFFIXES:
-                return f"'{name}' in it is a pickle"
-            if found := _pickle(member, depth - 1):
-                return f"{found}, packed" if name == "" else f"'{name}' in it: {found}"
-    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError):
-        return "it is an archive that cannot be read"
-    return None
-
-
-def _members(stream: BinaryIO, head: bytes) -> Iterator[tuple[str, BinaryIO]]:
-    if head.startswith(b"PK\x03\x04"):
-        with zipfile.ZipFile(stream) as archive:
-            for entry in archive.infolist():
-                if not entry.is_dir():
-                    with archive.open(entry) as member:
-                        yield entry.filename, cast(BinaryIO, member)
-    elif head[257:262] == b"ustar":
-        with tarfile.open(fileobj=stream) as tape:
-            for part in tape:
-                if member_file := tape.extractfile(part):
-                    yield part.name, cast(BinaryIO, member_file)
-    else:
-        unpack = next(unpack for magic, unpack in _PACKED.items() if head.startswith(magic))
-        with unpack(stream) as unpacked:  # type: ignore[operator]
-            yield "", unpacked
-
-
-def _is_old_pickle(stream: BinaryIO) -> bool:
-    """Tells the text form of pickles, which has no mark: it parses up to its end and calls something."""
-    names = set()
-    with suppress(Exception):  # whatever the parser makes of a file that is something else
-        for opcode, _, _ in pickletools.genops(stream.read(_SMALL)):
-            names.add(opcode.name)
-            if opcode.name == "STOP":
-                return bool(names & _CALLS)
-    return False
-
-
 def secrets_in(file: Path) -> Iterator[tuple[int, str]]:
-    """Finds what looks like a password for machines."""
-    seen: set[str] = set()
-    for line, chunk in _text_of(file):
+    """Yield the line and the kind of the first secret of each kind in a text, or in the header of weights."""
+    if not file.stat().st_size:
+        return
+    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        header = _header(stream)
+        text = content if header is None else header
+        if content[:2] in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16
+            text = content[:].replace(b"\0", b"")
+        if b"\0" in text[:8192]:
+            return
+        seen = set()
         for pattern, kind in _SECRETS:
-            if kind not in seen and (found := re.search(pattern, chunk)):
+            match = re.search(pattern, text)
+            if match and kind not in seen:
                 seen.add(kind)
-                yield line + chunk.count(b"\n", 0, found.start()), kind
-
-
-def _text_of(file: Path) -> Iterator[tuple[int, bytes]]:
-    """Reads text in chunks that overlap, each with the number of its first line."""
-    with file.open("rb") as stream:
-        if (header := _header(stream)) is not None:
-            yield 1, header
-            return
-        chunk = stream.read(_CHUNK)
-        if chunk.startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16
-            chunk = chunk.replace(b"\0", b"")
-        if b"\0" in chunk[:8192]:
-            return
-        line = 1
-        while chunk:
-            yield line, chunk
-            rest = chunk[-_OVERLAP:]
-            line += chunk.count(b"\n") - rest.count(b"\n")
-            more = stream.read(_CHUNK)
-            chunk = rest + more if more else b""
+                yield text[: match.start()].count(b"\n") + 1, kind
 
 
 def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
-    """Finds absolute paths: they say nothing to anyone else, and tell whose machine it was."""
+    """Yield each absolute path in a graph, a record or a Markdown text, after its place there.
+
+    Raises:
+        ValueError: A record cannot be read.
+    """
     if file.suffix == ".onnx":
-        with file.open("rb") as stream:
-            before = b""
-            while chunk := stream.read(_CHUNK):
-                for trace in _TRACE.finditer(before + chunk):
-                    yield "a node", trace[1].decode("utf-8", errors="replace")
-                before = chunk[-_LONGEST_TRACE:]
+        with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as graph:
+            for trace in _TRACE.finditer(graph):
+                yield "a node", trace[1].decode("utf-8", errors="replace")
         return
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".json" and file.name != "vocab.json":
@@ -186,14 +139,14 @@ def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
         except yaml.YAMLError as error:
             raise ValueError(" ".join(str(error).split())) from None
     elif file.suffix == ".md":
-        for found in _WITHIN.finditer(text):
-            yield f"line {text.count(chr(10), 0, found.start()) + 1}", found[0]
+        for match in _WITHIN.finditer(text):
+            yield f"line {text.count(chr(10), 0, match.start()) + 1}", match[0]
 
 
 def _in_record(record: Any, place: tuple[str, ...], tokenizer: bool) -> Iterator[tuple[str, str]]:  # noqa: ANN401
     if isinstance(record, str):
-        if found := _WHOLE.fullmatch(record) or _WITHIN.search(record):
-            yield f"field {'.'.join(place)}", found[0]
+        if match := _WHOLE.fullmatch(record) or _WITHIN.search(record):
+            yield f"field {'.'.join(place)}", match[0]
         return
     parts = record.items() if isinstance(record, dict) else enumerate(record) if isinstance(record, list) else ()
     for key, part in parts:

@@ -1,45 +1,40 @@
-"""To the Hub in one commit: models, metrics as Spaces, corpora as datasets.
+"""Publish a folder on the Hub in one commit: a model, a metric's Space or a dataset.
 
-The repository then shows the folder and nothing else; earlier commits keep what was there. A commit appears whole or
-not at all. Nothing has to be remembered for going on: large files that arrived are not sent again, and what is there
-already makes no commit.
+Afterwards the repository shows the folder and nothing else; earlier commits keep what was there. A run that stopped is
+simply repeated: large files that arrived are not sent again, and an unchanged folder makes no commit.
 """
 
 from __future__ import annotations
 
-import time
+import errno
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
 
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
-from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils._validators import validate_repo_id
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token, snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+from huggingface_hub.utils import validate_repo_id
 
 from ...errors import InputError, unknown_name
+from ...hashing import sha256
 from ...metrics.space import as_space
-from .checks import KINDS, PublishedFile, card_of, check, files_of
-from .errors import GivenUpError, explained, patient_client, pause_after
+from .checks import KINDS, card_of, check, files_of
 
-BRANCH = "main"  # where a publication goes that names no revision
-
-_PAUSES = (1.0, 2.0, 4.0)  # seconds before what failed in passing is tried again
-_KEPT = {".gitattributes"}  # the Hub's own file
-
-Result = TypeVar("Result")
-
-
-class Target(NamedTuple):
-    """Where a folder goes: the repository, as ``org/name``, one of `KINDS`, the branch, and who may see it."""
-
-    name: str
-    kind: str = "model"
-    branch: str = BRANCH
-    private: bool = False
+_MAIN = "main"
+_OF_THE_HUB = {".gitattributes"}
+_REMEDIES = {
+    401: "run 'hf auth login' with a token that may write, or correct HF_TOKEN",
+    403: "ask the owner for the right to write, or take a token that may write",
+    404: "correct --repo-id, --repo-type or --revision",
+    413: "split the file that is too large",
+}
+_AGAIN = "run the same command again"
+_PASSING = (408, 409, 412, 429)
 
 
 def publish(
-    folder: Path,
+    folder: str | Path,
     repo_id: str,
     *,
     repo_type: str = "model",
@@ -47,112 +42,129 @@ def publish(
     revision: str | None = None,
     dry_run: bool = False,
     verify: bool = False,
-) -> Iterator[str]:
-    """Brings a folder to the Hub in one commit."""
-    _check_name(repo_id, repo_type)
-    target = Target(repo_id, repo_type, revision or BRANCH, private)
-    with as_space(folder) as written:
-        yield from _published(folder, written, target, dry_run, verify)
+    report: Callable[[str], object] = print,
+) -> str | None:
+    """Publish a folder in one commit, and return the commit's id; None after a dry run.
 
+    Args:
+        folder: A model that `export` wrote, with its card; the folder of a metric; or a dataset.
+        repo_id: The repository, as ``org/name``; it is created if absent.
+        repo_type: ``model``, ``space`` or ``dataset``.
+        private: Whether the repository must be private.
+        revision: The branch, created if absent; ``main`` by default.
+        dry_run: Only list the files and whatever stands in the way; nothing is sent.
+        verify: Download the commit afterwards, and compare its files with the folder.
+        report: Receives each line of the report.
 
-def _published(given: Path, folder: Path, target: Target, dry_run: bool, verify: bool) -> Iterator[str]:
-    """Publishes ``folder``, which is what was given, or the Space that was written of it."""
-    repo_id, files = target.name, files_of(folder)
-    problems = check(folder, target.kind, repo_id.split("/")[1])
-    size = sum(file.size for file in files)
-    if dry_run:
-        for file in files:
-            yield f"{'LFS' if file.large else '   '} {file.size:>14,} {file.path}"
-        yield f"{len(files):,} files, {size:,} bytes, {sum(file.large for file in files)} of them large (LFS)"
-    for problem in problems:
-        yield f"Refused: {problem}"
-    if problems:
-        more = f" ({len(problems) - 1} more are listed above)" if len(problems) > 1 else ""
-        raise InputError(f"{given} cannot be published: {problems[0]}{more}")
-    if dry_run:
-        yield f"Nothing stands in the way of {target.kind} {repo_id}, branch {target.branch}; nothing was sent"
-        return
-    with explained(repo_id), patient_client():
-        before, commit, removed = _send(folder, files, target)
-        for path in removed:
-            yield f"Removed: {path}, which is not in the folder"
-        if commit == before:
-            yield f"Nothing has changed: {repo_id} has all of it already in commit {commit}"
-        else:
-            yield f"Published {len(files):,} files ({size:,} bytes) as {target.kind} {repo_id}, commit {commit}"
-        if verify:
-            from .verification import verify_publication
-
-            yield from verify_publication(folder, files, repo_id, target.kind, commit)
-
-
-def _check_name(repo_id: str, kind: str) -> None:
-    if kind not in KINDS:
-        raise unknown_name("repository type", kind, KINDS)
+    Raises:
+        InputError: The folder may not be published, the request is wrong, or the Hub refuses it.
+        ConnectionError: The Hub cannot be reached or fails; the same call completes the publication later.
+    """
+    if repo_type not in KINDS:
+        raise unknown_name("repository type", repo_type, KINDS)
     try:
         validate_repo_id(repo_id)
     except HFValidationError as error:
         raise InputError(f"--repo-id: {error}") from None
     if "/" not in repo_id:
         raise InputError(f"--repo-id: got '{repo_id}', expected an organisation or user and a name: org/{repo_id}")
+    with as_space(Path(folder)) as written:
+        files = files_of(written)
+        sizes = {path: file.stat().st_size for path, file in files.items()}
+        total = f"{len(files):,} files, {sum(sizes.values()):,} bytes"
+        if dry_run:
+            for path, size in sizes.items():
+                report(f"{size:>14,} {path}")
+            report(total)
+        problems = check(written, repo_type, repo_id.split("/")[1])
+        for problem in problems:
+            report(f"Refused: {problem}")
+        if problems:
+            more = f" ({len(problems) - 1} more are listed above)" if len(problems) > 1 else ""
+            raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
+        if dry_run:
+            report(f"Nothing stands in the way of {repo_type} {repo_id}; nothing was sent")
+            return None
+        with _explained(repo_id):
+            space = str(card_of(written)[0]["sdk"]) if repo_type == "space" else None
+            commit = _send(files, repo_id, repo_type, revision or _MAIN, private, space, report)
+            report(f"{repo_type} {repo_id} holds {total}, commit {commit}")
+            if verify:
+                _verify(written, files, repo_id, repo_type, commit, report)
+        return commit
 
 
-def _send(folder: Path, files: list[PublishedFile], target: Target) -> tuple[str, str, list[str]]:
-    """Makes what is absent, then the commit unless it would be empty; returns the old and the new, and what went."""
+def _send(
+    files: dict[str, Path],
+    repo_id: str,
+    kind: str,
+    branch: str,
+    private: bool,
+    space_sdk: str | None,
+    report: Callable[[str], object],
+) -> str:
+    """Create whatever is absent, send what the Hub lacks, and return the id of the commit that holds the files."""
     if not get_token():
-        raise InputError(
-            "There is no login for the Hub; run 'hf auth login' with a token that may write, or set HF_TOKEN"
-        )
+        raise InputError("no login for the Hub; run 'hf auth login' with a token that may write, or set HF_TOKEN")
     api = HfApi()
-    _patiently(lambda: _prepare(api, folder, target))
-    before = _patiently(lambda: _head(api, target))
-    return before, *_patiently(lambda: _commit(api, files, target))
-
-
-def _prepare(api: HfApi, folder: Path, target: Target) -> None:
-    kind = target.kind
-    sdk = str((card_of(folder)[0] or {})["sdk"]) if kind == "space" else None
-    api.create_repo(target.name, repo_type=kind, private=target.private or None, exist_ok=True, space_sdk=sdk)
-    if target.private and not api.repo_info(target.name, repo_type=kind).private:
+    api.create_repo(repo_id, repo_type=kind, private=private or None, exist_ok=True, space_sdk=space_sdk)
+    if private and not api.repo_info(repo_id, repo_type=kind).private:
         raise InputError(
-            f"{target.name} exists and everybody can see it; make it private in its settings, or leave out --private"
+            f"{repo_id} exists and everybody can see it; make it private in its settings, or leave out --private"
         )
-    if target.branch != BRANCH and not target.branch.startswith("refs/"):
-        api.create_branch(target.name, branch=target.branch, repo_type=kind, exist_ok=True)
-
-
-def _head(api: HfApi, target: Target) -> str:
-    return str(api.repo_info(target.name, repo_type=target.kind, revision=target.branch).sha)
-
-
-def _commit(api: HfApi, files: list[PublishedFile], target: Target) -> tuple[str, list[str]]:
-    """Sends what the Hub has not, then the commit, which fails if another one has come in between."""
-    kind, head = target.kind, _head(api, target)
-    present = set(api.list_repo_files(target.name, repo_type=kind, revision=head))
-    additions = [CommitOperationAdd(file.path, file.file) for file in files]
-    removed = sorted(present - _KEPT - {file.path for file in files})
-    try:
-        # An empty gitignore: one in the repository would keep files back without a word.
-        api.preupload_lfs_files(
-            target.name, additions, repo_type=kind, revision=target.branch, free_memory=False, gitignore_content=""
-        )
-    except Exception as error:  # it has tried often enough itself
-        raise GivenUpError from error
+    if branch != _MAIN and not branch.startswith("refs/"):
+        api.create_branch(repo_id, branch=branch, repo_type=kind, exist_ok=True)
+    head = api.repo_info(repo_id, repo_type=kind, revision=branch).sha
+    present = api.list_repo_files(repo_id, repo_type=kind, revision=head)
+    additions = [CommitOperationAdd(path, file) for path, file in files.items()]
+    removed = sorted({*present} - _OF_THE_HUB - files.keys())
+    # An empty gitignore: one in the repository would keep files back without a word.
+    api.preupload_lfs_files(
+        repo_id, additions, repo_type=kind, revision=branch, free_memory=False, gitignore_content=""
+    )
+    deletions = [CommitOperationDelete(path, is_folder=False) for path in removed]
     commit = api.create_commit(
-        target.name, [*additions, *(CommitOperationDelete(path, is_folder=False) for path in removed)], repo_type=kind,
-        commit_message="Publish with hf_dialemb", revision=target.branch, parent_commit=head,
+        repo_id, [*additions, *deletions], commit_message="Publish with hf_dialemb", repo_type=kind, revision=branch,
+        parent_commit=head,
     )  # fmt: skip
-    return commit.oid, removed
+    for path in removed:
+        report(f"Removed: {path}, which is not in the folder")
+    report("Nothing has changed" if commit.oid == head else "Published")
+    return commit.oid
 
 
-def _patiently(action: Callable[[], Result]) -> Result:
-    """Tries again what failed in passing; the whole of it, for an answer that was lost may have been a success."""
-    for pause in _PAUSES:
-        try:
-            return action()
-        except Exception as error:
-            asked = pause_after(error, pause)
-            if asked is None:
-                raise
-            time.sleep(asked)
-    return action()
+@contextmanager
+def _explained(repo_id: str) -> Iterator[None]:
+    """Turn whatever the Hub's client raises into one sentence with a remedy."""
+    try:
+        yield
+    except InputError:
+        raise
+    except OfflineModeIsEnabled:
+        raise InputError("HF_HUB_OFFLINE is set; unset it to publish") from None
+    except Exception as error:
+        cause: BaseException = error
+        while not isinstance(cause, HfHubHTTPError) and cause.__cause__ is not None:
+            cause = cause.__cause__
+        reason = " ".join(str(getattr(cause, "server_message", None) or cause or type(cause).__name__).split())
+        if not isinstance(cause, HfHubHTTPError):
+            reason = f"the Hub at {constants.ENDPOINT} cannot be reached or broke off ({reason})"
+            raise ConnectionError(errno.EIO, f"{reason}: check the network and {_AGAIN}", repo_id) from None
+        status = cause.response.status_code
+        sentence = f"the Hub answers HTTP {status} ({reason}): {_REMEDIES.get(status, _AGAIN)}"
+        if status >= 500 or status in _PASSING:
+            raise ConnectionError(errno.EIO, sentence, repo_id) from None
+        raise InputError(f"{repo_id}: {sentence}") from None
+
+
+def _verify(
+    folder: Path, files: dict[str, Path], repo_id: str, kind: str, commit: str, report: Callable[[str], object]
+) -> None:
+    """Download a commit into a fresh cache and compare it with the folder that it was made from."""
+    with tempfile.TemporaryDirectory(prefix="published-") as cache:
+        downloaded = Path(snapshot_download(repo_id, repo_type=kind, revision=commit, cache_dir=cache))
+        for path, file in files.items():
+            copy = downloaded / path
+            if not copy.is_file() or sha256(copy) != sha256(file):
+                raise InputError(f"{repo_id}: {path} of commit {commit} differs from the folder; publish it again")
+        report(f"Verified: {len(files):,} files of commit {commit} are those of {folder}")
