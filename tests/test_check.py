@@ -65,7 +65,7 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
         found(tmp_path / "d.csv", content),
         *("E:3 got 4 cell(s)", "E:9 got broken CSV", "E:6 got bytes that are not UTF-8"),
         *("W roles: guessed A: user; B: assistant", "N 1 dialogue whose rows stood apart put together"),
-        *("N:2 left out a turn without text", "N:4 left out a turn without an id"),
+        *("N:4 left out a turn without an id", "N:2 left out a turn without text"),
     )
     texts = {"a.txt": b"Hi\nA:\n\xff\xc3\xa9\nB: Ho\nA:\n", "b.txt": "A: Hi\nB: Ho\n", "c.txt": ""}
     folder = write(tmp_path / "texts", texts)
@@ -112,8 +112,8 @@ def test_warnings(tmp_path):
     starts(
         found(tmp_path / "d.csv", "\n".join(["id,role,text", *rows])),
         *(f"W:4 got the same turns as {tmp_path}/d.csv:2;", "W:6 got one speaker only (user)"),
-        *("W:8 got a single turn", "W:9 turn 2: got 2,001 words", "W roles: guessed A: user; B: assistant; if"),
-        "W:11 turn 1: got the character U+FFFD",
+        *("W:8 got a single turn", "W:9 turn 2: got 2,001 words", "W:11 turn 1: got the character U+FFFD"),
+        "W roles: guessed A: user; B: assistant; if",
     )
     assert len(list(read_own(tmp_path / "d.csv"))) == 6
 

@@ -155,7 +155,7 @@ def test_a_time_before_the_speaker_is_left_out_and_a_doubtful_speaker_is_told(tm
     assert read_file(path, content) == [replace(said, time="2024-05-01T10:30:00")]
     assert list(check(path)) == []
     path.write_text(f"{content}\nNote: nobody says this", encoding="utf-8")
-    doubt, guess = check(path)
+    guess, doubt = check(path)
     assert "roles: guessed Note: speaker_3; to confirm or change it, say --roles 'Note=speaker_3'" in guess.message
     assert (doubt.place, doubt.severity) == (f"{path}:6", "warning")
     assert "'Note', who speaks once beside 2 others" in doubt.message

@@ -9,8 +9,8 @@ from typing import Any
 from ..dialogue import Dialogue
 from ..errors import InputError
 from .own.columns import parse_columns
-from .own.exports import find_in_record
-from .own.findings import Notes, dialogues, log, noted
+from .own.findings import Notes, at_least_one, dialogues, distinct, log, remarks
+from .own.forms import from_records
 from .own.hub_dataset import MESSAGES, record_of
 from .own.roles import RoleMap
 from .own.tables import find_in_table, rows_of
@@ -41,6 +41,7 @@ def from_objects(
         rows = rows_of(list(map(str, names)), (list(row.values()) for row in _records(source)))
         try:
             findings = find_in_table(lambda _: iter(rows), place, parse_columns(columns), speakers, notes)
+            findings = at_least_one(distinct(findings), place, "one turn per row")
             read = list(dialogues(findings, place, skip_invalid=skip_invalid))
         except InputError as error:
             raise InputError(_in_python(str(error))) from None
@@ -49,7 +50,7 @@ def from_objects(
         if isinstance(items, Mapping | Dialogue) or not isinstance(items, Iterable):
             raise InputError(f"dialogues: got one {type(items).__name__}, expected {EXPECTED}; put it into a list")
         read = list(_of_items(items, speakers, notes, skip_invalid))
-    log(replace(problem, message=_in_python(problem.message)) for problem in noted(speakers, notes, place))
+    log(replace(problem, message=_in_python(problem.message)) for problem in remarks(speakers, notes, place))
     if not read:
         raise InputError(f"dialogues: got none, expected {EXPECTED}; give at least one")
     return read
@@ -110,7 +111,8 @@ def _dialogue(item: Any, place: str, roles: RoleMap, notes: Notes) -> Dialogue |
     if not roles.given and record.keys() <= _FIELDS:
         with suppress(InputError):  # of other names or of parts, below
             return Dialogue.from_json(record)
-    finding = find_in_record(place, record, roles, notes)
-    if finding is not None and finding.problems:
-        raise InputError(finding.problems[0].message)
-    return None if finding is None else finding.dialogue
+    for finding in from_records([(place, record)], roles, notes):
+        if finding.problems:
+            raise InputError(finding.problems[0].message)
+        return finding.dialogue  # type: ignore[no-any-return]
+    return None

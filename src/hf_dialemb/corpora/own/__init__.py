@@ -1,1 +1,1 @@
-"""Your own conversations: files, tables, transcripts and Hub datasets, their roles, and what is wrong with them."""
+"""Your own conversations: files of any known form, the speakers' roles, and what is wrong with the data."""

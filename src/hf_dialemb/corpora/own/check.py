@@ -1,4 +1,4 @@
-"""Checking data before hours are spent on it: every problem of a corpus, with its place and what to do about it."""
+"""Check data before hours are spent on it: every problem of a corpus, with its place and its remedy."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ from .reading import find_own
 
 __all__ = ["Problem", "check"]
 
-LONGEST_TURN = 2000  # how many words a turn may have without a warning
+LONGEST_TURN = 2000  # words without a warning
 
 
 def check(
@@ -32,10 +32,10 @@ def check(
     roles: str | None = None,
     counts: Counter[str] | None = None,
 ) -> Iterator[Problem]:
-    """Lists every problem of a corpus, not only the first.
+    """List every problem of a corpus, not only the first; a corpus without an error can be read.
 
-    Without an error, the corpus can be read. Of the dialogues, only hashes are kept in memory. In ``counts``, those
-    that can be read are counted by what they are, and turns by their role.
+    Only hashes of the dialogues are kept in memory. In ``counts``, readable dialogues or items are counted, and turns
+    by their role.
     """
     counts = Counter() if counts is None else counts
     name, part = with_split(str(corpus), None if split == ALL else split)
@@ -50,21 +50,22 @@ def check(
     else:
         findings = find_in_hub_dataset(name, split, roles)
     places: dict[bytes, str] = {}
+    before: tuple[Problem, ...] = ()
     try:
-        before: tuple[Problem, ...] = ()
         for finding in findings:
             # A row may be of two dialogues.
             yield from (problem for problem in finding.problems if problem not in before)
             before = finding.problems
-            yield from (*finding.doubts, *finding.told)
-            if finding.dialogue is not None:
-                counts["dialogue" if isinstance(finding.dialogue, Dialogue) else "item"] += 1
+            yield from finding.remarks
             if isinstance(finding.dialogue, Dialogue):
-                counts.update(turn.role for turn in finding.dialogue.turns)
-                said = _warnings(finding, places, conversations)
-                yield from (Problem(finding.place, sentence, "warning") for sentence in said)
+                counts.update(["dialogue", *(turn.role for turn in finding.dialogue.turns)])
+                warnings = _warnings(finding, places, conversations)
+                yield from (Problem(finding.place, sentence, "warning") for sentence in warnings)
+            elif finding.dialogue is not None:
+                counts["item"] += 1
     except InputError as error:
-        yield _stopped(name, str(error))
+        match = re.match(rf"({re.escape(name)}(?::\d+)?): ", str(error))
+        yield Problem(match[1], str(error)[match.end() :]) if match else Problem(name, str(error))
 
 
 def _find_registered(corpus: Corpus, data_dir: str | Path | None, split: str) -> Iterator[Finding]:
@@ -72,12 +73,12 @@ def _find_registered(corpus: Corpus, data_dir: str | Path | None, split: str) ->
     source = find_source(corpus, data_dir)
 
     def find() -> Iterator[Finding]:
-        for each in splits:
+        for name in splits:
             try:
-                for place, record in corpus.records(source, each):  # type: ignore[arg-type]
+                for place, record in corpus.records(source, name):  # type: ignore[arg-type]
                     yield _converted(corpus, place, record)
             except InputError as error:  # a damaged file; the other splits may be whole
-                yield Finding(corpus.name, problems=(Problem(f"{corpus.name}/{each}", str(error)),))
+                yield Finding(corpus.name, problems=(Problem(f"{corpus.name}/{name}", str(error)),))
 
     return at_least_one(distinct(find()), corpus.name, f"the records of split {split} in its files")
 
@@ -106,9 +107,3 @@ def _warnings(finding: Finding, places: dict[bytes, str], conversations: bool) -
             yield f"turn {number}: got {words:,} words, expected at most {most}; look whether turns are joined"
         if "\ufffd" in turn.content:
             yield f"turn {number}: got the character U+FFFD, which stands for what was lost; convert the original again"
-
-
-def _stopped(corpus: str, sentence: str) -> Problem:
-    """Takes the place out of an error that ended the reading."""
-    found = re.match(rf"({re.escape(corpus)}(?::\d+)?): ", sentence)
-    return Problem(found[1], sentence[found.end() :]) if found else Problem(corpus, sentence)

@@ -1,19 +1,15 @@
-"""Findings: what was found in your own files, good or bad, so that reading and checking agree on what is malformed."""
+"""Findings: the dialogues of your own files, good or bad, so that reading and checking agree on what is malformed."""
 
-import codecs
-import io
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...dialogue import ROLES, Dialogue, Turn, iso_time
+from ...dialogue import ROLES, Dialogue, iso_time
 from ...errors import InputError
 from ..records import convert_records, never_empty, shortened
-from ..source.streams import decompressed
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap, TooManySpeakersError
 
 logger = logging.getLogger(__name__)
@@ -21,17 +17,16 @@ logger = logging.getLogger(__name__)
 _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
 _LONG_AGO = 1e8  # seconds since 1970; a smaller number counts from the start of a recording
-_NO_ASCII = re.compile(rb"[^\s,;\"]{0,20}[\x80-\xff][^\s,;\"]{0,20}")
-_EXAMPLES = 3  # so many places show where something was noted
+_EXAMPLES = 3  # places that are named of a note
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong, or only suspicious, in a user's data; always printable, and shortened if it quotes too much."""
+    """A problem in a user's data; always printable, and shortened if it quotes too much."""
 
     place: str  # such as "calls.csv:12"
-    message: str  # what came, what was expected and what to do
-    severity: str = "error"  # what cannot be read; or "warning" for what can, "note" for what was done with it
+    message: str  # got, expected, remedy
+    severity: str = "error"  # "error" prevents reading, "warning" does not, "note" reports what was done
 
     def __post_init__(self) -> None:
         for name, text in (("place", self.place), ("message", shortened(self.message, _LONGEST_MESSAGE))):
@@ -39,7 +34,7 @@ class Problem:
 
     @property
     def kind(self) -> str:
-        """What problems that differ in what they quote and count have in common; of notes, the whole."""
+        """The message without quotes and numbers; of a note, the whole message."""
         return self.message if self.severity == "note" else f"{self.severity} {_QUOTED.sub('', self.message)}"
 
     def __str__(self) -> str:
@@ -48,141 +43,133 @@ class Problem:
 
 @dataclass(frozen=True)
 class Finding:
-    """One dialogue as it was found."""
+    """One dialogue of a source, or its problems; the last finding of a source has only remarks."""
 
     place: str  # where it begins
-    dialogue: Any = None  # in a registered corpus, whatever its records are; None if there are problems
+    dialogue: Any = None  # an item of another kind in some published corpora; None if there are problems
     id: str = ""  # as far as it is known
-    problems: tuple[Problem, ...] = ()  # all that is wrong with it
-    doubts: tuple[Problem, ...] = ()  # what can be read but may be a mistake
-    told: tuple[Problem, ...] = ()  # at the last one: what was noted and guessed in the whole file
+    problems: tuple[Problem, ...] = ()
+    remarks: tuple[Problem, ...] = ()  # notes and guesses of the whole source
 
 
 @dataclass(frozen=True)
-class Line:
-    """What a speaker says in a file that names its speakers freely."""
+class Draft:
+    """A dialogue whose speakers have their own names."""
 
     place: str
-    speaker: str
-    content: str
-    dialogue_acts: tuple[str, ...] = ()
-    name: str = ""  # what the speaker is called, where that is told beside
-
-    @property
-    def called(self) -> str:
-        """What the speaker is called, unless that says no more than the role."""
-        name = (self.name or self.speaker).strip()
-        return "" if name.casefold() in WELL_KNOWN else name
-
-
-def from_record(place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever the file holds
-    """Reads one dialogue of chat messages."""
-    try:
-        try:
-            dialogue = Dialogue.from_json(record)
-        except InputError as error:
-            faults = [
-                fault if ";" in fault else f"{fault}; repair the record" for fault in _faults(record) or [str(error)]
-            ]
-        else:
-            return Finding(place, dialogue, dialogue.id)
-    except RecursionError:
-        faults = ["got lists in lists too deep to be read, expected messages; repair the record"]
-    return Finding(place, problems=tuple(Problem(place, fault) for fault in faults))
+    id: Any
+    messages: Sequence[Mapping[str, Any]]  # as `Dialogue.from_messages` takes them, perhaps with a ``place``
+    domains: Any = ()
+    problems: tuple[Problem, ...] = ()
+    time: Any = ""
 
 
 class Notes:
-    """What is wrong with a file, or was done with it beside reading it as it stands: each kind once, counted."""
+    """Problems and notes of one source: each kind once, counted, with examples of its places."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, tuple[Problem, int, list[str]]] = {}
 
     def add(self, sentence: str, place: str) -> None:
-        """Notes something that was done at a place."""
+        """Note what was done at a place."""
         self.put(Problem(place, sentence, "note"))
 
     def put(self, problem: Problem) -> None:
-        """Notes a problem."""
+        """Note a problem."""
         first, count, places = self._kinds.get(problem.kind, (problem, 0, []))
         self._kinds[problem.kind] = first, count + 1, places if count >= _EXAMPLES else [*places, problem.place]
 
     def problems(self, place: str) -> list[Problem]:
-        """Returns what was noted, one problem for each kind; several are at the place of all, with examples."""
-        found = self._kinds.values()
-        return [first if count == 1 else _several(first, count, places, place) for first, count, places in found]
+        """Return one problem for each kind; those that came several times are at ``place``, with examples."""
+        problems = []
+        for first, count, places in self._kinds.values():
+            where = f"{count:,} times{', such as' if count > _EXAMPLES else ':'} {', '.join(places)}"
+            several = replace(first, place=place, message=f"{first.message} ({where})")
+            problems.append(first if count == 1 else several)
+        return problems
 
 
-def _several(first: Problem, count: int, places: list[str], place: str) -> Problem:
-    where = f"{count:,} times{', such as' if count > _EXAMPLES else ':'} {', '.join(places)}"
-    return replace(first, place=place, message=f"{first.message} ({where})")
+def message_of(place: str, speaker: str, content: str, name: str = "", acts: Sequence[str] = ()) -> dict[str, Any]:
+    """Make a message of a speaker with a name; a name that only says the role is not kept."""
+    called = (name or speaker).strip()
+    called = "" if called.casefold() in WELL_KNOWN else called
+    return {"role": speaker, "content": content, "name": called, "dialogue_acts": acts, "place": place}
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A dialogue whose speakers have names, and otherwise as a `Finding`."""
-
-    place: str
-    id: str
-    lines: Sequence[Line]
-    domains: tuple[str, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    doubts: tuple[Problem, ...] = ()
-    time: str = ""
-
-
-def began(said: object, day_first: bool = False) -> str:
-    """Reads when a dialogue began, as ISO 8601; empty where that is no time, or seconds of a recording."""
+def began(moment: object, day_first: bool = False) -> str:
+    """Return the time when a dialogue began, as ISO 8601; empty for seconds of a recording and other texts."""
     try:
-        number = float(said)  # type: ignore[arg-type]
+        number = float(moment)  # type: ignore[arg-type]
         return "" if number < _LONG_AGO else iso_time(number / (1000 if number > 1000 * _LONG_AGO else 1))
     except (TypeError, ValueError):
         pass
     try:
-        return iso_time(said)
+        return iso_time(moment)
     except InputError:
         import pandas
 
-        moment = pandas.to_datetime(str(said), errors="coerce", format="mixed", dayfirst=day_first)
-        return "" if pandas.isna(moment) else str(moment.isoformat())
+        time = pandas.to_datetime(str(moment), errors="coerce", format="mixed", dayfirst=day_first)
+        return "" if pandas.isna(time) else str(time.isoformat())
 
 
 def from_drafts(drafts: Callable[[Notes], Iterable[Draft]], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
-    """Gives speakers their roles; what the drafts are read from is read twice, as the whole file tells who is who."""
+    """Give speakers their roles; the drafts are read twice, as the roles depend on the whole source."""
     if REST not in roles.given:
         for draft in drafts(Notes()):
-            roles.count(line.speaker for line in draft.lines)
+            roles.count(message["role"] for message in draft.messages if _has_text(message))
     for draft in drafts(notes):
-        finding = _from_draft(draft, roles, notes)
-        if finding is not None:
-            yield finding
+        yield from from_draft(draft, roles, notes)
 
 
-def _from_draft(draft: Draft, roles: RoleMap, notes: Notes) -> Finding | None:
+def from_draft(draft: Draft, roles: RoleMap, notes: Notes) -> Iterator[Finding]:
+    """Give the speakers of one dialogue their roles; yield nothing if nobody says anything."""
     problems, assigned = list(draft.problems), {}
+    spoken = []
+    for message in draft.messages:
+        if _has_text(message):
+            spoken.append(message)
+        else:
+            notes.add("left out a turn without text", message.get("place", draft.place))
     try:
-        assigned = roles.assign(line.speaker for line in draft.lines)
+        assigned = roles.assign(str(message["role"]) for message in spoken)
     except TooManySpeakersError as error:
-        problems.append(Problem(next(line.place for line in draft.lines if line.speaker == error.name), str(error)))
-    if not draft.lines and not problems:
-        message = "got no turn, expected at least one; remove the dialogue or add its turns"
-        problems.append(Problem(draft.place, message))
+        places = (message.get("place", draft.place) for message in spoken if message["role"] == error.name)
+        problems.append(Problem(next(places), str(error)))
     if problems:
-        return Finding(draft.place, id=draft.id, problems=tuple(problems))
-    said = [(assigned[line.speaker], line) for line in draft.lines if assigned[line.speaker] != IGNORE]
-    if not said:
-        notes.add("left out a dialogue in which only speakers who are ignored say something", draft.place)
-        return None
-    users = {line.called for role, line in said if role != ROLES[1]}
-    # What both sides are called, as in a column agent_name, is the assistant's name.
-    both = users & {line.called for role, line in said if role == ROLES[1]}
-    named = [(role, line, "" if role != ROLES[1] and line.called in both else line.called) for role, line in said]
-    turns = tuple(Turn(role, line.content, line.dialogue_acts, name=name) for role, line, name in named)
-    dialogue = Dialogue(turns, draft.id, tuple(dict.fromkeys(draft.domains)), draft.time)
-    return Finding(draft.place, dialogue, draft.id, doubts=draft.doubts)
+        yield Finding(draft.place, id=str(draft.id), problems=tuple(problems))
+        return
+    kept = [{**message, "role": assigned[str(message["role"])]} for message in spoken]
+    kept = [message for message in kept if message["role"] != IGNORE]
+    if draft.messages and not kept:
+        if spoken:
+            notes.add("left out a dialogue in which only ignored speakers say something", draft.place)
+        return
+    # A name that both sides have, as in a column agent_name, is the assistant's.
+    names = [
+        {message.get("name") for message in kept if (message["role"] == ROLES[1]) == side} for side in (True, False)
+    ]
+    for message in kept:
+        if message["role"] != ROLES[1] and message.get("name") in names[0] & names[1]:
+            message["name"] = ""
+    record = {"id": draft.id, "messages": kept, "domains": draft.domains, "time": draft.time}
+    yield from_record(draft.place, record)
+
+
+def from_record(place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever a file holds
+    """Read one dialogue of chat messages."""
+    try:
+        dialogue = Dialogue.from_json(record)
+        return Finding(place, dialogue, dialogue.id)
+    except InputError as error:
+        faults = _faults(record) or [str(error)]
+    except RecursionError:
+        faults = ["got lists in lists too deep to be read, expected messages"]
+    problems = (Problem(place, fault if ";" in fault else f"{fault}; repair the record") for fault in faults)
+    return Finding(place, problems=tuple(problems))
 
 
 def distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Makes a problem of every id that an earlier dialogue has too."""
+    """Make a problem of every id that an earlier dialogue has too."""
     places: dict[int, str] = {}  # by hashes: ids may be long
     for finding in findings:
         if finding.id:
@@ -194,86 +181,43 @@ def distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
         yield finding
 
 
-def at_least_one(findings: Iterable[Finding], path: str | Path, expected: str) -> Iterator[Finding]:
-    """Refuses a file without any dialogue."""
-    return never_empty(findings, InputError(f"{path}: got no dialogue, expected {expected}; fill the file"))
+def at_least_one(findings: Iterable[Finding], place: str | Path, expected: str) -> Iterator[Finding]:
+    """Refuse a source without any dialogue."""
+    return never_empty(findings, InputError(f"{place}: got no dialogue, expected {expected}; fill the file"))
 
 
-def told(findings: Iterable[Finding], roles: RoleMap, notes: Notes, path: str | Path) -> Iterator[Finding]:
-    """Tells at the end what was noted and guessed, and which given names no speaker has."""
-    last = None
-    for finding in findings:
-        if last is not None:
-            yield last
-        last = finding
-    if last is not None:
-        yield replace(last, told=tuple(noted(roles, notes, str(path))))
+def with_remarks(findings: Iterable[Finding], roles: RoleMap, notes: Notes, place: str | Path) -> Iterator[Finding]:
+    """End with a finding that has the remarks of the whole source."""
+    yield from findings
+    yield Finding(str(place), remarks=tuple(remarks(roles, notes, str(place))))
 
 
-def noted(roles: RoleMap, notes: Notes, place: str) -> list[Problem]:
-    """Returns what was noted and guessed, and which given names no speaker has."""
+def remarks(roles: RoleMap, notes: Notes, place: str) -> list[Problem]:
+    """Return the given names that no speaker has, the guesses and the notes."""
     missing = [name for name in roles.given if name not in {*roles.met, REST}]
-    said = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
-    problems = [Problem(place, sentence, "warning") for sentence in (*said, roles.guess()) if sentence]
+    sentences = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
+    problems = [Problem(place, sentence, "warning") for sentence in (*sentences, roles.guess()) if sentence]
     return problems + notes.problems(place)
 
 
 def log(problems: Iterable[Problem]) -> None:
-    """Logs what was noted and guessed."""
+    """Log remarks."""
     for problem in problems:
         logger.warning("%s", problem)
 
 
-def dialogues(findings: Iterable[Finding], path: str | Path, *, skip_invalid: bool) -> Iterator[Dialogue]:
-    """Takes the dialogues out of findings, and logs what was noted and guessed."""
+def dialogues(findings: Iterable[Finding], place: str | Path, *, skip_invalid: bool) -> Iterator[Dialogue]:
+    """Take the dialogues out of findings, and log the remarks."""
 
     def records() -> Iterator[tuple[str, Finding]]:
         for finding in findings:
-            log(finding.told)
-            yield finding.problems[0].place if finding.problems else finding.place, finding
+            log(finding.remarks)
+            if finding.problems or finding.dialogue is not None:
+                yield finding.problems[0].place if finding.problems else finding.place, finding
 
-    found = convert_records(records(), _dialogue, skip_invalid=skip_invalid)
-    sentence = f"{path}: got no dialogue that is not malformed, expected at least one; repair the file"
-    return never_empty(found, InputError(sentence))
-
-
-@contextmanager
-def text_of(path: Path, notes: Notes) -> Iterator[io.TextIOWrapper]:
-    """Opens a text file, packed or not, as UTF-8, as UTF-16 where it says so, or as Windows-1252 where it is no UTF-8.
-
-    Bytes that are neither can be reported with their line; see `is_text`.
-    """
-    encoding, word = _encoding_of(path)
-    if encoding != "utf-8-sig":
-        remedy = f'; if its letters look wrong, as in "{word}", save it as UTF-8' if word else ""
-        notes.add(f"read as {encoding}, since it is not UTF-8{remedy}", str(path))
-    with decompressed(path) as stream:
-        errors = "replace" if encoding == "utf-16" else "surrogateescape"
-        yield io.TextIOWrapper(stream, encoding, errors=errors, newline="")
-
-
-def _encoding_of(path: Path) -> tuple[str, str]:
-    """Guesses the encoding, and gives a word that shows whether the guess is right."""
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    foreign, word = False, ""
-    with decompressed(path) as stream:
-        if stream.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return "utf-16", ""
-        while block := stream.read(1 << 20):
-            text = decoder.decode(block)
-            if text.isascii():
-                continue
-            if not word and (found := _NO_ASCII.search(block)):
-                word = found[0].decode("cp1252", "replace")
-            foreign = True
-            if any(letter > "\x7f" and not "\udc80" <= letter <= "\udcff" for letter in text):
-                return "utf-8-sig", ""  # some of it is UTF-8, so that the rest is damaged
-    return ("cp1252", word) if foreign else ("utf-8-sig", "")
-
-
-def is_text(text: str) -> bool:
-    """Says whether a string was UTF-8 in the file: bytes that were not are half characters now."""
-    return re.search("[\ud800-\udfff]", text) is None
+    items = convert_records(records(), _dialogue, skip_invalid=skip_invalid)
+    sentence = f"{place}: got no dialogue that is not malformed, expected at least one; repair the file"
+    return never_empty(items, InputError(sentence))
 
 
 def _dialogue(finding: Finding) -> Dialogue:
@@ -283,24 +227,22 @@ def _dialogue(finding: Finding) -> Dialogue:
     return dialogue
 
 
+def _has_text(message: Mapping[str, Any]) -> bool:
+    return not isinstance(message["content"], str) or bool(message["content"].strip())
+
+
 def _faults(record: Any) -> list[str]:  # noqa: ANN401
-    """Lists every fault of a record: the one validator is asked about each field of each message alone."""
-    good = {"role": "user", "content": "text"}
-    if not isinstance(record, dict) or "messages" not in record:
+    """List every fault of a record: each field of each message is checked by itself."""
+    if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
         return []
-    probes = [({"messages": [good], field: record.get(field)}, 0) for field in ("id", "domains")]
-    messages = record["messages"]
-    if not isinstance(messages, list) or not messages:
-        probes.append(({"messages": messages}, 0))
-        messages = []
-    for index, message in enumerate(messages):
-        if not isinstance(message, dict):
-            probes.append(({"messages": [message]}, index))
-            continue
-        for field in ("role", "content", "dialogue_acts", "slots", "intents"):
-            probes.append(({"messages": [{**good, field: message.get(field)}]}, index))
+    good = {"role": "user", "content": "text"}
+    probes = [(0, {"messages": [good], field: record.get(field)}) for field in ("id", "domains")]
+    for index, message in enumerate(record["messages"]):
+        fields = ("role", "content", "dialogue_acts", "slots", "intents") if isinstance(message, dict) else ()
+        parts = [{**good, field: message.get(field)} for field in fields] or [message]
+        probes += [(index, {"messages": [part]}) for part in parts]
     faults = []
-    for probe, index in probes:
+    for index, probe in probes:
         try:
             Dialogue.from_json(probe)
         except InputError as error:

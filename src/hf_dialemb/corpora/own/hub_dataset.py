@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from ...dialogue import Dialogue
 from ...errors import InputError, unknown_name
-from ..records import convert_records
-from .exports import find_in_record
-from .findings import Finding, Notes, at_least_one, dialogues, distinct, told
+from .findings import Finding, Notes, at_least_one, dialogues, distinct, with_remarks
+from .forms import from_records
 from .roles import RoleMap
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
 
 MESSAGES = ("messages", "conversation")
-_BATCH = 500  # dialogues; what is in memory at a time
+_BATCH = 500  # dialogues in memory at a time
 _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
 
 
 def dialogue_features() -> Features:
-    """Returns the features of a dataset of dialogues."""
+    """Return the features of a dataset of dialogues."""
     from datasets import Features, List, Value
 
     string = Value("string")
@@ -43,44 +42,34 @@ def dialogue_features() -> Features:
 
 
 def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
-    """Makes a dataset of dialogues."""
+    """Make a dataset of dialogues; `load_dialogues` reads it back."""
     from datasets import Dataset
 
+    empty = {"name": "", "dialogue_acts": [], "slots": [], "intents": []}
+    rows = [{"domains": [], "time": "", **dialogue.to_json()} for dialogue in dialogues]
+    rows = [{**row, "messages": [{**empty, **message} for message in row["messages"]]} for row in rows]
     features = dialogue_features()
-    rows = [(each.id, list(map(_message, each.turns)), list(each.domains), each.time) for each in dialogues]
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(features)}
-    return Dataset.from_dict(columns, features=features)
-
-
-def from_dataset(dataset: Dataset) -> list[Dialogue]:
-    """Takes the dialogues out of a dataset."""
-    return list(convert_records(((f"row {index}", row) for index, row in enumerate(dataset)), Dialogue.from_json))
+    return Dataset.from_dict({name: [row[name] for row in rows] for name in features}, features=features)
 
 
 def load_hub_dataset(
     identifier: str, split: str, *, roles: str | None = None, skip_invalid: bool = False
 ) -> Iterator[Dialogue]:
-    """Reads the dialogues of a dataset on the Hub, one at a time, without keeping a copy of it."""
+    """Read the dialogues of a dataset on the Hub as a stream, without a copy of it."""
     return dialogues(find_in_hub_dataset(identifier, split, roles), identifier, skip_invalid=skip_invalid)
 
 
 def find_in_hub_dataset(identifier: str, split: str, roles: str | None) -> Iterator[Finding]:
-    """Reads a dataset on the Hub as `load_hub_dataset` does, malformed rows too."""
-    splits, named, notes = _open(identifier), RoleMap.parse(roles), Notes()
+    """Read a dataset on the Hub as `load_hub_dataset` does, malformed rows too."""
+    splits, speakers, notes = _open(identifier), RoleMap.parse(roles), Notes()
     names = list(splits) if split == "all" else [_split(identifier, split, list(splits))]
     rows = chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
-    found = (find_in_record(place, row, named, notes) for place, row in rows)
-    return told(at_least_one(distinct(filter(None, found)), identifier, "rows with messages"), named, notes, identifier)
+    findings = at_least_one(distinct(from_records(rows, speakers, notes)), identifier, "rows with messages")
+    return with_remarks(findings, speakers, notes, identifier)
 
 
-def find_in_parquet(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Finding]:
-    """Reads a ``.parquet`` file a few rows at a time, malformed rows too."""
-    rows = enumerate(_parquet_rows(path))
-    found = (find_in_record(f"{path}: row {index}", row, roles, notes) for index, row in rows)
-    yield from at_least_one(distinct(filter(None, found)), path, "rows with messages")
-
-
-def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+def parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Read the rows of a ``.parquet`` file, a few at a time."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
@@ -89,13 +78,18 @@ def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
             present: list[str] = file.schema_arrow.names
             messages = _messages_column(str(path), present)
             columns = [messages, *(name for name in ("id", "domains", "time") if name in present)]
-            for batch in file.iter_batches(_BATCH, columns=columns):
-                yield from (record_of(row, messages) for row in batch.to_pylist())
+            rows = chain.from_iterable(batch.to_pylist() for batch in file.iter_batches(_BATCH, columns=columns))
+            yield from ((f"{path}: row {index}", record_of(row, messages)) for index, row in enumerate(rows))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).strip().splitlines()[:1]
         raise InputError(
             f"{path}: cannot be read ({''.join(reason)}); it is damaged or no parquet: write it again"
         ) from None
+
+
+def record_of(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
+    """Take the fields of a dialogue out of a row."""
+    return {"messages": row.get(messages), **{name: row.get(name) for name in ("id", "domains", "time")}}
 
 
 def _open(identifier: str) -> Mapping[str, IterableDataset]:
@@ -132,20 +126,16 @@ def _split(identifier: str, split: str, present: Sequence[str]) -> str:
 
 
 def _unreachable(identifier: str, error: Exception) -> InputError:
-    from datasets.exceptions import DatasetNotFoundError
     from huggingface_hub import constants
 
     reason = " ".join(str(error).split())
     name = identifier.partition(":")[0]
+    remedy = "correct the id and the configuration (org/name:config), log in with 'hf auth login', or try again later"
     if constants.HF_HUB_OFFLINE and isinstance(error, ConnectionError):
         remedy = (
             "HF_HUB_OFFLINE is set: unset it, or get the files where there is a network "
             f"('hf download --repo-type dataset {name} --local-dir FOLDER') and give a .parquet file of them"
         )
-    elif isinstance(error, DatasetNotFoundError):
-        remedy = "correct the id, or log in with 'hf auth login' if the dataset is private"
-    else:
-        remedy = "correct the id and the configuration (org/name:config), or try again when the Hub can be reached"
     return InputError(
         f"{identifier}: is no file or folder here, and the dataset cannot be read from the Hub ({reason}); {remedy}"
     )
@@ -155,24 +145,8 @@ def _messages_column(place: str, present: Sequence[str]) -> str:
     for name in MESSAGES:
         if name in present:
             return name
-    found = ", ".join(map(str, present[:20]))
+    columns = ", ".join(map(str, present[:20]))
     raise InputError(
-        f"{place}: got no column {' or '.join(MESSAGES)} (found: {found}), expected one with lists of objects with "
+        f"{place}: got no column {' or '.join(MESSAGES)} (found: {columns}), expected one with lists of objects with "
         "'role' and 'content'; rename or convert yours"
     )
-
-
-def record_of(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
-    """Take a dialogue's fields out of a row."""
-    return {"messages": row.get(messages), **{name: row.get(name) for name in ("id", "domains", "time")}}
-
-
-def _message(turn: Any) -> dict[str, Any]:  # noqa: ANN401
-    return {
-        "role": turn.role,
-        "content": turn.content,
-        "name": turn.name,
-        "dialogue_acts": list(turn.dialogue_acts),
-        "slots": [{"name": name, "value": value} for name, value in turn.slots],
-        "intents": list(turn.intents),
-    }

@@ -1,59 +1,59 @@
-"""Dialogues in your own files: one JSON object per line, errors that name the line, writing that is all or nothing."""
+"""JSON files of dialogues: read with the line of every error, written whole or not at all."""
 
 import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ...runs.files import check_not_read, write_atomically
 from ..source.parsing import parse_json
 from ..source.streams import decompressed
-from .exports import find_in_record
-from .findings import Finding, Notes, Problem, at_least_one, dialogues, distinct, told
+from .findings import Notes, at_least_one, dialogues, distinct, with_remarks
+from .forms import conversations_of, from_records
 from .roles import RoleMap
+
+EXPECTED_LINES = "one JSON object with 'messages' per line"
 
 
 def read_jsonl(path: str | Path, *, skip_invalid: bool = False) -> Iterator[Dialogue]:
-    """Reads dialogues line by line; lines that are blank are passed over.
+    """Read dialogues, one per line, as `Dialogue.from_json` takes them; unpack ``.gz``, pass over blank lines.
 
-    Args:
-        path: The file, packed if its name ends in ``.gz``; each line is an object as `Dialogue.from_json` takes it.
-        skip_invalid: Leave malformed lines out with one warning, instead of raising.
-
-    Yields:
-        The dialogues, in the order of the lines.
-
-    Raises:
-        InputError: The file is missing or holds no dialogue, or a line is malformed; the sentence begins with
-            ``path:line``.
+    Malformed lines raise an `InputError` that begins with ``path:line``, or are left out with one warning.
     """
     roles, notes = RoleMap(), Notes()
-    found = told(find_in_jsonl(Path(path), roles, notes), roles, notes, path)
-    yield from dialogues(found, path, skip_invalid=skip_invalid)
+    findings = at_least_one(distinct(from_records(line_records(Path(path)), roles, notes)), path, EXPECTED_LINES)
+    yield from dialogues(with_remarks(findings, roles, notes, path), path, skip_invalid=skip_invalid)
 
 
-def find_in_jsonl(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Finding]:
-    """Reads a file line by line, malformed lines too."""
-    findings = distinct(filter(None, _find(path, roles, notes)))
-    yield from at_least_one(findings, path, "one JSON object with 'messages' per line")
-
-
-def has_lines(path: Path) -> bool:
-    """Says whether a file holds a JSON value a line, and not one in all."""
+def line_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Read the values of a file with one JSON value a line; an `InputError` stands for a malformed line."""
     with decompressed(path) as stream:
-        lines = (line for line in stream if line.strip())
-        first = next(lines, b"")
-        try:
-            return bool(next(lines, b"")) and isinstance(parse_json("", first, ""), dict | list)
-        except InputError:
-            return False
+        for number, line in enumerate(stream, start=1):
+            if line.strip():
+                try:
+                    remedy = "write one JSON object per line, encoded as UTF-8"
+                    yield f"{path}:{number}", parse_json("", line.rstrip(b"\r\n"), remedy)
+                except InputError as error:
+                    yield f"{path}:{number}", error
+
+
+def json_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Read the conversations of a JSON file, or of one that holds a value a line."""
+    if _has_lines(path):
+        yield from line_records(path)
+        return
+    with decompressed(path) as stream:
+        value = parse_json(str(path), stream.read(), "export it again as JSON")
+    for number, record in enumerate(conversations_of(value), start=1):
+        yield f"{path}: dialogue {number}", record
 
 
 def check_target(path: Path, corpus: str) -> None:
-    """Makes sure that dialogues can be written before they are read."""
+    """Refuse a place where dialogues cannot be written, before they are read."""
     if path.is_dir():
         raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
     if not path.name.endswith((".jsonl", ".jsonl.gz")) and (path.is_file() or not path.exists()):
@@ -62,17 +62,9 @@ def check_target(path: Path, corpus: str) -> None:
 
 
 def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
-    """Writes dialogues, one per line: the file is there in full or, if anything fails, as it was before.
+    """Write at least one dialogue, one per line, packed if the name ends in ``.gz``; return how many there were.
 
-    Args:
-        dialogues: At least one dialogue.
-        path: The file to write or to replace; packed if its name ends in ``.gz``.
-
-    Returns:
-        How many dialogues were written.
-
-    Raises:
-        InputError: The folder does not exist, there is no dialogue, or a text cannot be encoded.
+    If anything fails, the file stays as it was. An InputError refuses a missing folder and half characters.
     """
     path, count = Path(path), 0
     if not path.parent.is_dir():
@@ -81,7 +73,7 @@ def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
     def write(temporary: Path) -> None:
         nonlocal count
         with temporary.open("wb") as file:
-            # Without the time in its header, the same dialogues give the same file.
+            # Without a time in its header, the same dialogues give the same file.
             packed = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if path.name.endswith(".gz") else file
             with io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as stream:
                 for dialogue in dialogues:
@@ -94,19 +86,15 @@ def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
     return count
 
 
-def _find(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Finding | None]:
+def _has_lines(path: Path) -> bool:
+    """Return whether a file holds a JSON value a line, and not one in all."""
     with decompressed(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if line.strip():
-                yield _finding(f"{path}:{number}", line, roles, notes)
-
-
-def _finding(place: str, line: bytes, roles: RoleMap, notes: Notes) -> Finding | None:
-    try:
-        record = parse_json("", line.rstrip(b"\r\n"), "write one JSON object per line, encoded as UTF-8")
-    except InputError as error:
-        return Finding(place, problems=(Problem(place, str(error)),))
-    return find_in_record(place, record, roles, notes)
+        lines = (line for line in stream if line.strip())
+        first = next(lines, b"")
+        try:
+            return bool(next(lines, b"")) and isinstance(parse_json("", first, ""), dict | list)
+        except InputError:
+            return False
 
 
 def _line(dialogue: Dialogue, place: str) -> str:
