@@ -13,8 +13,7 @@ from made_up_results import RUN, row
 
 from hf_dialemb import corpora
 from hf_dialemb.cli import main
-from hf_dialemb.corpora import MissingFilesError
-from hf_dialemb.corpora.source import fingerprint
+from hf_dialemb.corpora import MissingFilesError, loading
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import get_task, maps, read_results
@@ -137,7 +136,7 @@ def small(monkeypatch):
     problems = [Entry(corpus, "intent-classification", most) for corpus, most in sizes.items()]
     monkeypatch.setitem(SUITES, "dse", Suite(tuple(problems)))
     monkeypatch.setattr(corpora, "load_dialogues", load)
-    monkeypatch.setattr(fingerprint, "data_hash", lambda corpus, data_dir: None)
+    monkeypatch.setattr(loading, "data_hash", lambda corpus, data_dir: None)
     monkeypatch.setattr(benchmark, "check_request", lambda *arguments, **settings: None)
     monkeypatch.setattr(benchmark, "cached_encoder", lambda model, cache: RememberingEncoder(models[model]))
     monkeypatch.setattr(benchmark, "fingerprint", lambda model: f"weights of {model}")

@@ -17,9 +17,9 @@ from talks import dialogue
 from hf_dialemb.corpora import CORPORA, get_corpus, load_dialogues, readers, single_domain
 from hf_dialemb.corpora.audit.catalogue import catalogue
 from hf_dialemb.corpora.corpus import KINDS, TERMS
-from hf_dialemb.corpora.source import streams
+from hf_dialemb.corpora.loading import data_hash
+from hf_dialemb.corpora.source import files as opening
 from hf_dialemb.corpora.source.files import Source
-from hf_dialemb.corpora.source.fingerprint import data_hash
 from hf_dialemb.errors import InputError
 
 NAMES = ("train/part_2", "train/part_10", "train/part_1", "dev/part_1", "train/deeper/part_3", "train/.part_9")
@@ -60,7 +60,7 @@ def test_members_outside_the_archive_and_what_is_truncated_or_corrupt_are_refuse
         assert str(raised.value).startswith(str(archive))
 
 
-def test_links_in_an_archive_are_neither_read_nor_written_but_told(tmp_path, caplog):
+def test_links_in_an_archive_are_refused(tmp_path):
     links = {"train/a.json": tarfile.SYMTYPE, "train/b.json": tarfile.LNKTYPE}
     path = pack(tmp_path / "c.tar.xz", {**links, "./train/d.json": b""})
     before, source = sorted(tmp_path.rglob("*")), Source(path)
@@ -69,21 +69,11 @@ def test_links_in_an_archive_are_neither_read_nor_written_but_told(tmp_path, cap
         with pytest.raises(InputError, match=r"train/a\.json: is a link to another file, .* --dereference"):
             listed(source, "train/*.json")
     assert sorted(tmp_path.rglob("*")) == before
-    caplog.clear()
-    folder = write(tmp_path / "c", {"real/a.json": b"[1]"})
-    (folder / "more").symlink_to("real")
-    (folder / "same.json").symlink_to("real/a.json")
-    with tarfile.open(tmp_path / "c.tar.gz", "w:gz") as archive:
-        archive.add(folder, "c")
-    source = Source(tmp_path / "c.tar.gz")
-    assert [content for _, content in listed(source, "real/*.json")] == [b"[1]"]
-    (told,) = caplog.messages
-    assert "passed over c/more, a link to a folder" in told
 
 
 @pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip", "json.gz"])
 def test_an_archive_that_unpacks_without_end_is_refused(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(streams, "_FREE", 0)
+    monkeypatch.setattr(opening, "_FREE", 0)
     path, content = tmp_path / f"c.{suffix}", bytes(40_000_000)
     write(tmp_path, {path.name: gzip.compress(content)}) if suffix == "json.gz" else pack(path, {"c.json": content})
     with pytest.raises(InputError, match=r"unpacks to more than 500 times its size"):
@@ -151,7 +141,7 @@ def test_every_corpus_of_every_reader_is_registered_says_what_it_is_and_has_a_ro
     names = [".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("[!_]*.py")]
     modules = {name: import_module(f"{readers.__name__}.{name}") for name in names}
     found = {corpus.name: name for name, module in modules.items() for corpus in getattr(module, "CORPORA", ())}
-    assert found == CORPORA
+    assert found.items() <= {name: module.partition(".readers.")[2] for name, module in CORPORA.items()}.items()
     rows = {row.split("|")[1].strip(): row for row in catalogue().splitlines()[2:]}
     assert list(rows) == sorted(found)
     for name, module in found.items():
@@ -207,7 +197,7 @@ def test_the_example_of_a_new_corpus_in_the_docs_is_short_and_reads_its_files(tm
     module.__package__ = name.rpartition(".")[0]
     exec(code, vars(module))
     monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setitem(CORPORA, "helpdesk", "helpdesk")
+    monkeypatch.setitem(CORPORA, "helpdesk", name)
     call = {"call": "c1", "topic": "billing", "talk": [["caller", "my bill is wrong"], ["agent", "let me look"]]}
     write(tmp_path / "helpdesk", {"train.json": [call]})
     (found,) = load_dialogues("helpdesk", tmp_path, "train")

@@ -14,8 +14,7 @@ from talks import dialogue
 
 import hf_dialemb
 from hf_dialemb import corpora
-from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.corpora.source import fingerprint
+from hf_dialemb.corpora import loading, write_jsonl
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate_embeddings, evaluate_models, markdown_table
 from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, marked, sets_behind
@@ -174,7 +173,7 @@ def test_a_limit_is_a_sample_and_not_the_first_and_a_missing_matplotlib_is_told(
     ]
     loaded.append(dialogue("hotel taxi", domains=("hotel", "taxi")))
     monkeypatch.setattr(corpora, "load_dialogues", lambda *_, **__: loaded)
-    monkeypatch.setattr(fingerprint, "data_hash", lambda corpus, data_dir: None)
+    monkeypatch.setattr(loading, "data_hash", lambda corpus, data_dir: None)
     whole, limited = measured(), measured(limit=6).run["config"]
     assert (limited["dialogues"], limited["labels"] > 1) == (6, True)
     assert (whole.run["config"]["dialogues"], whole.run["config"]["labels_of_one_dialogue"]) == (12, 0)

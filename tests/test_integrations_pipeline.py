@@ -26,8 +26,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import estimator_checks
 
 from hf_dialemb import integrations
-from hf_dialemb.corpora import iterate_dialogues
-from hf_dialemb.corpora.own.hub_dataset import dialogue_features, from_dataset, load_hub_dataset, to_dataset
+from hf_dialemb.corpora import iterate_dialogues, load_dialogues
+from hf_dialemb.corpora.own.hub_dataset import dialogue_features, load_hub_dataset, to_dataset
 from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
@@ -151,19 +151,19 @@ def test_round_trip_through_a_dataset_and_parquet(tmp_path, sample_dialogues):
     path = tmp_path / "d.parquet"
     dataset.to_parquet(path)
     loaded = datasets.Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache"))
-    for each, expected in ((dataset, dialogues), (loaded, dialogues), (to_dataset([]), [])):
-        assert each.features == dialogue_features()
-        assert from_dataset(each) == expected
+    for made in (dataset, loaded):
+        assert made.features == dialogue_features() == to_dataset([]).features
+        assert load_dialogues(made) == dialogues
     assert list(read_own(path)) == dialogues
 
 
 def test_missing_columns_and_none_are_fine_and_mistakes_are_told():
     for row in ({"messages": [{**BOT[1], "slots": None}], "domains": None}, {"messages": BOT[1:]}):
-        assert from_dataset(datasets.Dataset.from_list([row])) == [HO]
-    with pytest.raises(InputError, match=r"^row 1: messages\[0\]: field role: got 'Bot'"):
-        from_dataset(rows(messages=[BOT[1:], BOT]))
-    with pytest.raises(InputError, match=r"^row 0: field messages is missing \(found: text\)"):
-        from_dataset(rows(text=["Hi"]))
+        assert load_dialogues(datasets.Dataset.from_list([row])) == [HO]
+    with pytest.raises(InputError, match=r"^dialogues\[1\]: messages\[0\]: field role is missing"):
+        load_dialogues(rows(messages=[BOT[1:], [{"content": "Hi"}]]))
+    with pytest.raises(InputError, match=r"^the table:1: got no column for id \(found: text\)"):
+        load_dialogues(rows(text=["Hi"]))
     with pytest.raises(InputError, match=r"org/calls: .* HF_HUB_OFFLINE is set: unset it, or .*hf download"):
         iterate_dialogues("org/calls", None, "train")
 

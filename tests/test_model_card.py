@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.corpora.source.fingerprint import data_hash
+from hf_dialemb.corpora.loading import data_hash
 from hf_dialemb.encoders.specs import fingerprint
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.learnt import NOTE

@@ -11,7 +11,7 @@ from sklearn.metrics import label_ranking_average_precision_score, top_k_accurac
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates
 from hf_dialemb.corpora.examples import ResponseSelection
-from hf_dialemb.corpora.source.fingerprint import data_hash
+from hf_dialemb.corpora.loading import data_hash
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.encoders.checkpoints import RankerEncoder

@@ -9,8 +9,8 @@ from made_up_corpora import read_file, refusal, write
 
 from hf_dialemb.corpora import iterate_dialogues, load_dialogues, read_jsonl, write_jsonl
 from hf_dialemb.corpora.own.reading import read_own
+from hf_dialemb.corpora.published import download
 from hf_dialemb.corpora.records import hashed_split
-from hf_dialemb.corpora.source import hub_files
 from hf_dialemb.corpora.source.files import Source
 from hf_dialemb.corpora.source.parsing import json_lines, json_list, json_members, table_rows, text_lines
 from hf_dialemb.dialogue import Dialogue, Turn
@@ -84,28 +84,24 @@ def test_table_rows(tmp_path):
     assert "broken UTF-8" in error(table_rows(source(tmp_path, b"a\n\xff\n", "c.csv"), "c.csv"))
 
 
-def test_memory_does_not_grow_with_the_file(tmp_path):
+def test_memory_grows_by_no_more_than_the_text_of_a_file(tmp_path):
     record = json.dumps({"text": "word " * 200, "turns": [{"n": number} for number in range(20)]}).encode()
 
-    def peak(count):
-        forms = [
-            (json_list, b"[" + b",".join([record] * count) + b"]"),
-            (json_members, b"{" + b",".join(b'"k%d": %s' % (number, record) for number in range(count)) + b"}"),
-            (json_lines, b"\n".join([record] * count)),
-            (text_lines, b"\n".join([record] * count)),
-            (table_rows, b"text\n" + b"\n".join([b"word " * 200] * count)),
-        ]
-        most = []
-        for read, content in forms:
-            files = source(tmp_path, content)
-            tracemalloc.start()
-            assert sum(1 for _ in read(files, "a.json")) == count
-            most.append(tracemalloc.get_traced_memory()[1])
-            tracemalloc.stop()
-        return max(most)
+    def peak(read, content, count):
+        files = source(tmp_path, content(count))
+        tracemalloc.start()
+        assert sum(1 for _ in read(files, "a.json")) == count
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
 
-    few, many = peak(300), peak(3_000)  # more than half a megabyte, and six
-    assert many < few + 500_000
+    for read, content, copies in (
+        (json_list, lambda count: b"[" + b",".join([record] * count) + b"]", 2),  # bytes and their text
+        (json_lines, lambda count: b"\n".join([record] * count), 0),
+        (text_lines, lambda count: b"\n".join([record] * count), 0),
+        (table_rows, lambda count: b"text\n" + b"\n".join([b"word " * 200] * count), 0),
+    ):
+        assert peak(read, content, 3_000) < peak(read, content, 300) + copies * len(content(2_700)) + 500_000
 
 
 def test_hashed_split_depends_on_the_id_alone_and_is_80_10_10():
@@ -133,7 +129,7 @@ def test_the_original_files_may_lie_on_the_hub(tmp_path, monkeypatch):
 def test_what_the_hub_does_not_give():
     for address in ("hf://datasets/org/nothing-here", "hf://datasets/org/a/b/c"):
         with pytest.raises(InputError, match=r"the Hub does not give it .*; check the address"):
-            hub_files.download(address, ["*.json"])
+            download(address, ["*.json"])
 
 
 ROOM = Turn("user", "Ein Zimmer für zwei, 你好 \u2028 \t", ("inform",), (("people", "zwei"), ("stars", "")), ("book",))

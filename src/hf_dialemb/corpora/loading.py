@@ -1,22 +1,37 @@
 """The one door for dialogues: corpora by name, files, datasets on the Hub, and objects in memory."""
 
+import hashlib
 import os
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..dialogue import Dialogue
 from ..errors import InputError
 from .corpus import ALL, KINDS
-from .objects import EXPECTED, from_objects
 from .own import hub_dataset, reading
-from .published import read_split
+from .own.columns import parse_columns
+from .own.findings import Notes, at_least_one, dialogues, distinct, log, remarks
+from .own.forms import from_records
+from .own.roles import RoleMap
+from .own.tables import find_in_table, rows_of
+from .published import find_source, read_split
 from .registry import CORPORA, get_corpus, unknown_corpus
+from .source.files import Source
 
 REGISTERED, OWN, HUB = "registered", "own", "hub"  # a corpus by name, a path, a dataset on the Hub
 
 _HUB_DATASET = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
+
+EXPECTED = (
+    "a list of dialogues, each a list of messages such as {'role': 'user', 'content': 'Hello'}, or a Dialogue; a "
+    "datasets.Dataset, a DataFrame of turns, a path, or the name of a corpus"
+)
+_FIELDS = {"id", "messages", "domains", "time"}  # of a mapping that needs no guess
 
 
 def load_dialogues(
@@ -57,7 +72,7 @@ def load_dialogues(
     options: dict[str, Any] = {"columns": columns, "roles": roles, "skip_invalid": skip_invalid}
     if not isinstance(source, str | os.PathLike):
         check_no_split("what is in memory", split)
-        return from_objects(source, **options)
+        return _from_objects(source, **options)
     name = str(source)
     if (" " in name.strip() or "\n" in name) and not Path(name).expanduser().exists():
         raise InputError(f"dialogues: got the text {name[:40]!r}, expected {EXPECTED}")
@@ -127,3 +142,137 @@ def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -
     if columns:
         raise InputError(f"corpus {corpus}: got columns, which only tables of your own take; leave them out")
     return HUB
+
+
+def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
+    """Return a digest of a corpus's files; None for a corpus without files and for a dataset on the Hub."""
+    form = form_of(corpus)
+    if form == OWN:
+        path = Path(corpus).expanduser()
+        return _hash_folder(path) if path.is_dir() else _hash_file(path)
+    if form == HUB:
+        return None
+    known = get_corpus(with_split(corpus)[0])
+    source = find_source(known, data_dir)
+    return None if source is None else _hash_source(source.path, tuple(sorted(known.patterns)))
+
+
+@lru_cache(maxsize=64)
+def _hash_source(path: Path, patterns: tuple[str, ...]) -> str:
+    digest = hashlib.sha256()
+    source = Source(path)
+    for pattern in patterns:
+        for place, stream in source.files(pattern):
+            digest.update(PurePosixPath(place).name.encode())
+            hashlib.file_digest(stream, lambda: digest)
+    return digest.hexdigest()
+
+
+def _hash_folder(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for file in reading.files_of(folder):
+        inner = file.relative_to(folder).as_posix()  # the dialogue's id, and its label
+        digest.update(f"{inner}\0{_hash_file(file)}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _hash_file(file: Path) -> str:
+    digest = hashlib.sha256(file.name.encode(errors="surrogateescape"))
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: digest).hexdigest()
+
+
+def _from_objects(
+    source: Any,  # noqa: ANN401 - see load_dialogues
+    *,
+    columns: str | None = None,
+    roles: str | None = None,
+    skip_invalid: bool = False,
+) -> list[Dialogue]:
+    """Read what `load_dialogues` takes besides names and paths."""
+    if isinstance(source, Sequence) and source and all(isinstance(item, Dialogue) for item in source):
+        return list(source)
+    speakers, notes = RoleMap.parse(roles), Notes()
+    names = getattr(source, "column_names", getattr(source, "columns", None))
+    messages = next((name for name in hub_dataset.MESSAGES if names is not None and name in names), "")
+    place = "dialogues"
+    if names is not None and not messages:
+        place = "the table"
+        rows = rows_of(list(map(str, names)), (list(row.values()) for row in _records(source)))
+        try:
+            findings = find_in_table(lambda _: iter(rows), place, parse_columns(columns), speakers, notes)
+            findings = at_least_one(distinct(findings), place, "one turn per row")
+            read = list(dialogues(findings, place, skip_invalid=skip_invalid))
+        except InputError as error:
+            raise InputError(_in_python(str(error))) from None
+    else:
+        items = source if names is None else (hub_dataset.record_of(row, messages) for row in _records(source))
+        if isinstance(items, Mapping | Dialogue) or not isinstance(items, Iterable):
+            raise InputError(f"dialogues: got one {type(items).__name__}, expected {EXPECTED}; put it into a list")
+        read = list(_of_items(items, speakers, notes, skip_invalid))
+    log(replace(problem, message=_in_python(problem.message)) for problem in remarks(speakers, notes, place))
+    if not read:
+        raise InputError(f"dialogues: got none, expected {EXPECTED}; give at least one")
+    return read
+
+
+def listed(value: Any) -> Any:  # noqa: ANN401
+    """Turn arrays at any depth into lists: tables return lists as arrays."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {name: listed(inner) for name, inner in value.items()}
+    return [listed(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _records(table: Any) -> Iterable[Mapping[str, Any]]:  # noqa: ANN401
+    """Return the rows of a table of pandas, polars, pyarrow or datasets; missing cells are None."""
+    if hasattr(table, "iterrows"):
+        return table.astype(object).where(table.notna(), None).to_dict("records")  # type: ignore[no-any-return]
+    if hasattr(table, "to_dicts"):
+        return table.to_dicts()  # type: ignore[no-any-return]
+    return table.to_pylist() if hasattr(table, "to_pylist") else table  # type: ignore[no-any-return]
+
+
+def _in_python(sentence: str) -> str:
+    """Write an option of the command line as an argument."""
+    return re.sub(r"--(columns|roles) ('[^']*')", r"load_dialogues(..., \1=\2)", sentence)
+
+
+def _of_items(items: Iterable[Any], roles: RoleMap, notes: Notes, skip_invalid: bool) -> Iterator[Dialogue]:
+    for number, item in enumerate(items):
+        place = f"dialogues[{number}]"
+        try:
+            dialogue = _dialogue(item, place, roles, notes)
+        except InputError as error:
+            if not skip_invalid:
+                raise InputError(f"{place}: {error}") from None
+            notes.add(f"left out a malformed dialogue: {error}", place)
+        else:
+            yield from () if dialogue is None else (dialogue,)
+
+
+def _dialogue(item: Any, place: str, roles: RoleMap, notes: Notes) -> Dialogue | None:  # noqa: ANN401
+    if isinstance(item, Dialogue):
+        return item
+    if isinstance(item, str):
+        raise InputError(
+            f"got the text {item[:40]!r}, expected a list of messages; single utterances go to encode_utterances, and "
+            "files are given by their path alone"
+        )
+    item = listed(item)
+    if isinstance(item, Mapping) and "role" in item:
+        raise InputError("got one message, expected a list of messages; put each dialogue into a list of its own")
+    if isinstance(item, Sequence) and any(isinstance(message, str) for message in item):
+        raise InputError(
+            "got a list of texts, expected messages such as {'role': 'user', 'content': 'Hello'}; say who speaks"
+        )
+    record = item if isinstance(item, Mapping) else {"messages": item}
+    if not roles.given and record.keys() <= _FIELDS:
+        with suppress(InputError):  # of other names or of parts, below
+            return Dialogue.from_json(record)
+    for finding in from_records([(place, record)], roles, notes):
+        if finding.problems:
+            raise InputError(finding.problems[0].message)
+        return finding.dialogue  # type: ignore[no-any-return]
+    return None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora.objects import listed
+from ..corpora.loading import listed
 from ..dialogue import ROLES, Dialogue, Turn
 from ..encoders.baselines import BASELINES
 from ..encoders.specs import Encoder, find_encoder, load_encoder

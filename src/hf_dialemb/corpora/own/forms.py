@@ -144,7 +144,7 @@ _FORMS: tuple[Callable[[Any], list[Message] | None], ...] = (
 
 
 def _is_message(message: Any) -> bool:  # noqa: ANN401
-    return isinstance(message, Mapping) and {"role", "content"} <= message.keys()
+    return isinstance(message, Mapping) and message.get("role") is not None and "content" in message
 
 
 def _is_sharegpt(record: Any) -> bool:  # noqa: ANN401

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
-from ..source.files import files_within
-from ..source.streams import decompressed
+from ..source.files import decompressed, files_within
 from .findings import Draft, Finding, Notes, Problem, began, from_drafts, message_of
 from .roles import RoleMap
 

@@ -1,1 +1,1 @@
-"""The files that corpora come in: folders and archives read in place, JSON and tables read piece by piece."""
+"""The files of corpora: folders and archives read in place, JSON and tables read record by record."""

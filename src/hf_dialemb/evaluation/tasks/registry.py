@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...corpora.source import fingerprint
+from ...corpora import loading
 from ...errors import InputError, unknown_name
 from ...hooks import Registry
 from .task import CorpusPart, Problem, Task
@@ -80,4 +80,4 @@ def load_problem(name: str, part: CorpusPart) -> Problem:
     how: dict[str, Any] = {name: said for name, said in (("columns", part.columns), ("roles", part.roles)) if said}
     how |= {"part": True} if part.is_cut else {}
     whole = {"corpus": part.name, "split": part.split, "limit": part.limit, **how, **problem.config}
-    return replace(problem, config={**whole, "data_sha256": fingerprint.data_hash(part.corpus, part.data_dir)})
+    return replace(problem, config={**whole, "data_sha256": loading.data_hash(part.corpus, part.data_dir)})

@@ -14,8 +14,8 @@ from transformers import AutoConfig
 from ...checkpoints.pretrained import load_pretrained
 from ...corpora import CORPORA
 from ...corpora.corpus import TERMS
+from ...corpora.loading import data_hash
 from ...corpora.own.reading import is_own
-from ...corpora.source.fingerprint import data_hash
 from ...encoders.specs import fingerprint
 from ...errors import InputError
 from ...evaluation.results.learnt import learnt_sets
