@@ -13,10 +13,11 @@ from flow_words import flow_of, flow_of_turns, graph, named, random_words, state
 from hf_dialemb.errors import InputError
 from hf_dialemb.flow import outcomes
 from hf_dialemb.flow.clustering import cluster
-from hf_dialemb.flow.graph import END, START, edge_f1, official_size, renamed, steps_of, transition_graph, without_noise
+from hf_dialemb.flow.graph import END, NOISE, START, steps_of, transition_graph
 from hf_dialemb.flow.page.page import write_page
 from hf_dialemb.flow.paths import Loop, ends, forks, loops, rare_paths, typical_path, with_gaps
-from hf_dialemb.flow.pruning import PAPER, STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
+from hf_dialemb.flow.pruning import STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
+from hf_dialemb.papers.flow.measures import edge_f1, official_size, renamed, without_noise
 
 ALL = Pruning(0, 0)
 UNGIVEN = {"nodes": None, "edges": None, "weights": None}
@@ -59,7 +60,6 @@ def test_a_graph_counts_states_and_what_follows_them_and_edges_agree_as_often_as
 
 
 def test_what_is_rare_is_noise_to_the_paper_and_to_the_program_which_counts_start_and_end():
-    assert (PAPER.nodes, PAPER.edges) == (0.02, 0.02)
     for times, kept in ((49, 2), (50, 1)):  # a state of two percent is noise
         found = without_noise(graph(*["a"] * times, "b"))
         assert len(found.states) == kept
@@ -151,7 +151,7 @@ def test_what_is_shown_at_first_can_be_read(size, seed):
     assert 0 < len(shown.states) <= STATES
     more = pruned(counted, replace(chosen, edges=round(chosen.edges + 0.1, 1)))
     assert len(shown.edges) <= 1.5 * TRANSITIONS * len(shown.nodes) or not more.states
-    assert chosen.nodes in (PAPER.nodes, *(part / 20 for part in range(1, 11)))
+    assert chosen.nodes in (NOISE, *(part / 20 for part in range(1, 11)))
 
 
 def test_states_that_talk_goes_to_and_fro_between_are_shown():
@@ -170,7 +170,7 @@ def test_thresholds_that_are_given_stay_and_states_that_are_about_as_frequent():
     generator = np.random.default_rng(0)
     counted = numbers_graph(*(generator.permutation(60) for _ in range(50)))
     chosen = readable(counted, **UNGIVEN)
-    assert chosen.nodes == PAPER.nodes
+    assert chosen.nodes == NOISE
     assert 2 * STATES - 6 <= len(pruned(counted, chosen).states) <= 2 * STATES
 
 

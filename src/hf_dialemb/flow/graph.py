@@ -1,40 +1,33 @@
-"""From trajectories to the graph of a dialogue flow (Dialog2Flow, section 7), and what noise is cut off it.
+"""Build the graph of a dialogue flow from trajectories (Dialog2Flow, section 7), and predict the next state.
 
-A state is a role and what it does, an action or a cluster; a trajectory is the states of one dialogue in order. Nothing
-here is changed in place.
+A state is a role and what it does: an action or a cluster. A trajectory is the states of one dialogue in order.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 State = tuple[str, str]
 Edge = tuple[State, State]
 
-START: State = ("", "[start]")  # where every trajectory begins; it is in edges, and no state of its own
-END: State = ("", "[end]")  # where every trajectory ends; as `START`
-NOISE = 0.02
-"""A state is noise if it occurs at most so often, as a share of what the most frequent state does: the paper's ε."""
-
-OFFICIAL_NODES = 0.023
-"""What the program's weights of nodes must reach; the paper's sizes of reference graphs are those of this threshold."""
-
-OFFICIAL_EDGES = 0.02  # what the program's weights of edges must reach, in the paper's runs
+START: State = ("", "[start]")  # where every trajectory begins; only edges have it
+END: State = ("", "[end]")  # where every trajectory ends; only edges have it
+NOISE = 0.02  # the paper's ε: states of at most this share of the most frequent state's count are noise
 
 
 @dataclass(frozen=True)
 class FlowGraph:
-    """A weighted graph of what follows what."""
+    """A weighted graph of states."""
 
     states: Mapping[State, int]  # how often each occurs, without start and end
     edges: Mapping[Edge, int]  # how often a pair occurs in a row, from `START` to the first, last to `END`
 
     @cached_property
     def following(self) -> dict[State, Counter[State]]:
-        """How often each state follows each other one."""
+        """How often each state is followed by each other."""
         following: dict[State, Counter[State]] = {}
         for (source, target), count in self.edges.items():
             following.setdefault(source, Counter())[target] = count
@@ -42,18 +35,18 @@ class FlowGraph:
 
     @cached_property
     def shares(self) -> dict[Edge, float]:
-        """How often each transition is taken, as a share of all from the same state, in ``(0, 1]``."""
+        """The share of each transition among all from the same state, in ``(0, 1]``."""
         totals = {source: targets.total() for source, targets in self.following.items()}
         return {(source, target): count / totals[source] for (source, target), count in self.edges.items()}
 
 
 def steps_of(trajectory: Sequence[State]) -> list[Edge]:
-    """Lists the transitions of a dialogue, from `START` to `END`."""
+    """List the transitions of a dialogue, from `START` to `END`."""
     return list(zip((START, *trajectory), (*trajectory, END), strict=True))
 
 
 def transition_graph(trajectories: Iterable[Sequence[State]]) -> FlowGraph:
-    """Combines the trajectories of dialogues to one graph; empty ones do not count."""
+    """Combine the trajectories of dialogues to a graph; empty ones do not count."""
     states: Counter[State] = Counter()
     edges: Counter[Edge] = Counter()
     for trajectory in trajectories:
@@ -63,65 +56,50 @@ def transition_graph(trajectories: Iterable[Sequence[State]]) -> FlowGraph:
     return FlowGraph(dict(states), dict(edges))
 
 
-def without_noise(graph: FlowGraph, noise: float = NOISE) -> FlowGraph:
-    """Takes states of at most some weight in ``[0, 1)`` out, and the edges at them; the most frequent state stays.
-
-    The paper calls the weight of a state its "normalised frequency"; that its program divides by the count of the most
-    frequent one is what makes the paper's thresholds and sizes fit together.
-    """
-    most = max(graph.states.values(), default=1)
-    kept = {state: count for state, count in graph.states.items() if count / most > noise}
-    return FlowGraph(kept, {edge: count for edge, count in graph.edges.items() if within(edge, kept)})
-
-
-def official_size(graph: FlowGraph, nodes: float = OFFICIAL_NODES, edges: float = OFFICIAL_EDGES) -> int:
-    """Counts the nodes as the paper's program does, start and end included; with the least weights of both.
-
-    An edge's weight is its count as a share of the largest count of an edge out of the same node, self-loops included.
-    Self-loops go, then nodes that weigh less than the threshold, then edges that do; each time also the nodes through
-    which no path leads from start to end. The program stops with an error where no such path is left; here start and
-    end alone then remain.
-    """
-    most = max(graph.states.values(), default=1)
-    largest = {source: max(targets.values()) for source, targets in graph.following.items()}
-    weights = {edge: count / largest[edge[0]] for edge, count in graph.edges.items() if edge[0] != edge[1]}
-    kept = {state for state, count in graph.states.items() if count / most >= nodes}
-    for threshold in (0.0, edges):
-        kept &= on_a_way(edge for edge, weight in weights.items() if weight >= threshold and within(edge, kept))
-    return len(kept) + 2
-
-
-def renamed(graph: FlowGraph, names: Mapping[State, State]) -> FlowGraph:
-    """Gives states other names, where there are some; states that get the same name become one."""
-    states: Counter[State] = Counter()
-    edges: Counter[Edge] = Counter()
-    for state, count in graph.states.items():
-        states[names.get(state, state)] += count
-    for (source, target), count in graph.edges.items():
-        edges[names.get(source, source), names.get(target, target)] += count
-    return FlowGraph(dict(states), dict(edges))
-
-
-def edge_f1(predicted: FlowGraph, reference: FlowGraph) -> float:
-    """Computes the F1 of transitions, each of them as often as it occurs, of two graphs with the same names.
-
-    Twice the transitions that both have, by the sum of those that either has, in ``[0, 1]``; 1 if neither has any.
-    """
-    shared = sum(min(count, reference.edges.get(edge, 0)) for edge, count in predicted.edges.items())
-    every = sum(predicted.edges.values()) + sum(reference.edges.values())
-    return 2 * shared / every if every else 1.0
-
-
 def on_a_way(edges: Iterable[Edge]) -> set[State]:
-    """Finds the nodes on any way from start to end, with both of them; none where there is no way."""
+    """Return the nodes on any way from start to end, with both; empty where there is no way."""
     import networkx
 
     graph = networkx.DiGraph(edges)
     graph.add_nodes_from((START, END))
-    found: set[State] = ({START} | networkx.descendants(graph, START)) & ({END} | networkx.ancestors(graph, END))
-    return found
+    nodes: set[State] = ({START} | networkx.descendants(graph, START)) & ({END} | networkx.ancestors(graph, END))
+    return nodes
 
 
-def within(edge: Edge, states: Iterable[State]) -> bool:
-    """Says whether an edge is between some states, or from the start or to the end."""
+def within(edge: Edge, states: Collection[State]) -> bool:
+    """Return whether both ends of an edge are among the states, or start or end."""
     return all(state in states or state in (START, END) for state in edge)
+
+
+class TransitionModel:
+    """Probabilities of what follows a history, latest state last, by Witten-Bell smoothing, which has no parameter.
+
+    A history was seen n times, with t different outcomes. An outcome that was seen c times then has probability
+    ``(c + t p) / (n + t)``. Here p is its probability after the history without its first state; after no history, 1
+    divided by the number of outcomes. A history that was never seen changes nothing.
+    """
+
+    def __init__(self, outcomes: Collection[State]) -> None:
+        self.outcomes = tuple(outcomes)
+        self._counts: dict[tuple[State, ...], Counter[State]] = {}
+
+    def add(self, history: Sequence[State], outcome: State, times: int = 1) -> None:
+        """Count an outcome after a history and after each of its ends; a negative number takes counts back."""
+        for first in range(len(history) + 1):
+            counts = self._counts.setdefault(tuple(history[first:]), Counter())
+            counts[outcome] += times
+            if not counts[outcome]:
+                del counts[outcome]  # else it would count as a different outcome that was seen
+
+    def count(self, steps: Iterable[tuple[State, State]], times: int = 1) -> None:
+        """Count pairs of a state and its outcome; see `add`."""
+        for state, outcome in steps:
+            self.add((state,), outcome, times)
+
+    def probability(self, history: Sequence[State], outcome: State) -> float:
+        """Return the probability of an outcome, in ``(0, 1]``; all outcomes sum to 1."""
+        estimate = 1 / len(self.outcomes)
+        for first in range(len(history), -1, -1):
+            if counts := self._counts.get(tuple(history[first:])):
+                estimate = (counts[outcome] + len(counts) * estimate) / (counts.total() + len(counts))
+        return estimate

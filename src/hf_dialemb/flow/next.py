@@ -18,11 +18,10 @@ from ..errors import InputError, unknown_name
 from ..runs.files import check_writable, write_text_atomically
 from .clustering import unit
 from .flow import Cluster, Flow, Utterances, read_utterances
-from .graph import END, START, State
+from .graph import END, START, State, TransitionModel
 from .pipeline import CACHE
 from .report import short
 from .run import encoded
-from .smoothing import TransitionModel
 from .stored_flow import StoredFlow, read_flow
 
 
@@ -39,7 +38,7 @@ def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[Nex
     """Finds the states, at most ``top``, that are likeliest to come next, the likeliest first; `END` may be among them.
 
     The history is the states of a conversation so far, the latest last; empty for how one begins. What follows the last
-    two decides, as far as that was seen (see `hf_dialemb.flow.smoothing.TransitionModel`). Probabilities of all have
+    two decides, as far as that was seen (see `hf_dialemb.flow.graph.TransitionModel`). Probabilities of all have
     sum 1. An InputError says that a state is not of the flow, or ``top`` is below 1.
     """
     if top < 1:

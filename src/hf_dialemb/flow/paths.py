@@ -12,7 +12,7 @@ from typing import Literal
 
 from ..dialogue import ROLES
 from .flow import Flow
-from .graph import END, START, FlowGraph, State, steps_of
+from .graph import END, START, FlowGraph, State, TransitionModel, steps_of
 from .outcomes import (
     says_done,
     says_failed,
@@ -23,7 +23,6 @@ from .outcomes import (
     says_unclear,
     withdrawal,
 )
-from .smoothing import TransitionModel
 
 LIKELY = 0.2  # a state forks where at least two states follow it so often, as shares of what follows
 LONGEST_LOOP = 3  # so many states a loop has at most
@@ -224,7 +223,7 @@ def ends(flow: Flow) -> list[End]:
 def rare_paths(flow: Flow, most: int = 20) -> list[RarePath]:
     """Finds the dialogues whose transitions are least likely on average, the most unusual first.
 
-    A dialogue is judged by the transitions of all others (see `hf_dialemb.flow.smoothing.TransitionModel`): by its own,
+    A dialogue is judged by the transitions of all others (see `hf_dialemb.flow.graph.TransitionModel`): by its own,
     a way that it alone takes would be certain.
     """
     model = TransitionModel([*flow.graph.states, END])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from ..errors import InputError, unknown_name
-from .graph import END, NOISE, OFFICIAL_EDGES, START, FlowGraph, State, on_a_way, within
+from .graph import END, NOISE, START, FlowGraph, State, on_a_way, within
 
 Weights = Literal["max", "max-out", "prob-out"]
 """How transitions are weighed; see `Pruning`."""
@@ -40,10 +40,6 @@ class Pruning:
             raise InputError(f"field edges: got {self.edges}, expected a share from 0 to 1; 0 keeps all transitions")
         if self.weights not in get_args(Weights):
             raise unknown_name("rule of weights", self.weights, get_args(Weights))
-
-
-PAPER = Pruning(NOISE, OFFICIAL_EDGES)
-"""The thresholds of Dialog2Flow, section 7: ε in the text, transitions as in its runs."""
 
 
 STATES, TRANSITIONS = 30, 2  # so many states, and so many transitions for each, are a picture that a person still reads

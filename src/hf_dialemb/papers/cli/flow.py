@@ -1,4 +1,4 @@
-"""The command ``dialemb papers flow``: encoders by the flows that they find in annotated dialogues."""
+"""The command ``dialemb papers flow``: compare encoders by the flows that they find."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from ...evaluation.tasks.sampling import fixed_sample, mean_interval, running_to
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, item_percentage
 from ...evaluation.tasks.texts import TextVectors
 from ...flow.clustering import cluster
-from ...flow.graph import NOISE, OFFICIAL_EDGES, OFFICIAL_NODES, State, official_size, transition_graph, without_noise
-from ...flow.measures import FOLDS, compared_with_actions
+from ...flow.graph import NOISE, State, transition_graph
+from ..flow.measures import FOLDS, OFFICIAL_EDGES, OFFICIAL_NODES, compared_with_actions, official_size, without_noise
 
 NAME = "flow-extraction"
 

@@ -1,0 +1,1 @@
+"""Measure flows against annotations (Dialog2Flow, section 7)."""
