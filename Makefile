@@ -105,27 +105,27 @@ results: setup
 	  --average_with_backbone 0 --output_dir runs/dialog2flow-single-035
 	$(BIN)/dialemb train --config dialog2flow_single_minilm --label_temperature 0.35 --corpus sgd/train \
 	  --max_steps 500 --lr_scheduler_type constant_with_warmup --output_dir runs/dialog2flow-single-sgd
-	$(BIN)/dialemb ensemble --config dual_encoder_multiwoz --corpus multiwoz --output runs/mgt-multiwoz --jobs 2
-	$(BIN)/dialemb ensemble --config dual_encoder_sgd --corpus sgd --output runs/mgt-sgd --analysis-dialogues 1000 \
+	$(BIN)/dialemb papers ensemble --config dual_encoder_multiwoz --corpus multiwoz --output runs/mgt-multiwoz --jobs 2
+	$(BIN)/dialemb papers ensemble --config dual_encoder_sgd --corpus sgd --output runs/mgt-sgd --analysis-dialogues 1000 \
 	  --bf16 false
-	$(BIN)/dialemb ensemble --config transformer_dual_encoder_sgd_minilm --corpus sgd --output runs/mgt-minilm-sgd \
+	$(BIN)/dialemb papers ensemble --config transformer_dual_encoder_sgd_minilm --corpus sgd --output runs/mgt-minilm-sgd \
 	  --skip-analyses --test-dialogues 150 --max_dialogues 3000 --max_dev_dialogues 30 --bf16 false --max_steps 75 \
 	  --save_steps 15
-	$(BIN)/dialemb candidates --corpus multiwoz --split dev --responses assistant --output runs/multiwoz-dev.jsonl
+	$(BIN)/dialemb corpus candidates --corpus multiwoz --split dev --responses assistant --output runs/multiwoz-dev.jsonl
 	$(BIN)/dialemb train --config dual_encoder_multiwoz --bf16 false --num_train_epochs 3 \
 	  --dev_candidates runs/multiwoz-dev.jsonl
-	$(BIN)/dialemb ensemble --config deep_attention_matching_multiwoz_small --corpus multiwoz \
+	$(BIN)/dialemb papers ensemble --config deep_attention_matching_multiwoz_small --corpus multiwoz \
 	  --similarity runs/dual-encoder-multiwoz --output runs/mgt-dam-multiwoz --candidates 20 --test-dialogues 150 \
 	  --max_dev_dialogues 40
 	for name in multiwoz sgd minilm-sgd dam-multiwoz; do \
 	  cp runs/mgt-$$name/results.json docs/results/mgt_$$(echo $$name | tr - _).json || exit 1; \
 	done
-	$(BIN)/dialemb benchmark --suite all --output runs/measured --model all-MiniLM-L6-v2 runs/dial2vec-minilm-sgd \
+	$(BIN)/dialemb papers benchmark --suite all --output runs/measured --model all-MiniLM-L6-v2 runs/dial2vec-minilm-sgd \
 	  runs/dse-minilm runs/dialogue-cse-minilm runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm \
 	  runs/mgt-multiwoz/baseline runs/mgt-multiwoz/multi-granularity tfidf lda doc2vec
 	mkdir -p docs/results/benchmark
 	cp runs/measured/*.json docs/results/benchmark/
-	$(BIN)/dialemb benchmark --suite mgt --output runs/measured-sgd-rankers --model all-MiniLM-L6-v2 \
+	$(BIN)/dialemb papers benchmark --suite mgt --output runs/measured-sgd-rankers --model all-MiniLM-L6-v2 \
 	  runs/mgt-sgd/baseline runs/mgt-sgd/multi-granularity runs/mgt-sgd/seeds
 	cp runs/measured-sgd-rankers/mgt.json docs/results/benchmark/mgt_sgd.json
 	for corpus in sgd multiwoz dialog2flow_evaluation; do \

@@ -156,8 +156,8 @@ def trainer_settings(folder: Path, side: dict[str, Any]) -> dict[str, Any]:
 
 def our_trainer(folder: Path, side: dict[str, Any], dropout: float | None = None) -> Trainer:
     """Builds our trainer as ``dialemb train`` does, on a CPU with plain attention."""
-    from hf_dialemb.training.arguments import parse
-    from hf_dialemb.training.run import _build_trainer
+    from hf_dialemb.training.arguments import make_settings
+    from hf_dialemb.training.run import build_trainer
 
     settings = {
         "method": side["method"],
@@ -168,9 +168,8 @@ def our_trainer(folder: Path, side: dict[str, Any], dropout: float | None = None
         **METHODS[side["method"]],
         **trainer_settings(folder, side),
     }
-    words = [word for name, value in settings.items() if value is not None for word in (f"--{name}", str(value))]
     dialogues = list(read_jsonl(folder / "dialogues.jsonl"))
-    return _build_trainer(parse(None, words), str(folder / "backbone"), dialogues, [], lambda line: None)
+    return build_trainer(make_settings(settings), str(folder / "backbone"), dialogues, [], lambda line: None)
 
 
 def peer_trainer(folder: Path, side: dict[str, Any]) -> Trainer:

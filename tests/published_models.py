@@ -20,17 +20,17 @@ from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
 from hf_dialemb.methods import get_method
 from hf_dialemb.papers.ensemble.training import assemble
-from hf_dialemb.training.arguments import parse
+from hf_dialemb.training.arguments import make_settings
 
 REPO = "org/some-model"
 SETTINGS_FILE, REPORT_FILE = "training_settings.json", "training_report.json"
 SETTINGS = {
-    "dial2vec": ["--average_with_backbone", "0.5"],
-    "dse": ["--max_tokens", "32", "--encoding_tokens", "32"],
-    "dialog2flow": ["--target", "joint"],
-    "dialogue_cse": ["--frozen_layers", "1"],
-    "dual_encoder": ["--hidden_size", "12", "--embedding_size", "8", "--max_context_tokens", "40"],
-    "transformer_dual_encoder": ["--max_context_tokens", "40"],
+    "dial2vec": {"average_with_backbone": 0.5},
+    "dse": {"max_tokens": 32, "encoding_tokens": 32},
+    "dialog2flow": {"target": "joint"},
+    "dialogue_cse": {"frozen_layers": 1},
+    "dual_encoder": {"hidden_size": 12, "embedding_size": 8, "max_context_tokens": 40},
+    "transformer_dual_encoder": {"max_context_tokens": 40},
 }
 """What a run of each method has beside the defaults."""
 
@@ -42,13 +42,12 @@ REPORT = {
 }  # fmt: skip
 
 
-def train(method: str, backbone: str, dialogues, folder: Path, *words: str, seed: int = 0) -> Path:
+def train(method: str, backbone: str, dialogues, folder: Path, seed: int = 0, **more: object) -> Path:
     """Writes what a training leaves, without training."""
-    from_scratch = get_method(method).from_scratch
-    given = ["--method", method, *([] if from_scratch else ["--backbone", backbone]), *SETTINGS[method], *words]
-    settings = parse(None, [*given, "--output_dir", str(folder), "--use_cpu", "true", "--seed", str(seed)])
+    start = None if get_method(method).from_scratch else backbone
+    place = {"method": method, "backbone": start, "output_dir": folder, "use_cpu": True, "seed": seed}
+    settings = make_settings(place | SETTINGS[method] | more)
     torch.manual_seed(seed)
-    start = None if from_scratch else backbone
     for part in get_method(method).model_class.build(start, dialogues, None, **settings.method):
         part.save_pretrained(folder)
     (folder / "training_settings.json").write_text(json.dumps(settings.fingerprint()))
@@ -61,8 +60,8 @@ def train_ensemble(dialogues, folder: Path) -> Path:
     train("dual_encoder", "", dialogues, folder / "baseline")
     members = []
     for level in (1, 2):
-        words = ("--granularity", str(level), "--granularity_model", str(folder / "baseline"))
-        members.append(train("dual_encoder", "", dialogues, folder / f"granularity-{level}", *words, seed=level))
+        granular = {"granularity": level, "granularity_model": folder / "baseline"}
+        members.append(train("dual_encoder", "", dialogues, folder / f"granularity-{level}", seed=level, **granular))
     assemble(folder / "multi-granularity", members, lambda line: None)
     return folder / "multi-granularity"
 
@@ -88,7 +87,7 @@ def measure(path: Path, model: Path | str, reference: Path | str | None) -> Path
     if reference is not None:
         measured = [Measurement(**purity, mean=83.5, std=0.7, n=10), Measurement(**uniformity, mean=-1.5)]
         rows += rows_of(str(reference), "sgd", "test", measured)
-    command = f"dialemb benchmark --data-dir {path.parent} --output benchmark"
+    command = f"dialemb papers benchmark --data-dir {path.parent} --output benchmark"
     described = describe_run(command, {"models": [str(model)]}, [0, 1, 2], time.perf_counter())
     write_results(Results(described, tuple(rows)), path)
     return path
@@ -107,7 +106,7 @@ class Made(NamedTuple):
         return section(self.card(*results, licences=licences), "Evaluation")
 
     def command(self, *words: object) -> int:
-        return main([str(word) for word in ("card", "--model", self.folder, "--run", self.run, *words)])
+        return main([str(word) for word in ("model", "card", "--model", self.folder, "--run", self.run, *words)])
 
     def learnt_from(self, corpus, **settings) -> None:
         change(self.run / SETTINGS_FILE, lambda record: record.update(corpus=corpus, **settings))

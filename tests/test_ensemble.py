@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -25,8 +24,9 @@ from hf_dialemb.papers.ensemble.runs import Runs
 from hf_dialemb.papers.ensemble.tables import ensemble_tables
 from hf_dialemb.papers.ensemble.training import EnsemblePlan, best_checkpoints
 from hf_dialemb.papers.tasks import act_fine_tuning, probes
+from hf_dialemb.runs.files import locked
 from hf_dialemb.training.dialogues import training_dialogues
-from hf_dialemb.training.run import train
+from hf_dialemb.training.run import run_training
 
 RECIPE = """{
     method: dual_encoder, corpus: [sample], exclude: [none], responses: assistant, vocabulary_size: 300, seed: 3,
@@ -76,7 +76,7 @@ def in_process(monkeypatch):
 
     def launch(runs, name):
         started.append(name)
-        train(runs.plan.settings(name))
+        run_training(runs.plan.settings(name))
 
     monkeypatch.setattr(Runs, "launch", launch)
     return started
@@ -141,7 +141,7 @@ def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(tmp_pat
 
 
 def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_path):
-    plan = plan_in(tmp_path, overrides=("--max_dev_dialogues", "7"), analysis_dialogues=10)
+    plan = plan_in(tmp_path, overrides={"max_dev_dialogues": 7}, analysis_dialogues=10)
     for split in ("dev", "test"):
         ensemble._draw(plan, split, lambda line: None)
     header, selections = read_candidates(plan.candidate_file("dev"))
@@ -155,17 +155,17 @@ def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_
     assert measuring == [dialogue.id for dialogue in fewer.load("test")]
     everything = [dialogue.id for dialogue in plan.load("test")]
     assert [each for each in everything if each in measuring] == measuring != everything[:5]
-    with pytest.raises(InputError, match="test_dialogues: got 0, expected at least 1"):
+    with pytest.raises(InputError, match="test_dialogues: got 0, expected a value at least 1"):
         replace(plan, test_dialogues=0)
     with pytest.raises(InputError, match="test_dialogues: got 5, but ubuntu has contexts with candidates of its"):
         replace(plan, corpus="ubuntu", test_dialogues=5)
-    assert len(_training_dialogues(plan, ())) == 10
-    assert len(_training_dialogues(replace(plan, analysis_dialogues=None), ())) == 60
+    assert len(_training_dialogues(plan)) == 10
+    assert len(_training_dialogues(replace(plan, analysis_dialogues=None))) == 60
 
 
 @pytest.mark.slow
 def test_killed_probes_go_on_where_they_were(tmp_path, in_process, briefly, monkeypatch):
-    plan = plan_in(tmp_path, overrides=("--max_dialogues", "20"), test_dialogues=20)
+    plan = plan_in(tmp_path, overrides={"max_dialogues": 20}, test_dialogues=20)
     trained(plan)
     whole = reported(plan)
     assert "| Multi-Granularity (2) |" in whole.split("(the paper's Table 5)")[1]
@@ -210,28 +210,28 @@ def test_best_checkpoints_are_those_of_the_dev_candidates_the_earlier_of_equal_o
         best_checkpoints(tmp_path, 5)
 
 
-def keeping(*words):
-    return {"config": "dual_encoder_multiwoz", "size": 5, "overrides": (*words, "--exclude", "none")}
+def keeping(**settings):
+    return {"config": "dual_encoder_multiwoz", "size": 5, "overrides": {**settings, "exclude": "none"}}
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"config": "dse_minilm"}, "method: got dse, expected a ranker of responses"),
-        ({"overrides": ("--checkpoint_selection", "last")}, "checkpoint_selection: got last"),
-        ({"overrides": ("--output_dir", "elsewhere")}, "output_dir: got a folder of one run"),
-        ({"size": 1}, "size: got 1, expected at least 2"),
+        ({"overrides": {"checkpoint_selection": "last"}}, "checkpoint_selection: got last"),
+        ({"overrides": {"output_dir": "elsewhere"}}, "output_dir: got a folder of one run"),
+        ({"size": 1}, "size: got 1, expected a value at least 2"),
         ({"similarity": "no/such"}, "similarity: got no/such, expected the folder of a trained ranker"),
         ({"similarity": "{deep}"}, "a deep_attention_matching, which embeds no responses"),
         ({"config": "deep_attention_matching_multiwoz_small"}, "similarity: got none, but deep_attention_matching"),
         ({"dev": "dev.jsonl"}, "dev, test: got files, but sample has splits"),
         ({"corpus": "a.jsonl", "dev": "b.jsonl", "test": "b.jsonl"}, "dev, test: got b.jsonl for both"),
         ({"corpus": "mine.jsonl"}, r"corpus: got mine.jsonl, which has no splits; give .* \(--dev\)"),
-        ({"size": 600, "overrides": ("--num_train_epochs", "600")}, "granularities: got 600, but each response has"),
-        (keeping("--num_train_epochs", "4"), "size: got 5, but the baseline keeps only 4 checkpoints; save more"),
-        (keeping("--num_train_epochs", "3.5", "--max_steps", "-1"), "the baseline keeps only 4 checkpoints; save more"),
-        (keeping("--save_strategy", "steps", "--save_steps", "3", "--max_steps", "7"), "keeps only 3 checkpoints"),
-        (keeping("--save_total_limit", "2"), "the baseline keeps only 2 checkpoints"),
+        ({"size": 600, "overrides": {"num_train_epochs": 600}}, "granularities: got 600, but each response has"),
+        (keeping(num_train_epochs=4), "size: got 5, but the baseline keeps only 4 checkpoints; save more"),
+        (keeping(num_train_epochs=3.5, max_steps=-1), "the baseline keeps only 4 checkpoints; save more"),
+        (keeping(save_strategy="steps", save_steps=3, max_steps=7), "keeps only 3 checkpoints"),
+        (keeping(save_total_limit=2), "the baseline keeps only 2 checkpoints"),
     ],
 )
 def test_what_cannot_be_an_ensemble_is_refused_before_anything_is_trained(
@@ -273,16 +273,10 @@ def test_dialogues_that_changed_meanwhile_are_not_mixed_with_others(
         trained(plan)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no such lock")
 def test_two_commands_do_not_write_into_one_folder(tmp_path, in_process):
-    import fcntl
-
     plan = plan_in(tmp_path)
-    plan.output.mkdir()
-    with (plan.output / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="another `dialemb ensemble`, or a run that it left, is at work here"):
-            trained(plan)
+    with locked(plan.output, "wait"), pytest.raises(InputError, match="another run writes there now"):
+        trained(plan)
     assert in_process == []
 
 
@@ -292,7 +286,18 @@ def test_an_ensemble_of_ones_own_dialogues(tmp_path, in_process, briefly, sample
     recipe = RECIPE.replace("max_dialogues: 60,", "").replace("[none]", "[sgd/test]")
     plan = plan_in(tmp_path, recipe=recipe)
     write_own(tmp_path, sample_dialogues)
-    words = ["ensemble", "--config", "recipe.yaml", "--corpus", "train.jsonl", "--size", "2", "--output", "runs"]
+    words = [
+        "papers",
+        "ensemble",
+        "--config",
+        "recipe.yaml",
+        "--corpus",
+        "train.jsonl",
+        "--size",
+        "2",
+        "--output",
+        "runs",
+    ]
     words += ["--dev", "dev.jsonl", "--test", "test.jsonl", "--num_train_epochs", "2"]
     for skipped in (["--skip-analyses"], []):
         assert main([*words, *skipped]) == 0

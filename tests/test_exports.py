@@ -230,5 +230,5 @@ def test_every_measurement_reads_tables_by_their_columns_and_roles(tmp_path):
     assert main([*words, "--output", str(tmp_path / "r.json"), *how]) == 0
     config = json.loads((tmp_path / "r.json").read_text())["run"]["config"]
     assert (config["dialogues"], config["columns"], config["roles"]) == (6, how[1], how[3])
-    words = ["candidates", "--corpus", str(tmp_path / "d.csv"), "--output", str(tmp_path / "c.jsonl"), *how]
+    words = ["corpus", "candidates", "--corpus", str(tmp_path / "d.csv"), "--output", str(tmp_path / "c.jsonl"), *how]
     assert main([*words, "--num-candidates", "2", "--responses", "last"]) == 0

@@ -6,20 +6,19 @@ from pathlib import Path
 
 import pytest
 import torch
-from training_runs import assert_same, train, weights_of, words_of
+from training_runs import assert_same, settings_in, train, weights_of
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from hf_dialemb.checkpoints.pretrained import resolve_backbone
 from hf_dialemb.errors import InputError
 from hf_dialemb.training import language_model
-from hf_dialemb.training.arguments import parse
 from hf_dialemb.training.language_model import adapted_backbone
 from hf_dialemb.training.settings import Settings
 
 
 def settings(backbone: str, output: Path, **more: object) -> Settings:
     usual = {"method": "dialogue_cse", "backbone": backbone, "save_steps": 2, "logging_steps": 1, "seed": 5}
-    return parse(None, words_of(output, **usual, **more))
+    return settings_in(output, **usual, **more)
 
 
 def adapt(wanted: Settings, dialogues: list, lines: list[str] | None = None) -> Path:

@@ -73,7 +73,7 @@ def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, printe
     assert np.allclose(run.encoder().encode_utterances(texts), vectors, atol=1e-5)  # a dialogue is one text
     assert np.allclose(stock(run.path).encode(texts), vectors, atol=1e-5)
     assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == {("sample", "train")}
-    words = ("merge", "--backbone", tiny_bert, "--model", trained[0], f"{trained[1]}=0.3")
+    words = ("model", "merge", "--backbone", tiny_bert, "--model", trained[0], f"{trained[1]}=0.3")
     assert printed(*words, "--output", tmp_path / "again") == f"Wrote {tmp_path / 'again'}\n"
     assert (tmp_path / "again/model.safetensors").read_bytes() == (run.path / "model.safetensors").read_bytes()
     more = hf_dialemb.merge(tiny_bert, {run: 2}, output_dir=tmp_path / "more")  # a merged one is a training too
@@ -88,7 +88,7 @@ def test_it_is_published_with_a_card_that_names_its_parts(trained, tiny_bert, tm
     text = ["hello there"]
     assert np.allclose(stock(folder).encode(text), run.encoder().encode_utterances(text), atol=1e-6)
     printed("evaluate", "--model", run.path, tiny_bert, "--corpus", "sample", "--seeds", "1", "--output", results)
-    printed("card", "--model", folder, "--run", run.path, "--results", results)
+    printed("model", "card", "--model", folder, "--run", run.path, "--results", results)
     card = (folder / "README.md").read_text()
     for fact in ("| Parts | dial2vec x 1 |", "| Method | Merged trainings |", "| sample | train |", "2212.04089"):
         assert fact in card
@@ -154,7 +154,7 @@ def test_the_command_says_what_is_wrong(tiny_bert, trained, tmp_path, refused):
         ([f"{trained[0]}=1", "--choose-by", "sgd/dev"], "got weights in --model too; leave them out"),
         ([*trained, "--choose-by", "sgd/test"], "expected a dev or train split; what is tested chooses nothing"),
     ]:
-        assert message in refused("merge", "--backbone", tiny_bert, "--output", tmp_path, "--model", *parts)
+        assert message in refused("model", "merge", "--backbone", tiny_bert, "--output", tmp_path, "--model", *parts)
 
 
 def test_weights_are_chosen_on_dev_sets_and_each_try_is_kept(
@@ -162,7 +162,7 @@ def test_weights_are_chosen_on_dev_sets_and_each_try_is_kept(
 ):
     dev, search = str(tmp_path / "dev.jsonl"), tmp_path / "best-search.json"
     write_jsonl(sample_dialogues[:12], dev)
-    words = ["merge", "--backbone", tiny_bert, "--output", tmp_path / "best", "--model", *trained]
+    words = ["model", "merge", "--backbone", tiny_bert, "--output", tmp_path / "best", "--model", *trained]
     printed(*words, "--choose-by", dev, f"speakers:{dev}")
     log = json.loads(search.read_text())
     figures = [each["mean"] for each in log["tries"]]

@@ -199,7 +199,7 @@ def test_it_is_evaluated_exported_verified_four_ways_and_gets_card_and_graph(run
     assert sum("package absent" in line for line in told.splitlines()) >= 4
     assert (exported / "onnx" / "model.onnx").is_file()
     assert json.loads((exported / "1_Pooling" / "config.json").read_text())["pooling_mode_cls_token"] is True
-    assert main(["card", "--model", str(exported), "--run", str(folder), "--results", str(results)]) == 0
+    assert main(["model", "card", "--model", str(exported), "--run", str(folder), "--results", str(results)]) == 0
     card = (exported / "README.md").read_text()
     assert "SimCSE" in card
     assert METHOD.what in " ".join(card.split())

@@ -29,7 +29,7 @@ from hf_dialemb.hub.forms.onnx_form import write_onnx
 from hf_dialemb.hub.forms.quantisation import write_int8
 from hf_dialemb.hub.publish.checks import check
 from hf_dialemb.methods import METHODS, get_method
-from hf_dialemb.training.arguments import parse
+from hf_dialemb.training.arguments import make_settings
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,7 @@ def test_the_recipe_trains_the_same_again_and_no_place_on_the_machine_is_named(m
         assert re.search(r"- baseline: seed 0\n", section(card, "Training"))
     else:
         (tmp_path / "recipe.yaml").write_text(text)
-        again = parse(str(tmp_path / "recipe.yaml"), ["--use_cpu", "true", "--output_dir", str(tmp_path)])
+        again = make_settings({"use_cpu": True, "output_dir": tmp_path}, tmp_path / "recipe.yaml")
         assert json.loads(json.dumps(again.fingerprint())) == settings
 
 
@@ -261,14 +261,14 @@ MISSING = [
     (lambda made: change(made.run / published_models.SETTINGS_FILE, lambda record: record.pop("checkpoint_selection")),
      r"settings.json: field checkpoint_selection: .*dialemb train"),
     (lambda made: (made.run / published_models.REPORT_FILE).unlink(), r"training_report.json: .*dialemb train"),
-    (figures_without("dse"), r"results.json: results: got no figures of dse, .*dialemb benchmark"),
+    (figures_without("dse"), r"results.json: results: got no figures of dse, .*dialemb papers benchmark"),
     (figures_without("tiny_bert0"), r"results.json: results: got no figures of tiny_bert0, .*benchmark"),
     (lambda made: change(made.results, lambda record: record["run"].update(seeds=[])),
-     r"results.json: run: field seeds: got none, .*dialemb benchmark"),
+     r"results.json: run: field seeds: got none, .*dialemb papers benchmark"),
     (lambda made: change(made.results, lambda record: record["run"].pop("hardware")),
      "results.json: run: field hardware is missing"),
     (lambda made: made.measured(weights={"runs/dse": "0123456789abcdef"}),
-     r"field weights: got 0123456789abcdef for runs/dse, .*dialemb benchmark"),
+     r"field weights: got 0123456789abcdef for runs/dse, .*dialemb papers benchmark"),
     (lambda made: made.learnt_from("sample", min_words=9),
      r"field min_words: got \d+, but .*training_settings.json says 9; give the run"),
     (other_tensors, r"got other weights than .* has \(embeddings.word_embeddings.weight\)"),

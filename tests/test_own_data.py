@@ -268,7 +268,7 @@ def test_every_command_that_learns_or_measures_reads_tables_by_their_columns(tmp
     assert [turn.content for turn in plan.load("test")[0].turns] == ["cow is gone", "Let me look for cow"]
     with pytest.raises(InputError, match="Unknown column 'no'"):
         load_problems(TaskChoice(cat, tasks=["domains"], columns="id=no"))
-    words = ["distil", "--teacher", "t", "--corpus", cat, "--output", str(tmp_path / "o"), "--columns", "id=no"]
+    words = ["model", "distil", "--model", "t", "--corpus", cat, "--output", str(tmp_path / "o"), "--columns", "id=no"]
     assert main(words) == 2
     assert "Unknown column 'no'" in capsys.readouterr().err
     assert main(["export", "--model", "m", "--output", "o", "--roles", how["roles"]]) == 2

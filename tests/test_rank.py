@@ -1,4 +1,4 @@
-"""`dialemb rank` and `dialemb candidates`: pools and contexts read, ranked with any ranker, searched, and errors."""
+"""`dialemb rank` and `dialemb corpus candidates`: pools and contexts read, ranked with any ranker, searched, and errors."""
 
 import gzip
 import json
@@ -254,7 +254,7 @@ def test_a_wrong_request_is_told(tower_folders, tiny_bert, files, tmp_path, refu
         assert sentence in refused("rank", "--model", tower_folders[0], *files, *words)
 
 
-CANDIDATES = ["candidates", "--corpus", "sample", "--split", "dev", "--num-candidates", "4", "--output"]
+CANDIDATES = ["corpus", "candidates", "--corpus", "sample", "--split", "dev", "--num-candidates", "4", "--output"]
 
 
 def test_candidates_are_written_as_they_were_drawn(tmp_path, printed):

@@ -94,7 +94,18 @@ def test_an_adapter_is_its_backbone_and_the_difference(tiny_bert, tmp_path, cach
 @pytest.fixture(scope="module")
 def static(tiny_bert, tmp_path_factory):
     folder = tmp_path_factory.mktemp("distilled") / "static"
-    words = ["distil", "--teacher", tiny_bert, "--corpus", "sample/dev", "--output", str(folder), "--dimensions", "8"]
+    words = [
+        "model",
+        "distil",
+        "--model",
+        tiny_bert,
+        "--corpus",
+        "sample/dev",
+        "--output",
+        str(folder),
+        "--dimensions",
+        "8",
+    ]
     assert main([*words, "--passes", "3"]) == 0
     return folder
 

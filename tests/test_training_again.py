@@ -10,7 +10,7 @@ import torch
 import training_runs
 from checkpoints import dual_encoder
 from talks import dialogue
-from training_runs import assert_same, report_of, values_of, weights_of, words_of
+from training_runs import assert_same, report_of, settings_in, values_of, weights_of
 from transformers import AutoModel, AutoTokenizer, ElectraConfig, TrainerState
 
 from hf_dialemb.corpora import write_jsonl
@@ -24,10 +24,9 @@ from hf_dialemb.methods.utterance import mean_of_tokens
 from hf_dialemb.runs.files import locked
 from hf_dialemb.runs.folder import RunFolder
 from hf_dialemb.training import data
-from hf_dialemb.training.arguments import parse
 from hf_dialemb.training.data import check_number, label_vectors
 from hf_dialemb.training.dialogues import training_dialogues
-from hf_dialemb.training.run import _build_trainer
+from hf_dialemb.training.run import build_trainer
 from hf_dialemb.training.settings import RunArguments
 from hf_dialemb.training.trainer import _ranked_first, last_complete_checkpoint, out_of_patience
 
@@ -202,9 +201,9 @@ def test_what_is_cut_of_dev_dialogues_before_a_stop_or_by_other_processes_is_not
 
 
 def test_the_data_know_the_sampler_that_the_trainer_takes(runs):
-    settings = parse(None, words_of(runs.run.path, **runs.settings()))
+    settings = settings_in(runs.run.path, **runs.settings())
     dialogues = training_dialogues(settings.run, get_method(settings.run.method), 0, print)
-    trainer = _build_trainer(settings, str(settings.run.backbone), dialogues, [], print)
+    trainer = build_trainer(settings, str(settings.run.backbone), dialogues, [], print)
     loader = trainer.get_train_dataloader()
     assert trainer.train_dataset.sampler is not None
     loader.dataset.set_epoch(3)

@@ -2,9 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,9 +9,10 @@ import torch
 from checkpoints import dual_encoder, save
 from made_up_corpora import FILES
 from talks import dialogue
-from training_runs import report_of, train, words_of
+from training_runs import report_of, settings_in, train
 from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5EncoderModel, T5ForConditionalGeneration
 
+from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.encoders.specs import load_encoder
@@ -26,125 +24,123 @@ from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.ranking import encode_responses, load_ranker
 from hf_dialemb.papers.tasks.fine_tuning import load_backbone
 from hf_dialemb.runs.hardware import describe_hardware
-from hf_dialemb.training import energy
-from hf_dialemb.training.arguments import parse
+from hf_dialemb.training.arguments import describe_settings, make_settings, read_words
 from hf_dialemb.training.data import response_vectors
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
-from hf_dialemb.training.early_checks import check_words
-from hf_dialemb.training.energy import COUNTRY, EnergyCallback, requested_energy
 from hf_dialemb.training.run import _check_finite, _dev_examples
 
-BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
+BASE = {"use_cpu": True, "output_dir": "run", "corpus": "missing.jsonl"}
+CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("values", "sentence"),
     [
-        ("--seed -1", r"seed: got -1, expected a value between 0 and 4294967295; change it"),
-        ("--learning_rate -1e-5", "learning_rate: got -1e-05, expected a value above 0"),
-        ("--learning_rate nan", "learning_rate: got nan, expected a finite number; change it"),
-        ("--adam_beta1 2", "optim: Invalid beta parameter at index 0: 2.0; choose another"),
-        ("--optim adamw_8bit", "optim: .*bitsandbytes"),
-        ("--lr_scheduler_type warmup_stable_decay", "lr_scheduler_type: .*num_decay_steps"),
-        ("--report_to tensorboad", "report_to: tensorboad is not supported, only"),
-        ("--warmup_steps -3", "warmup_steps .*; correct the setting"),
-        ("--lr_scheduler_kwargs {bad", "--lr_scheduler_kwargs: got {bad, expected JSON .*; correct it"),
-        ("--resume_from_checkpoint there", "resume_from_checkpoint: got there, but a run goes on from its own last"),
-        ("--load_best_model_at_end true --dev_split dev --eval_strategy epoch --save_strategy epoch",
-         "load_best_model_at_end: got true, but checkpoint_selection says"),
-        ("--dev_split dev --checkpoint_selection uniformity --save_strategy best",
-         "checkpoint_selection: got uniformity, but save_strategy is best"),
-        ("--max_steps 0", "max_steps: got 0, expected at least 1, or -1"),
-        ("--train_sampling_strategy group_by_length", "train_sampling_strategy: got group_by_length, but batches"),
-        ("--dev_split dev --checkpoint_selection uniformity --eval_strategy steps --eval_steps 1 --save_strategy epoch",
+        ({"seed": -1}, "seed: got -1, expected a value between 0 and 4294967295"),
+        ({"learning_rate": "-1e-5"}, "learning_rate: got -1e-05, expected a value above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate: got nan, expected a finite number"),
+        ({"learning_rate": "abc"}, "learning_rate: got 'abc', expected a number"),
+        ({"seed": 1.5}, "seed: got 1.5, expected a whole number"),
+        ({"bf16": 3}, "bf16: got 3, expected true or false"),
+        ({"max_steps": [1, 2]}, r"max_steps: got \[1, 2\], expected a whole number"),
+        ({"adam_beta1": 2}, "optim: Invalid beta parameter"),
+        ({"optim": "adamw_8bit"}, "optim: .*bitsandbytes"),
+        ({"lr_scheduler_type": "warmup_stable_decay"}, "lr_scheduler_type: .*num_decay_steps"),
+        ({"report_to": "nothing"}, "report_to: nothing is not supported, only"),
+        ({"warmup_steps": -3}, "warmup_steps .*; correct the setting"),
+        ({"lr_scheduler_kwargs": "{bad"}, "lr_scheduler_kwargs: got {bad, expected JSON .*; correct it"),
+        ({"resume_from_checkpoint": "there"}, "resume_from_checkpoint: got there, but a run resumes from its own last"),
+        ({"load_best_model_at_end": True}, "load_best_model_at_end: got True, but checkpoint_selection says"),
+        (CHOICE | {"save_strategy": "best"}, "checkpoint_selection: got uniformity, but save_strategy is best"),
+        (CHOICE | {"save_strategy": "no"}, "but save_strategy is no"),
+        (CHOICE | {"eval_strategy": "steps", "eval_steps": 1, "save_strategy": "epoch"},
          "eval_strategy, eval_steps: got steps, 1.*, but checkpoint_selection measures wherever"),
-        ("--patience 3", "patience: got 3, but no signal to wait for, as checkpoint_selection is last; choose one of"),
-        ("--language_model_steps 0", "language_model_steps: got 0, expected a value at least 1"),
-        ("--method multi_granularity --num_candidates 5", "train them one by one, then put them together with dialemb"),
-        ("--output_dir=", "output_dir: got nothing, expected a folder; name one"),
-        ("--checkpoint_selection uniformity", "needs a dev_split"),
-        ("--save_strategy no --checkpoint_selection uniformity --dev_split dev", "but save_strategy is no"),
-        ("--eval_strategy steps", "eval_strategy: got one, but no dev_split"),
-        ("--head_learning_rate 1",
-         "head_learning_rate: got a setting that is not for dial2vec, which has no contrastive head"),
-        ("--method dse --per_device_train_batch_size 1",
-         "per_device_train_batch_size: got 1, expected a value at least 2"),
-        ("--method dse --center true", "center: got a setting that is not for dse, which is no dialogue encoder"),
+        ({"checkpoint_selection": "uniformity"}, "needs a dev_split"),
+        ({"checkpoint_selection": "best"}, "checkpoint_selection: got 'best', expected one of last, .*uniformity"),
+        ({"max_steps": 0}, "max_steps: got 0, expected at least 1, or -1"),
+        ({"train_sampling_strategy": "group_by_length"}, "train_sampling_strategy: got group_by_length, but batches"),
+        ({"patience": 3}, "patience: got 3, but no signal to wait for, as checkpoint_selection is last"),
+        ({"language_model_steps": 0}, "language_model_steps: got 0, expected a value at least 1"),
+        ({"max_dialogues": 1}, "max_dialogues: got 1, expected a value at least 2"),
+        ({"method": "multi_granularity"}, "train them one by one, then combine them with dialemb papers ensemble"),
+        ({"method": "dsee"}, "Did you mean 'dse'"),
+        ({"method": "dse", "query_turns": 7}, "query_turns: got '7', expected one of 1, 2, 3, 123"),
+        ({"output_dir": ""}, "output_dir: got nothing, expected a folder"),
+        ({"eval_strategy": "steps"}, "eval_strategy: got one, but no dev_split"),
+        ({"head_learning_rate": 1}, "head_learning_rate: got a setting that is not for dial2vec, which has no contra"),
+        ({"method": "dse", "per_device_train_batch_size": 1}, "per_device_train_batch_size: got 1, expected a value"),
+        ({"method": "dse", "center": True}, "center: got a setting that is not for dse, which is no dialogue encoder"),
+        ({"batch_size": 8}, "'per_device_train_batch_size'"), ({"lr": 1}, "'learning_rate'"),
+        ({"epochs": 2}, "'num_train_epochs'"), ({"resum": True}, "'resume'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_trained_with_is_refused_in_one_sentence(words, sentence):
+def test_an_impossible_setting_is_refused(values, sentence):
     with pytest.raises(InputError, match=sentence) as refused:
-        parse(None, [*BASE, *words.split()])
+        make_settings(BASE | values)
     assert "\n" not in str(refused.value)
-    with pytest.raises(InputError, match=r"settings: got \{a, expected JSON"):
-        parse(None, ["{a", *BASE])
+
+
+def test_python_yaml_and_words_fill_the_same_settings(tmp_path):
+    values = {"method": "dse", "loss_temperature": 0.5, "learning_rate": 1e-3, "bf16": False, "max_steps": 7,
+              "corpus": ["a.jsonl", "b.jsonl"], "lr_scheduler_kwargs": {"power": 2}, "dev_split": None,
+              "lr_scheduler_type": "polynomial"}  # fmt: skip
+    (tmp_path / "mine.yaml").write_text(
+        "method: dse\nloss_temperature: 0.5\nlearning_rate: 1e-3\nbf16: false\nmax_steps: 7\n"
+        "corpus: [a.jsonl, b.jsonl]\nlr_scheduler_kwargs: {power: 2}\nlr_scheduler_type: polynomial\n"
+    )
+    words = ["a.jsonl", "b.jsonl", "--method", "dse", "--loss_temperature=0.5", "--learning-rate", "1e-3", "--bf16",
+             "false", "--max_steps", "7", "--lr_scheduler_kwargs", '{"power": 2}', "--dev_split", "none",
+             "--lr_scheduler_type", "polynomial"]  # fmt: skip
+    made = [make_settings({**values, "use_cpu": True}), make_settings({}, tmp_path / "mine.yaml")]
+    made += [make_settings(read_words(words)), make_settings({"max_steps": 7}, tmp_path / "mine.yaml")]
+    assert all(settings.fingerprint() == made[0].fingerprint() for settings in made)
+    assert make_settings(read_words(["--output", "x", "--center"])).run.center
 
 
 def test_workers_whose_tokenizers_would_wait_for_ever_are_refused(monkeypatch):
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
     with pytest.raises(InputError, match=r"dataloader_num_workers: got 2 with TOKENIZERS_PARALLELISM .*; unset it"):
-        parse(None, [*BASE, "--dataloader_num_workers", "2"])
-    parse(None, BASE)
+        make_settings({**BASE, "dataloader_num_workers": 2})
+    make_settings(BASE)
 
 
-def test_a_mistake_is_told_before_torch_is_imported(tmp_path):
-    mistakes = {
-        "--batch_size 8": "'per_device_train_batch_size'", "--lr 1": "'learning_rate'", "--output x": "'output_dir'",
-        "--epochs 2": "'num_train_epochs'", "--learning_rate abc": "expected a number", "--seed 1.5": "a whole number",
-        "--max_dialogues 1": "at least 2", "--method dsee": "'dse'", "--method dse --query_turns 7": "1, 2, 3, 123",
-        "--checkpoint_selection best": "uniformity", "--no-resum true": "'resume'",
-    }  # fmt: skip
-    program = """
-import sys
-from hf_dialemb.cli import main
-for words in sys.argv[1:]:
-    assert main(["train", *words.split()]) == 2
-assert not {"torch", "transformers"} & sys.modules.keys()
-main(["train", "--help"])
-"""
-    done = subprocess.run([sys.executable, "-c", program, *mistakes], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    for line, expected in zip(done.stderr.splitlines(), mistakes.values(), strict=True):
-        assert expected in line
-    shown = set(re.findall(r"--(\w+)", done.stdout)) - {"config", "field", "help", "list"}
+def test_help_and_list_name_settings_that_exist(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    text = capsys.readouterr().out
+    shown = set(re.findall(r"--(\w+)", text)) - {"config", "field", "help", "list", "output"}
     assert len(shown) >= 20
-    check_words([f"--{name}" for name in shown], "dse")
-    trained = [name for name in METHODS if get_method(name).trained]
-    assert all(name in done.stdout.partition("methods:")[2] for name in trained)
+    listed = describe_settings()
+    assert all(re.search(rf"^{name}: ", listed, re.MULTILINE) for name in shown)
+    assert all(name in text.partition("methods:")[2] for name in METHODS if get_method(name).trained)
 
 
-def test_a_wrong_file_of_settings_is_refused_in_one_sentence(tmp_path):
-    for text, sentence in (
-        ("- a\n- b", "expected lines of 'field: value'"),
-        ("{}", "got nothing, expected lines of 'field: value'; write some"),
-        ("\n", "got nothing, expected lines of 'field: value'; write some"),
-        ("a: [", "not YAML"),
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("- a\n- b", "expected lines of 'field: value'"), ("{}", "got nothing, expected lines of 'field: value'"),
+        ("\n", "got nothing"), ("a: [", "not YAML"), ("7: 8", "Unknown setting '7'"),
         (None, r"Unknown recipe 'dial2vec_minlm'\. Did you mean 'dial2vec_minilm'\?"),
-    ):
-        file = tmp_path / "mine.yaml"
-        file.write_text(text or "")
-        with pytest.raises(InputError, match=sentence) as refused:
-            parse("dial2vec_minlm" if text is None else str(file), ["--use_cpu", "true"])
-        assert "\n" not in str(refused.value)
-
-
-def test_the_command_line_wins_over_the_file(tmp_path):
+    ],
+)  # fmt: skip
+def test_a_wrong_recipe_is_refused(tmp_path, text, sentence):
     file = tmp_path / "mine.yaml"
-    file.write_text("loss_temperature: 0.5\nlearning_rate: 1.0e-3\nbf16: false\n")
-    parsed = parse(str(file), ["--loss_temperature", "0.1", "--use_cpu", "true"])
-    assert (parsed.method["loss_temperature"], parsed.training.learning_rate) == (0.1, 1e-3)
+    file.write_text(text or "")
+    with pytest.raises(InputError, match=sentence) as refused:
+        make_settings({"use_cpu": True}, "dial2vec_minlm" if text is None else file)
+    assert "\n" not in str(refused.value)
 
 
-def test_schedules_and_optimisers_that_can_be_are_taken():
-    decay = '--lr_scheduler_type warmup_stable_decay --lr_scheduler_kwargs {"num_decay_steps":2}'
-    for words in (decay, "--optim adafactor", "--optim sgd --weight_decay 0.1 --warmup_steps 0.1"):
-        assert parse(None, [*BASE, *words.split()]).training.seed == 42
+def test_schedules_and_optimisers_that_work_are_taken():
+    decay = {"lr_scheduler_type": "warmup_stable_decay", "lr_scheduler_kwargs": {"num_decay_steps": 2}}
+    for values in (decay, {"optim": "adafactor"}, {"optim": "sgd", "weight_decay": 0.1, "warmup_steps": 0.1}):
+        assert make_settings({**BASE, **values}).training.seed == 42
 
 
 def test_processes_do_not_wait_for_a_head_that_has_no_part_in_a_step():
-    words = ["--method", "dialog2flow", "--target", "joint", "--gradient_checkpointing", "true", "--joint_update"]
-    assert parse(None, [*words, "alternating"]).training.ddp_find_unused_parameters is True
-    assert parse(None, [*words, "summed"]).training.ddp_find_unused_parameters is None
+    values = {"method": "dialog2flow", "target": "joint", "gradient_checkpointing": True}
+    for update, unused in (("alternating", True), ("summed", None)):
+        assert make_settings({**values, "joint_update": update}).training.ddp_find_unused_parameters is unused
 
 
 def test_a_training_that_goes_astray_says_so_and_saves_nothing(tiny_bert, tmp_path, sample_dialogues):
@@ -199,8 +195,7 @@ def test_content_that_is_no_text_is_refused_by_the_template(tiny_checkpoint):
 SMALL = {"method": "dual_encoder", "hidden_size": 8, "embedding_size": 8, "max_dialogues": 20, "max_steps": 1}
 
 
-def test_a_run_tells_its_machine_and_measures_no_energy_unasked(tmp_path, monkeypatch):
-    monkeypatch.delenv(COUNTRY, raising=False)
+def test_a_run_reports_its_machine_and_no_energy_unasked(tmp_path):
     train(tmp_path, exclude="none", **SMALL)
     report = report_of(tmp_path)
     assert report["hardware"] == describe_hardware(gpu=False)
@@ -209,39 +204,18 @@ def test_a_run_tells_its_machine_and_measures_no_energy_unasked(tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_a_run_that_is_asked_to_measures_its_energy(tmp_path, monkeypatch):
+def test_codecarbon_measures_the_energy_of_a_run(tmp_path):
     pytest.importorskip("codecarbon")
-    monkeypatch.setenv(COUNTRY, "DEU")
-    train(tmp_path, exclude="none", **SMALL)
-    found = report_of(tmp_path)["energy"]
-    assert found["kwh"] > 0
-    assert 0 < found["co2eq_kg"] < found["kwh"]  # no mix of electricity emits a kilogram per kWh
-    assert found["country"] == "Germany"
-    assert found["tool"].startswith("codecarbon ")
-
-
-def test_only_the_main_process_measures_and_a_wrong_country_or_a_missing_package_stops_before_the_work(monkeypatch):
-    callback, other = EnergyCallback("DEU"), SimpleNamespace(is_world_process_zero=False)
-    callback.on_train_begin(None, other, None)
-    callback.on_train_end(None, other, None)
-    assert callback.record is None
-    monkeypatch.setenv(COUNTRY, "")
-    assert requested_energy() is None
-    monkeypatch.setenv(COUNTRY, "DEU")
-    monkeypatch.setattr(energy, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r'codecarbon is missing; pip install "hf-dialemb\[energy\]"'):
-        requested_energy()
-    monkeypatch.undo()
-    pytest.importorskip("codecarbon")
-    for wrong in ("XXX", "Germany", "de"):
-        monkeypatch.setenv(COUNTRY, wrong)
-        with pytest.raises(InputError, match=f"{COUNTRY}: got '{wrong}', expected a country's three letters"):
-            requested_energy()
+    train(tmp_path, exclude="none", report_to="codecarbon", **SMALL)
+    energy = report_of(tmp_path)["energy"]
+    assert energy["kwh"] > 0
+    assert 0 < energy["co2eq_kg"] < energy["kwh"]  # no mix of electricity emits a kilogram per kWh
+    assert energy["tool"].startswith("codecarbon ")
 
 
 def learnt_from(**settings: object) -> tuple[list[Dialogue], list[str]]:
     lines: list[str] = []
-    run = parse(None, words_of("run", **{"method": "dse", "exclude": "none", "train_split": "train", **settings})).run
+    run = settings_in("run", **{"method": "dse", "exclude": "none", "train_split": "train", **settings}).run
     return training_dialogues(run, get_method("dse"), 0, lines.append), lines
 
 
@@ -278,8 +252,8 @@ def test_speakers_of_transcripts_of_ones_own_have_the_roles_that_were_said(tmp_p
 
 
 def dev_of(**settings):
-    words = words_of("run", **{"backbone": "none", "dev_split": "dev", "train_split": "train", **settings})
-    return dev_dialogues(parse(None, words).run, get_method("dial2vec"), print)
+    run = settings_in("run", **{"backbone": "none", "dev_split": "dev", "train_split": "train", **settings}).run
+    return dev_dialogues(run, get_method("dial2vec"), print)
 
 
 def test_dev_dialogues_are_drawn_from_all_and_the_same_for_every_seed():
@@ -313,11 +287,11 @@ def test_dev_dialogues_without_a_label_have_no_purity(tmp_path, sample_dialogues
 def test_dev_examples_of_a_granularity_are_drawn_from_all_responses(tmp_path, sample_dialogues):
     method, ranking = get_method("dual_encoder"), {"method": "dual_encoder", "num_candidates": 5}
     level = {"granularity": 1, "granularity_model": "there", "dev_split": "dev", "exclude": "none"}
-    settings = parse(None, words_of(tmp_path, **ranking, **level, train_split="train"))
+    settings = settings_in(tmp_path, **ranking, **level, train_split="train")
     config = method.config_class(**settings.method)
     made = _dev_examples(settings, sample_dialogues[:20], config)
     assert config.granularity == 1
-    config = method.config_class(**parse(None, words_of(tmp_path, **ranking)).method)
+    config = method.config_class(**settings_in(tmp_path, **ranking).method)
     same = method.examples(sample_dialogues[:20], config, settings.training.seed)
     assert made.example(0, 3) == same.example(0, 3)
 

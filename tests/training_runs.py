@@ -7,18 +7,29 @@ from safetensors.torch import load_file
 
 from hf_dialemb.runs.folder import RunFolder
 from hf_dialemb.training import run
-from hf_dialemb.training.arguments import as_words, parse
+from hf_dialemb.training.arguments import make_settings
+from hf_dialemb.training.settings import Settings
 
 
-def words_of(output_dir: Path, **settings: object) -> list[str]:
+def values_in(output_dir: Path, **values: object) -> dict[str, object]:
+    """Settings of a run in a folder."""
     usual = {"corpus": "sample", "train_split": "dev", "use_cpu": True, "disable_tqdm": True}
-    return as_words({**usual, "output_dir": output_dir, **settings})
+    return {**usual, "output_dir": output_dir, **values}
 
 
-def train(folder: Path, **settings: object) -> str:
-    """Trains in this process; what was told."""
+def settings_in(output_dir: Path, **values: object) -> Settings:
+    return make_settings(values_in(output_dir, **values))
+
+
+def words_of(output_dir: Path, **values: object) -> list[str]:
+    """The same settings as a command line."""
+    return [word for name, value in values_in(output_dir, **values).items() for word in (f"--{name}", str(value))]
+
+
+def train(folder: Path, **values: object) -> str:
+    """Trains in this process; returns the lines that were reported."""
     lines: list[str] = []
-    run.train(parse(None, words_of(folder, **settings)), lines.append)
+    run.run_training(settings_in(folder, **values), lines.append)
     return "\n".join(lines)
 
 

@@ -24,7 +24,7 @@ echo "--config action_minilm --corpus multiwoz/train multiwoz/dev $others --outp
 echo "--config action_minilm --corpus sgd/train $others --output_dir $runs/action-without-multiwoz"
 } | train
 
-merge() { test -d "$1" || $dialemb merge --backbone $minilm --output "$@"; }
+merge() { test -d "$1" || $dialemb model merge --backbone $minilm --output "$@"; }
 # Weights for dialogues alone, by the first seed on dev splits; the log is docs/results/dialogue-minilm-search.json.
 merge $runs/dialogue-minilm-search --rank 16 --model $runs/dialogue-cse-0 $runs/dse-0 \
   --choose-by sgd/dev multiwoz/dev dailydialog/dev self_dialogue/dev
@@ -43,7 +43,7 @@ for seed in 0 1 2; do
   echo "--config dial2vec_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0.875 --corpus $open" \
     "--seed $seed --output_dir $runs/dial2vec-$seed"
 done | train
-table() { test -d $runs/$1-static || $dialemb distil --teacher $runs/$2 --dimensions $3 --runs $4 \
+table() { test -d $runs/$1-static || $dialemb model distil --model $runs/$2 --dimensions $3 --runs $4 \
   --output $runs/$1-static --corpus $open muldogo/all ubuntu_irc/train; }
 table dialogue cse-and-dse 192 60000
 table action action-minilm 64 12000

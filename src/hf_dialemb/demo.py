@@ -14,8 +14,8 @@ from .evaluation.run import evaluate_models
 from .flow.extract import extract_flow
 from .hub.export import export
 from .retrieval.search import search
-from .training.arguments import parse
-from .training.run import train
+from .training.arguments import make_settings
+from .training.run import run_training
 
 RECIPE, CORPUS = "dse_demo", "star_small"
 QUERY = "I want to see a flat before I rent it"
@@ -30,10 +30,10 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
         raise InputError(f"--max-steps: got {max_steps}, expected at least 1; leave it out for the recipe's own")
     started = time.perf_counter()
     trained, published, page = output / "trained", output / "published", output / "flow.html"
-    overrides = ["--output_dir", str(trained), *(["--max_steps", str(max_steps)] if max_steps is not None else [])]
-    settings = parse(RECIPE, overrides)
+    shorter = {} if max_steps is None else {"max_steps": max_steps}
+    settings = make_settings({"output_dir": trained, **shorter}, RECIPE)
     report(f"1. Training DSE from {settings.run.backbone} on 448 conversations of STAR, without labels")
-    train(settings, report)
+    run_training(settings, report)
     report("2. Measuring on 176 others of the same sixteen tasks: untrained, trained, and what comes with the package")
     models = [MINILM, str(trained), "dialogue-minilm", "dialogue-static"]
     written, picture = output / "results.json", output / "map.png"

@@ -1,6 +1,6 @@
 """The command line ``dialemb``: parse, call, print; no logic.
 
-Exit codes: 0 done, 1 the run failed, 2 the request was wrong.
+Exit codes: 0 done, 1 the run failed, 2 the request was wrong, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -26,40 +26,51 @@ from . import flow
 from .parser import Parser, check_split, unknown_argument
 
 _COMMANDS = (
-    "demo", "train", "evaluate", "embed", "search", "topics", "flow", "index", "card", "corpus", "export", "merge",
-    "distil", "publish", "rank",
+    "demo", "train", "evaluate", "embed", "search", "index", "rank", "topics", "flow", "corpus", "export", "publish",
+    "model",
 )  # fmt: skip
-"""The modules of the commands, in the order of the help; each adds its own."""
+"""The modules of the commands, in the order of the help."""
 
-_RESUMED = {"train", "ensemble", "embed", "benchmark", "flow", "index"}  # what is done they take up again
+_MOVED = {
+    **{name: f"model {name}" for name in ("merge", "distil", "card")},
+    **{name: f"papers {name}" for name in ("benchmark", "ensemble", "convert")},
+    "candidates": "corpus candidates",
+}
+"""Former names of commands."""
+
+_RESUMED = {"train", "ensemble", "embed", "benchmark", "flow", "index"}  # they skip finished work when run again
 _PATIENCE = 3.0  # seconds that clearing away takes at most
 _stops: list[int] = []  # signals that came; some libraries swallow what is raised below them
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command."""
+    """Run a command and return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    command = next((word for word in words if word != "papers"), "")
     try:
         let_waiting_threads_sleep()
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a corpus holds characters that a terminal may not
+        if command in _MOVED and words[0] == command:
+            raise InputError(f"'dialemb {command}' is now 'dialemb {_MOVED[command]}'; use that")
         if " ".join(words[:2]) in flow.COMMANDS:
             words[:2] = [" ".join(words[:2])]
-        with _signals(words[0] if words else ""):
+        with _signals(command):
             _run(words)
     except BaseException as error:
-        return _told(error, words)
+        return _explain(error, command)
     return 0
 
 
-def _told(error: BaseException, words: Sequence[str]) -> int:
-    """Tells what went wrong in a sentence, and returns the exit code; what nobody foresaw is raised."""
+def _explain(error: BaseException, command: str) -> int:
+    """Print what went wrong in a sentence, and return the exit code; raise what nobody foresaw."""
     if _stops or _interrupted(error):
-        again = "to go on" if words[:1] and words[0] in _RESUMED else "to start over"
-        return _fail(f"interrupted; run the same command again {again}", 130)
+        return _fail(
+            f"interrupted; run the same command again to {'go on' if command in _RESUMED else 'start over'}", 130
+        )
     if isinstance(error, InputError):
         return _fail(str(error), 2)
-    if isinstance(error, BrokenPipeError):  # whoever read our output, such as head, has seen enough
+    if isinstance(error, BrokenPipeError):  # the reader of our output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, OSError):
@@ -70,19 +81,19 @@ def _told(error: BaseException, words: Sequence[str]) -> int:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Says whether this is an interrupt, or what fell over one while it cleared away."""
+    """Return whether this is an interrupt, or an error that came up while one was cleared away."""
     while error and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
 
 
 def _of_libraries(error: Exception) -> str:
-    """Says what errors of libraries mean that are no mistakes of ours; nothing for others."""
+    """Return a sentence for errors of libraries that no code of ours caused; nothing for others."""
     text = str(error)
     if isinstance(error, MemoryError) or "t allocate memory" in text or "out of memory" in text:
         return "there is not enough memory; close other programs, or give fewer or shorter dialogues"
-    if found := re.search(r"\(os error (\d+)\)", text):  # told by a library in Rust
-        return f"I/O: {os.strerror(int(found[1]))}; free space or change the rights, and run again"
+    if number := re.search(r"\(os error (\d+)\)", text):  # raised by a library in Rust
+        return f"I/O: {os.strerror(int(number[1]))}; free space or change the rights, and run again"
     if type(error).__module__.startswith("safetensors"):
         return f"safetensors: {error}; free space or fetch the checkpoint again"
     return ""
@@ -90,19 +101,19 @@ def _of_libraries(error: Exception) -> str:
 
 def _stop(number: int, _: object) -> None:
     _stops.append(number)
-    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)  # again then
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)  # raises again then
     raise KeyboardInterrupt
 
 
-def _unraised(found: sys.UnraisableHookArgs) -> None:
-    """Passes on what Python cannot raise, but an interrupt, such as one between two processes: it comes again."""
-    if not issubclass(found.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(found)
+def _unraised(arguments: sys.UnraisableHookArgs) -> None:
+    """Pass on what Python cannot raise, except an interrupt, such as one between two processes: it comes again."""
+    if not issubclass(arguments.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(arguments)
 
 
 @contextmanager
 def _signals(command: str) -> Iterator[None]:
-    """Ends a command that is told to end by an exception, so that what was begun is cleared away."""
+    """Turn the signals that end a command into an exception, so that it clears away what it began."""
     handlers: dict[int, Any] = {}
     _stops.clear()
     if current_thread() is main_thread():
@@ -125,17 +136,17 @@ def _signals(command: str) -> Iterator[None]:
 
 def _run(words: list[str]) -> None:
     options, rest = _parser().parse_known_args(words)
-    if rest and options.command not in ("train", "ensemble"):
+    if rest and "takes_settings" not in options:
         known = (f"--{name.replace('_', '-')}" for name in vars(options))
         raise unknown_argument(rest[0], f"dialemb {options.command}", known)
     options.rest = rest
     for name, value in vars(options).items():
-        if not name.startswith(("output", "query")):  # what is written may well go to a device
+        if not name.startswith(("output", "query")):  # an output may well be a device
             check_regular(*(value if isinstance(value, list) else [value]))
     check_split(options)
     options.run(options)
     if sys.stdout is not None:
-        sys.stdout.flush()  # here, where it is told when nobody reads any more
+        sys.stdout.flush()  # here, where a reader that has left is told
 
 
 def _fail(message: str, code: int) -> int:

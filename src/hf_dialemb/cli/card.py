@@ -1,4 +1,4 @@
-"""The command ``dialemb card``: the model card of a published folder."""
+"""The command ``dialemb model card``: the model card of a published folder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from ..errors import told
 from .parser import Parser, add_command, say
 
-_HELP = """Figures are optional: without --results the card says that it has none. They come from dialemb benchmark or
+_HELP = """Figures are optional: without --results the card says that it has none. They come from dialemb papers benchmark or
 dialemb evaluate, for the model and for its backbone (for an ensemble: the single ranker) to compare with.
 If the model learnt from your own file, give that file's licence:
 --corpus-licence 'calls.jsonl=permissive:CC BY 4.0' (permissive, share-alike or research).
 
-example: dialemb card --model published/dse-minilm --run runs/dse-minilm --results benchmark/dse.json"""
+example: dialemb model card --model published/dse-minilm --run runs/dse-minilm --results benchmark/dse.json"""
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:

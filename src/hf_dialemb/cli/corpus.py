@@ -11,6 +11,7 @@ from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
+from . import rank
 from .parser import Parser, add_command, corpus_options, engine_option, named, reading_options, say
 
 
@@ -23,6 +24,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb corpus stats --corpus sgd --data-dir data --split test --output sgd_test.jsonl",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="action", parser_class=Parser)
+    rank.add_candidates(actions)
     for each in (_add_list, _add_check, _add_convert, _add_stats, _add_show, _add_unify, _add_leakage, _add_benchmark):
         each(actions)
 

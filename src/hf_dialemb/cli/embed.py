@@ -30,7 +30,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     model_option(parser)
     told = "your conversations: a file, a folder of them, or the address of a file, such as s3://BUCKET/FILE.parquet"
-    conversations(parser, told=told)
+    conversations(parser, help=told)
     own_options(parser)
     told = "Parquet file with the columns id, said and embedding; or its address"
     parser.add_argument("--output", type=path_or_address, required=True, help=told)

@@ -12,7 +12,7 @@ _HELP = """tasks: {tasks};
 and tasks that fine-tune, which takes long: {fine_tuning}
 
 example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2@utterances tfidf --corpus sgd --data-dir data
-To repeat whole papers, or several at once, see dialemb benchmark."""
+To repeat whole papers, or several at once, see dialemb papers benchmark."""
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:

@@ -1,9 +1,10 @@
-"""What the commands share: errors that are one sentence, help with an example, the options that name a corpus."""
+"""The shared parts of the commands: errors of one sentence, help with an example, the options that name things."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,22 +17,22 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are `InputError`, and whose help lists names when it is asked for."""
 
     lists: Mapping[str, Callable[[], Iterable[str]]] = {}
-    words: Sequence[str] = ()  # what is parsed
+    words: Sequence[str] = ()  # to parse
 
     def format_help(self) -> str:
-        """Returns the help, with the lists that the epilog names in braces."""
+        """Return the help, with the lists that the epilog names in braces."""
         for name, listed in self.lists.items():
             text = textwrap.fill(", ".join(listed()), 100, subsequent_indent="  ", break_on_hyphens=False)
             self.epilog = str(self.epilog).replace(f"{{{name}}}", text)
         return super().format_help()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as argparse has it
-        """Parses words, which `error` looks at."""
+        """Parse words, which `error` looks at."""
         self.words = args or ()
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Raises what argparse has to say, or that an argument is unknown whose value it takes for another argument."""
+        """Raise argparse's message; name an unknown argument whose value argparse takes for another argument."""
         known = self._option_string_actions
         for word in self.words if "not allowed with" in message else ():
             if word.startswith("--") and not any(name.startswith(word.partition("=")[0]) for name in known):
@@ -40,7 +41,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def unknown_argument(got: str, program: str, known: Iterable[str]) -> InputError:
-    """Makes the error for an argument that a command does not take; it suggests the nearest known one."""
+    """Return the error for an argument that a command does not take; it suggests the nearest known name."""
     return InputError(f"unknown argument '{got}'; see '{program} --help'.{nearest(got, known)}")
 
 
@@ -51,16 +52,26 @@ def add_command(
     example: str,
     **lists: Callable[[], Iterable[str]],
 ) -> Parser:
-    """Adds a command; ``{tasks}`` in its example stands for what ``tasks()`` lists, when the help is shown."""
+    """Add a command; the first clause of its summary stands in the list of commands.
+
+    ``{tasks}`` in the example stands for what ``tasks()`` lists, when the help is shown.
+    """
+    listed = {} if " " in name else {"help": re.split(r"[.:;,]( |$)", summary)[0]}
     parser = commands.add_parser(
-        name, help=summary, description=summary, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter
+        name, description=summary, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter, **listed
     )
     parser.lists = lists
     return parser
 
 
+def add_group(commands: argparse._SubParsersAction[Parser], name: str, summary: str, example: str) -> Any:  # noqa: ANN401
+    """Add a command that has commands; return their list, to add to."""
+    parser = add_command(commands, name, summary, example)
+    return parser.add_subparsers(dest="subcommand", required=True, metavar="command", parser_class=Parser)
+
+
 def say(line: str) -> None:
-    """Prints a line of a command that has more to do than to print; names in it cannot command the terminal."""
+    """Print a line of a command that goes on working; names in it cannot command the terminal."""
     from ..drawing import visible
 
     try:
@@ -70,45 +81,46 @@ def say(line: str) -> None:
 
 
 def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Takes some of the options, for a function that calls them the same."""
+    """Return some of the options, for a function whose arguments have the same names."""
     return {name: getattr(options, name) for name in names}
 
 
 def conversations(
     parser: argparse.ArgumentParser,
     name: str = "input",
-    told: str = "your conversations: a file, or a folder of them; or a corpus name",
+    help: str = "your conversations: a file, or a folder of them; or a corpus, as sgd or sgd/test",
+    several: bool = False,
 ) -> argparse._MutuallyExclusiveGroup:
-    """Adds the word that says what to read, which an option may say too; returns the group, one of which is needed."""
+    """Add the input, as a word or as ``--corpus`` (also ``--input``); return the group, which needs one of them."""
     group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument(name, nargs="?", default=argparse.SUPPRESS, help=told)
-    group.add_argument(f"--{name}", help="another way to name them")
+    many = "+" if several else None
+    group.add_argument(name, nargs="*" if several else "?", default=argparse.SUPPRESS, metavar="corpus", help=help)
+    group.add_argument("--corpus", "--input", dest=name, nargs=many, metavar="CORPUS", help="another way to name them")
     return group
 
 
 def corpus_options(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
-    """Adds the options that name a corpus, and say how it is to be read; returns the group of those that name it."""
-    told = "your own file, folder or Hub dataset, or the name of a public corpus"
-    group = conversations(parser, "corpus", told)
+    """Add the input as ``corpus`` and the options of its reading; return the group that names it."""
+    group = conversations(parser, "corpus", "your file, folder or Hub dataset, or a corpus, as sgd or sgd/test")
     reading_options(parser, "test")
     return group
 
 
 def reading_options(parser: argparse.ArgumentParser, split: str) -> None:
-    """Adds the options that say where a corpus lies, which split is wanted, and how a file of one's own is read."""
+    """Add the options for the folder of corpora, the split, and the columns and speakers of a file."""
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, split)
     own_options(parser)
 
 
 def model_option(parser: argparse._ActionsContainer, **options: Any) -> None:  # noqa: ANN401 - of add_argument
-    """Adds the option that names a model, which may be left out; see `chosen_model`."""
-    told = "a checkpoint folder, a Hub id, or an encoder from the package, such as dialogue-minilm "
-    parser.add_argument("--model", help=told + "(default: the best one available)", **options)
+    """Add the option that names a model, which may be left out; see `chosen_model`."""
+    help = "a checkpoint folder, a Hub id, or an encoder from the package, such as dialogue-minilm "
+    parser.add_argument("--model", help=help + "(default: the best one available)", **options)
 
 
 def chosen_model(given: str | None, of: str = "dialogue") -> str:
-    """Takes the model that was named, or chooses one and says which."""
+    """Return the model that was named, or the best one available, and print which."""
     if given:
         return given
     from ..checkpoints.pretrained import default_encoder
@@ -119,7 +131,7 @@ def chosen_model(given: str | None, of: str = "dialogue") -> str:
 
 
 def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) -> tuple[str, Any]:  # noqa: ANN401
-    """Takes the dialogues' vectors that were named and the model that made them, or the model and None."""
+    """Return the stored vectors of the dialogues with their model, or the chosen model and None."""
     if not options.vectors:
         return chosen_model(options.model), None
     from ..encoders.stored_vectors import stored_vectors
@@ -129,21 +141,15 @@ def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) 
 
 
 def split_option(parser: argparse._ActionsContainer, split: str, default: str | None = None) -> None:
-    """Adds the option that names a split."""
-    told = f"for public corpora and Hub datasets: train, dev, test or all (default: {split})"
-    parser.add_argument("--split", action=_Split, default=split if default is None else default, help=told)
-
-
-class _Split(argparse.Action):
-    """Remembers that the split was given, which `check_split` asks for."""
-
-    def __call__(self, _: object, options: argparse.Namespace, given: object, option: str | None = None) -> None:
-        options.split = options.given_split = given
+    """Add the option that names a split; `check_split` fills in the default."""
+    help = f"for public corpora and Hub datasets: train, dev, test or all (default: {split})"
+    parser.add_argument("--split", help=help)
+    parser.set_defaults(default_split=split if default is None else default)
 
 
 def check_split(options: argparse.Namespace) -> None:
-    """Refuses a split of a file of one's own, which is read whole."""
-    if "split" not in options:
+    """Fill in the default split, and refuse a split of a file, which is read whole."""
+    if "default_split" not in options:
         return
     from ..corpora import CORPORA
     from ..corpora.corpus import ALL
@@ -151,24 +157,25 @@ def check_split(options: argparse.Namespace) -> None:
     from ..corpora.own.reading import is_own
 
     for name in ("corpus", "file", "input"):
-        corpus, given = getattr(options, name, None), getattr(options, "given_split", None)
+        corpus = getattr(options, name, None)
         if corpus and corpus not in CORPORA and is_own(corpus):
-            check_no_split(corpus, given)
+            check_no_split(corpus, options.split)
             options.split = ALL
         elif corpus and with_split(corpus)[0] != corpus:  # such as sgd/test
-            known, options.split = with_split(corpus, given)
+            known, options.split = with_split(corpus, options.split)
             setattr(options, name, known)
+    options.split = options.default_split if options.split is None else options.split
 
 
 def engine_option(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that says where the work is done."""
+    """Add the option that chooses the machines."""
     from ..runs.shards import ENGINES
 
-    told = "where: on this machine, or on those of a Ray cluster (RAY_ADDRESS; default: local)"
-    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help=told)
+    help = "where: on this machine, or on those of a Ray cluster (RAY_ADDRESS; default: local)"
+    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help=help)
 
 
 def own_options(parser: argparse._ActionsContainer) -> None:
-    """Adds the options that say how a file of one's own is to be read."""
+    """Add the options that name the columns and the speakers of a file."""
     parser.add_argument("--columns", help="for tables: which column is what, such as id=call,role=speaker,content=text")
     parser.add_argument("--roles", help="who is who, such as Agent=assistant,Customer=user")

@@ -1,4 +1,4 @@
-"""``dialemb rank`` and ``dialemb candidates``: responses ranked after dialogues, and sets of them to be ranked."""
+"""``dialemb rank`` ranks responses after dialogues; ``dialemb corpus candidates`` draws the sets to rank."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _READ = ("columns", "roles")
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds both commands."""
+    """Add the command."""
     parser = add_command(
         commands,
         "rank",
@@ -29,11 +29,15 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--index", choices=["faiss"], help="search by vectors; an ensemble then gives cosines")
     parser.add_argument("--output", type=Path, help="also write them here, one dialogue per line (JSONL)")
     parser.set_defaults(run=_rank)
+
+
+def add_candidates(actions: argparse._SubParsersAction[Parser]) -> None:
+    """Add the action ``candidates`` of ``dialemb corpus``."""
     parser = add_command(
-        commands,
+        actions,
         "candidates",
         "Hide each true response of a corpus among others, so that all models rank the same candidates.",
-        "example: dialemb candidates --corpus multiwoz --data-dir data --responses assistant --output test.jsonl",
+        "example: dialemb corpus candidates multiwoz --data-dir data --responses assistant --output test.jsonl",
     )
     corpus_options(parser)
     parser.add_argument("--num-candidates", type=int, default=20, help="K, the true one included (default: 20)")

@@ -13,9 +13,9 @@ what to learn, from what
   --backbone MODEL        where it starts: a folder, a Hub id, dialogue-minilm (default: all-MiniLM-L6-v2)
   --corpus FILE ...       your file or folder, a Hub dataset, or a corpus such as sgd/train (default: sample)
   --columns, --roles      how to read your table: id=call,role=speaker,content=text; Agent=assistant
-  --exclude SET ...       leave out what is in these evaluation sets; none leaves nothing out
+  --exclude SET ...       leave out the dialogues of these evaluation sets; none leaves nothing out
   --max_dialogues N       learn from only this many, drawn at random
-  --output_dir FOLDER     folder of the run; the same command resumes there
+  --output_dir FOLDER     folder of the run (or --output); the same command resumes there
 
 how long, how fast
   --max_steps N           total steps; overrides epochs
@@ -41,29 +41,27 @@ methods: dial2vec (dialogues, speakers); dse, dialogue_cse, dialog2flow (utteran
   transformer_dual_encoder, deep_attention_matching (which response fits)
 recipes: {recipes}
 
-example: dialemb train --config dial2vec_minilm --corpus my_dialogues.jsonl --output_dir runs/mine"""
+example: dialemb train my_dialogues.jsonl --config dial2vec_minilm --output_dir runs/mine"""
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the command."""
+    """Add the command."""
     parser = add_command(commands, "train", "Train an encoder from dialogues.", _HELP, recipes=_recipes)
     parser.add_argument("--config", help="a recipe's name, or a YAML file of settings")
     parser.add_argument("--list-settings", action="store_true", help="print every setting with its default")
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, takes_settings=True)
 
 
 def _run(options: argparse.Namespace) -> None:
-    if options.list_settings:
-        from ..training.arguments import describe_settings
+    from ..training.arguments import describe_settings, make_settings, read_words
 
+    if options.list_settings:
         print(describe_settings())
         return
-    from ..training.arguments import parse
+    settings = make_settings(read_words(options.rest), options.config)
+    from ..training.run import run_training
 
-    settings = parse(options.config, options.rest)  # mistakes are told before torch is imported
-    from ..training.run import train
-
-    train(settings, say if settings.training.process_index == 0 else lambda line: None)
+    run_training(settings, say if settings.training.process_index == 0 else lambda line: None)
 
 
 def _recipes() -> list[str]:

@@ -41,7 +41,7 @@ class MultiGranularityConfig(RankerConfig, published.MultiGranularityConfig):
         if not self.members:
             raise InputError(
                 "members: got none, expected the folders of trained rankers; train them one by one and assemble them "
-                "with MultiGranularityModel.from_members, or let `dialemb ensemble` do both"
+                "with MultiGranularityModel.from_members, or let `dialemb papers ensemble` do both"
             )
         first, *others = self.member_configs
         method = member_method(first.model_type)

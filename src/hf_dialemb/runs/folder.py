@@ -35,7 +35,6 @@ class RunFolder:
     data_file = _File("training_data.json")  # digests of the dialogues, which a resumed run must share
     texts_file = _File("training_texts.json")  # digests of what was said, by which a model's figures are marked
     report_file = _File("training_report.json")  # what the run did; there only when it is complete
-    failure_file = _File("training_failure.json")  # why it failed, in a sentence, where another process waits for it
     members_file = _File("members.json")  # what an ensemble was made of
 
     @property
@@ -51,10 +50,6 @@ class RunFolder:
         """Reads the report; see `read_object`."""
         return read_object(self.report_file, self.REMEDY)
 
-    def failure(self) -> str:
-        """Tells why the run failed; nothing where no process said it."""
-        return str(read_object(self.failure_file, "").get("reason", "")) if self.failure_file.is_file() else ""
-
     def checkpoints(self) -> list[Path]:
         """Lists the folders of checkpoints that were begun, the earliest first."""
         found = {path.name.removeprefix("checkpoint-"): path for path in self.path.glob("checkpoint-*")}
@@ -64,7 +59,7 @@ class RunFolder:
         """Names the runs that an ensemble was made of, relative to the folder that holds it; none for other runs."""
         if not self.members_file.is_file():
             return []
-        remedy = "give an ensemble that dialemb ensemble wrote, or let it assemble this one again"
+        remedy = "give an ensemble that dialemb papers ensemble wrote, or let it assemble this one again"
         try:
             return [str(each["run"]) for each in json.loads(self.members_file.read_text(encoding="utf-8"))]
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:

@@ -8,12 +8,14 @@ import shutil
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedTokenizerBase, set_seed
+from accelerate import PartialState
+from transformers import set_seed
 
 from ..checkpoints.pretrained import resolve_backbone
 from ..dialogue import Dialogue
@@ -22,15 +24,13 @@ from ..hashing import sha256, text_key
 from ..methods import get_method
 from ..methods.backbone_model import MethodModel
 from ..methods.encoder import DialogueEncoder, encode
-from ..methods.layout import Truncation
-from ..methods.method import Examples, Method
+from ..methods.method import Examples
 from ..runs.files import check_not_read, check_writable, locked, write_json_atomically
 from ..runs.folder import RunFolder, check_same, field_of, read_object
 from ..runs.hardware import describe_hardware
 from .checks import SELECTIONS
 from .data import given_examples, make_examples, weights_digest
 from .dialogues import dev_dialogues, training_dialogues
-from .energy import requested_energy
 from .language_model import adapted_backbone
 from .low_rank import merge_factors
 from .settings import Report, Settings
@@ -39,30 +39,33 @@ from .trainer import DialogueTrainer, last_complete_checkpoint, restore_finished
 CENTER_SAMPLE = 500
 
 
-def train(
+def run_training(
     settings: Settings,
     report: Report = lambda line: None,
     dialogues: Sequence[Dialogue] | None = None,
     dev: Sequence[Dialogue] | None = None,
 ) -> Path:
-    """Trains an encoder and saves it with its tokenizer, its settings and a report to ``output_dir``.
+    """Train an encoder and save it with its tokenizer, its settings and a report to ``output_dir``.
 
-    Run again with the same settings, it goes on from the last checkpoint and ends in the same weights. Dialogues that
-    are given take the place of the corpora that the settings name, and of their dev split.
+    Run again with the same settings, it resumes from the last checkpoint and ends in the same weights.
+
+    Args:
+        settings: The run, its method and its trainer.
+        report: Receives one line per fact.
+        dialogues: Replace the corpora that the settings name.
+        dev: Replace their dev split.
 
     Raises:
         InputError: The data, the backbone or the output folder cannot be used.
     """
-    from accelerate import PartialState
-
     output = Path(str(settings.training.output_dir))
     check_writable(RunFolder(output).settings_file)
     alone = locked(output, "choose another --output_dir") if PartialState().is_main_process else nullcontext()
     with alone:
-        return _train(settings, output, report, dialogues, dev)
+        return _run(settings, output, report, dialogues, dev)
 
 
-def _train(
+def _run(
     settings: Settings,
     output: Path,
     report: Report,
@@ -70,7 +73,6 @@ def _train(
     dev: Sequence[Dialogue] | None,
 ) -> Path:
     run, started = settings.run, time.time()
-    meter = requested_energy()
     method = get_method(run.method)
     dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report, dev)
     dialogues = training_dialogues(run, method, settings.sample_seed, report, dialogues)
@@ -82,9 +84,7 @@ def _train(
         return output
     if backbone is not None:
         backbone = adapted_backbone(settings, backbone, dialogues, report)
-    trainer = _build_trainer(settings, backbone, dialogues, dev, report)
-    if meter is not None:
-        trainer.add_callback(meter)
+    trainer = build_trainer(settings, backbone, dialogues, dev, report)
     if checkpoint is not None:
         report(f"Resuming from {checkpoint}")
     if checkpoint is None or not restore_finished(trainer, checkpoint):
@@ -95,25 +95,19 @@ def _train(
     _check_finite(model, trainer.state.log_history)
     if trainer.is_world_process_zero():
         if run.average_with_backbone:
-            _average(model, method, str(backbone), settings)
+            _average(model, str(backbone), settings)
         if run.center:
-            _center(model, trainer.collator.tokenizer, dialogues, settings.training.seed)
+            _center(model, trainer, dialogues)
     trainer.save_model(str(output))
     if trainer.is_world_process_zero():
-        facts = {
-            "hardware": describe_hardware(settings.training.device.type == "cuda"),
-            "energy": None if meter is None else meter.record,
-            "resumed_from": None if checkpoint is None else checkpoint.name,
-            "seconds": time.time() - started,
-        }
-        _report(trainer, output, dialogues, facts, report)
+        _report(trainer, output, dialogues, checkpoint, started, report)
     return output
 
 
 def _check_finite(model: torch.nn.Module, log: Sequence[dict[str, float]]) -> None:
     lost = next((name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()), None)
-    norms = [each["grad_norm"] for each in log if "grad_norm" in each]
-    if lost is None and norms and not math.isfinite(norms[-1]):  # clipping made nothing of such a step
+    norms = [entry["grad_norm"] for entry in log if "grad_norm" in entry]
+    if lost is None and norms and not math.isfinite(norms[-1]):  # clipping turned such a step into nothing
         lost = "the last step's gradient"
     if lost is not None:
         raise InputError(
@@ -122,9 +116,10 @@ def _check_finite(model: torch.nn.Module, log: Sequence[dict[str, float]]) -> No
         )
 
 
-def _build_trainer(
+def build_trainer(
     settings: Settings, backbone: str | None, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue], report: Report
 ) -> DialogueTrainer:
+    """Build the model of a run and the trainer of its examples."""
     run, args = settings.run, settings.training
     method = get_method(run.method)
     set_seed(args.seed)  # heads begin at random
@@ -152,7 +147,7 @@ def _build_trainer(
 
 
 def _dev_examples(settings: Settings, dev: Sequence[Dialogue], config: Any) -> Examples | None:  # noqa: ANN401
-    """Makes the examples that choose a checkpoint; a ranker's candidates are drawn from all responses there."""
+    """Make the examples that choose a checkpoint; a ranker's candidates are drawn from all responses."""
     if settings.run.dev_candidates is not None:
         return given_examples(settings.run.dev_candidates)
     if not dev:
@@ -165,43 +160,67 @@ def _dev_examples(settings: Settings, dev: Sequence[Dialogue], config: Any) -> E
 
 
 def _report(
-    trainer: DialogueTrainer, output: Path, dialogues: Sequence[Dialogue], facts: dict[str, Any], report: Report
+    trainer: DialogueTrainer,
+    output: Path,
+    dialogues: Sequence[Dialogue],
+    resumed: Path | None,
+    started: float,
+    report: Report,
 ) -> None:
-    """Writes and tells what the run did; ``facts`` are of this process alone, after ``resumed_from``."""
-    state, truncation = trainer.state, trainer.collator.truncation
+    """Write the facts of a finished run, and report the most important."""
+    state, truncation = trainer.state, str(trainer.collator.truncation)
+    if trainer.args.dataloader_num_workers:
+        truncation = "truncation was not counted, as other processes made the batches"
+    elif not trainer.collator.truncation.dialogues:
+        truncation = "truncation was not counted, as an earlier run had made all batches"
+    else:
+        truncation += f", counted on every pass{' since the run was resumed' if resumed else ''}"
     record = {
         "steps": state.global_step,
         "dialogues": len(dialogues),
         "examples": len(trainer.examples),
         "processes": trainer.args.world_size,
-        **facts,
-        "truncation": _told(truncation, trainer.args.dataloader_num_workers, facts["resumed_from"] is not None),
+        "hardware": describe_hardware(trainer.args.device.type == "cuda"),
+        "energy": _energy(trainer),
+        "resumed_from": None if resumed is None else resumed.name,
+        "seconds": time.time() - started,
+        "truncation": truncation,
         "checkpoint": Path(state.best_model_checkpoint or "last").name,
-        "log": [{name: _as_json(value) for name, value in each.items()} for each in state.log_history],
+        # JSON has no infinity, which is the gradient of a step that mixed precision skips.
+        "log": [
+            {
+                name: None if isinstance(value, float) and not math.isfinite(value) else value
+                for name, value in entry.items()
+            }
+            for entry in state.log_history
+        ],
     }
     write_json_atomically(RunFolder(output).report_file, record)
     report(f"Trained {state.global_step:,} steps on {len(dialogues):,} dialogues in {record['seconds']:.0f} s")
-    report(f"{record['truncation']}; kept: checkpoint '{record['checkpoint']}'")
+    report(f"{truncation}; kept: checkpoint '{record['checkpoint']}'")
     report(f"Wrote {output}")
 
 
-def _told(truncation: Truncation, workers: int, resumed: bool) -> str:
-    if workers:
-        return "truncation was not counted, as other processes made the batches"
-    if not truncation.dialogues:
-        return "truncation was not counted, as an earlier run had made all batches"
-    return f"{truncation}, counted on every pass{' since the run was resumed' if resumed else ''}"
+def _energy(trainer: DialogueTrainer) -> dict[str, Any] | None:
+    """Return what codecarbon measured; None unless ``report_to`` names it."""
+    trackers = (getattr(callback, "tracker", None) for callback in trainer.callback_handler.callbacks)
+    for measured in filter(None, (getattr(tracker, "final_emissions_data", None) for tracker in trackers)):
+        return {
+            "kwh": measured.energy_consumed,
+            "co2eq_kg": measured.emissions,
+            "country": measured.country_name,
+            "tool": f"codecarbon {metadata.version('codecarbon')}",
+        }
+    return None
 
 
 def _starting_point(
     settings: Settings, output: Path, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue], report: Report
 ) -> Path | None:
-    """Finds the checkpoint to go on from; refuses one of another run. Only the main process writes."""
-    from accelerate import PartialState
-
+    """Find the checkpoint to resume from, and refuse that of another run; only the main process writes."""
     folder, state, fingerprint = RunFolder(output), PartialState(), settings.fingerprint()
     file = folder.settings_file
-    # Processes share the batches of a step among themselves.
+    # Processes share the batches of a step.
     data = {"num_processes": state.num_processes, **_described(dialogues), **_chosen_by(settings, dev)}
     with state.main_process_first():
         others = [output / name for name in ("config.json", "modules.json") if (output / name).is_file()]
@@ -229,7 +248,7 @@ def _starting_point(
 
 
 def check_same_data(output: Path, dialogues: Sequence[Dialogue]) -> None:
-    """Makes sure that a run learnt from certain dialogues."""
+    """Raise InputError unless a run was trained on these dialogues."""
     check_same(RunFolder(output).data_file, _described(dialogues), "a run")
 
 
@@ -241,36 +260,32 @@ def _described(dialogues: Sequence[Dialogue]) -> dict[str, Any]:
 
 
 def _saving(settings: Settings) -> dict[str, Any]:
-    """Says when checkpoints are written, which decides nothing where the last one is kept."""
+    """Describe when checkpoints are written, which decides nothing where the last one is kept."""
     strategy = getattr(settings.training.save_strategy, "value", settings.training.save_strategy)
     return {"save_strategy": strategy, "save_steps": settings.training.save_steps}
 
 
 def _chosen_by(settings: Settings, dev: Sequence[Dialogue]) -> dict[str, Any]:
-    """What else decides the last weights: what checkpoints are measured on, and what says how alike responses are."""
+    """Describe further inputs that decide the last weights: the data of the signal, and the granularity model."""
     run = settings.run
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     if run.dev_candidates is not None and Path(run.dev_candidates).is_file():
-        found["dev_sha256"] = sha256(Path(run.dev_candidates))
+        facts["dev_sha256"] = sha256(Path(run.dev_candidates))
     elif dev:
-        found["dev_sha256"] = _described(dev)["sha256"]
+        facts["dev_sha256"] = _described(dev)["sha256"]
     if run.checkpoint_selection != "last":
-        found["per_device_eval_batch_size"] = settings.training.per_device_eval_batch_size  # some losses are of batches
-        found |= _saving(settings)
+        facts["per_device_eval_batch_size"] = settings.training.per_device_eval_batch_size  # some losses are of batches
+        facts |= _saving(settings)
     if run.granularity_model is not None:
-        found["granularity_model_sha256"] = weights_digest(Path(run.granularity_model))
-    return found
-
-
-def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever Trainer logs
-    """JSON has no infinity, which is the gradient of a step that mixed precision skips."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        facts["granularity_model_sha256"] = weights_digest(Path(run.granularity_model))
+    return facts
 
 
 @torch.no_grad()
-def _average(model: MethodModel, method: Method, backbone: str, settings: Settings) -> None:
-    """Moves the weights towards the backbone's: a straight line in weight space keeps what the backbone knew."""
-    start, _ = method.model_class.build(backbone, (), settings.run.dropout, **settings.method)
+def _average(model: MethodModel, backbone: str, settings: Settings) -> None:
+    """Move the weights towards the backbone's: a straight line in weight space keeps what the backbone knew."""
+    model_class = get_method(settings.run.method).model_class
+    start, _ = model_class.build(backbone, (), settings.run.dropout, **settings.method)
     before = start.state_dict()
     for name, value in model.state_dict().items():
         if name in before and value.is_floating_point() and not name.startswith("heads."):
@@ -278,10 +293,8 @@ def _average(model: MethodModel, method: Method, backbone: str, settings: Settin
 
 
 @torch.no_grad()
-def _center(
-    model: DialogueEncoder, tokenizer: PreTrainedTokenizerBase, dialogues: Sequence[Dialogue], seed: int
-) -> None:
-    """Stores the mean embedding of a sample of the training dialogues as the model's centre."""
-    rows = np.random.default_rng(seed).permutation(len(dialogues))[:CENTER_SAMPLE]
-    vectors = encode(model, tokenizer, [dialogues[row] for row in rows], show_progress=True)
+def _center(model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue]) -> None:
+    """Store the mean embedding of a sample of the training dialogues as the model's centre."""
+    rows = np.random.default_rng(trainer.args.seed).permutation(len(dialogues))[:CENTER_SAMPLE]
+    vectors = encode(model, trainer.collator.tokenizer, [dialogues[row] for row in rows], show_progress=True)
     model.center.add_(torch.from_numpy(vectors.mean(axis=0)).to(model.center))

@@ -1,75 +1,149 @@
-"""What a training run is told: `RunArguments`, beside the method's own settings and those of Trainer."""
+"""The settings of a training run: dataclasses that Python, YAML files and the command line fill alike."""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import torch
+from transformers import Trainer, TrainingArguments, get_scheduler
+from transformers.integrations.integration_utils import get_reporting_integration_callbacks
+
+from ..checkpoints.pretrained import MINILM
 from ..errors import InputError
 from ..methods import get_method
+from ..methods.config import MethodConfig, own_settings
 from ..ranges import ABOVE_ZERO, Range, check_ranges
-
-if TYPE_CHECKING:
-    from transformers import TrainingArguments
-
+from .checks import SELECTIONS, check_together
 
 Report = Callable[[str], None]
 """Receives one line per fact worth telling."""
 
 Selection = Literal["last", "contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"]
 
-RUN_RANGES = {
+_RUN_RANGES = {
     "max_dialogues": Range(2), "max_dev_dialogues": Range(2), "min_turns": Range(1), "patience": Range(1),
     "head_learning_rate": ABOVE_ZERO, "language_model_steps": Range(1), "language_model_epochs": ABOVE_ZERO,
     "rank": Range(1), "dropout": Range(0, 1), "average_with_backbone": Range(0, 1),
 }  # fmt: skip
+_TRAINING_RANGES = {
+    "learning_rate": ABOVE_ZERO, "per_device_train_batch_size": Range(1), "num_train_epochs": ABOVE_ZERO,
+    "gradient_accumulation_steps": Range(1), "weight_decay": Range(0), "dataloader_num_workers": Range(0),
+    "seed": Range(0, 2**32 - 1), "data_seed": Range(0, 2**32 - 1),
+}  # fmt: skip
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_NOUNS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    dict: "a mapping",
+    str: "a text",
+    list: "a list",
+}
+
+
+def typed(name: str, value: Any, hint: Any) -> Any:  # noqa: ANN401 - any setting
+    """Return a setting as the type of its field; convert text, which command lines and YAML files hold.
+
+    Raises:
+        InputError: The value is not of that type.
+    """
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kinds = [get_origin(option) or option for option in options]
+    choices = [choice for option in options if get_origin(option) is Literal for choice in get_args(option)]
+    if value is None and NoneType in kinds:
+        return None
+    if list in kinds and value is not None:
+        return [str(item) for item in (value if isinstance(value, list | tuple) else [value])]
+    if choices and str not in kinds:
+        if str(value) not in map(str, choices):
+            raise InputError(f"{name}: got '{value}', expected one of {', '.join(map(str, choices))}; choose one")
+        return next(choice for choice in choices if str(choice) == str(value))
+    converted = str(value) if isinstance(value, Path) else value
+    converted = _from_text(name, converted, kinds) if isinstance(converted, str) else converted
+    number = isinstance(converted, Real) and not isinstance(converted, bool)
+    if number and not math.isfinite(converted):
+        raise InputError(f"{name}: got {value}, expected a finite number; change it")
+    if number and float in kinds and not (int in kinds and isinstance(converted, Integral)):
+        return float(converted)
+    classes = tuple(
+        kind for kind in kinds if isinstance(kind, type) and (kind is bool or not isinstance(converted, bool))
+    )
+    if Any in kinds or isinstance(converted, classes) or (int in kinds and number and isinstance(converted, Integral)):
+        return converted
+    wanted = " or ".join(_NOUNS[kind] for kind in kinds if kind in _NOUNS)
+    got = f"'{value}'" if isinstance(value, str) else value
+    raise InputError(f"{name}: got {got}, expected {wanted}; change it")
+
+
+def _from_text(name: str, text: str, kinds: list[Any]) -> Any:  # noqa: ANN401
+    if NoneType in kinds and str not in kinds and text.lower() == "none":
+        return None
+    if dict in kinds and text.startswith("{"):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{name}: got {text}, expected JSON ({error}); correct it") from None
+    if bool in kinds and text.lower() in _BOOLEANS:
+        return _BOOLEANS[text.lower()]
+    for kind in (int, float):
+        if kind in kinds:
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+    return text
 
 
 @dataclass
 class RunArguments:
-    """What a run is: method, backbone, data, and which checkpoint it ends with.
+    """Method, backbone and data of a run, and which checkpoint it ends with.
 
     Attributes:
-        method: What is learnt; see below for all methods.
-        backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2); for methods that begin with
-            the words of the corpus, a text file of word vectors such as GloVe's, or nothing.
+        method: What to learn; the help lists all methods.
+        backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2). Methods that start from the
+            words of the corpus take a text file of word vectors such as GloVe's, or nothing.
         dropout: Replaces the backbone's dropout, in [0, 1]; 0 is fastest.
-        corpus: One or more corpora: a name, or a name and a split as multiwoz/dev, or a file, folder or Hub dataset of
-            your own.
+        corpus: One or more corpora: a name, a name with a split as multiwoz/dev, or your file, folder or Hub dataset.
         data_dir: Folder that holds the corpora.
-        columns: Your table: which column is what, as id=call,role=speaker,content=text.
-        roles: Your speakers: who is who, as Agent=assistant,Customer=user.
-        exclude: Evaluation sets, as sgd/test: what equals or nearly equals something of them is left out of training.
+        columns: The columns of your table, as id=call,role=speaker,content=text.
+        roles: The speakers of your conversations, as Agent=assistant,Customer=user.
+        exclude: Evaluation sets, as sgd/test. Dialogues that equal or nearly equal theirs are left out of training.
             Default: the other splits of the corpus that are at hand; 'none' leaves everything in.
         train_split: Split to learn from; Dialog2Flow alone reads labels.
-        dev_split: Split for choosing a checkpoint, or a file or folder of your own; 'none' for none, whatever the
-            recipe says.
-        max_dialogues: Learn from so many, drawn by the seed; at least 2.
-        max_dev_dialogues: So many dev dialogues are used, the same ones for every seed; at least 2.
-        min_turns: Shorter dialogues are left out (dial2vec's program: 5); by default what the method needs.
-        skip_invalid: Count and leave out malformed dialogues.
+        dev_split: Split for choosing a checkpoint, or a file or folder of your own; 'none' overrides a recipe's.
+        max_dialogues: Learn from at most this many dialogues, drawn by the seed; at least 2.
+        max_dev_dialogues: Use at most this many dev dialogues, the same ones for every seed; at least 2.
+        min_turns: Leave out shorter dialogues (dial2vec's program: 5); by default what the method needs.
+        skip_invalid: Count malformed dialogues and leave them out.
         checkpoint_selection: Which checkpoint the run ends with: the last, or the best of the dev split by a signal
-            that needs no label. dev_purity reads labels: it is the paper's protocol, kept for comparison.
-        patience: Stop after so many measurements of that signal without gain; by default all steps are taken.
+            that needs no labels. dev_purity reads labels: it is the paper's protocol, kept for comparison.
+        patience: Stop after this many measurements of that signal without gain; by default all steps are taken.
         average_with_backbone: Share of the backbone's weights in the final average, in [0, 1]; 0 keeps the trained
             weights.
-        rank: Let each linear layer of the encoder learn a difference of this rank alone (LoRA), and nothing else of it,
-            so that a merge of the same rank cuts nothing; the learning rate wants to be ten times as high.
+        rank: Let each linear layer of the encoder learn a difference of this rank alone (LoRA), and freeze the rest, so
+            that a merge of the same rank cuts nothing. The learning rate should be ten times as high.
         head_learning_rate: Learning rate of the contrastive heads, above 0; by default that of the encoder.
-        dev_candidates: For rankers: a file of candidate sets (see `dialemb candidates`) that choose a checkpoint.
-        granularity_model: For rankers whose granularity is set: folder of the one that tells how similar responses are.
-        language_model_steps: First go on with the backbone's masked-language-model pre-training on the same dialogues,
-            for so many steps of 50 utterances; wins over language_model_epochs. By default it is left out.
-        language_model_epochs: The same, for so many passes over the utterances (DialogueCSE: 0.5).
-        center: After training, store the mean embedding of (up to 500) training dialogues and take it off every
+        dev_candidates: For rankers: a file of candidate sets (`dialemb corpus candidates`) that choose a checkpoint.
+        granularity_model: For rankers with a granularity: folder of the ranker that compares responses.
+        language_model_steps: First continue the backbone's masked-language-model pre-training on the same dialogues,
+            for this many steps of 50 utterances; wins over language_model_epochs. By default it is left out.
+        language_model_epochs: The same, for this many passes over the utterances (DialogueCSE: 0.5).
+        center: After training, store the mean embedding of up to 500 training dialogues and subtract it from every
             embedding: what all dialogues share tells nothing about one of them.
         learning_rate_schedule: official: warm up over a tenth of the number of examples, then 1 - steps/examples.
-        resume: Go on from the last complete checkpoint in output_dir.
+        resume: Continue from the last complete checkpoint in output_dir.
 
     Raises:
-        InputError: A value is out of range.
+        InputError: A value is of another type or out of range.
     """
 
     method: str = "dial2vec"
@@ -100,13 +174,14 @@ class RunArguments:
     resume: bool = True
 
     def __post_init__(self) -> None:
+        _set_types(self)
         self.dev_split = None if self.dev_split == "none" else self.dev_split
         if not get_method(self.method).trained:
             raise InputError(
-                f"method: got {self.method}, whose members are trained; train them one by one, then put them together "
-                "with dialemb ensemble (rankers) or dialemb merge (encoders)"
+                f"method: got {self.method}, whose members are trained; train them one by one, then combine them "
+                "with dialemb papers ensemble (rankers) or dialemb model merge (encoders)"
             )
-        check_ranges(self, RUN_RANGES)
+        check_ranges(self, _RUN_RANGES)
         if self.rank is not None and self.checkpoint_selection != "last":
             raise InputError(f"rank: got {self.rank} with checkpoint_selection, expected the last one; leave one out")
         if self.checkpoint_selection != "last" and self.dev_split is None and self.dev_candidates is None:
@@ -115,21 +190,111 @@ class RunArguments:
             )
 
 
-@dataclass(frozen=True)
+@dataclass
+class TrainingSettings(TrainingArguments):
+    """Transformers' settings of Trainer with this package's defaults; impossible ones are refused when it is built."""
+
+    output_dir: str | None = "runs/dial2vec"
+    remove_unused_columns: bool = False
+    report_to: str | list[str] | None = "none"
+    logging_steps: float = 10
+
+    def __post_init__(self) -> None:
+        _set_types(self)
+        check_ranges(self, _TRAINING_RANGES)
+        if not (self.output_dir or "").strip():
+            raise InputError("output_dir: got nothing, expected a folder; name one")
+        for name, idle, reason in (
+            ("max_steps", self.max_steps != 0, "expected at least 1, or -1 for as many as the epochs have; change it"),
+            ("train_sampling_strategy", self.train_sampling_strategy == "random",
+             "but batches are always made of examples of similar length, in an order drawn by the seed; leave it out"),
+            ("resume_from_checkpoint", self.resume_from_checkpoint is None,
+             "but a run resumes from its own last checkpoint; leave it out"),
+            ("load_best_model_at_end", not self.load_best_model_at_end,
+             "but checkpoint_selection says which checkpoint a run ends with; choose one of "
+             f"{', '.join(SELECTIONS)} there, and leave it out"),
+        ):  # fmt: skip
+            if not idle:
+                raise InputError(f"{name}: got {getattr(self, name)}, {reason}")
+        # transformers refuses bf16 on a machine without accelerator unless the CPU is asked for.
+        self.use_cpu = self.use_cpu or not torch.accelerator.is_available()
+        try:
+            super().__post_init__()
+        except (ValueError, TypeError, ImportError) as error:
+            raise InputError(f"{' '.join(str(error).split())}; correct the setting") from None
+        self._check_parts()
+        if self.n_gpu > 1:  # Trainer would split batches over threads, and each part would have its own negatives
+            raise InputError(
+                f"got {self.n_gpu} GPUs for one process, expected one; start with accelerate launch, or set "
+                "CUDA_VISIBLE_DEVICES=0"
+            )
+
+    def _check_parts(self) -> None:
+        """Build the optimizer, its schedule and the loggers once, for a single number, to see what they lack."""
+        name = "optim"
+        try:
+            optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(self)
+            optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
+            if not {"model", "params", "optimizer_dict"} & options.keys():
+                optimizer = optimizer_class([torch.nn.Parameter(torch.zeros(1))], **options)
+            name = "lr_scheduler_type"
+            given: Any = self.lr_scheduler_kwargs
+            get_scheduler(self.lr_scheduler_type, optimizer, 1, 2, given)
+            name = "report_to"
+            for callback in get_reporting_integration_callbacks(self.report_to):
+                callback()
+        except (ValueError, TypeError, ImportError, RuntimeError) as error:
+            raise InputError(
+                f"{name}: {' '.join(str(error).split())}; choose another, or give it what it lacks"
+            ) from None
+
+
+def _set_types(settings: Any) -> None:  # noqa: ANN401 - a dataclass
+    hints = get_type_hints(type(settings))
+    for item in dataclasses.fields(settings):
+        if item.init:
+            setattr(settings, item.name, typed(item.name, getattr(settings, item.name), hints[item.name]))
+
+
+def method_hints(config_class: type[MethodConfig]) -> dict[str, Any]:
+    """Return the settings of a method that users may set, with their types."""
+    hints: dict[str, Any] = {}
+    for owner in reversed(config_class.__mro__):  # in its own module, where its annotations have meaning
+        if issubclass(owner, MethodConfig):
+            hints.update(inspect.get_annotations(owner, eval_str=True))
+    return {name: hints[name] for name in own_settings(config_class)}
+
+
+@dataclass
 class Settings:
-    """A parsed request: the run, the method's own settings, and the trainer's."""
+    """A whole request: the run, those of the method's settings that were given, and Trainer's.
+
+    Raises:
+        InputError: A setting of the method is wrong, or the parts do not fit one another.
+    """
 
     run: RunArguments
     method: dict[str, Any]
     training: TrainingArguments
 
+    def __post_init__(self) -> None:
+        method = get_method(self.run.method)
+        hints = method_hints(method.config_class)
+        given = {name: typed(name, value, hints.get(name, Any)) for name, value in self.method.items()}
+        method.config_class(**given)  # checks names and ranges
+        defaults = {item.name: item.default for item in dataclasses.fields(method.config_class)}
+        self.method = {name: given.get(name, defaults[name]) for name in hints}
+        check_together(method, self.run, self.method, self.training)
+        if self.run.backbone is None and not method.from_scratch:
+            self.run.backbone = MINILM
+
     @property
     def sample_seed(self) -> int:
-        """What ``max_dialogues`` are drawn by: ``data_seed``, or the seed of everything else."""
+        """The seed that draws ``max_dialogues``: ``data_seed``, or the seed of everything else."""
         return self.training.seed if self.training.data_seed is None else int(self.training.data_seed)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Returns everything that decides the final weights; a resumed run must agree with it."""
+        """Return everything that decides the final weights; a resumed run must agree with it."""
         names = (
             "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
             "max_steps", "seed", "data_seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps",

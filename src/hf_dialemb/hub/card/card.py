@@ -25,7 +25,7 @@ from ...corpora.own.reading import is_own
 from ...errors import InputError
 from ...evaluation.results.tables import mark_notes
 from ...methods import get_method
-from ...training.arguments import parse
+from ...training.arguments import make_settings
 from .figures import Measured, command_of, count, evaluation_results, measured
 from .record import ENSEMBLE, corpora_of, matches
 
@@ -115,7 +115,7 @@ def differing(training: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]
 
 def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Leaves out what has its default, but for method, backbone and corpora."""
-    defaults = parse(None, ["--method", str(settings["method"])]).fingerprint()
+    defaults = make_settings({"method": settings["method"]}).fingerprint()
     shown = ("method", "backbone", "corpus")
     return {
         name: value
@@ -133,7 +133,7 @@ def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
     if given is None:
         raise InputError(
             f"training_settings.json: field corpus: got '{name}', whose licence the catalogue (dialemb corpus list) "
-            "does not know, expected one; say it with dialemb card --corpus-licence 'NAME=TERMS:LICENCE'"
+            "does not know, expected one; say it with dialemb model card --corpus-licence 'NAME=TERMS:LICENCE'"
         )
     source = f"{_HUB_DATASETS}{name}" if _is_hub_id(name) and not is_own(name) else ""
     return {"name": name, "split": split, "source": source, "extract": "", **given}

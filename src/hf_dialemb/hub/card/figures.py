@@ -154,7 +154,7 @@ def remedy(record: Mapping[str, Any]) -> str:
     """Names the command that measures a model and what it is compared with."""
     names = [record["measured_as"][0]["name"], *([record["reference"]] if record["reference"] else [])]
     return (
-        f"measure both with dialemb benchmark --suite all --output benchmark --model {' '.join(names)}, or on labelled "
+        f"measure both with dialemb papers benchmark --suite all --output benchmark --model {' '.join(names)}, or on labelled "
         "dialogues of your own with dialemb evaluate"
     )
 

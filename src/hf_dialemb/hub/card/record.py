@@ -57,10 +57,12 @@ def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[s
 
 def read_record(path: Path) -> dict[str, Any]:
     """Reads a record that was kept."""
-    record = read_object(path, "write it with dialemb card --record")
+    record = read_object(path, "write it with dialemb model card --record")
     if record.get("schema") != SCHEMA:
         got = record.get("schema")
-        raise InputError(f"{path}: field schema: got {got!r}, expected {SCHEMA}; write it with dialemb card --record")
+        raise InputError(
+            f"{path}: field schema: got {got!r}, expected {SCHEMA}; write it with dialemb model card --record"
+        )
     return record
 
 

@@ -1,7 +1,6 @@
 """What the rankers of an ensemble know: probes and fine-tuning (Mehri and Eskenazi, section 5), resumable by system.
 
-Each outcome is kept in a file of its own as soon as it is there, with what it was made of, and is not made again of the
-same checkpoints.
+Each outcome is kept in a file with the digests of the checkpoints, and is not made again of the same ones.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from ...dialogue import Dialogue
 from ...evaluation.tasks.task import Measurement
 from ...methods import get_method
 from ...methods.ranking import LoadedRanker
-from ...runs.files import write_text_atomically
-from ...runs.folder import BASELINE, RunFolder
-from ...training.arguments import parse
+from ...runs.files import write_json_atomically
+from ...runs.folder import BASELINE
+from ...training.arguments import make_settings
 from ...training.data import weights_digest
 from ...training.dialogues import training_dialogues
 from ..tasks.act_fine_tuning import run_act_fine_tuning
@@ -40,10 +39,10 @@ _Systems = Mapping[str, Sequence[LoadedRanker]]
 def analyse(
     plan: EnsemblePlan, systems: _Systems, whole: Sequence[str], baseline: str, report: Callable[[str], None]
 ) -> Iterator[list[Outcome]]:
-    """Probes all systems and fine-tunes those that the paper does, or reads what was found before."""
-    train = labelled = _training_dialogues(plan, ())
+    """Probe all systems and fine-tune those that the paper does, or read earlier outcomes."""
+    train = labelled = _training_dialogues(plan)
     if plan.corpus in CORPORA:  # other corpora name acts otherwise
-        labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))
+        labelled = _training_dialogues(plan, corpus=f"{plan.corpus}/train")
     dev, test = plan.load("dev"), plan.load("test")
     single, bfloat16 = systems[baseline], plan.settings(BASELINE).training.bf16  # rankers learn on as they were trained
     probe = partial(run_probes, seeds=PROBE_SEEDS)
@@ -53,7 +52,7 @@ def analyse(
         ("word_probes", systems, partial(probe, **of_words)),
         ("word_fine_tuning", {FINE_TUNED: single}, partial(tune, **of_words, untrained=FINE_TUNED)),
     ]
-    if all(any(turn.dialogue_acts for each in part for turn in each.turns) for part in (labelled, dev, test)):
+    if all(any(turn.dialogue_acts for dialogue in part for turn in dialogue.turns) for part in (labelled, dev, test)):
         of_acts = {"parts": {"train": labelled, "dev": dev, "test": test}, "target": ACTS}
         tuned = {RANDOM: single, **{name: systems[name] for name in whole}}
         analyses += [
@@ -61,49 +60,42 @@ def analyse(
             ("act_fine_tuning", tuned, partial(tune, **of_acts, untrained=RANDOM)),
         ]
     else:
-        report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
+        report(f"{plan.corpus} has no dialogue acts: they are not analysed")
     made_of: dict[str, Any] = {"dialogues": plan.analysis_dialogues, "test_dialogues": plan.test_dialogues}
     made_of |= {run: weights_digest(plan.run(run)) for run in (*plan.seeds(), *plan.members())}
-    for analysis in analyses:
-        yield _outcomes(*analysis, plan.output / "analyses", made_of, report)
+    for analysis, measured, make in analyses:
+        files = {name: plan.output / "analyses" / f"{analysis}-{place}.json" for place, name in enumerate(measured, 1)}
+        yield _outcomes(measured, files, make, made_of, report)
 
 
-def training_record(folder: Path) -> dict[str, Any]:
-    """Returns what a run's report says of its size and length, and which checkpoint it ended with."""
-    record = RunFolder(folder).report()
-    return {key: record[key] for key in ("steps", "dialogues", "examples", "processes", "seconds", "checkpoint")}
-
-
-def _training_dialogues(plan: EnsemblePlan, words: Sequence[str]) -> list[Dialogue]:
-    """Loads what the recipe trains on, or what it would with other settings, without what evaluation sets hold."""
+def _training_dialogues(plan: EnsemblePlan, **changes: Any) -> list[Dialogue]:  # noqa: ANN401 - settings
+    """Load the dialogues that the recipe trains on, without those of evaluation sets."""
     if plan.analysis_dialogues is not None:
-        words = [*words, "--max_dialogues", str(plan.analysis_dialogues)]
-    settings = parse(plan.config, [*plan.words(BASELINE), *words])
+        changes["max_dialogues"] = plan.analysis_dialogues
+    settings = make_settings(plan.values(BASELINE) | changes, plan.config)
     return training_dialogues(settings.run, get_method(settings.run.method), settings.sample_seed, lambda line: None)
 
 
 def _outcomes(
-    analysis: str,
     systems: _Systems,
+    files: Mapping[str, Path],
     make: Callable[..., object],
-    folder: Path,
     made_of: dict[str, Any],
     report: Callable[[str], None],
 ) -> list[Outcome]:
-    """Reads the outcomes that are there, and makes the others, of which each is written as soon as it is made."""
-    files = {name: folder / f"{analysis}-{place}.json" for place, name in enumerate(systems, 1)}
-    found = {name: _read(path, name, made_of) for name, path in files.items()}
-    missing = {name: systems[name] for name, outcome in found.items() if outcome is None}
+    """Read the outcomes that are there, and make the others; each is written as soon as it is made."""
+    outcomes = {name: _read(path, name, made_of) for name, path in files.items()}
+    missing = {name: systems[name] for name, outcome in outcomes.items() if outcome is None}
+
+    def finished(outcome: Outcome) -> None:
+        outcomes[outcome.system] = outcome
+        record = {"made_of": made_of, **asdict(outcome), "counts": outcome.counts.tolist()}
+        write_json_atomically(files[outcome.system], record)
+
     if missing:
-        report(f"Measuring {analysis.replace('_', ' ')} of {', '.join(missing)}")
-
-        def finished(outcome: Outcome) -> None:
-            found[outcome.system] = outcome
-            record = {"made_of": made_of, **asdict(outcome), "counts": outcome.counts.tolist()}
-            write_text_atomically(files[outcome.system], json.dumps(record))
-
+        report(f"Measuring {', '.join(missing)}: {next(iter(files.values())).stem.rpartition('-')[0]}")
         make(missing, finished=finished)
-    return [outcome for outcome in found.values() if outcome is not None]
+    return [outcome for outcome in outcomes.values() if outcome is not None]
 
 
 def _read(path: Path, system: str, made_of: dict[str, Any]) -> Outcome | None:

@@ -9,7 +9,6 @@ from ...evaluation.results.rows import Results, Row
 from ...evaluation.results.tables import table_lines
 
 _RETRIEVAL, _WORDS, _ACTS = "next-utterance-retrieval", "bag-of-words-probe", "dialogue-act-probe"
-_UBUNTU = "ubuntu"
 _TUNED_WORDS, _TUNED_ACTS = "bag-of-words-fine-tuning", "dialogue-act-fine-tuning"
 
 
@@ -17,7 +16,7 @@ class _Table(NamedTuple):
     title: str
     systems: tuple[str, ...]  # `_WHOLE` and `_LEVELS` stand for those that were measured
     columns: tuple[tuple[str, str, str], ...]  # header, task, metric
-    printed: str  # which table of the paper
+    printed: str  # the table of the paper
 
 
 _WHOLE, _LEVELS, _ALONE = "whole", "granularity ", ("Random Init", "Fine-tuned")
@@ -25,30 +24,25 @@ _RANKING, _MRR = "Next-utterance retrieval", ("MRR", _RETRIEVAL, "mrr")
 _RECALLS = tuple((name, _RETRIEVAL, name.lower()) for name in ("R10@1", "R2@1"))
 _KNOWN = (("BoW F1", _WORDS, "micro_f1"), ("DA F1", _ACTS, "micro_f1"))
 _SINGLE = "What each granularity knows (frozen; granularity 1 is the highest, its negatives are the closest)"
+_TUNING, _TUNED = "Dialogue acts of the next turn, fine-tuned", (("DA F1", _TUNED_ACTS, "micro_f1"),)
 _TABLES = (
     _Table(_RANKING, (_WHOLE, _LEVELS), (_MRR, ("Hits@1", _RETRIEVAL, "hits1")), "Table 2"),
     _Table(_RANKING, (_WHOLE, _LEVELS), (_MRR, *_RECALLS), "Table 3"),
     _Table(_SINGLE, (_LEVELS,), _KNOWN, "Table 4"),
     _Table("What the whole knows (frozen; the last row learns the task)", (_WHOLE, "Fine-tuned"), _KNOWN, "Table 5"),
-    _Table(
-        "Dialogue acts of the next turn, fine-tuned",
-        ("Random Init", _WHOLE),
-        (("DA F1", _TUNED_ACTS, "micro_f1"),),
-        "Table 6",
-    ),
+    _Table(_TUNING, ("Random Init", _WHOLE), _TUNED, "Table 6"),
 )
 
 
 def ensemble_tables(results: Results) -> str:
-    """Renders results of `hf_dialemb.papers.ensemble.report.report_ensemble`."""
-    left_out = "Table 2" if any(row.corpus == _UBUNTU for row in results.results) else "Table 3"
+    """Render the results of `hf_dialemb.papers.ensemble.report.report_ensemble`."""
+    left_out = "Table 2" if any(row.corpus == "ubuntu" for row in results.results) else "Table 3"
     parts = [_render(table, results.results) for table in _TABLES if table.printed != left_out]
     config = results.run["config"]
     if "training" in config:
         parts.insert(0, _render_training(config))
-    comparisons: Sequence[dict[str, Any]] = config.get("comparisons", ())
-    if comparisons:
-        parts.append(_render_comparisons(comparisons))
+    if config.get("comparisons"):
+        parts.append(_render_comparisons(config["comparisons"]))
     return "\n".join(part for part in parts if part)
 
 
@@ -57,25 +51,20 @@ def _render_training(config: Mapping[str, Any]) -> str:
     batch = recipe["per_device_train_batch_size"] * recipe.get("gradient_accumulation_steps", 1) * baseline["processes"]
     steps = sorted(run["steps"] for run in config["training"].values())
     counts = dict.fromkeys((steps[0], steps[-1]))  # with patience some runs stop before others
-    taken, epochs = (
-        " to ".join(format(count * share, form) for count in counts)
-        for share, form in ((1, ",d"), (batch / baseline["examples"], ".3g"))
-    )
+    taken = " to ".join(f"{count:,d}" for count in counts)
+    epochs = " to ".join(f"{count * batch / baseline['examples']:.3g}" for count in counts)
     drawn = config["candidates"].get("max_dialogues")
-    told = [
+    lines = [
         f"Each run: {baseline['examples']:,} responses of {baseline['dialogues']:,} dialogues, {taken} "
         f"steps of {batch} ({epochs} epochs), the true response among {recipe['num_candidates']}; measured among "
         f"{config['candidates']['num_candidates']}{'' if drawn is None else f' in {drawn:,} drawn dialogues'}."
     ]
-    for task, probed in (("words", _WORDS), ("acts", _ACTS)):
-        found = next((each for name, each in config.get("analyses", {}).items() if name.startswith(probed)), None)
-        if found is not None:
-            contexts = found["contexts"]
-            told.append(
-                f"Probes of {task}: {found['classes']:,} classes, {contexts['train']:,} contexts of train, "
-                f"{contexts['test']:,} of test."
-            )
-    return "\n".join(told) + "\n"
+    for task, probe in (("words", _WORDS), ("acts", _ACTS)):
+        analyses = [facts for name, facts in config.get("analyses", {}).items() if name.startswith(probe)]
+        for facts in analyses[:1]:
+            train, test = (f"{facts['contexts'][part]:,}" for part in ("train", "test"))
+            lines.append(f"Probes of {task}: {facts['classes']:,} classes, {train} contexts of train, {test} of test.")
+    return "\n".join(lines) + "\n"
 
 
 def _render(table: _Table, rows: Sequence[Row]) -> str:
@@ -87,24 +76,23 @@ def _render(table: _Table, rows: Sequence[Row]) -> str:
         elif f", {table.printed}, row" in row.quoted_from:
             printed[row.model, row.task, row.metric] = row
     if table.printed == "Table 5":  # its last row is what fine-tuning reaches
-        for task, tuned in ((_WORDS, _TUNED_WORDS), (_ACTS, _TUNED_ACTS)):
-            source = measured.get(("Fine-tuned" if task == _WORDS else "Random Init", tuned, "micro_f1"))
-            if source is not None:
-                measured["Fine-tuned", task, "micro_f1"] = source
+        for system, task, tuned in (("Fine-tuned", _WORDS, _TUNED_WORDS), ("Random Init", _ACTS, _TUNED_ACTS)):
+            if (system, tuned, "micro_f1") in measured:
+                measured["Fine-tuned", task, "micro_f1"] = measured[system, tuned, "micro_f1"]
     lines = []
     for system in _systems(table, rows):
         places = [(system, task, metric) for _, task, metric in table.columns]
         if any(place in measured for place in places):
-            lines.append([system, *(_figure(found.get(place)) for place in places for found in (measured, printed))])
+            lines.append([system, *(_figure(part.get(place)) for place in places for part in (measured, printed))])
     if not lines:
         return ""
     headers = [text for header, _, _ in table.columns for text in (header, f"{header}, paper")]
-    shown = table_lines(["System"], headers, lines)
-    return "\n".join([f"**{table.title}** (the paper's {table.printed})", "", *shown]) + "\n"
+    title = f"**{table.title}** (the paper's {table.printed})"
+    return "\n".join([title, "", *table_lines(["System"], headers, lines)]) + "\n"
 
 
 def _systems(table: _Table, rows: Sequence[Row]) -> list[str]:
-    """Lists what a table may have rows of; of granularities the furthest first."""
+    """List the systems that a table may have rows of; of granularities the furthest first."""
     known = list(dict.fromkeys(row.model for row in rows if row.quoted_from is None))
     levels = sorted((name for name in known if name.startswith(_LEVELS)), key=lambda name: -int(name.split()[-1]))
     groups = {_LEVELS: levels, _WHOLE: [name for name in known if name not in (*levels, *_ALONE)]}
@@ -119,9 +107,9 @@ def _figure(row: Row | None) -> str:
 
 def _render_comparisons(comparisons: Sequence[dict[str, Any]]) -> str:
     words, lines = ("First", "Second", "Task", "Metric"), []
-    for each in comparisons:
-        interval = f"{each['low']:+.2f} to {each['high']:+.2f}"
-        figures = (f"{each['difference']:+.2f}", interval, f"{each['p_value']:.4f}")
-        lines.append([*(each[word.lower()] for word in words), *figures])
+    for row in comparisons:
+        interval = f"{row['low']:+.2f} to {row['high']:+.2f}"
+        figures = (f"{row['difference']:+.2f}", interval, f"{row['p_value']:.4f}")
+        lines.append([*(row[word.lower()] for word in words), *figures])
     title = "**More than chance?** (paired bootstrap over the test examples, two-sided)"
     return "\n".join([title, "", *table_lines(words, ("Difference", "95 % interval", "p"), lines)]) + "\n"
