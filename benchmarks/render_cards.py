@@ -1,7 +1,7 @@
 """Writes model_cards/*.md from the records beside them and the results: python benchmarks/render_cards.py [--check].
 
-A record (``model_cards/NAME.json``) is what ``dialemb model card --record`` keeps of a model's folders. Its figures come from
-all files of docs/results/benchmark that have some of the model; where there are none, from those of docs/results.
+A record (``model_cards/NAME.json``) is what ``dialemb model card --record`` keeps of a model's folders. Its figures
+come from all files of docs/results/benchmark that have some of the model, otherwise from those of docs/results.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def test_a_dialogue_of_one_speaker_is_told_and_can_be_left_out(tiny_bert, tmp_pa
         ({"end_of_utterance": "[nothing]"}, "end_of_utterance: '[nothing]' is not in the tokenizer's vocabulary"),
         ({"corpus": "sampel"}, "got 'sampel', which is neither a file nor a corpus. Did you mean 'sample'?"),
         ({"method": "dial3vec"}, "Unknown method 'dial3vec'. Did you mean 'dial2vec'?"),
-        ({"config": "no_recipe"}, "--config: Unknown recipe 'no_recipe'."),
+        ({"config": "no_recipe"}, "Unknown recipe 'no_recipe'."),
     ],
 )
 def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, refused, more, sentence):

@@ -157,7 +157,7 @@ def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_
     assert [each for each in everything if each in measuring] == measuring != everything[:5]
     with pytest.raises(InputError, match="test_dialogues: got 0, expected a value at least 1"):
         replace(plan, test_dialogues=0)
-    with pytest.raises(InputError, match="test_dialogues: got 5, but ubuntu has contexts with candidates of its"):
+    with pytest.raises(InputError, match="test_dialogues: got 5, but ubuntu has contexts with candidates"):
         replace(plan, corpus="ubuntu", test_dialogues=5)
     assert len(_training_dialogues(plan)) == 10
     assert len(_training_dialogues(replace(plan, analysis_dialogues=None))) == 60

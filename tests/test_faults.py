@@ -25,12 +25,11 @@ from transformers import AutoModel
 from hf_dialemb import load_encoder
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.source.files import Source, files_within
-from hf_dialemb.hub.published_folder import appearing_whole
 from hf_dialemb.methods import layout
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.layout import token_ids
 from hf_dialemb.methods.ranking import LoadedRanker
-from hf_dialemb.runs.files import check_writable, write_json_atomically
+from hf_dialemb.runs.files import appearing_whole, check_writable, write_json_atomically
 
 
 def change_weights(folder, change):

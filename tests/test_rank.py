@@ -1,4 +1,4 @@
-"""`dialemb rank` and `dialemb corpus candidates`: pools and contexts read, ranked with any ranker, searched, and errors."""
+"""`dialemb rank` and `dialemb corpus candidates`: pools and contexts, ranked with any ranker, searched, and errors."""
 
 import gzip
 import json

@@ -8,8 +8,8 @@ from pathlib import Path
 from ..errors import told
 from .parser import Parser, add_command, say
 
-_HELP = """Figures are optional: without --results the card says that it has none. They come from dialemb papers benchmark or
-dialemb evaluate, for the model and for its backbone (for an ensemble: the single ranker) to compare with.
+_HELP = """Figures are optional: without --results the card says that it has none. They come from dialemb papers
+benchmark or dialemb evaluate, for the model and for its backbone (for an ensemble: the single ranker) to compare with.
 If the model learnt from your own file, give that file's licence:
 --corpus-licence 'calls.jsonl=permissive:CC BY 4.0' (permissive, share-alike or research).
 

@@ -21,11 +21,11 @@ from ..methods import METHODS, method_of, register
 from ..methods.encoder import DialogueEncoder
 from ..methods.ranker import Ranker
 from ..methods.utterance import UtteranceEncoder
+from ..runs.files import appearing_whole
 from .forms import custom_encoder, plain_encoder, ranker_form
 from .forms.onnx_form import check_onnx, write_onnx
 from .forms.precision import AS_TRAINED, WeightForm
 from .forms.quantisation import TaskChoice, load_problems, write_int8
-from .published_folder import appearing_whole
 
 FORMS: dict[str, Any] = {"custom": custom_encoder, "plain": plain_encoder, "ranker": ranker_form}
 """The published forms: each a module with `write`, `verify`, `WAYS` of loading and their `TOLERANCE`."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..runs.files import open_to_others, working_folder
 
 _DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
@@ -88,12 +86,3 @@ class PublishedFolder:
             with safe_open(str(file), framework="pt") as tensors:
                 for name in tensors.keys():  # noqa: SIM118 - a file is no dictionary
                     yield name, tensors.get_slice(name)
-
-
-@contextmanager
-def appearing_whole(output: Path) -> Iterator[Path]:
-    """Gives a folder to write, which comes to ``output`` if nothing fails, and not at all otherwise."""
-    with working_folder(output) as folder:
-        yield folder
-        open_to_others(folder)
-        folder.replace(output)

@@ -17,11 +17,11 @@ from ..evaluation.results.learnt import learnt_sets
 from ..evaluation.results.rows import merge_results, read_results
 from ..evaluation.results.tables import markdown_table, table_lines
 from ..hashing import sha256
-from ..runs.files import write_json_atomically
+from ..runs.files import appearing_whole, write_json_atomically
 from ..runs.folder import RunFolder
+from ..training.merge import ADAPTER
 from .export import load_checkpoint, write_checkpoint
-from .forms.adapter import FOLDER as ADAPTER
-from .published_folder import PublishedFolder, appearing_whole
+from .published_folder import PublishedFolder
 
 _KINDS = {
     "merged": "An adapter of rank {rank} over {backbone}: what {parts} moved, added to its weights. Texts up to "

@@ -53,6 +53,15 @@ def working_folder(target: Path) -> Iterator[Path]:
         rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def appearing_whole(output: Path) -> Iterator[Path]:
+    """Yield a folder to write, which comes to ``output`` if nothing fails, and not at all otherwise."""
+    with working_folder(output) as folder:
+        yield folder
+        open_to_others(folder)
+        folder.replace(output)
+
+
 def _beside(target: Path, ending: str = "") -> Path:
     """Names this process's own file or folder beside ``target``, and removes those of processes that are gone."""
     beginning = f".{target.name}.{gethostname()}."

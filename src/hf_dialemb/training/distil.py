@@ -26,16 +26,15 @@ from ..dialogue import Dialogue
 from ..encoders.loading import EncoderRun, load_encoder
 from ..errors import InputError
 from ..evaluation.results.learnt import sets_behind
-from ..hub.card.record import trainings_behind, without_places
-from ..hub.published_folder import appearing_whole
 from ..methods import get_method
 from ..metrics.vectors import unit_vectors
 from ..ranges import check_range
-from ..runs.files import open_to_others, write_json_atomically
+from ..runs.files import appearing_whole, open_to_others, write_json_atomically
 from ..runs.folder import RunFolder
 from ..runs.hardware import quick_reading
 from ..runs.sentence_files import write_record
 from .dialogues import training_dialogues
+from .record import trainings_behind, without_places
 from .settings import RunArguments
 
 logger = logging.getLogger(__name__)

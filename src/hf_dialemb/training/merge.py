@@ -8,16 +8,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from safetensors.torch import save_file
+
 from ..encoders.loading import EncoderRun
 from ..errors import InputError
 from ..evaluation.results.learnt import sets_behind
-from ..hub.card.record import trainings_behind
-from ..hub.forms.adapter import FOLDER, write_adapter
-from ..hub.published_folder import appearing_whole
-from ..methods.merged import MergedModel
-from ..runs.files import write_json_atomically
+from ..methods.merged import Factors, MergedModel
+from ..runs.files import appearing_whole, write_json_atomically
 from ..runs.folder import RunFolder
-from ..runs.sentence_files import write_files_of_our_own
+from ..runs.sentence_files import write_files_of_our_own, write_record
+from .record import trainings_behind
+
+ADAPTER = "adapter"
+"""The folder of the adapter in that of a merged encoder."""
 
 Weights = Mapping[str, float] | Mapping[Path, float] | Mapping[RunFolder, float]
 
@@ -30,27 +33,26 @@ def merge(
     output_dir: str | Path = "merged",
     max_tokens: int = 512,
 ) -> EncoderRun:
-    """Adds what several trainings moved to the backbone that they began with: one encoder instead of many.
+    """Add the changes that several trainings made to one backbone: one encoder instead of many.
 
     Examples:
         >>> run = hf_dialemb.merge("all-MiniLM-L6-v2", {"runs/dse": 1.0, "runs/cse": 1.0}, output_dir="runs/both")
         >>> run.encoder().encode(dialogues)
 
     Args:
-        backbone: Folder or Hub id of what all of them began with.
-        parts: The weight of each, by its folder or Hub id; 1 adds all that it moved, 0 nothing.
-        rank: Cuts what is added to so many singular values of each linear layer; then a LoRA adapter lies beside the
-            merged weights, in the folder ``adapter``, for peft.
+        backbone: Folder or Hub id of the model that all of them started from.
+        parts: The weight of each training, by its folder or Hub id; 1 adds its whole change, 0 nothing.
+        rank: Cuts the change of each linear layer to this many singular values. The folder ``adapter`` then holds the
+            change as a LoRA adapter for peft.
         output_dir: The folder to write; must not exist yet.
-        max_tokens: Where texts are cut: by default the length that most backbones have positions for, since how far a
-            training read does not matter here.
+        max_tokens: Where texts are cut; by default the length that most backbones have positions for.
 
     Returns:
         The run's folder: it evaluates, exports and gets a card like any other.
 
     Raises:
-        InputError: There is no part, a weight is no number, a part has another backbone, other shapes or nothing that
-            moved, or the folder exists.
+        InputError: There is no part, a weight is no number, a part has another backbone, other shapes or no change, or
+            the folder exists.
     """
     backbone, output, started = os.fspath(backbone), Path(output_dir), time.time()
     if output.exists():
@@ -59,22 +61,45 @@ def merge(
     model, tokenizer = MergedModel.from_parts(backbone, named, rank, max_tokens=max_tokens)
     with appearing_whole(output) as folder:
         run = RunFolder(folder)
-        model.save_pretrained(run.path)
-        tokenizer.save_pretrained(run.path)
-        write_files_of_our_own(run.path, model.config)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        write_files_of_our_own(folder, model.config)
         if model.adapter:
-            (run.path / FOLDER).mkdir()
-            write_adapter(run.path / FOLDER, model.adapter, backbone)
-            tokenizer.save_pretrained(run.path / FOLDER)
-        learnt = sorted({"/".join(filter(None, each)) for path in named for each in sets_behind(path)})
+            _write_adapter(folder / ADAPTER, model.adapter, backbone)
+            tokenizer.save_pretrained(folder / ADAPTER)
+        learnt = sorted({"/".join(filter(None, names)) for path in named for names in sets_behind(path)})
         settings: dict[str, Any] = {"method": "merged", "backbone": backbone, "rank": rank, "max_tokens": max_tokens}
         settings |= {"parts": named, "corpus": learnt, "train_split": "all", "checkpoint_selection": "last", "seed": 0}
         write_json_atomically(run.settings_file, settings)
         recorded = [Path(path) for path in named if RunFolder(Path(path)).complete]
         report = {
             "seconds": time.time() - started,
-            "trainings": [each for path in recorded for each in trainings_behind(path)],
+            "trainings": [record for path in recorded for record in trainings_behind(path)],
             "unrecorded": [Path(path).name for path in named if Path(path) not in recorded],
         }
         write_json_atomically(run.report_file, report)
     return EncoderRun(output)
+
+
+def _write_adapter(folder: Path, adapter: Mapping[str, Factors], backbone: str) -> None:
+    """Write peft's files in bfloat16, by the names of `AutoModel`'s classes, where ``load_adapter`` looks for them."""
+    folder.mkdir()
+    tensors = {
+        f"base_model.model.{name}.lora_{letter}.weight": matrix.bfloat16().contiguous()
+        for name, (down, up) in adapter.items()
+        for letter, matrix in (("A", down), ("B", up))
+    }
+    save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    rank = max(len(down) for down, _ in adapter.values())
+    record = {
+        "peft_type": "LORA",
+        "task_type": "FEATURE_EXTRACTION",
+        "base_model_name_or_path": backbone,
+        "r": rank,
+        "lora_alpha": rank,  # a factor of one
+        "lora_dropout": 0.0,
+        "bias": "none",
+        "target_modules": sorted(adapter),  # whole names: "dense" would match the pooler too
+        "inference_mode": True,
+    }
+    write_record(folder / "adapter_config.json", record)

@@ -28,12 +28,11 @@ from ..methods.method import Examples
 from ..runs.files import check_not_read, check_writable, locked, write_json_atomically
 from ..runs.folder import RunFolder, check_same, field_of, read_object
 from ..runs.hardware import describe_hardware
-from .checks import SELECTIONS
 from .data import given_examples, make_examples, weights_digest
 from .dialogues import dev_dialogues, training_dialogues
 from .language_model import adapted_backbone
 from .low_rank import merge_factors
-from .settings import Report, Settings
+from .settings import SELECTIONS, Report, Settings
 from .trainer import DialogueTrainer, last_complete_checkpoint, restore_finished
 
 CENTER_SAMPLE = 500

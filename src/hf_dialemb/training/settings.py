@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import json
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -14,20 +15,23 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import torch
-from transformers import Trainer, TrainingArguments, get_scheduler
+from transformers import PreTrainedConfig, Trainer, TrainingArguments, get_scheduler
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
 from ..checkpoints.pretrained import MINILM
 from ..errors import InputError
 from ..methods import get_method
-from ..methods.config import MethodConfig, own_settings
-from ..ranges import ABOVE_ZERO, Range, check_ranges
-from .checks import SELECTIONS, check_together
+from ..methods.config import own_settings
+from ..methods.method import Method
+from ..ranges import ABOVE_ZERO, Range, check_range, check_ranges
 
 Report = Callable[[str], None]
 """Receives one line per fact worth telling."""
 
 Selection = Literal["last", "contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"]
+
+SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}
+"""Signals that can choose a checkpoint, and whether a greater value is better."""
 
 _RUN_RANGES = {
     "max_dialogues": Range(2), "max_dev_dialogues": Range(2), "min_turns": Range(1), "patience": Range(1),
@@ -256,11 +260,11 @@ def _set_types(settings: Any) -> None:  # noqa: ANN401 - a dataclass
             setattr(settings, item.name, typed(item.name, getattr(settings, item.name), hints[item.name]))
 
 
-def method_hints(config_class: type[MethodConfig]) -> dict[str, Any]:
+def method_hints(config_class: type[PreTrainedConfig]) -> dict[str, Any]:
     """Return the settings of a method that users may set, with their types."""
     hints: dict[str, Any] = {}
     for owner in reversed(config_class.__mro__):  # in its own module, where its annotations have meaning
-        if issubclass(owner, MethodConfig):
+        if issubclass(owner, PreTrainedConfig) and owner is not PreTrainedConfig:
             hints.update(inspect.get_annotations(owner, eval_str=True))
     return {name: hints[name] for name in own_settings(config_class)}
 
@@ -284,7 +288,7 @@ class Settings:
         method.config_class(**given)  # checks names and ranges
         defaults = {item.name: item.default for item in dataclasses.fields(method.config_class)}
         self.method = {name: given.get(name, defaults[name]) for name in hints}
-        check_together(method, self.run, self.method, self.training)
+        _check_together(method, self.run, self.method, self.training)
         if self.run.backbone is None and not method.from_scratch:
             self.run.backbone = MINILM
 
@@ -305,3 +309,64 @@ class Settings:
         training = {name: getattr(self.training, name) for name in names}
         record: dict[str, Any] = json.loads(json.dumps({**run, **self.method, **training}, default=str))
         return record
+
+
+def _check_together(method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments) -> None:
+    """Refuse settings that do not fit the method or one another, and leave out a last batch that may be too small."""
+    dialogues, utterances, rankers = (method.kind == kind for kind in ("dialogues", "utterances", "responses"))
+    granularity, adapted = chosen.get("granularity"), run.language_model_steps or run.language_model_epochs
+    refused = (
+        ("center", run.center and not dialogues, "is no dialogue encoder"),
+        ("checkpoint_selection", run.checkpoint_selection == "dev_purity" and not dialogues, "is no dialogue encoder"),
+        ("head_learning_rate", run.head_learning_rate is not None and not utterances, "has no contrastive head"),
+        ("dev_candidates", run.dev_candidates is not None and not rankers, "is no ranker of responses"),
+        ("granularity_model", run.granularity_model is not None and granularity is None, "draws from all responses"),
+        ("dropout", run.dropout is not None and method.from_scratch, "has no dropout"),
+        ("average_with_backbone", run.average_with_backbone > 0 and method.from_scratch, "has no backbone"),
+        ("language_model_steps", bool(adapted) and method.from_scratch, "has no backbone"),
+    )
+    for name, asked, reason in refused:
+        if asked:
+            raise InputError(f"{name}: got a setting that is not for {method.name}, which {reason}; leave it out")
+    if granularity is not None and run.granularity_model is None:
+        raise InputError(
+            f"granularity: got {granularity}, but no granularity_model, expected the folder of a trained ranker that "
+            "compares responses; name one"
+        )
+    _check_signal(run, training)
+    if training.dataloader_num_workers and os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in ("true", "on", "1"):
+        raise InputError(
+            f"dataloader_num_workers: got {training.dataloader_num_workers} with TOKENIZERS_PARALLELISM in the "
+            "environment, under which tokenizers in other processes wait for ever; unset it"
+        )
+    if method.in_batch_negatives:
+        check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
+        training.dataloader_drop_last = True
+    if method.prepare is not None:
+        method.prepare(chosen, training)
+
+
+def _check_signal(run: RunArguments, training: TrainingArguments) -> None:
+    """Refuse a signal that cannot be measured, or not at the times asked for."""
+    saving, measured = (
+        getattr(strategy, "value", strategy) for strategy in (training.save_strategy, training.eval_strategy)
+    )
+    if measured != "no" and run.dev_split is None and run.dev_candidates is None:
+        raise InputError("eval_strategy: got one, but no dev_split to evaluate on; name one, or leave it out")
+    if run.checkpoint_selection == "last":
+        if run.patience is not None:
+            raise InputError(
+                f"patience: got {run.patience}, but no signal to wait for, as checkpoint_selection is last; choose one "
+                f"of {', '.join(SELECTIONS)} there"
+            )
+        return
+    if saving not in ("steps", "epoch"):
+        raise InputError(
+            f"checkpoint_selection: got {run.checkpoint_selection}, but save_strategy is {saving}, so "
+            "that there is nothing to choose from; save by steps or epochs, or choose last"
+        )
+    if measured not in ("no", saving) or training.eval_steps not in (None, training.save_steps):
+        raise InputError(
+            f"eval_strategy, eval_steps: got {measured}, {training.eval_steps}, but checkpoint_selection measures "
+            "wherever a checkpoint is saved; leave them out and set save_strategy and save_steps"
+        )

@@ -31,10 +31,9 @@ from ..metrics.purity.functional import cluster_purity
 from ..runs.files import open_to_others, write_json_atomically
 from ..runs.folder import RunFolder, read_object
 from ..runs.sentence_files import write_files_of_our_own
-from .checks import SELECTIONS
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .low_rank import is_limited, limit_rank, load_factors, save_factors, whole_weights
-from .settings import Report, RunArguments
+from .settings import SELECTIONS, Report, RunArguments
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,9 @@ from ...evaluation.results import rows as results_files
 from ...evaluation.results.learnt import Set, learnt_sets, marked
 from ...evaluation.results.rows import Place, Results, Row, part_named, place_of
 from ...evaluation.results.tables import Column, as_papers_print, column_of, is_in_short, printed, printed_figure
+from ...training.record import without_places
 from ..published_folder import PublishedFolder
-from .record import matches, without_places
+from .record import matches
 
 
 class Figure(NamedTuple):
@@ -154,8 +155,8 @@ def remedy(record: Mapping[str, Any]) -> str:
     """Names the command that measures a model and what it is compared with."""
     names = [record["measured_as"][0]["name"], *([record["reference"]] if record["reference"] else [])]
     return (
-        f"measure both with dialemb papers benchmark --suite all --output benchmark --model {' '.join(names)}, or on labelled "
-        "dialogues of your own with dialemb evaluate"
+        f"measure both with dialemb papers benchmark --suite all --output benchmark --model {' '.join(names)}, or on "
+        "labelled dialogues of your own with dialemb evaluate"
     )
 
 

@@ -14,22 +14,18 @@ from transformers import AutoConfig
 from ...checkpoints.pretrained import load_pretrained
 from ...corpora import CORPORA
 from ...corpora.corpus import TERMS
-from ...corpora.loading import data_hash
-from ...corpora.own.reading import is_own
 from ...encoders.specs import fingerprint
 from ...errors import InputError
-from ...evaluation.results.learnt import learnt_sets
 from ...methods import get_method, method_of, register
 from ...methods.config import own_settings
 from ...runs.folder import BASELINE, GRANULARITIES, RunFolder, field_of, read_object
+from ...training.record import trainings_behind, without_places
 from ..published_folder import PublishedFolder
 
 SCHEMA = 1  # the version of the record's format
 
 ENSEMBLE, MERGED = "multi_granularity", "merged"
 
-_REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
-_OPTIONAL = ("hardware", "energy", "resumed_from")  # reports of earlier versions lack them
 _EXPORT = "write it with dialemb export"
 
 
@@ -119,38 +115,6 @@ def _runs(run: Path, members: Sequence[str]) -> list[Path]:
     return [beside / name for name in names]
 
 
-def trainings_behind(run: Path) -> list[dict[str, Any]]:
-    """Reads what a training left, or those whose sum a merged encoder is; an InputError says that some is missing."""
-    folder = RunFolder(run.parent if run.name.startswith("checkpoint-") else run)
-    report = folder.report()
-    if "trainings" not in report:
-        return [_training(folder, report)]
-    if report["unrecorded"]:
-        raise InputError(
-            f"{run}: got no record of how {', '.join(report['unrecorded'])} was trained, expected its "
-            "data and licences; merge the folder of its run"
-        )
-    return list(report["trainings"])
-
-
-def _training(folder: RunFolder, report: Mapping[str, Any]) -> dict[str, Any]:
-    """Describes a training without its log and without places on the machine."""
-    run, settings = folder.path, folder.settings()
-    for name in ("method", "corpus", "checkpoint_selection", "seed"):
-        field_of(settings, name, str(folder.settings_file), folder.REMEDY)
-    kept = {name: field_of(report, name, str(folder.report_file), folder.REMEDY) for name in _REPORTED}
-    kept |= {name: report.get(name) for name in _OPTIONAL}
-    backbone = settings.get("backbone")
-    if isinstance(backbone, str) and Path(backbone).is_dir():
-        settings["backbone"] = Path(backbone).resolve().name  # no name on the Hub, which has an organisation before it
-    record = {"name": run.resolve().name, "settings": without_places(settings), "report": without_places(kept)}
-    own = {corpus: Path(corpus).expanduser() for corpus, split in learnt_sets(settings) if not split and is_own(corpus)}
-    if own:  # results files call them without their folder, and others may have the same name
-        found = {without_places(name): data_hash(name) if path.exists() else None for name, path in own.items()}
-        record["own_files"] = dict(sorted(found.items()))
-    return record
-
-
 def _check_settings(folder: Path, run: Path, published: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     for name, value in without_places(published).items():
         fitted = name == "encoding_tokens" and settings.get(name) is None  # what nobody sets, the backbone decides
@@ -197,17 +161,6 @@ def _given(path: Path) -> str:
     """Names a folder as results files do: from the folder of work on, never by its place on the machine."""
     whole = path.resolve()
     return (whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else Path(whole.name)).as_posix()
-
-
-def without_places(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
-    """Leaves of absolute paths their last name, however deep they stand."""
-    if isinstance(value, dict):
-        return {name: without_places(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_places(each) for each in value]
-    if isinstance(value, str) and (Path(value).is_absolute() or value.startswith("~")):
-        return Path(value).name
-    return value
 
 
 def corpora_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -17,7 +17,8 @@ or int8 (fewer bits, faster), whitened.
 The folder gets SUITE.json, .md and .tex for each suite, with the papers' figures beside yours, and report.html with all
 of them and pictures. A model embeds each text once. If it stops, give the same command again and it goes on.
 
-example: dialemb papers benchmark --suite dialog2flow dse --model all-MiniLM-L6-v2 runs/dse-minilm tfidf --output benchmark"""
+example: dialemb papers benchmark --suite dialog2flow dse --model all-MiniLM-L6-v2 runs/dse-minilm tfidf
+  --output benchmark"""
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:

@@ -12,9 +12,8 @@ from transformers import AutoModel, AutoTokenizer
 
 from ...checkpoints.pretrained import reading
 from ...errors import InputError
-from ...hub.published_folder import appearing_whole
 from ...methods import register
-from ...runs.files import write_json_atomically
+from ...runs.files import appearing_whole, write_json_atomically
 from .plato import build
 from .weight_files import read_source
 
