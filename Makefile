@@ -137,10 +137,10 @@ results: setup
 	  --run "all corpora, label temperature 0.35=runs/dialog2flow-single-035" \
 	  --run "SGD alone, label temperature 0.35=runs/dialog2flow-single-sgd" --output docs/results/learning_curve.json
 	$(BIN)/dialemb corpus list --output docs/results/catalogue.json
-	$(BIN)/dialemb corpus benchmark --output runs/benchmark
+	$(BIN)/dialemb papers corpus benchmark --output runs/benchmark
 	cp runs/benchmark/table.json docs/results/benchmark_table.json
 	rm -rf runs/unified
-	$(BIN)/dialemb corpus unify all --licence research --output runs/unified
+	$(BIN)/dialemb papers corpus unify all --licence research --output runs/unified
 	cp runs/unified/stats.json docs/results/unified.json
 	$(BIN)/dialemb corpus leakage --train all --evaluation all --output docs/results/leakage.json
 	$(BIN)/python benchmarks/corpora.py --output docs/results/corpora.json

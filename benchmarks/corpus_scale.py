@@ -127,7 +127,7 @@ def unifying(data: Path, training: Iterator[Dialogue], test: list[Dialogue]) -> 
             if not records:
                 break
             (folder / f"dialogues_{number:03d}.json").write_text(json.dumps(records), encoding="utf-8")
-    return ["corpus", "unify", "sgd", "--data-dir", data, "--output", data / "unified"]
+    return ["papers", "corpus", "unify", "sgd", "--data-dir", data, "--output", data / "unified"]
 
 
 def as_in_sgd(dialogue: Dialogue) -> dict[str, object]:

@@ -24,9 +24,13 @@ CALLS = "Agent: Hello, how may I help?\nAna: My bill is wrong.\n"
 HELLO = '{"id": "1", "messages": [{"role": "user", "content": "hello, caf\u00e9"}]}\n'
 
 
-def run(capsys, *words, code=0):
+def run_papers(capsys, *words, code=0):
+    return run(capsys, *words, code=code, before=("papers",))
+
+
+def run(capsys, *words, code=0, before=()):
     capsys.readouterr()
-    assert main(["corpus", *map(str, words)]) == code
+    assert main([*before, "corpus", *map(str, words)]) == code
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err
     return captured.out if code == 0 else (captured.out, captured.err.splitlines()[-1])
@@ -91,10 +95,10 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
 
 @pytest.mark.slow
 def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
-    assert "| sample |" in run(capsys, "unify", "sample", "--output", tmp_path / "unified")
+    assert "| sample |" in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified")
     assert (tmp_path / "unified" / "README.md").read_text(encoding="utf-8").startswith("---\n")
-    assert "choose another" in run(capsys, "unify", "sample", "--output", tmp_path / "unified", code=2)[1]
-    assert "--licence research" in run(capsys, "unify", "kvret", "--output", tmp_path / "other", code=2)[1]
+    assert "choose another" in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified", code=2)[1]
+    assert "--licence research" in run_papers(capsys, "unify", "kvret", "--output", tmp_path / "other", code=2)[1]
     assert not (tmp_path / "other").exists()
 
 
@@ -111,11 +115,13 @@ def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
     one = {"dialogue_id": "1", "services": ["Hotels_1"], "turns": turns}
     two = {**one, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
     data, output = write(tmp_path / "data", {"sgd/test/dialogues_001.json": [one, two]}), tmp_path / "benchmark"
-    table = run(capsys, "benchmark", "--data-dir", data, "--output", output)
+    table = run_papers(capsys, "benchmark", "--data-dir", data, "--output", output)
     assert "| sgd | test | 1 / 1,331 | 1.0 / 12 | 1.0 / 124 | 1 / 45 |" in table
     assert "| bitod | train | - / 2,952 |" in table
     assert [dialogue.id for dialogue in read_jsonl(output / "sgd" / "test.jsonl")] == ["test/1"]
-    assert "None of bitod" in run(capsys, "benchmark", "--data-dir", output, "--output", tmp_path / "b", code=2)[1]
+    assert (
+        "None of bitod" in run_papers(capsys, "benchmark", "--data-dir", output, "--output", tmp_path / "b", code=2)[1]
+    )
 
 
 def test_an_output_of_another_form_or_over_what_is_read_or_written_is_refused(capsys, tmp_path):
@@ -128,7 +134,7 @@ def test_an_output_of_another_form_or_over_what_is_read_or_written_is_refused(ca
         ((path, "--report", report, "--plot", report), "got one file twice"),
         ((path, "--output", calls), "got a folder, expected a file; add a file name"),
         ((path, "--output", tmp_path / "d.csv"), "ends in .jsonl"),
-        (("sgd/test",), "--corpus sgd --split test"),
+        (("sgd/test", "--split", "dev"), "got 'dev' for sgd/test"),
         (("sample", "--roles", "a=user"), "leave them out"),
     ):
         assert sentence in run(capsys, "stats", "--corpus", *words, code=2)[1]

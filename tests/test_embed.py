@@ -152,7 +152,7 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
 def test_the_engine_ray_says_that_ray_or_its_cluster_is_missing(source, refused, monkeypatch):
     embed = ("embed", "--model", "dialogue-static", "--input", source, "--output", source.with_name("o.parquet"))
     leakage = ("corpus", "leakage", "--train", source, "--evaluation", "sample/test")
-    unify = ("corpus", "unify", "sgd", "--output", source.with_name("unified"))
+    unify = ("papers", "corpus", "unify", "sgd", "--output", source.with_name("unified"))
     flow = ("flow", source, "--model", "dialogue-static", "--output", source.with_name("flow"))
     for there, sentence in ((None, 'ray is missing; pip install "hf-dialemb[ray]"'), (True, "no cluster answers")):
         monkeypatch.setattr(shards, "find_spec", lambda name, there=there: there)

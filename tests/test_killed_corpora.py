@@ -100,7 +100,8 @@ def test_parts_of_other_evaluation_sets_are_not_mixed_in(command, data, whole, t
 KILLED_AT_PART = """
 import os, signal, sys
 from hf_dialemb import cli
-from hf_dialemb.corpora.audit import leakage, unify
+from hf_dialemb.corpora.audit import leakage
+from hf_dialemb.papers.corpora import unify
 from hf_dialemb.runs import shards
 leakage._SHARD = unify._ROWS = 100
 parts, write = iter(range(int(sys.argv[1]))), shards.write_atomically
@@ -116,9 +117,11 @@ sys.exit(cli.main(sys.argv[2:]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["leakage --train sample/train --evaluation sample/dev", "unify sample"])
+@pytest.mark.parametrize(
+    "words", ["corpus leakage --train sample/train --evaluation sample/dev", "papers corpus unify sample"]
+)
 def test_a_process_that_got_the_signal_is_gone_on_with(words, tmp_path, monkeypatch, printed):
-    words, output = ["corpus", *words.split(), "--output"], tmp_path / "killed/made"
+    words, output = [*words.split(), "--output"], tmp_path / "killed/made"
     process(["-c", KILLED_AT_PART, "2", *words, str(output)], -signal.SIGKILL)
     assert not output.exists()
     assert len([*output.with_name("made.parts").glob("part-*.parquet")]) == 2

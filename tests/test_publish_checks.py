@@ -258,7 +258,7 @@ OTHERS = {
     "space, other": (written(), "evaluate looks for other.py in a Space of that name; publish it as 'ndcg'"),
     "space, no sdk": (written(README__md="---\ntitle: a\n---\nx"), "field sdk is missing"),
     "space, no app": (without("app.py"), "field app_file: got 'app.py', which is not in the folder"),
-    "dataset, no card": (without("README.md"), "the card, is missing or empty; dialemb corpus unify"),
+    "dataset, no card": (without("README.md"), "the card, is missing or empty; dialemb papers corpus unify"),
     "dataset, no licence": (written(README__md="# Calls"), "field license is missing"),
     "dataset, secret": (written("dev", a__json=f'"{TOKEN}"'), "dev/a.json: line 1 looks like"),
 }

@@ -1,4 +1,4 @@
-"""``dialemb corpus``: read corpora and files of one's own, check, count, show, unify, and keep splits apart."""
+"""``dialemb corpus``: list and read corpora and your own files, check, convert, count, show, and find leaks."""
 
 from __future__ import annotations
 
@@ -6,44 +6,50 @@ import argparse
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
 from . import rank
-from .parser import Parser, add_command, corpus_options, engine_option, named, reading_options, say
+from .parser import Parser, add_command, add_group, corpus_options, engine_option, named, reading_options, say
+
+if TYPE_CHECKING:
+    _Actions = argparse._SubParsersAction[Parser]
+
+_SKIP: dict[str, Any] = {"action": "store_true", "help": "leave out malformed dialogues and list them"}
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the command and its actions."""
-    parser = add_command(
+def add(commands: _Actions) -> None:
+    """Add the command and its actions."""
+    actions = add_group(
         commands,
         "corpus",
-        "Corpora and your own conversations: list, check, convert, count, show, unify, find leaks.",
+        "Corpora and your own conversations: list, check, convert, count, show, find leaks.",
         "example: dialemb corpus stats --corpus sgd --data-dir data --split test --output sgd_test.jsonl",
     )
-    actions = parser.add_subparsers(dest="action", required=True, metavar="action", parser_class=Parser)
-    rank.add_candidates(actions)
-    for each in (_add_list, _add_check, _add_convert, _add_stats, _add_show, _add_unify, _add_leakage, _add_benchmark):
-        each(actions)
+    for add_action in (rank.add_candidates, _add_list, _add_check, _add_convert, _add_stats, _add_show, _add_leakage):
+        add_action(actions)
 
 
-def _add_list(actions: argparse._SubParsersAction[Parser]) -> None:
+def _add_list(actions: _Actions) -> None:
     parser = add_command(actions, "list", "List the corpora that can be read.", "example: dialemb corpus list")
     parser.add_argument("--output", type=Path, help="also write the table here (JSON)")
     parser.set_defaults(run=_list)
 
 
 def _list(options: argparse.Namespace) -> None:
-    from ..corpora.audit.catalogue import catalogue
+    from ..corpora.published import catalogue
 
-    print(catalogue(options.output))
+    table = catalogue()
+    print(table)
     if options.output:
+        write_json_atomically(options.output, {"table": table.split("\n")})
         say(f"Wrote {options.output}")
 
 
-def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
+def _add_check(actions: _Actions) -> None:
     parser = add_command(
         actions,
         "check",
@@ -66,9 +72,9 @@ def _check(options: argparse.Namespace) -> None:
         kinds.put(problem)
     for problem in kinds.problems(options.file):
         say(f"{problem.place}: {problem.severity}: {problem.message}")
-    found = f"errors: {severe['error']:,}, warnings: {severe['warning']:,}"
     if severe["error"]:
-        raise InputError(f"{options.file}: {found}; they are listed above, each with how to fix it")
+        numbers = f"errors: {severe['error']:,}, warnings: {severe['warning']:,}"
+        raise InputError(f"{options.file}: {numbers}; they are listed above, each with how to fix it")
     worse = f"No errors, {counted(severe['warning'], 'warning')}" if severe["warning"] else "No problems"
     say(f"{options.file}: {_counted_in(counts)}. {worse}.")
 
@@ -80,7 +86,7 @@ def _counted_in(counts: Counter[str]) -> str:
     return ", ".join(read) + ", ".join(f"{role} {count:,}" for role, count in roles.items())
 
 
-def _add_convert(actions: argparse._SubParsersAction[Parser]) -> None:
+def _add_convert(actions: _Actions) -> None:
     parser = add_command(
         actions,
         "convert",
@@ -89,7 +95,7 @@ def _add_convert(actions: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument("corpus", help="a file of conversations, a folder of transcripts, or a corpus name")
     reading_options(parser, "all")
-    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
+    parser.add_argument("--skip-invalid", **_SKIP)
     parser.add_argument("--output", type=Path, required=True, help="the file to write, .jsonl or .jsonl.gz")
     parser.set_defaults(run=_convert)
 
@@ -101,7 +107,7 @@ def _convert(options: argparse.Namespace) -> None:
     say(f"Wrote {write_jsonl(_dialogues(options), options.output):,} dialogues to {options.output}")
 
 
-def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
+def _add_stats(actions: _Actions) -> None:
     parser = add_command(
         actions,
         "stats",
@@ -109,7 +115,7 @@ def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb corpus stats --corpus sgd --data-dir data --plot sgd.png --output sgd_test.jsonl",
     )
     corpus_options(parser)
-    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
+    parser.add_argument("--skip-invalid", **_SKIP)
     parser.add_argument("--plot", type=Path, help="draw histograms of lengths and labels into this PNG")
     parser.add_argument("--report", type=Path, help="write all counts here (JSON)")
     parser.add_argument("--output", type=Path, help="write the dialogues here, one JSON object per line (.gz: packed)")
@@ -124,14 +130,15 @@ def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
 
 
 def _stats(options: argparse.Namespace) -> None:
+    from ..corpora import CORPORA
     from ..corpora.audit.histograms import draw_histograms
     from ..corpora.audit.statistics import Statistics
     from ..corpora.own.jsonl import check_target, write_jsonl
     from ..drawing import check_drawing
 
     dialogues = _dialogues(options)
-    written = [path.resolve() for path in (options.plot, options.report, options.output) if path]
-    if len(set(written)) < len(written):
+    paths = [path for path in (options.output, options.plot, options.report) if path]
+    if len({path.resolve() for path in paths}) < len(paths):
         raise InputError("--output, --report, --plot: got one file twice, expected a file for each; rename one")
     if options.plot:
         check_drawing()
@@ -147,20 +154,16 @@ def _stats(options: argparse.Namespace) -> None:
         deque(reading, maxlen=0)  # reads all of them
     say(statistics.to_table())
     if options.plot:
-        draw_histograms(statistics, options.plot, _title(options))
+        registered = options.corpus in CORPORA
+        title = f"{options.corpus}, {options.split}" if registered else Path(options.corpus).name
+        draw_histograms(statistics, options.plot, title)
     if options.report:
         write_json_atomically(options.report, statistics.to_json())
-    for written in filter(None, (options.output, options.plot, options.report)):
-        say(f"Wrote {written}")
+    for path in paths:
+        say(f"Wrote {path}")
 
 
-def _title(options: argparse.Namespace) -> str:
-    from ..corpora import CORPORA
-
-    return f"{options.corpus}, {options.split}" if options.corpus in CORPORA else Path(options.corpus).name
-
-
-def _add_show(actions: argparse._SubParsersAction[Parser]) -> None:
+def _add_show(actions: _Actions) -> None:
     parser = add_command(
         actions,
         "show",
@@ -169,7 +172,7 @@ def _add_show(actions: argparse._SubParsersAction[Parser]) -> None:
     )
     corpus_options(parser)
     parser.add_argument("--id", required=True, help="the dialogue's id, or its number as #12")
-    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
+    parser.add_argument("--skip-invalid", **_SKIP)
     parser.set_defaults(run=_show)
 
 
@@ -179,47 +182,7 @@ def _show(options: argparse.Namespace) -> None:
     print(render_dialogue(find_dialogue(_dialogues(options), options.id)))
 
 
-def _add_unify(actions: argparse._SubParsersAction[Parser]) -> None:
-    parser = add_command(
-        actions,
-        "unify",
-        "Convert corpora into one form with normalised acts, slots and domains: Parquet, JSON, counts, a dataset card.",
-        "example: dialemb corpus unify sgd multiwoz --data-dir data --output unified\n"
-        "         dialemb corpus unify all --licence research --data-dir data --output unified",
-    )
-    parser.add_argument("names", nargs="+", help="corpora, or all: every labelled one you have whose licence allows it")
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
-    parser.add_argument(
-        "--licence",
-        default="share-alike",
-        choices=("permissive", "share-alike", "research"),
-        help="the strictest licence that a part may have (default: share-alike)",
-    )
-    parser.add_argument(
-        "--evaluation",
-        nargs="*",
-        default=[],
-        metavar="CORPUS/SPLIT",
-        help="more sets to keep out of training, besides the dev and test splits of the parts",
-    )
-    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
-    engine_option(parser)
-    parser.set_defaults(run=_unify)
-
-
-def _unify(options: argparse.Namespace) -> None:
-    from ..papers.corpora.dataset_card import excluded
-    from ..papers.corpora.unify import unify
-
-    more = named(options, "skip_invalid", "evaluation", "engine")
-    stats = unify(options.names, options.data_dir, options.output, terms=options.licence, **more)
-    print("\n".join(stats["table"]))
-    print(excluded(stats))
-    say(f"Wrote {options.output}")
-
-
-def _add_leakage(actions: argparse._SubParsersAction[Parser]) -> None:
+def _add_leakage(actions: _Actions) -> None:
     parser = add_command(
         actions,
         "leakage",
@@ -227,12 +190,11 @@ def _add_leakage(actions: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb corpus leakage --train multiwoz/train titan/train --evaluation multiwoz/test clinc150/test "
         "--data-dir data --output leakage.json",
     )
-    parser.add_argument("--train", nargs="+", required=True, metavar="CORPUS/SPLIT", help="sets to train on, or all")
-    parser.add_argument(
-        "--evaluation", nargs="+", required=True, metavar="CORPUS/SPLIT", help="sets to evaluate on, or all"
-    )
+    sets: dict[str, Any] = {"nargs": "+", "required": True, "metavar": "CORPUS/SPLIT"}
+    parser.add_argument("--train", help="sets to train on, or all", **sets)
+    parser.add_argument("--evaluation", help="sets to evaluate on, or all", **sets)
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
+    parser.add_argument("--skip-invalid", **_SKIP)
     parser.add_argument("--output", type=Path, help="write the report here (JSON)")
     engine_option(parser)
     parser.set_defaults(run=_leakage)
@@ -242,27 +204,6 @@ def _leakage(options: argparse.Namespace) -> None:
     from ..corpora.audit.leakage import find_leakage
 
     more = named(options, "data_dir", "skip_invalid", "output", "engine")
-    report = find_leakage(options.train, options.evaluation, **more)
-    print(report.markdown())
+    print(find_leakage(options.train, options.evaluation, **more).markdown())
     if options.output:
         say(f"Wrote {options.output}")
-
-
-def _add_benchmark(actions: argparse._SubParsersAction[Parser]) -> None:
-    parser = add_command(
-        actions,
-        "benchmark",
-        "Build the six corpora of the dial2vec paper with its filters, and print its Table 1 beside ours.",
-        "example: dialemb corpus benchmark --data-dir data --output benchmark",
-    )
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--output", type=Path, required=True, help="folder to write")
-    parser.set_defaults(run=_benchmark)
-
-
-def _benchmark(options: argparse.Namespace) -> None:
-    from ..papers.corpora.benchmark_corpora import benchmark_table, build_benchmark
-
-    result = build_benchmark(options.data_dir, options.output, say)
-    print(benchmark_table(result))
-    say(f"Wrote {options.output}")

@@ -127,3 +127,18 @@ def _find(corpus: Corpus, base: Path) -> Path:
         f"Corpus {corpus.name}: {base} holds neither {name}/ nor {name}.tar.xz (.tar.gz, .zip); "
         f"give the folder that does with --data-dir or {DATA_VARIABLE}"
     )
+
+
+def catalogue() -> str:
+    """Return the registered corpora as a Markdown table: contents, splits, licence, and whether the reader was run."""
+    rows: list[tuple[str, ...]] = [("corpus", "holds", "splits", "licence", "terms", "run on", "source")]
+    for corpus in map(get_corpus, sorted(CORPORA)):
+        run_on = "nothing: it is generated"
+        if corpus.patterns or corpus.extract:
+            run_on = corpus.extract or "the real files" if corpus.real else "not run on the real files"
+        splits = ", ".join(corpus.splits)
+        rows.append((corpus.name, corpus.kind, splits, corpus.licence, corpus.terms, run_on, corpus.source))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [f"| {' | '.join(map(str.ljust, row, widths))} |" for row in rows]
+    rule = "|" + "|".join(":" + "-" * (width + 1) for width in widths) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]])

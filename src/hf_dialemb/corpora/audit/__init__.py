@@ -1,1 +1,1 @@
-"""What corpora hold: figures, pictures, leakage between them, and many of them as one dataset."""
+"""Audits of corpora: counts, pictures, and leakage between them."""

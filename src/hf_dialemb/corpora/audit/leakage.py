@@ -1,16 +1,16 @@
-"""Leakage: what of the evaluation sets stands in training sets, exactly or nearly, and training sets without it.
+"""Leakage: the parts of evaluation sets that stand in training sets, exactly or nearly, and training sets without them.
 
-What counts is decided by what an evaluation set holds (how things are compared: see `near_duplicates`).
+The kind of an evaluation set decides what counts; `near_duplicates` says how texts are compared.
 
 - Dialogues: a training dialogue that equals one of them, or nearly does, leaks and is removed whole. A training set of
-  utterances leaks nothing but dialogues of one turn: that one of its utterances equals a turn of an evaluation dialogue
-  gives nothing of the dialogue away, since short phrases are common property. Such utterances are counted and kept.
-- Utterances: a training turn that equals one of them, or nearly does, leaks and is removed from its dialogue; a
-  dialogue of which no turn is left is removed. The sentences of pairs, the queries and their relevant sentences count
-  as utterances too.
+  utterances leaks nothing but dialogues of one turn. An utterance that equals a turn of an evaluation dialogue gives
+  nothing of the dialogue away, since short phrases are common property. Such utterances are counted and kept.
+- Utterances: a training turn that equals one of them, or nearly does, leaks and is removed from its dialogue. A
+  dialogue without any turn left is removed. The sentences of pairs, the queries and their relevant sentences count as
+  utterances too.
 
-Data to train on are read a thousand dialogues at a time, and nothing of them stays in memory but counts and examples.
-Beside a report that is written these are kept until it is there: a killed run goes on with what is not counted yet.
+Training sets are read a thousand dialogues at a time, and only counts and examples stay in memory. While a report is
+written, the counts are kept beside it: a killed run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ if TYPE_CHECKING:
     import pyarrow
 
 _SHARD = 1000  # dialogues that are looked up together
-_COUNTS = b"leakage"  # what a file of counts calls them
-_Shard = tuple[str, int, list[Dialogue]]  # of which training set, the position of the first, and they
+_COUNTS = b"leakage"  # the key of the counts in a file's metadata
+_Shard = tuple[str, int, list[Dialogue]]  # a training set, the position of the first dialogue, the dialogues
 _Rows = dict[tuple[str, str], Row]  # by evaluation set and level
 
 
 class EvaluationIndex:
-    """The evaluation sets, to find what of them stands in training data.
+    """The evaluation sets, to look up training data in.
 
     The order in which sets and dialogues are added changes nothing. With ``turns``, training dialogues of one turn are
     also looked up among the turns of evaluation dialogues.
     """
 
     def __init__(self, *, turns: bool = False) -> None:
-        self.kinds: dict[str, str] = {}  # the evaluation sets, and what each holds: "dialogues" or "utterances"
+        self.kinds: dict[str, str] = {}  # from each evaluation set to "dialogues" or "utterances"
         self.with_turns = turns
         self._dialogues, self._utterances, self._turns = Dialogues(), Utterances(), Utterances()
 
     def add(self, name: str, dialogues: Iterable[Dialogue], kind: str = "dialogues") -> None:
-        """Adds an evaluation set of ``"dialogues"``, or of ``"utterances"`` if each turn is evaluated by itself.
+        """Add an evaluation set of ``"dialogues"``, or of ``"utterances"`` if each turn is evaluated by itself.
 
         A dialogue without an id is called by its position, such as ``"#3"``.
         """
@@ -73,64 +73,62 @@ class EvaluationIndex:
             _add_turns(self._turns, name, kept)
 
     def leaks(self, dialogue: Dialogue) -> list[Leak]:
-        """Finds what of the evaluation sets stands in a training dialogue.
+        """Return what of the evaluation sets stands in a training dialogue, sorted by evaluation set and turn.
 
-        Returns for each evaluation set of dialogues the one that equals this best, if any does; for each turn and
-        each evaluation set of utterances likewise; sorted by evaluation set and turn.
+        Of each evaluation set of dialogues that is the best match; of each set of utterances, the best of each turn.
         """
-        found = [_leak(match, DIALOGUE) for match in self._dialogue_matches(dialogue)]
+        leaks = [_leak(match, DIALOGUE) for match in self._dialogue_matches(dialogue)]
         known = [(self._utterances, UTTERANCE)] if self._utterances else []
         known += [(self._turns, TURN)] if self._turns and len(dialogue.turns) == 1 else []
         for position, turn in enumerate(dialogue.turns) if known else ():
             text = comparable(turn.content)
-            found += [_leak(match, level, position) for texts, level in known for match in texts.find(text)]
-        return sorted(found, key=lambda leak: (leak.evaluation, leak.level, leak.turn or 0))
-
-    def _dialogue_matches(self, dialogue: Dialogue) -> list[Match]:
-        if not self._dialogues:
-            return []
-        # One utterance gives no dialogue away, unless that is all of the dialogue.
-        return self._dialogues.find(_text(dialogue), near=len(dialogue.turns) > 1)
+            leaks += [_leak(match, level, position) for texts, level in known for match in texts.find(text)]
+        return sorted(leaks, key=lambda leak: (leak.evaluation, leak.level, leak.turn or 0))
 
     def clean(self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None = None) -> Iterator[Dialogue]:
-        """Leaves out of training data what leaks."""
-        for dialogue in dialogues:
-            left = self.without(dialogue, self.leaks(dialogue))
-            if cleaning:
-                cleaning.count(dialogue, left)
-            if left:
-                yield left
+        """Leave out of training data what leaks."""
+        for _, left, _ in self._cleaned(dialogues, cleaning):
+            yield left
 
     def pieces(self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None = None) -> Iterator[Dialogue]:
-        """Leaves out what leaks, as `clean` does, and cuts dialogues there.
+        """Leave out what leaks, as `clean` does, and cut dialogues there.
 
-        What follows on a turn, in what a method learns from, shall have followed on it in the conversation.
+        So turns that follow each other also did in the conversation, which methods learn from.
         """
+        for dialogue, _, leaks in self._cleaned(dialogues, cleaning):
+            removed = {leak.turn for leak in leaks if leak.level == UTTERANCE}
+            for gap, run in groupby(enumerate(dialogue.turns), key=lambda item: item[0] in removed):
+                if not gap:
+                    yield replace(dialogue, turns=tuple(turn for _, turn in run))
+
+    def without(self, dialogue: Dialogue, leaks: Iterable[Leak]) -> Dialogue | None:
+        """Leave out of a dialogue what leaks."""
+        levels = {leak.turn: leak.level for leak in leaks if leak.level != TURN}
+        if DIALOGUE in levels.values():
+            return None
+        if not levels:
+            return dialogue
+        turns = tuple(turn for position, turn in enumerate(dialogue.turns) if position not in levels)
+        left = replace(dialogue, turns=turns) if turns else None
+        # The rest may be near an evaluation dialogue although the whole was not.
+        return left if left and not self._dialogue_matches(left) else None
+
+    def _cleaned(
+        self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None
+    ) -> Iterator[tuple[Dialogue, Dialogue, list[Leak]]]:
         for dialogue in dialogues:
             leaks = self.leaks(dialogue)
             left = self.without(dialogue, leaks)
             if cleaning:
                 cleaning.count(dialogue, left)
             if left:
-                removed = {leak.turn for leak in leaks if leak.level == UTTERANCE}
-                for gap, run in groupby(enumerate(dialogue.turns), key=lambda item: item[0] in removed):
-                    if not gap:
-                        yield replace(dialogue, turns=tuple(turn for _, turn in run))
+                yield dialogue, left, leaks
 
-    def without(self, dialogue: Dialogue, leaks: Iterable[Leak]) -> Dialogue | None:
-        """Leaves out of a dialogue what leaks."""
-        places = set()
-        for leak in leaks:
-            if leak.level == DIALOGUE:
-                return None
-            if leak.level == UTTERANCE:
-                places.add(leak.turn)
-        if not places:
-            return dialogue
-        turns = tuple(turn for position, turn in enumerate(dialogue.turns) if position not in places)
-        left = replace(dialogue, turns=turns) if turns else None
-        # What is left may be near an evaluation dialogue although the whole was not.
-        return left if left and not self._dialogue_matches(left) else None
+    def _dialogue_matches(self, dialogue: Dialogue) -> list[Match]:
+        if not self._dialogues:
+            return []
+        # One utterance gives no dialogue away, unless it is the whole dialogue.
+        return self._dialogues.find(_text(dialogue), near=len(dialogue.turns) > 1)
 
 
 def leakage_table(
@@ -139,7 +137,7 @@ def leakage_table(
     engine: str = LOCAL,
     output: Path | None = None,
 ) -> LeakageReport:
-    """Counts what of the evaluation sets stands in training sets, before and after cleaning; writes it, if asked to."""
+    """Count what of the evaluation sets stands in training sets, before and after cleaning; write it to ``output``."""
     from tqdm.auto import tqdm
 
     rows: dict[str, _Rows] = {}
@@ -156,19 +154,19 @@ def leakage_table(
         work = partial(_counted, index)
         named = named_by_content(work, shards())
         for file in in_parts(work, named, parts, engine, progress, count=lambda shard: len(shard[-1])):
-            found = json.loads(metadata_of(file)[_COUNTS])
-            cleanings[found["training"]].add(Cleaning(**found["cleaning"]))
-            for row in map(Row.from_json, found["rows"]):
+            counts = json.loads(metadata_of(file)[_COUNTS])
+            cleanings[counts["training"]].add(Cleaning(**counts["cleaning"]))
+            for row in map(Row.from_json, counts["rows"]):
                 rows[row.training][row.evaluation, row.level].add(row)
-        told = (row for name, found in rows.items() for row in _told(found, cleanings[name], index))
-        report = LeakageReport(tuple(told), cleanings)
+        reported = (row for name, counted in rows.items() for row in _reported(counted, cleanings[name], index))
+        report = LeakageReport(tuple(reported), cleanings)
         if output:
             write_json_atomically(output, report.to_json())
     return report
 
 
 def _counted(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
-    """Counts as `_count` does, into the metadata of a table without columns."""
+    """Count as `_count` does, into the metadata of a table without columns."""
     import pyarrow
 
     rows, cleaning = _count(index, shard)
@@ -177,9 +175,9 @@ def _counted(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
 
 
 def _count(index: EvaluationIndex, shard: _Shard) -> tuple[_Rows, Cleaning]:
-    """Counts what stands in a part of a training set; how it is cut changes nothing of the sum."""
-    name, first, dialogues = shard
-    rows = {(each, level): Row(name, each, level) for each in index.kinds for level in (DIALOGUE, UTTERANCE, TURN)}
+    """Count what stands in a part of a training set; the sum does not depend on how the set is cut."""
+    training, first, dialogues = shard
+    rows = {(name, level): Row(training, name, level) for name in index.kinds for level in (DIALOGUE, UTTERANCE, TURN)}
     cleaning = Cleaning()
     for number, dialogue in enumerate(dialogues, start=first):
         leaks = index.leaks(dialogue)
@@ -193,14 +191,14 @@ def _count(index: EvaluationIndex, shard: _Shard) -> tuple[_Rows, Cleaning]:
     return rows, cleaning
 
 
-def _told(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> list[Row]:
-    """The rows of a training set that a report has, one for each evaluation set."""
+def _reported(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> list[Row]:
+    """Return the rows of a training set that a report has, one for each evaluation set."""
     only_utterances = index.with_turns and cleaning.turns == cleaning.dialogues
     levels = {"utterances": UTTERANCE, "dialogues": TURN if only_utterances else DIALOGUE}
-    found = [rows[each, levels[kind]] for each, kind in index.kinds.items()]
-    for row in found:
+    reported = [rows[name, levels[kind]] for name, kind in index.kinds.items()]
+    for row in reported:
         row.items = cleaning.dialogues if row.level == DIALOGUE else cleaning.turns
-    return found
+    return reported
 
 
 def build_index(
@@ -212,7 +210,7 @@ def build_index(
     columns: str | None = None,
     roles: str | None = None,
 ) -> EvaluationIndex:
-    """Reads evaluation sets and indexes them; ``columns`` are of those that are tables of one's own."""
+    """Read evaluation sets and index them; ``columns`` are those of your own tables."""
     index = EvaluationIndex(turns=turns)
     for name in dict.fromkeys(evaluation):
         corpus, split = _parse(name)
@@ -236,7 +234,7 @@ def find_leakage(
     output: Path | None = None,
     engine: str = LOCAL,
 ) -> LeakageReport:
-    """Finds what of evaluation sets stands in training sets; the engine says where, see `hf_dialemb.runs.shards`."""
+    """Find what of evaluation sets stands in training sets; `hf_dialemb.runs.shards` explains the engine."""
     check_engine(engine)
     training, evaluation = _expand(training, evaluation, data_dir, skip_invalid)
     sets = {name: _parse(name, SPLITS[0]) for name in training}
@@ -253,7 +251,7 @@ def find_leakage(
 
 
 def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
-    """Makes sure that nothing is named both for training and for evaluation."""
+    """Refuse a set that is named both for training and for evaluation."""
     others = {name: _parse(name) for name in evaluation}
     for name in training:
         for other, parts in others.items():
@@ -264,17 +262,17 @@ def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
 def _expand(
     training: Sequence[str], evaluation: Sequence[str], data_dir: str | Path | None, skip_invalid: bool
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Puts what is at hand in the place of ``all``."""
+    """Replace ``all`` by the sets at hand."""
     if [ALL] not in (list(training), list(evaluation)):
         return training, evaluation
-    found = [each.partition("/") for each in sets_at_hand(data_dir, skip_invalid=skip_invalid)]
-    train = [f"{name}/{split}" for name, _, split in found if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]]
-    others = [f"{name}/{split}" for name, _, split in found if split != SPLITS[0]]
+    sets = [name.partition("/") for name in sets_at_hand(data_dir, skip_invalid=skip_invalid)]
+    train = [f"{name}/{split}" for name, _, split in sets if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]]
+    others = [f"{name}/{split}" for name, _, split in sets if split != SPLITS[0]]
     return train if list(training) == [ALL] else training, others if list(evaluation) == [ALL] else evaluation
 
 
 def _parse(item: str, default: str = "") -> tuple[str, str]:
-    """Splits ``"sgd/test"`` into corpus and split; a path has no split."""
+    """Split ``"sgd/test"`` into corpus and split; a path has no split."""
     name, _, split = item.partition("/")
     if name not in CORPORA and reading.is_own(item):
         return item, ""
@@ -287,17 +285,17 @@ def _parse(item: str, default: str = "") -> tuple[str, str]:
     return name, split
 
 
-def _overlap(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    if not one[1] or not other[1]:
-        return one[1] == other[1] and Path(one[0]).resolve() == Path(other[0]).resolve()
-    return one[0] == other[0] and (one[1] == other[1] or ALL in (one[1], other[1]))
+def _overlap(first: tuple[str, str], second: tuple[str, str]) -> bool:
+    if not first[1] or not second[1]:
+        return first[1] == second[1] and Path(first[0]).resolve() == Path(second[0]).resolve()
+    return first[0] == second[0] and (first[1] == second[1] or ALL in (first[1], second[1]))
 
 
 _KINDS = {"sentence-pairs": "utterances", "retrieval": "utterances", "response-selection": "dialogues"}
 
 
-def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - whatever the corpus's kind says
-    """What is evaluated of an item, as turns; whose they are does not matter here."""
+def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - of the corpus's kind
+    """Return the evaluated texts of an item as turns; their roles do not matter here."""
     if isinstance(item, SentencePair):
         texts: tuple[str, ...] = (item.first, item.second)
     elif isinstance(item, RetrievalQuery):

@@ -6,14 +6,14 @@ Texts are compared as their letters and digits alone, folded and without spaces 
 A dialogue equals another (`Dialogues`) when all its letters do, whatever turns they are cut into. It nearly equals
 another when 65 % of the own shingles of the smaller one, and at least 40 of them, stand in the other as well. A shingle
 is a dialogue's own as long as five dialogues of the evaluation set or fewer have it: what more have is the corpus's
-manner of speaking, or a template, and tells nothing. The share of the smaller one, and not that of the union, is taken
+manner of speaking, or a template. The share of the smaller one, and not that of the union, is taken
 since half of an evaluation dialogue is leakage too: some dialogues of MultiWOZ go on where others of it end. Own
-shingles have so few places that all are looked up: the result is exact.
+shingles have few places, so that all are looked up: the result is exact.
 
 These settings were chosen on the derivatives of MultiWOZ, whose ids tell what of them is in dev and test of version
 2.1: all of them are found (docs/leakage.md), those that were tokenised (HDSA) and rewritten (182 of TITAN) too.
-Corpora made from templates, such as STAR, MuLDoGO and SGD, are left in peace. With all shingles, and half of the union
-asked for, about ten times as many are found in STAR and MuLDoGO, and only 176 of TITAN.
+Few dialogues of corpora made from templates, such as STAR, MuLDoGO and SGD, are near. With all shingles, and half of
+the union asked for, STAR and MuLDoGO have about ten times as many, and TITAN only 176.
 
 An utterance nearly equals another (`Utterances`) when the Jaccard similarity of their shingles is 0.8 or more. Above
 that, pairs differ in a letter, a filler or a number ("what kind(s) of hobbies do you have"); around 0.7 they begin to
@@ -33,13 +33,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-DIALOGUE_THRESHOLD = 0.65  # the share of the smaller dialogue's own shingles from which on two are near duplicates
-UTTERANCE_THRESHOLD = 0.8  # the Jaccard similarity of their shingles from which on two utterances are near duplicates
-MOST_OWNERS = 5  # how many dialogues of an evaluation set may have a shingle that is still each one's own
-LEAST_SHARED = 40  # own shingles that near duplicates have in common: fewer are a phrase among small talk
+DIALOGUE_THRESHOLD = 0.65  # least share of the smaller dialogue's own shingles in near duplicates
+UTTERANCE_THRESHOLD = 0.8  # least Jaccard similarity of the shingles of near utterances
+MOST_OWNERS = 5  # dialogues of an evaluation set that may have an own shingle in common
+LEAST_SHARED = 40  # own shingles in common of near duplicates: fewer are a phrase of small talk
 _DIALOGUE_LENGTH, _UTTERANCE_LENGTH = 8, 3  # characters in a shingle
-_SHARED_RARE = 4  # rare shingles that a candidate shares: with fewer, many more are to be verified
-_REMEMBERED = 200_000  # texts that were looked up: some 20 MiB
+_SHARED_RARE = 4  # rare shingles that a candidate shares: with fewer, there are many more to verify
+_REMEMBERED = 200_000  # look-ups: some 20 MiB
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 # Chinese, Japanese, Korean: one such character says about as much as two letters, and so counts as two.
@@ -49,16 +49,16 @@ Hashes = NDArray[np.uint64]
 
 
 class Match(NamedTuple):
-    """Where a text was found."""
+    """The place of an equal or near text."""
 
     evaluation: str  # the evaluation set
     id: str  # the dialogue or utterance there
-    exact: bool  # whether both are equal, and not only nearly
-    similarity: float  # 1.0 if equal; otherwise what was compared with the threshold
+    exact: bool  # equal, and not only nearly
+    similarity: float  # 1.0 if equal; otherwise as compared with the threshold
 
 
 class _Kept(dict[int, int | None]):
-    """From a character to itself if it is a letter, digit or mark of any script, otherwise to nothing; fills itself."""
+    """From a letter, digit or mark of any script to itself, from other characters to None; fills itself."""
 
     def __missing__(self, code: int) -> int | None:
         self[code] = code if unicodedata.category(chr(code))[0] in "LMN" else None
@@ -69,10 +69,9 @@ _KEPT = _Kept()
 
 
 def comparable(text: str) -> str:
-    """Brings a text into the form in which texts are compared.
+    """Return the letters and digits of a text, folded (NFKC, case) and without spaces; texts are compared by them.
 
-    Returns its letters and digits, folded (NFKC, case) and without spaces, Chinese, Japanese and Korean characters
-    doubled; of a text that has neither, all but its spaces.
+    Chinese, Japanese and Korean characters are doubled. Of a text without letters and digits, all but its spaces stays.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     letters = folded.translate(_KEPT)
@@ -80,12 +79,12 @@ def comparable(text: str) -> str:
 
 
 def content_hash(text: str) -> int:
-    """Hashes a text into 64 bits, the same in every process."""
+    """Return a hash of a text, 64 bits, the same in every process."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def dialogue_shingles(text: str) -> Hashes:
-    """Cuts the text of a dialogue into shingles."""
+    """Return the hashes of a dialogue's shingles, sorted and distinct."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
     count = max(1, len(codes) - _DIALOGUE_LENGTH + 1)
     codes = np.pad(codes, (0, max(0, _DIALOGUE_LENGTH - len(codes))))
@@ -96,7 +95,7 @@ def dialogue_shingles(text: str) -> Hashes:
 
 
 def utterance_shingles(text: str) -> set[str]:
-    """Cuts the text of an utterance into shingles."""
+    """Return the shingles of an utterance."""
     return {text[start : start + _UTTERANCE_LENGTH] for start in range(max(1, len(text) - _UTTERANCE_LENGTH + 1))}
 
 
@@ -115,7 +114,7 @@ class Dialogues:
         return len(self._ids)
 
     def add(self, evaluation: str, texts: Iterable[tuple[str, str]]) -> None:
-        """Adds an evaluation set: pairs of a dialogue's id and its whole text, as `comparable` gives it."""
+        """Add an evaluation set: pairs of a dialogue's id and its whole text, as `comparable` gives it."""
         for identifier, text in texts:
             places = self._exact.setdefault(content_hash(text), {})
             places[evaluation] = min(identifier, places.get(evaluation, identifier))
@@ -126,7 +125,7 @@ class Dialogues:
         self._table = None
 
     def find(self, text: str, near: bool) -> list[Match]:
-        """Looks a dialogue up; of one utterance, only what is equal may be wanted."""
+        """Return the best match of each evaluation set: the equal dialogue or, with ``near``, the nearest."""
         matches = self._find_near(dialogue_shingles(text)) if near else {}
         for name, identifier in self._exact.get(content_hash(text), {}).items():
             matches[name] = Match(name, identifier, True, 1.0)
@@ -141,15 +140,12 @@ class Dialogues:
             for row, share in zip(rows.tolist(), shares.tolist(), strict=True)
             if share >= DIALOGUE_THRESHOLD
         ]
-        matches.sort(key=lambda each: (-each.similarity, each.id), reverse=True)
+        matches.sort(key=lambda match: (-match.similarity, match.id), reverse=True)
         return {match.evaluation: match for match in matches}  # the best comes last, and stays
 
 
 class _Table:
-    """Which dialogues have a shingle as their own; it is in as many entries as there are such dialogues.
-
-    What is nobody's own in a set has one entry there, by which it can be counted.
-    """
+    """Entries of shingles: one for each dialogue whose own it is, and one for each set in which it is too common."""
 
     def __init__(self, parts: Sequence[Hashes], sets: Sequence[int], set_count: int) -> None:
         self._sets, self._set_count = np.array(sets, np.int32), set_count
@@ -171,7 +167,7 @@ class _Table:
         self._counts = np.diff(np.append(self._starts, len(keys)))
 
     def shares(self, shingles: Hashes) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Of a dialogue with these shingles: with whom it shares enough, and which share of the smaller one that is."""
+        """Return the dialogues that share enough of these shingles, and the shares of the smaller of both."""
         places = np.minimum(np.searchsorted(self._keys, shingles), len(self._keys) - 1)
         places = places[self._keys[places] == shingles]
         counts = self._counts[places]
@@ -185,45 +181,41 @@ class _Table:
 
 
 class Utterances:
-    """The utterances of evaluation sets, to look equal and nearly equal ones up.
-
-    What was looked up lately is known by the hash of its text.
-    """
+    """The utterances of evaluation sets, to look equal and nearly equal ones up; recent look-ups are remembered."""
 
     def __init__(self) -> None:
         self._places: list[dict[str, str]] = []  # of each distinct text, from the evaluation set to the id there
         self._texts: list[str] = []
         self._rows: dict[int, int] = {}
         self._rare: _RareShingles | None = None
-        self._found: dict[int, tuple[Match, ...]] = {}
+        self._remembered: dict[int, tuple[Match, ...]] = {}
 
     def __len__(self) -> int:
         return len(self._texts)
 
     def add(self, evaluation: str, identifier: str, text: str) -> None:
-        """Adds an utterance, as `comparable` gives it."""
+        """Add an utterance, as `comparable` gives it."""
         key = content_hash(text)
         row = self._rows.setdefault(key, len(self._texts))
         if row == len(self._texts):
             self._texts.append(text)
             self._places.append({})
             self._rare = None
-        self._found.clear()
+        self._remembered.clear()
         places = self._places[row]
         places[evaluation] = min(identifier, places.get(evaluation, identifier))
 
     def find(self, text: str) -> tuple[Match, ...]:
-        """Looks an utterance up.
+        """Return the equal utterance or else the nearest of each evaluation set that has one, sorted by set.
 
-        Returns for each evaluation set that has one, the equal utterance or else the nearest, of several the one
-        whose id comes first; sorted by evaluation set.
+        Of several, the one whose id comes first is returned.
         """
         key = content_hash(text)
-        if key not in self._found:
-            if len(self._found) >= _REMEMBERED:  # what is common soon comes again
-                self._found.clear()
-            self._found[key] = self._look_up(text, self._rows.get(key))
-        return self._found[key]
+        if key not in self._remembered:
+            if len(self._remembered) >= _REMEMBERED:  # common texts soon come again
+                self._remembered.clear()
+            self._remembered[key] = self._look_up(text, self._rows.get(key))
+        return self._remembered[key]
 
     def _look_up(self, text: str, equal: int | None) -> tuple[Match, ...]:
         best: dict[str, tuple[float, str]] = {}
@@ -244,10 +236,10 @@ class Utterances:
 
 
 class _RareShingles:
-    """Which texts have a shingle among their rarest, by bands of length; near ones are at most one band apart.
+    """The rows of texts by their rarest shingles and by bands of length; near texts are at most one band apart.
 
-    Two near texts have at least the threshold's share of either's shingles in common. So many of its rarest are looked
-    at of each that both have `_SHARED_RARE` of them, or all in common where that is less.
+    Two near texts have at least the threshold's share of either's shingles in common. Enough of the rarest of both are
+    looked at that they share `_SHARED_RARE` of them, or all that are in common where those are fewer.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -259,9 +251,9 @@ class _RareShingles:
                 self._rows.setdefault((_band(shingles), shingle), []).append(row)
 
     def candidates(self, shingles: set[str]) -> list[int]:
-        """Finds the rows of all texts that may be near, and of few others."""
+        """Return the rows of all texts that may be near, and of few others."""
         band, rarest = _band(shingles), self._rarest(shingles)
-        places = ((each, shingle) for each in (band - 1, band, band + 1) for shingle in rarest)
+        places = ((near, shingle) for near in (band - 1, band, band + 1) for shingle in rarest)
         counts = Counter(chain.from_iterable(self._rows[place] for place in places if place in self._rows))
         least = min(_SHARED_RARE, _in_common(shingles))
         return [row for row, count in counts.items() if count >= least]

@@ -1,4 +1,4 @@
-"""What a corpus holds, counted in one pass that keeps no dialogue."""
+"""Counts of a corpus, made in one pass that keeps no dialogue."""
 
 from array import array
 from bisect import bisect_right
@@ -8,12 +8,12 @@ from hashlib import blake2b
 from itertools import accumulate
 from typing import Any, Self
 
-from ...dialogue import ROLES, Dialogue, Turn
+from ...dialogue import ROLES, Dialogue, Turn, plain
 from ...drawing import visible
 
 
 class Histogram(Counter[int]):
-    """How often each whole number came."""
+    """The frequencies of whole numbers."""
 
     @property
     def sum(self) -> int:
@@ -22,27 +22,27 @@ class Histogram(Counter[int]):
 
     @property
     def mean(self) -> float | None:
-        """The arithmetic mean; None where no number came."""
+        """The arithmetic mean; None without numbers."""
         return self.sum / self.total() if self else None
 
     @property
     def median(self) -> float | None:
-        """The middle number, or the mean of the two in the middle; None where no number came."""
+        """The middle number, or the mean of the two in the middle; None without numbers."""
         total = self.total()
         return (self._at((total - 1) // 2) + self._at(total // 2)) / 2 if self else None
 
     def percentile(self, percent: int) -> int:
-        """Returns the smallest number that at least so many in a hundred do not exceed."""
+        """Return the smallest number that is not exceeded by ``percent`` in a hundred numbers."""
         return self._at((self.total() * percent + 99) // 100 - 1)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns ``mean``, ``median``, ``min``, ``max`` and ``histogram``: the counts in the order of the numbers."""
+        """Return ``mean``, ``median``, ``min``, ``max`` and ``histogram``: the counts in the order of the numbers."""
         histogram = {str(value): self[value] for value in sorted(self)}
         least, most = min(self, default=None), max(self, default=None)
         return {"mean": self.mean, "median": self.median, "min": least, "max": most, "histogram": histogram}
 
     def _at(self, rank: int) -> int:
-        """The number at a place, from 0, in the order of size."""
+        """The number at a rank, from 0, in the order of size."""
         values = sorted(self)
         return values[bisect_right(list(accumulate(map(self.__getitem__, values))), rank)]
 
@@ -50,42 +50,42 @@ class Histogram(Counter[int]):
 class Statistics:
     """Counts of the dialogues that were added; their order does not matter.
 
-    A word is what stands between spaces. Two texts are the same if they differ in upper and lower case and in white
-    space at most. Memory grows with the number of different labels, and by eight bytes per turn.
+    A word stands between spaces. Two texts are the same if they differ in case and white space at most. Memory grows
+    with the number of different labels, and by eight bytes per turn.
     """
 
     def __init__(self) -> None:
         self.turns_per_dialogue = Histogram()
         self.words_per_dialogue = Histogram()
         self.words_per_turn = Histogram()
-        self.single_domain_turns = Histogram()  # per dialogue, of those with exactly one domain
-        self.single_domain_words = Histogram()  # of the same
+        self.single_domain_turns = Histogram()  # per dialogue of exactly one domain
+        self.single_domain_words = Histogram()
         self.turns_by_role: Counter[str] = Counter()
         self.one_speaker_dialogues = 0
-        self.domains: Counter[str] = Counter()  # in how many dialogues each stands; of the others, in how many turns
+        self.domains: Counter[str] = Counter()  # dialogues that have each; of the other labels, turns
         self.dialogue_acts: Counter[str] = Counter()
         self.slots: Counter[str] = Counter()
         self.intents: Counter[str] = Counter()
-        self.labelled_turns = 0  # those that have an act, a slot or an intent
+        self.labelled_turns = 0  # with an act, a slot or an intent
         self._dialogue_hashes = array("Q")
         self._utterance_hashes = array("Q")
 
     @classmethod
     def of(cls, dialogues: Iterable[Dialogue]) -> Self:
-        """Counts dialogues."""
+        """Count dialogues."""
         statistics = cls()
         for dialogue in dialogues:
             statistics.add(dialogue)
         return statistics
 
     def counting(self, dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
-        """Counts dialogues while they pass."""
+        """Count dialogues while they pass."""
         for dialogue in dialogues:
             self.add(dialogue)
             yield dialogue
 
     def add(self, dialogue: Dialogue) -> None:
-        """Counts one more dialogue."""
+        """Count one more dialogue."""
         words = sum(map(self._add_turn, dialogue.turns))
         self._dialogue_hashes.frombytes(content_hash(dialogue))
         self.turns_per_dialogue[len(dialogue.turns)] += 1
@@ -104,40 +104,35 @@ class Statistics:
         self.slots.update({name for name, _ in turn.slots})
         self.intents.update(set(turn.intents))
         self.labelled_turns += bool(turn.dialogue_acts or turn.slots or turn.intents)
-        self._utterance_hashes.frombytes(blake2b(_normalised(turn.content), digest_size=8).digest())
+        self._utterance_hashes.frombytes(blake2b(_encoded(turn.content), digest_size=8).digest())
         return words
 
     @property
     def dialogues(self) -> int:
-        """How many dialogues there are."""
+        """The number of dialogues."""
         return self.turns_per_dialogue.total()
 
     @property
     def turns(self) -> int:
-        """How many turns they have."""
+        """The number of turns."""
         return self.words_per_turn.total()
 
     @property
-    def words(self) -> int:
-        """How many words the turns have."""
-        return self.words_per_turn.sum
-
-    @property
     def duplicate_dialogues(self) -> int:
-        """Dialogues that repeat an earlier one: the same roles say the same in the same order."""
+        """The number of dialogues that repeat an earlier one: the same roles say the same in the same order."""
         return _repeats(self._dialogue_hashes)
 
     @property
     def duplicate_utterances(self) -> int:
-        """Turns that repeat what an earlier one says, whoever speaks."""
+        """The number of turns that repeat the text of an earlier one, whoever speaks."""
         return _repeats(self._utterance_hashes)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns all counts as a JSON object; labels by falling count, means of nothing as null."""
+        """Return all counts as a JSON object; labels by falling count, means of nothing as null."""
         return {
             "dialogues": self.dialogues,
             "turns": self.turns,
-            "words": self.words,
+            "words": self.words_per_turn.sum,
             "turns_per_dialogue": self.turns_per_dialogue.to_json(),
             "words_per_turn": self.words_per_turn.to_json(),
             "words_per_dialogue": self.words_per_dialogue.to_json(),
@@ -162,7 +157,7 @@ class Statistics:
         }
 
     def to_table(self) -> str:
-        """Returns the plain table that `describe` promises."""
+        """Return a plain table with one count per line; see `describe`."""
         roles = sorted(self.turns_by_role, key=lambda role: (-self.turns_by_role[role], ROLES.index(role)))
         rows = [
             ("dialogues", f"{self.dialogues:,}"),
@@ -172,59 +167,46 @@ class Statistics:
             *_means(self.single_domain_turns, self.single_domain_words, "  "),
             ("speakers", f"{len(roles):,}"),
             *((f"  {role}", f"{self.turns_by_role[role]:,} turns") for role in roles),
-            ("labels", f"{len(self.domains):,}"),
-            *_label_rows(self.domains, ""),
+            *_label_rows("labels", self.domains, ""),
         ]
         for name, labels in (("dialogue acts", self.dialogue_acts), ("slots", self.slots), ("intents", self.intents)):
-            if labels:
-                rows += [(name, f"{len(labels):,}"), *_label_rows(labels, " turns")]
-        rows += self._duplicate_rows()
+            rows += _label_rows(name, labels, " turns") if labels else []
+        dialogues, utterances = self.duplicate_dialogues, self.duplicate_utterances
+        if dialogues or utterances:
+            rows.append(("duplicate dialogues", f"{dialogues:,} ({dialogues / self.dialogues:.1%})"))
+            rows.append(("duplicate utterances", f"{utterances:,} ({utterances / self.turns:.1%})"))
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
-    def _duplicate_rows(self) -> list[tuple[str, str]]:
-        dialogues, utterances = self.duplicate_dialogues, self.duplicate_utterances
-        if not dialogues and not utterances:
-            return []
-        return [
-            ("duplicate dialogues", f"{dialogues:,} ({dialogues / self.dialogues:.1%})"),
-            ("duplicate utterances", f"{utterances:,} ({utterances / self.turns:.1%})"),
-        ]
-
 
 def describe(dialogues: Iterable[Dialogue]) -> str:
-    """Counts what a corpus holds, also as a stream, as a plain table with one count per line.
+    """Count a corpus, also as a stream, and return a plain table with one count per line.
 
-    Labels are the ten most frequent: domains by dialogues; acts, slots and intents by turns, where there are any. A
-    word is what stands between spaces.
+    Labels are the ten most frequent: domains by dialogues; acts, slots and intents by turns. A word stands between
+    spaces.
     """
     return Statistics.of(dialogues).to_table()
 
 
 def most_frequent(labels: Counter[str], limit: int) -> list[str]:
-    """Returns the most frequent labels."""
-    # most_common would leave ties to the order of the corpus.
+    """Return the most frequent labels; ties in alphabetical order."""
     return sorted(labels, key=lambda label: (-labels[label], label))[:limit]
 
 
 def content_hash(dialogue: Dialogue) -> bytes:
-    """Hashes who says what.
-
-    Returns 8 bytes, the same for dialogues whose turns differ in case and white space alone.
-    """
+    """Return 8 bytes, the same for dialogues whose turns differ in case and white space alone."""
     whole = blake2b(digest_size=8)
     for turn in dialogue.turns:
-        whole.update(turn.role.encode() + b"\t" + _normalised(turn.content) + b"\n")
+        whole.update(turn.role.encode() + b"\t" + _encoded(turn.content) + b"\n")
     return whole.digest()
 
 
-def _normalised(text: str) -> bytes:
-    # JSON can spell half a character, which only surrogatepass encodes.
-    return " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")
+def _encoded(text: str) -> bytes:
+    return plain(text).encode("utf-8", "surrogatepass")  # JSON can spell half a character
 
 
 def _repeats(hashes: "array[int]") -> int:
-    """How many of the hashes came before; a sort of the plain array, where a set would take ten times the memory."""
+    """Count the hashes that came before; a sorted array takes a tenth of the memory of a set."""
     import numpy as np
 
     return len(hashes) - len(np.unique(np.array(hashes, dtype=np.uint64)))
@@ -240,5 +222,6 @@ def _means(turns: Histogram, words: Histogram, indent: str) -> list[tuple[str, s
     return [(f"{indent}mean turns", f"{turns.mean:.1f}"), (f"{indent}mean words", f"{words.mean:.1f}")]
 
 
-def _label_rows(labels: Counter[str], unit: str) -> list[tuple[str, str]]:
-    return [(f"  {visible(label)}", f"{labels[label]:,}{unit}") for label in most_frequent(labels, 10)]
+def _label_rows(name: str, labels: Counter[str], unit: str) -> list[tuple[str, str]]:
+    frequent = most_frequent(labels, 10)
+    return [(name, f"{len(labels):,}"), *((f"  {visible(label)}", f"{labels[label]:,}{unit}") for label in frequent)]

@@ -163,9 +163,9 @@ def _check_space(folder: Path, name: str) -> Iterator[str]:
 
 
 def _check_dataset(folder: Path, _name: str) -> Iterator[str]:
-    yield from _card(folder, "dialemb corpus unify writes one", "license")
+    yield from _card(folder, "dialemb papers corpus unify writes one", "license")
     if not any(file.suffix in _DATA for file in folder.rglob("*.*")):
-        yield "there is no data; publish a folder that dialemb corpus unify wrote"
+        yield "there is no data; publish a folder that dialemb papers corpus unify wrote"
 
 
 _CHECKS = {"model": _check_model, "space": _check_space, "dataset": _check_dataset}
