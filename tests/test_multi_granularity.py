@@ -12,9 +12,8 @@ from transformers import AutoModel, AutoTokenizer, BertConfig
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.multi_granularity import MultiGranularityConfig, MultiGranularityModel, log_mean_probability
-from hf_dialemb.methods.ranker import RankingExample
+from hf_dialemb.methods.ranker import RankingExample, RankingExamples
 from hf_dialemb.methods.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
-from hf_dialemb.methods.ranking_examples import RankingExamples
 from hf_dialemb.methods.transformer_dual_encoder import METHOD as TOWERS
 
 LIMITS = {"max_context_tokens": 40, "max_response_tokens": 12}

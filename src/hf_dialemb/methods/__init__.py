@@ -1,9 +1,8 @@
-"""The methods: one flat file each, registered by name.
+"""The methods: one file each, registered by name.
 
-A further method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`; the command line, the
-trainer, AutoModel, export, cards and the benchmark then know it. A method of another package is made known by
-`register`, or by an entry point of the group ``hf_dialemb.methods`` whose name is the method's. Nothing here is
-imported before it is asked for.
+A further method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`. The command line, the
+trainer, AutoModel, export, cards and the benchmark then know it. Another package adds a method by `register`, or by an
+entry point of the group ``hf_dialemb.methods`` with the method's name. Methods are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ METHODS = Registry(
         "merged": "hf_dialemb.methods.merged",
     },
 )
-"""Method name to the method, or to the module that defines it as ``METHOD`` (``module:NAME`` under another name)."""
+"""Name to method, or to the module that defines it as ``METHOD`` (``module:NAME`` under another name)."""
 
 _PREFIX = "dialemb-"
 
 
 def get_method(name: str) -> Method:
-    """Imports a method of `METHODS`; raises InputError where none has this name."""
+    """Import a method of `METHODS`; raise InputError if none has this name."""
     check_method_name(name)
     method = METHODS[name]
     if isinstance(method, str):
@@ -47,30 +46,29 @@ def get_method(name: str) -> Method:
 
 
 def check_method_name(name: str) -> None:
-    """Raises InputError where no method has this name; imports none."""
+    """Raise InputError if no method has this name; import none."""
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
 
 
 def method_of(model_type: Any) -> Method | None:  # noqa: ANN401 - a name, a config or a model
-    """Finds the method of a model, of its config, or of the ``model_type`` in it; None for models of other makers."""
+    """Return the method of a model, a config or a ``model_type``; None for models of other makers."""
     config = getattr(model_type, "config", model_type)
     name = str(getattr(config, "model_type", config))
-    # The built-in methods are named alike, so that asking for one imports no other, nor for another maker's model any.
+    # The name of this package's methods follows from the type, so that no other of them is imported.
     alike = name.removeprefix(_PREFIX).replace("-", "_")
-    others = [each for each in METHODS if name.startswith(_PREFIX) or each not in METHODS.own]
-    for each in [alike] if alike in METHODS else others:
-        method = get_method(each)
-        if method.config_class.model_type == name:
-            return method
-    return None
+    others = [other for other, path in METHODS.items() if not str(path).startswith("hf_dialemb.")]
+    methods = map(get_method, [alike] if alike in METHODS else others)
+    return next((method for method in methods if method.config_class.model_type == name), None)
 
 
 def register(method: Method | None = None) -> None:
-    """Makes the package, ``AutoConfig`` and ``AutoModel`` know a method from outside; calling it again changes nothing.
+    """Make the package, ``AutoConfig`` and ``AutoModel`` know a method from outside, or all methods of `METHODS`.
 
-    Without one, they come to know all that `METHODS` and entry points name. Raises InputError where another method has
-    its name already.
+    Registering a method again changes nothing.
+
+    Raises:
+        InputError: Another method has the same name.
     """
     if method is not None:
         if METHODS.setdefault(method.name, method) is not method:
@@ -79,12 +77,12 @@ def register(method: Method | None = None) -> None:
         return
     for name, path in METHODS.items():
         if isinstance(path, str) and path in sys.modules and not hasattr(sys.modules[path], "METHOD"):
-            continue  # it is being imported right now, and registers itself when it is whole
+            continue  # it is being imported right now, and registers itself afterwards
         register_method(get_method(name))
 
 
 def register_method(method: Method) -> None:
-    """Makes ``AutoConfig`` and ``AutoModel`` know a method."""
+    """Make ``AutoConfig`` and ``AutoModel`` know a method."""
     from transformers import CONFIG_MAPPING, AutoConfig, AutoModel
 
     if method.config_class.model_type not in CONFIG_MAPPING:

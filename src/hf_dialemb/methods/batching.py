@@ -1,4 +1,4 @@
-"""Many sequences through a model a part at a time, those of like length together, so that padding stays small."""
+"""Many sequences through a model, those of like length together, so that padding stays small."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -19,47 +19,54 @@ from .layout import Truncation
 logger = logging.getLogger(__name__)
 
 TOKENS = 16
-"""How many a row of a batch stands for: of shorter texts more go through a model at once, of longer ones fewer."""
+"""Tokens that a row of a batch stands for: a batch holds more shorter texts, or fewer longer ones."""
 
-_BATCH_COST = 4  # a batch takes about as long as this part of the most tokens of one, besides its own
+_BATCH_COST = 4  # a batch costs about this part of the most tokens of a batch, besides its own
 
 LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
 """Makes a batch of some rows, and counts what was dropped."""
 
 
 def batches(lengths: Sequence[int], most: int) -> list[np.ndarray]:
-    """Parts rows of so many tokens into batches, the longest first, each of at most ``most`` tokens with its padding.
+    """Divide rows of some lengths into batches of at most ``most`` tokens with padding, the longest rows first.
 
-    A row that is longer is a batch by itself; one that is much shorter begins the next, where padding would cost more
-    than another batch. What comes out says which rows are in each, (n,) int64.
+    A longer row is a batch by itself. A much shorter row begins the next batch if padding costs more than a batch.
+
+    Returns:
+        The rows of each batch, (n,) int64.
     """
     counts = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-counts, kind="stable")
     falling = counts[order]
-    found, start = [], 0
+    parts, start = [], 0
     while start < len(order):
         rows = falling[start : start + max(1, most // max(1, int(falling[start])))]
-        saved = (rows[0] - rows) * np.arange(len(rows), 0, -1)  # padding, if the next batch begins at each
+        saved = (rows[0] - rows) * np.arange(len(rows), 0, -1)  # padding saved if the next batch begins at a row
         first = int(saved.argmax())
-        found.append(order[start : start + (first if saved[first] > most // _BATCH_COST else len(rows))])
-        start += len(found[-1])
-    return found
+        parts.append(order[start : start + (first if saved[first] > most // _BATCH_COST else len(rows))])
+        start += len(parts[-1])
+    return parts
 
 
 def outputs(
     model: PreTrainedModel, lengths: Sequence[int], lay_out: LayOut, size: int, show_progress: bool, limits: str = ""
 ) -> Iterator[tuple[np.ndarray, Any, dict[str, Tensor]]]:
-    """Runs a model in evaluation mode, the longest rows first; warns of what was cut, by ``limits``.
+    """Run a model in evaluation mode, the longest rows first; log a warning if some were cut.
 
-    The lengths are in tokens, or about. As many tokens go through at once as ``size`` rows of `TOKENS` hold.
+    Args:
+        model: The model.
+        lengths: Tokens of the rows, estimated.
+        lay_out: Makes a batch of rows.
+        size: Rows of `TOKENS` tokens in a batch.
+        show_progress: Whether to show a bar; otherwise only a terminal does, after three seconds.
+        limits: Ends the warning.
 
     Yields:
-        Which rows went through it together (n,), what came out, and what went in.
+        The rows of a batch (n,), the model's output and its input.
     """
     count, training = Truncation(), model.training
     model.train(False)
     parts = batches(lengths, size * tokens_of_row(model.device))
-    # Otherwise a terminal shows what takes longer than seconds, and nothing else does.
     shown = {"disable": False} if show_progress else {"disable": None, "delay": 3, "leave": False}
     for rows in tqdm(parts, desc="encode", unit="batch", **shown):
         batch = {name: value.to(model.device) for name, value in lay_out(rows.tolist(), count).items()}
@@ -72,14 +79,14 @@ def outputs(
 
 
 def any_shape() -> AbstractContextManager[None]:
-    """Leaves out cuDNN's attention, which makes a plan for every new shape, and that takes longer than the batch."""
+    """Return a context without cuDNN's attention, whose plan for every new shape takes longer than the batch."""
     return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 def tokens_of_row(device: torch.device) -> int:
-    """Says how many tokens a row of a batch stands for.
+    """Return how many tokens a row of a batch stands for.
 
-    A processor's cache is small; its matrix units (AMX), and an accelerator, want more at once.
+    A processor's cache is small; its matrix units (AMX) and accelerators want more at once.
     """
     if device.type != "cpu":
         return 32 * TOKENS
@@ -94,36 +101,39 @@ def embeddings(
     show_progress: bool = False,
     limits: str = "",
 ) -> np.ndarray:
-    """Embeds N rows, (N, D) float32; see `outputs`."""
-    result = np.zeros((len(lengths), model.config.hidden_size), dtype=np.float32)
-    found: list[tuple[np.ndarray, Tensor]] = []
+    """Embed N rows, (N, D) float32; see `outputs`."""
+    vectors = np.zeros((len(lengths), model.config.hidden_size), dtype=np.float32)
+    waiting: list[tuple[np.ndarray, Tensor]] = []
     for rows, output, _ in outputs(model, lengths, lay_out, size, show_progress, limits):
-        for before, vectors in found:  # an accelerator reads this batch while the next is laid out
-            result[before] = vectors.cpu().numpy()
-        found = [(rows, output.pooler_output.float())]
-    for rows, vectors in found:
-        result[rows] = vectors.cpu().numpy()
-    return result
+        for before, part in waiting:  # an accelerator reads this batch while the next is laid out
+            vectors[before] = part.cpu().numpy()
+        waiting = [(rows, output.pooler_output.float())]
+    for rows, part in waiting:
+        vectors[rows] = part.cpu().numpy()
+    return vectors
 
 
 def in_parts(work: Callable[..., Any], mask: Tensor, size: int, *tensors: Tensor, again: bool = False) -> Any:  # noqa: ANN401
-    """Calls ``work(*tensors)`` on parts of like length, and puts what it returns back into the rows' order.
+    """Call ``work(*tensors)`` on parts of like length, and return its results in the order of the rows.
 
-    It takes rows of as many tokens as ``size`` rows of `TOKENS` have, and returns a tensor, or several, of as many
-    rows. The mask (N, L), padded on the right, is 1 for real tokens; tensors of its shape are cut to the longest of a
-    part. With ``again`` a part is of ``size`` rows, whose activations are dropped and computed again in the backward
-    pass (gradient caching), so that memory does not grow with N.
+    Args:
+        work: Takes some rows of the tensors; returns a tensor, or several, of as many rows.
+        mask: 1 for real tokens, (N, L), padded on the right.
+        size: Rows of `TOKENS` tokens in a part.
+        *tensors: N rows each; those of the mask's shape are cut to the longest row of a part.
+        again: Whether to compute the activations of a part, then of ``size`` rows, again in the backward pass (gradient
+            caching), so that memory does not grow with N.
     """
     lengths = mask.sum(-1)
     order = lengths.argsort(descending=True, stable=True)
     if again and torch.is_grad_enabled():
         work = partial(checkpoint, work, use_reentrant=False)
-    parts = []
-    most = size * tokens_of_row(mask.device)
+    results, most = [], size * tokens_of_row(mask.device)
     for rows in order.split(size) if again else map(torch.from_numpy, batches(lengths.tolist(), most)):
         length = max(1, int(lengths[rows[0]]))
-        parts.append(work(*(each[rows, :length] if each.shape == mask.shape else each[rows] for each in tensors)))
+        cut = (tensor[rows, :length] if tensor.shape == mask.shape else tensor[rows] for tensor in tensors)
+        results.append(work(*cut))
     back = order.argsort()
-    if isinstance(parts[0], Tensor):
-        return torch.cat(parts)[back]
-    return tuple(torch.cat(part)[back] for part in zip(*parts, strict=True))
+    if isinstance(results[0], Tensor):
+        return torch.cat(results)[back]
+    return tuple(torch.cat(part)[back] for part in zip(*results, strict=True))

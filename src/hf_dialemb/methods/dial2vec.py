@@ -1,6 +1,6 @@
 """dial2vec: dialogue embeddings guided by the two speakers (Liu et al., EMNLP 2022, arXiv:2210.15332).
 
-An intact dialogue competes with copies whose one side was replaced by random utterances: only in the intact one do the
+An intact dialogue competes with copies in which random utterances replace one side. Only in the intact one do the
 speakers' words fit each other.
 """
 
@@ -25,7 +25,7 @@ from .layout import Truncation, tokenize
 from .losses import nt_xent, precise
 from .method import ListedExamples, Method
 
-_ROWS = 64  # copies of a dialogue differ in length: sorted parts skip most of the padding
+_ROWS = 64  # samples of like length that are encoded together
 
 
 @strict
@@ -36,9 +36,9 @@ class Dial2VecConfig(DialogueConfig):
         loss_temperature: Divides the cosines (section 4.4: 0.2).
         window: Tokens more than this many turns apart do not meet (section 4.4: 10).
         num_negatives: Corrupted copies per dialogue (the program: 9).
-        anchor: Which speaker's turns stay in a corrupted copy. ``"each"``: every dialogue gives one example per
+        anchor: The speaker whose turns stay in a corrupted copy. ``"each"``: every dialogue gives one example per
             speaker (the released data); ``"random"``: one example, a speaker drawn per copy (section 3.1).
-        negatives: Drawn afresh in every epoch, or frozen at the first (the program).
+        negatives: Whether negatives are drawn afresh in every epoch, or frozen at the first (the program).
         negative_pool: ``"official"`` also draws from the dialogue itself.
         loss_scale: ``"official"`` divides the loss by the number of samples.
     """
@@ -107,24 +107,29 @@ class Dial2VecModel(DialogueEncoder):
 def speaker_representations(
     hidden: Tensor, mask: Tensor, role_ids: Tensor, turn_ids: Tensor, num_roles: int, window: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Pools what each speaker says, and what the others' words select from it (equations 1 to 3).
+    """Pool each speaker's tokens, and what the others' tokens select from them (equations 1 to 3).
 
     The paper multiplies every token of one speaker with every token of the other. Only the pooled products enter the
     loss, and
 
         sum_i sum_j G_ij (h_i . h_j) h_j  =  sum_j (h_j . s_j) h_j,    s_j = sum_i G_ij h_i,
 
-    where ``G_ij`` is 1 when tokens i and j lie at most ``window`` turns apart. ``s_j`` is the same for all tokens of a
+    where ``G_ij`` is 1 if tokens i and j are at most ``window`` turns apart. ``s_j`` is the same for all tokens of a
     turn: one scatter-add per turn, one banded sum over turns, one gather. Time and memory are O(L D), and the result is
-    exact. With more than two speakers each one stands against all the others (one versus rest, section 3).
+    exact. With more than two speakers, each meets all the others together (one versus rest, section 3).
 
-    Takes token vectors (B, L, D), their mask (B, L), and of each token the speaker in [0, R) and the turn from 0, both
-    (B, L) int64. Tokens more than ``window`` turns apart do not meet.
+    Args:
+        hidden: Token vectors, (B, L, D).
+        mask: 1 for real tokens, (B, L).
+        role_ids: Speaker of each token in [0, R), (B, L) int64.
+        turn_ids: Turn of each token from 0, (B, L) int64.
+        num_roles: R.
+        window: Largest distance of tokens that meet, in turns.
 
     Returns:
-        The mean vector of each speaker's own tokens, (B, R, D); its cross-representation, (B, R, D), defined up to a
-        positive factor (only its direction enters the loss); which speakers have a token, (B, R) bool. Absent speakers
-        get zeros.
+        The mean vector of each speaker's tokens, (B, R, D); its cross-representation, (B, R, D), up to a positive
+        factor, as only its direction enters the loss; which speakers have a token, (B, R) bool. Absent speakers get
+        zeros.
     """
     batch, length, dim = hidden.shape
     turns = int(turn_ids.max()) + 1
@@ -165,7 +170,7 @@ class Dial2VecExamples(ListedExamples):
         self.dialogues, self.config, self.seed = list(dialogues), config, seed
         self.notes: list[str] = []
         self.items: list[tuple[int, str]] = []  # (dialogue, anchor role; empty for one drawn per copy)
-        self.pools: dict[str, list[tuple[int, str]]] = {}  # by role: (dialogue, what was said)
+        self.pools: dict[str, list[tuple[int, str]]] = {}  # by role: (dialogue, text)
         for index, dialogue in enumerate(self.dialogues):
             if len(dialogue.roles) < 2:
                 raise InputError(
@@ -184,11 +189,11 @@ class Dial2VecExamples(ListedExamples):
         self.everything = [item for pool in self.pools.values() for item in pool]
 
     def length(self, index: int) -> int:
-        """Returns the dialogue's length in characters."""
+        """Return the dialogue's length in characters."""
         return sum(len(turn.content) for turn in self.dialogues[self.items[index][0]].turns)
 
     def example(self, epoch: int, index: int) -> list[Dialogue]:
-        """Makes 1 + ``num_negatives`` dialogues: the intact one, then its corrupted copies."""
+        """Return 1 + ``num_negatives`` dialogues: the intact one, then its corrupted copies."""
         number, anchor = self.items[index]
         dialogue = self.dialogues[number]
         generator = np.random.default_rng([self.seed, 0 if self.config.negatives == "frozen" else epoch, index])
@@ -206,7 +211,7 @@ class Dial2VecExamples(ListedExamples):
             source, content = pool[generator.integers(len(pool))]
             if own or source != number:
                 return Turn(turn.role, content)
-            if attempt == 100:  # hardly anybody else has this role: any other speaker's words serve
+            if attempt == 100:  # the role is rare in other dialogues: any other speaker serves
                 pool = self.everything
         raise InputError(
             f"dialogue '{self.dialogues[number].id or number}' holds nearly all turns: add other dialogues"
@@ -216,7 +221,7 @@ class Dial2VecExamples(ListedExamples):
 def collate(
     examples: list[list[Dialogue]], tokenizer: PreTrainedTokenizerBase, config: Dial2VecConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B examples of N samples: `tokenize`'s batch, each tensor (B, N, L)."""
+    """Lay out B examples of N samples: `tokenize`'s batch, each tensor (B, N, L)."""
     batch = tokenize([sample for samples in examples for sample in samples], tokenizer, config, count)
     return {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
 

@@ -1,8 +1,8 @@
 """Dialog2Flow: utterance embeddings grouped by what utterances do (Burdisso et al., EMNLP 2024, arXiv:2410.18481).
 
-Utterances that carry the same action (dialogue acts and slots) are positive pairs; how much the others of the batch
-are negatives depends on how alike the actions' names are. An utterance on its own that has neither, as corpora of
-intents have them, carries its intents for actions (not in the paper).
+Utterances with the same action (dialogue acts and slots) are positive pairs. How much the other utterances of the batch
+are negatives depends on the likeness of the actions' names. A single utterance without acts and slots, as in corpora of
+intents, has its intents as its action (not in the paper).
 """
 
 import re
@@ -22,9 +22,8 @@ from ..errors import InputError
 from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off
 from .config import UtteranceConfig
-from .gather import gather_rows
 from .layout import Truncation, tokenize_utterances
-from .losses import hard_targets, soft_targets, target_contrastive
+from .losses import gather_rows, hard_targets, soft_targets, target_contrastive
 from .method import ListedExamples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
@@ -43,8 +42,8 @@ class Dialog2FlowConfig(UtteranceConfig):
             (section 3.2).
         contrast: ``"soft"``: targets by the likeness of labels (equation 4); ``"hard"``: supervised contrastive
             learning (equation 1).
-        joint_update: ``"summed"``: the sum of both losses, as the paper writes it; ``"alternating"``: one batch of
-            acts, one of slots, as the released program does (which keeps two optimisers; here it is one).
+        joint_update: ``"summed"``: the sum of both losses, as in the paper; ``"alternating"``: one batch of acts, one
+            of slots, as in the released program (which keeps two optimisers; here it is one).
         loss_temperature: Divides the cosines of utterances (0.05).
         label_temperature: Divides the cosines of labels (0.35).
         label_encoder: A sentence-transformers model that embeds the labels; not used by ``"hard"``.
@@ -55,9 +54,8 @@ class Dialog2FlowConfig(UtteranceConfig):
         text_forms: ``"raw"``; ``"words"``: lower case, without punctuation, as in the released program; ``"both"``:
             either, drawn per utterance, so that transcripts of both kinds serve; ``"official"``: ``"words"`` with the
             program's error that turns a question mark after a space into an apostrophe.
-        across_domains: The anchors of a batch are of few domains, mostly one (those of acts, where the target is
-            joint), and positives of other ones where the label allows, so that knowing what is spoken about helps
-            nobody (not in the paper).
+        across_domains: Draw a batch's anchors from few domains, and positives from other domains where the label
+            allows, so that the topic does not help (not in the paper).
     """
 
     model_type = "dialemb-dialog2flow"
@@ -80,7 +78,7 @@ class Dialog2FlowConfig(UtteranceConfig):
 
 
 class _Side(NamedTuple):
-    """One side of a batch's pairs: unit vectors (N, P), and all labels that each carries (N, K), filled with -1."""
+    """One side of a batch's pairs: unit vectors (N, P), and all labels of each utterance (N, K), filled with -1."""
 
     vectors: Tensor
     labels: Tensor
@@ -99,7 +97,7 @@ class Dialog2FlowModel(UtteranceEncoder):
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
-        if module is self and getattr(self, "batches", None) is not None:  # it comes after what the parent draws
+        if module is self and getattr(self, "batches", None) is not None:  # registered after the parent's own
             init.zeros_(self.batches)
 
     def contrast(  # type: ignore[override]
@@ -110,35 +108,39 @@ class Dialog2FlowModel(UtteranceEncoder):
         carried_labels: Tensor,
         label_vectors: Tensor | None = None,
     ) -> UtteranceOutput:
-        """Contrasts pairs of each label space (section 3.2).
+        """Contrast the pairs of each label space (section 3.2).
 
         Args:
             input_ids: (B, 2 O, L) int64 for O label spaces: anchor and positive of the first, then of the second.
             attention_mask: (B, 2 O, L) int64.
             drawn_labels: The label that each pair was drawn for, (B, O) int64.
-            carried_labels: All labels that each utterance carries, (B, 2 O, K) int64, filled with -1.
+            carried_labels: All labels of each utterance, (B, 2 O, K) int64, filled with -1.
             label_vectors: Unit vectors of the drawn labels, (B, O, E); None for hard targets.
         """
-        chosen = list(range(len(OBJECTIVES[self.config.target])))
-        if self.config.joint_update == "alternating" and self.training and len(chosen) > 1:
-            chosen = [int(self.batches) % len(chosen)]
+        names = OBJECTIVES[self.config.target]
+        spaces = list(range(len(names)))
+        if self.config.joint_update == "alternating" and self.training and len(spaces) > 1:
+            spaces = [int(self.batches) % len(spaces)]
             self.batches += 1
-        rows = [row for space in chosen for row in (2 * space, 2 * space + 1)]
-        batch, count = len(input_ids), len(rows)
+        rows = [row for space in spaces for row in (2 * space, 2 * space + 1)]
         embeddings = self.embed(input_ids[:, rows].flatten(0, 1), attention_mask[:, rows].flatten(0, 1))
-        embeddings = embeddings.unflatten(0, (batch, count))  # (B, 2 O, D)
-        losses, similarities = [], None
+        embeddings = embeddings.unflatten(0, (len(input_ids), len(rows)))  # (B, 2 O, D)
+        losses, similarities = [], []
         with autocast_off(embeddings):
-            for place, space in enumerate(chosen):
-                name = OBJECTIVES[self.config.target][space]
-                pairs = embeddings[:, 2 * place : 2 * place + 2], carried_labels[:, 2 * space : 2 * space + 2]
-                sides = [_Side(self.project(pairs[0][:, side], name), pairs[1][:, side]) for side in (0, 1)]
+            for place, space in enumerate(spaces):
+                sides = [
+                    _Side(
+                        self.project(embeddings[:, 2 * place + side], names[space]), carried_labels[:, 2 * space + side]
+                    )
+                    for side in (0, 1)
+                ]
                 vectors = None if label_vectors is None else label_vectors[:, space]
                 losses.append(self._loss(sides, drawn_labels[:, space], vectors))
-                similarities = (sides[0].vectors @ sides[1].vectors.T).detach() if place == 0 else similarities
-        assert similarities is not None
+                similarities.append((sides[0].vectors @ sides[1].vectors.T).detach())
         return UtteranceOutput(
-            loss=torch.stack(losses).sum(), pooler_output=embeddings[:, 0], similarities=positives_first(similarities)
+            loss=torch.stack(losses).sum(),
+            pooler_output=embeddings[:, 0],
+            similarities=positives_first(similarities[0]),
         )
 
     def _loss(self, sides: list[_Side], drawn: Tensor, label_vectors: Tensor | None) -> Tensor:
@@ -149,7 +151,7 @@ class Dialog2FlowModel(UtteranceEncoder):
         losses = []
         for anchors, candidates in ((sides[0], everyone[1]), (sides[1], everyone[0])):
             similarities = anchors.vectors @ candidates.vectors.T  # (A, C)
-            # What was drawn for another label is a positive too if it carries this one, as an equal utterance does.
+            # A candidate drawn for another label is a positive too if it carries this label.
             shared = (candidates.labels.unsqueeze(0) == drawn.view(-1, 1, 1)).any(-1)
             if likeness is None:
                 targets = hard_targets(shared, similarities)
@@ -160,9 +162,14 @@ class Dialog2FlowModel(UtteranceEncoder):
 
 
 class LabelPair(NamedTuple):
-    """An anchor and a positive that carry a label, by its number in its space, and its vector (E,), if there is one.
+    """An anchor and a positive that carry a label.
 
-    ``carried`` are all labels of each of them; ``width`` is the most that any utterance of the space carries.
+    Attributes:
+        texts: Anchor and positive.
+        label: The label's number in its space.
+        carried: All labels of the two.
+        width: Most labels that any utterance of the space carries.
+        vector: The label's vector (E,), for soft targets.
     """
 
     texts: tuple[str, str]
@@ -175,31 +182,29 @@ class LabelPair(NamedTuple):
 class LabelledUtterances:
     """The distinct utterances of dialogues by their labels in one space.
 
-    An utterance that was said often, or under several labels, is one utterance that carries all of them; so are those
-    that ``text_forms`` makes alike. The space is ``"actions"`` (acts and slots together, in canonical order; of an
-    utterance on its own without them its intents), ``"acts"`` or ``"slots"``, all in their unified names.
+    Equal utterances, also those that ``text_forms`` makes equal, are one utterance with all their labels. The space is
+    ``"actions"`` (acts and slots together, in canonical order), ``"acts"`` or ``"slots"``, in their unified names.
 
     Raises:
-        InputError: No utterance carries a label, no label has enough utterances, or all are of one domain where pairs
-            are to be of two.
+        InputError: No utterance carries a label, no label has enough utterances, or all are of one domain although
+            pairs need two.
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], space: str, config: Dialog2FlowConfig, seed: int) -> None:
         self.config, self.seed = config, seed
         carried: dict[str, dict[str, None]] = {}
-        first: dict[str, tuple[str, str]] = {}  # what was said as it stands, and its domain
-        labelled = wordless = 0
+        first: dict[str, tuple[str, str]] = {}  # normalised text: original text and domain
+        labelled = short = 0
+        form = "words" if config.text_forms == "both" else config.text_forms
         for dialogue in dialogues:
             domain = dialogue.domains[0] if dialogue.domains else ""
             for turn in dialogue.turns:
-                labels = _labels(turn, space)
-                if space == "actions" and not labels and len(dialogue.turns) == 1:
-                    labels = [f"intent {intent}" for intent in turn.intents]
+                labels = _labels(turn, space, single=len(dialogue.turns) == 1)
+                words = turn.content.split() if form == "raw" else _WORDS.findall(turn.content)
                 labelled += bool(labels)
-                if labels and _word_count(turn.content, config.text_forms) < config.min_words:
-                    wordless += 1
+                if labels and len(words) < config.min_words:
+                    short += 1
                 elif labels:
-                    form = "words" if config.text_forms == "both" else config.text_forms
                     text, _ = first.setdefault(utterance_text(turn.content, form), (turn.content, domain))
                     carried.setdefault(text, {}).update(dict.fromkeys(labels))
         if not labelled:
@@ -208,57 +213,50 @@ class LabelledUtterances:
                 f"{len(dialogues)} dialogues has {space}; name a corpus with such labels ('dialemb corpus list' shows "
                 "them), or another target"
             )
-        self.notes = [f"Left out {wordless:,} turns of fewer than {config.min_words} words ({space})"] * bool(wordless)
-        self._count(carried, space)
-        self._order(dict(first.values()))
+        self.notes = [f"Left out {short:,} turns of fewer than {config.min_words} words ({space})"] * bool(short)
+        self._number(carried, space, dict(first.values()))
 
-    def _count(self, carried: dict[str, dict[str, None]], space: str) -> None:
-        """Numbers utterances and labels, and leaves out labels of too few utterances."""
-        sizes = Counter(label for labels in carried.values() for label in labels)
-        self.labels = sorted(label for label, size in sizes.items() if size >= self.config.min_utterances)
-        rare = len(sizes) - len(self.labels)
-        if rare:
-            least = self.config.min_utterances
+    def _number(self, carried: dict[str, dict[str, None]], space: str, domains: dict[str, str]) -> None:
+        """Number utterances, labels and domains, without the labels that have too few utterances."""
+        sizes, least = Counter(label for labels in carried.values() for label in labels), self.config.min_utterances
+        self.labels = sorted(label for label, size in sizes.items() if size >= least)
+        if rare := len(sizes) - len(self.labels):
             self.notes.append(f"Left out {rare:,} of {len(sizes):,} {space}: fewer than {least} utterances each")
         if len(self.labels) < 2:
             raise InputError(
-                f"dialog2flow: got {len(self.labels)} {space} of at least {self.config.min_utterances} different "
-                f"utterances (min_utterances), expected two or more; add dialogues or lower min_utterances"
+                f"dialog2flow: got {len(self.labels)} {space} of at least {least} different utterances "
+                "(min_utterances), expected two or more; add dialogues or lower min_utterances"
             )
         numbers = {label: number for number, label in enumerate(self.labels)}
-        self.texts: list[str] = []
-        self.carried: list[tuple[int, ...]] = []
-        members: list[list[int]] = [[] for _ in self.labels]
-        for text, labels in carried.items():
-            known = tuple(numbers[label] for label in labels if label in numbers)
-            for number in known:
-                members[number].append(len(self.texts))
-            if known:
-                self.texts.append(text)
-                self.carried.append(known)
-        self.members = [np.array(rows) for rows in members]
+        known = {
+            text: tuple(numbers[label] for label in labels if label in numbers) for text, labels in carried.items()
+        }
+        self.texts = [text for text, labels in known.items() if labels]
+        self.carried = [known[text] for text in self.texts]
         self.width = max(map(len, self.carried))
-        counts = np.array([len(rows) for rows in members], dtype=np.float64)
-        weights = counts ** (1 - self.config.label_balance)
-        self.ends = np.cumsum(np.maximum(1, np.round(counts.sum() * weights / weights.sum()))).astype(np.int64)
-
-    def _order(self, domains: dict[str, str]) -> None:
-        """Numbers domains, and puts the utterances of a label in their order; one number where they play no part."""
         names = [domains[text] if self.config.across_domains else "" for text in self.texts]
-        numbers = np.unique(names, return_inverse=True)[1]
-        if self.config.across_domains and not numbers.any():
+        places = np.unique(names, return_inverse=True)[1]
+        if self.config.across_domains and not places.any():
             raise InputError(
                 f"across_domains: got utterances of one domain ({names[0] or 'none named'}), expected two or more; "
                 "give dialogues 'domains', or leave across_domains out"
             )
-        self.members = [rows[np.argsort(numbers[rows], kind="stable")] for rows in self.members]
-        self.domains = [numbers[rows] for rows in self.members]
+        rows: list[list[int]] = [[] for _ in self.labels]
+        for row, labels in enumerate(self.carried):
+            for label in labels:
+                rows[label].append(row)
+        # The utterances of a label by domain.
+        self.members = [np.array(part)[np.argsort(places[part], kind="stable")] for part in rows]
+        self.domains = [places[part] for part in self.members]
+        counts = np.array([len(part) for part in rows], dtype=np.float64)
+        weights = counts ** (1 - self.config.label_balance)
+        self.ends = np.cumsum(np.maximum(1, np.round(counts.sum() * weights / weights.sum()))).astype(np.int64)
 
     def __len__(self) -> int:
         return int(self.ends[-1])
 
     def _places(self, index: int) -> tuple[int, int, int]:
-        """Finds the label of a pair, and the first and last place + 1 of its anchor's domain among the members."""
+        """Return the label of a pair, and where its anchor's domain begins and ends among the label's utterances."""
         label = int(np.searchsorted(self.ends, index, side="right"))
         domains, before = self.domains[label], int(self.ends[label - 1]) if label else 0
         domain = domains[(index - before) * len(domains) // (int(self.ends[label]) - before)]
@@ -266,14 +264,14 @@ class LabelledUtterances:
         return label, int(first), int(end)
 
     def domain(self, index: int) -> int:
-        """Finds the domain of a pair's anchor, which is the same in every epoch."""
+        """Return the domain of a pair's anchor, the same in every epoch."""
         label, first, _ = self._places(index)
         return int(self.domains[label][first])
 
     def pair(self, epoch: int, index: int) -> LabelPair:
-        """Draws a pair: within an epoch the anchors of a label go round its utterances, the positive is any other.
+        """Draw a pair: in an epoch the anchors of a label go round its utterances, the positive is any other.
 
-        Across domains, anchors go round those of a domain, and the positive is any of another domain, if there is one.
+        Across domains, anchors go round the utterances of a domain, and the positive is of another domain if possible.
         """
         label, first, end = self._places(index)
         members = self.members[label]
@@ -284,33 +282,27 @@ class LabelledUtterances:
             positive = (end + int(generator.integers(len(members) - end + first))) % len(members)
         else:
             positive = (anchor + 1 + int(generator.integers(len(members) - 1))) % len(members)
-        rows = int(members[anchor]), int(members[positive])
-        forms = self.config.text_forms
-        texts = [self.texts[row] for row in rows]
+        rows, forms = (int(members[anchor]), int(members[positive])), self.config.text_forms
         if forms == "both":
-            texts = [utterance_text(text, "words") if generator.random() < 0.5 else text for text in texts]
+            texts = [utterance_text(self.texts[row], "words" if generator.random() < 0.5 else "raw") for row in rows]
         else:
-            texts = [utterance_text(text, forms) for text in texts]
+            texts = [utterance_text(self.texts[row], forms) for row in rows]
         return LabelPair((texts[0], texts[1]), label, (self.carried[rows[0]], self.carried[rows[1]]), self.width)
 
 
 def utterance_text(text: str, form: str) -> str:
-    """Gives an utterance the form ``"raw"``, ``"words"`` or ``"official"`` (see `Dialog2FlowConfig`)."""
+    """Return an utterance in the form ``"raw"``, ``"words"`` or ``"official"`` (see `Dialog2FlowConfig`)."""
     if form == "raw":
         return text
     words = " ".join(_WORDS.findall(text.lower()))
     return words.replace(" ?", "'") if form == "official" else words
 
 
-def _word_count(text: str, forms: str) -> int:
-    return len(text.split()) if forms == "raw" else len(_WORDS.findall(text))
-
-
-def _labels(turn: Turn, space: str) -> list[str]:
+def _labels(turn: Turn, space: str, single: bool) -> list[str]:
     slots = [name for name, _ in turn.slots]
     if space == "actions":
         action = action_name(turn.dialogue_acts, slots)
-        return [action] if action else []
+        return [action] if action else [f"intent {intent}" for intent in turn.intents if single]
     return list(dict.fromkeys(name for name in (turn.dialogue_acts if space == "acts" else slots) if name))
 
 
@@ -328,7 +320,7 @@ class Dialog2FlowExamples(ListedExamples):
             for number, space in enumerate(OBJECTIVES[config.target])
         ]
         self.notes = [note for space in self.spaces for note in space.notes]
-        # What a label means does not depend on the space: "confirm" the act and "confirm" the slot share a vector.
+        # A label's meaning does not depend on its space: "confirm" the act and "confirm" the slot share a vector.
         names = sorted({label for space in self.spaces for label in space.labels})
         self.label_texts = names if config.contrast == "soft" else []
         self.label_rows = {name: row for row, name in enumerate(names)}
@@ -338,14 +330,14 @@ class Dialog2FlowExamples(ListedExamples):
         return min(map(len, self.spaces))
 
     def length(self, index: int) -> int:
-        """Returns the domain of an example, so that a batch holds few."""
+        """Return the domain of an example, so that a batch holds few."""
         return self.spaces[0].domain(index * len(self.spaces[0]) // len(self))
 
     def example(self, epoch: int, index: int) -> list[LabelPair]:
-        """Draws a pair of each label space, its label's vector with it."""
+        """Draw a pair of each label space, with its label's vector."""
         pairs = []
         for space in self.spaces:
-            # A longer space is walked in longer steps, so that all of its labels have their turn in every epoch.
+            # A longer space is walked in longer steps, so that every epoch reaches all of its labels.
             pair = space.pair(epoch, index * len(space) // len(self))
             vector = self.label_vectors[self.label_rows[space.labels[pair.label]]] if self.label_texts else None
             pairs.append(pair._replace(vector=vector))
@@ -355,7 +347,7 @@ class Dialog2FlowExamples(ListedExamples):
 def collate(
     examples: list[list[LabelPair]], tokenizer: PreTrainedTokenizerBase, config: Dialog2FlowConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B examples of one pair per label space, as `Dialog2FlowModel.contrast` takes them."""
+    """Lay out B examples of one pair per label space, as `Dialog2FlowModel.contrast` takes them."""
     texts = [text for example in examples for pair in example for text in pair.texts]
     batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count)
     batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
@@ -367,12 +359,12 @@ def collate(
     )
     if config.contrast == "soft":
         vectors = np.stack([np.stack([pair.vector for pair in example]) for example in examples])  # type: ignore[misc]
-        batch["label_vectors"] = torch.nn.functional.normalize(torch.from_numpy(vectors), dim=-1)
+        batch["label_vectors"] = nn.functional.normalize(torch.from_numpy(vectors), dim=-1)
     return batch
 
 
 def prepare(settings: dict[str, Any], arguments: Any) -> None:  # noqa: ANN401 - TrainingArguments
-    """Lets distributed training wait for no head that has no part in a step."""
+    """Tell distributed training that a head may have no part in a step."""
     if settings.get("joint_update") == "alternating" and arguments.ddp_find_unused_parameters is None:
         arguments.ddp_find_unused_parameters = True  # with checkpointing Trainer expects all
 

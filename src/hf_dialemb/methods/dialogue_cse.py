@@ -1,7 +1,15 @@
 """DialogueCSE: utterance embeddings guided by the turns around them (Liu et al., EMNLP 2021, arXiv:2109.12599).
 
-A response competes with utterances from other dialogues. Every context turn picks, token by token, what it matches in a
-candidate; in the true response that is most of it, so what was picked points the same way as the whole.
+A response competes with utterances of other dialogues. Every context turn picks, token by token, what it matches in a
+candidate. In the true response that is most of it, so the picked vector points the same way as the whole.
+
+The paper multiplies every token u_i of a context turn with every token r_j of a candidate. Only the mean over the
+turn's tokens is used, and
+
+    1/n sum_i sum_j (u_i . r_j) r_j  =  sum_j (u . r_j) r_j,    u = 1/n sum_i u_i,
+
+so the mean vector of the turn is enough: time and memory are O(L D) for a candidate, and the result is exact. It is
+linear in u, so the mean over turns (equation 7) needs the mean of their vectors only.
 """
 
 from collections import Counter
@@ -21,7 +29,6 @@ from ..errors import InputError
 from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off
 from .config import UtteranceConfig
-from .context_matching import matching_guided, mean_of_turns, turn_weights
 from .layout import Truncation, tokenize_utterances
 from .losses import nt_xent
 from .method import ListedExamples, Method
@@ -36,8 +43,8 @@ class DialogueCSEConfig(UtteranceConfig):
 
     Attributes:
         loss_temperature: Divides the cosines (0.1).
-        num_negatives: Utterances of other dialogues that each response competes with (9).
-        context_turns: Turns before the response that are read, at most (3).
+        num_negatives: Number of utterances of other dialogues that a response competes with (9).
+        context_turns: Most turns before the response that are read (3).
         next_turns: Whether as many turns after it are read too.
         context: How a response meets its context. ``"matching"``: matching-guided embeddings (section 4.2);
             ``"siamese"``: the embedding of one turn, the one before or, at a dialogue's start, the one after;
@@ -78,7 +85,7 @@ class DialogueCSEConfig(UtteranceConfig):
 
     @property
     def context_rows(self) -> int:
-        """How many of an example's rows are context, C."""
+        """Number of an example's rows that are context, C."""
         return self.context_turns * (1 + self.next_turns) if self.context == "matching" else 1
 
 
@@ -102,7 +109,7 @@ class DialogueCSEModel(UtteranceEncoder):
                 init.normal_(parameter, std=0.1)
 
     def contrast(self, input_ids: Tensor, attention_mask: Tensor) -> UtteranceOutput:  # type: ignore[override]
-        """Contrasts each response with the negatives (equation 8).
+        """Contrast each response with the negatives (equation 8).
 
         Args:
             input_ids: (B, C + N, L) int64: context rows (`DialogueCSEConfig.context_rows`; for matching, the turns
@@ -112,7 +119,7 @@ class DialogueCSEModel(UtteranceEncoder):
         Raises:
             InputError: A response has no context at all.
         """
-        rows = self.config.context_rows
+        rows, batch = self.config.context_rows, len(input_ids)
         (context_ids, ids), (context_mask, mask) = (
             (tensor[:, :rows], tensor[:, rows:].flatten(0, 1)) for tensor in (input_ids, attention_mask)
         )
@@ -123,36 +130,35 @@ class DialogueCSEModel(UtteranceEncoder):
                 "attention_mask: got a response whose context rows are all masked, expected at least one turn of "
                 "context; make batches with collate"
             )
-        found = self.embed(context_ids[present], context_mask[present])
-        turns = found.new_zeros(*present.shape, found.shape[-1])
-        turns[present] = found  # (B, C, D)
-        batch, candidates = len(input_ids), input_ids.shape[1] - rows
+        vectors = self.embed(context_ids[present], context_mask[present])
+        turns = vectors.new_zeros(*present.shape, vectors.shape[-1])
+        turns[present] = vectors  # (B, C, D)
         if self.config.context == "matching":
             guides = mean_of_turns(turns, present) if self.config.turn_aggregation == "mean" else turns
-            own, refined = self.in_parts(self._match, ids, mask, guides.repeat_interleave(candidates, dim=0))
-            own, refined = own.unflatten(0, (batch, -1)), refined.unflatten(0, (batch, -1))
+            guides = guides.repeat_interleave(len(ids) // batch, dim=0)
+            own, refined = (part.unflatten(0, (batch, -1)) for part in self.in_parts(self._match, ids, mask, guides))
             with autocast_off(refined):
                 other = self._aggregate(refined, turns, lengths)
                 similarities = nn.functional.cosine_similarity(own, other, dim=-1).unsqueeze(-1)  # (B, N, 1)
         else:
             own = self.embed(ids, mask)
             with autocast_off(own):
-                ours, others = (self.project(each).unflatten(0, (batch, -1)) for each in (own, turns[:, 0]))
-                similarities = torch.bmm(ours, others.transpose(1, 2))
+                responses, contexts = (self.project(part).unflatten(0, (batch, -1)) for part in (own, turns[:, 0]))
+                similarities = torch.bmm(responses, contexts.transpose(1, 2))
             own = own.unflatten(0, (batch, -1))
         temperature, official = self.config.loss_temperature, self.config.loss_scale == "official"
         loss = nt_xent(similarities, present.new_ones(batch, 1), temperature, divide_by_samples=official)
         return UtteranceOutput(loss=loss, pooler_output=own[:, 0], similarities=similarities)
 
     def _match(self, words: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
-        """Encodes candidates (N, L), each with its guides (N, C, D): (N, D) and (N, C, D)."""
+        """Encode candidates (N, L) with their guides (N, C, D): (N, D) and (N, C, D)."""
         hidden = self.states_of(words, mask)
         with autocast_off(hidden):
             hidden = hidden.to(guides.dtype)
             return mean_of_tokens(hidden, mask), matching_guided(hidden, mask, guides)
 
     def _aggregate(self, refined: Tensor, turns: Tensor, lengths: Tensor) -> Tensor:
-        """Makes one embedding per candidate of its refined ones, (B, N, C, D) to (B, N, D), up to a positive factor."""
+        """Combine the refined embeddings of candidates, (B, N, C, D) to (B, N, D), up to a positive factor."""
         if self.config.turn_aggregation == "mean":
             return refined.squeeze(2)
         present = lengths > 0
@@ -167,6 +173,28 @@ class DialogueCSEModel(UtteranceEncoder):
         return torch.einsum("bc,bncd->bnd", weights, refined)
 
 
+def matching_guided(tokens: Tensor, mask: Tensor, turns: Tensor) -> Tensor:
+    """Pool what context turns select from a candidate (equations 3 and 4).
+
+    Takes candidates' tokens (N, L, D), their mask (N, L) and the mean token vectors of their context turns (N, C, D);
+    returns refined embeddings, averaged over the turns' tokens, (N, C, D). Zeros give zeros.
+    """
+    tokens = tokens * mask.unsqueeze(-1).to(tokens.dtype)
+    scores = torch.bmm(turns, tokens.transpose(1, 2)) * tokens.shape[-1] ** -0.5  # (N, C, L)
+    return torch.bmm(scores, tokens)
+
+
+def mean_of_turns(turns: Tensor, present: Tensor) -> Tensor:
+    """Average the turns that are present (equation 7, before matching), (B, C, D) to (B, 1, D); zeros without any."""
+    weights = present.to(turns.dtype).unsqueeze(1)  # (B, 1, C)
+    return torch.bmm(weights, turns) / weights.sum(-1, keepdim=True).clamp(min=1)
+
+
+def turn_weights(scores: Tensor, present: Tensor) -> Tensor:
+    """Normalise scores (..., C) to sum to 1 over the turns that are present (equation 6); all equal without any."""
+    return torch.softmax(scores.masked_fill(~present, torch.finfo(scores.dtype).min), dim=-1)
+
+
 def _turn_scorer(config: DialogueCSEConfig) -> nn.Sequential:
     width = config.hidden_size
     if config.turn_aggregation == "attention":
@@ -175,7 +203,7 @@ def _turn_scorer(config: DialogueCSEConfig) -> nn.Sequential:
 
 
 class ResponseInContext(NamedTuple):
-    """A response, what was said before and after it, in order, and others that its role said in other dialogues."""
+    """A response, the turns before and after it, in order, and utterances of its role from other dialogues."""
 
     previous: tuple[str, ...]
     following: tuple[str, ...]
@@ -183,8 +211,8 @@ class ResponseInContext(NamedTuple):
     negatives: tuple[str, ...]
 
 
-class _Said(NamedTuple):
-    """One turn: whose role, in which dialogue, the how manieth, what."""
+class _Turn(NamedTuple):
+    """A turn: its role, the number of its dialogue, its place there and its text."""
 
     role: str
     dialogue: int
@@ -195,8 +223,8 @@ class _Said(NamedTuple):
 class DialogueCSEExamples(ListedExamples):
     """Responses in their context (section 3); example i is a pure function of (seed, epoch, i).
 
-    What a speaker says in one go is one turn (section 5.1.1). Every turn with a neighbour is a response once an epoch.
-    Dialogues are of two or more turns.
+    Consecutive turns of a speaker count as one (section 5.1.1). Every turn with a neighbour is a response once an
+    epoch. Dialogues are of two or more turns.
 
     Raises:
         InputError: No turn has both a context and an utterance to compete with.
@@ -204,69 +232,71 @@ class DialogueCSEExamples(ListedExamples):
 
     def __init__(self, dialogues: Sequence[Dialogue], config: DialogueCSEConfig, seed: int) -> None:
         self.config, self.seed = config, seed
-        self.turns: list[list[_Said]] = []
+        self.turns: list[list[_Turn]] = []
+        self.pools: dict[str, list[_Turn]] = {}
         for number, dialogue in enumerate(dialogues):
             spoken = groupby(dialogue.turns, key=lambda turn: turn.role)
             joined = [(role, " ".join(turn.content for turn in turns)) for role, turns in spoken]
-            self.turns.append([_Said(role, number, place, text) for place, (role, text) in enumerate(joined)])
-        self.pools: dict[str, list[_Said]] = {}
-        for said in (said for turns in self.turns for said in turns):
-            self.pools.setdefault(said.role, []).append(said)
+            self.turns.append([_Turn(role, number, place, text) for place, (role, text) in enumerate(joined)])
+            for turn in self.turns[-1]:
+                self.pools.setdefault(turn.role, []).append(turn)
         self.notes: list[str] = []
         self.items = self._responses()
 
-    def _responses(self) -> list[_Said]:
-        """Finds the turns that can be learnt from, and notes how many cannot."""
-        everything = [said for turns in self.turns for said in turns]
-        by_dialogue = Counter((said.role, said.dialogue) for said in everything)
-        by_text = Counter((said.role, said.text) for said in everything)
-        by_both = Counter((said.role, said.dialogue, said.text) for said in everything)
-        found, alone, unrivalled = [], 0, 0
-        for said in everything:
-            role, number, place, text = said
+    def _responses(self) -> list[_Turn]:
+        """Return the turns that can be learnt from, and note how many cannot."""
+        everything = [turn for turns in self.turns for turn in turns]
+        by_dialogue = Counter((turn.role, turn.dialogue) for turn in everything)
+        by_text = Counter((turn.role, turn.text) for turn in everything)
+        by_both = Counter((turn.role, turn.dialogue, turn.text) for turn in everything)
+        responses, alone, unrivalled = [], 0, 0
+        for turn in everything:
+            role, number, place, text = turn
             unfit = by_dialogue[role, number] + by_text[role, text] - by_both[role, number, text]
             if place == 0 and (not self.config.next_turns or len(self.turns[number]) == 1):
                 alone += 1
             elif len(self.pools[role]) == unfit:
                 unrivalled += 1
             else:
-                found.append(said)
+                responses.append(turn)
         if alone:
             self.notes.append(f"Left out {alone:,} turns without a turn beside them")
         if unrivalled:
             self.notes.append(f"Left out {unrivalled:,} turns whose role says nothing else in any other dialogue")
-        if not found:
+        if not responses:
             raise InputError(
                 f"dialogue_cse: got no turn with context and negatives from {len(self.turns)} dialogues ({alone} turns "
                 f"have none beside them, the roles of {unrivalled} say nothing else in other dialogues), expected at "
                 "least one; add dialogues of two speakers"
             )
-        return found
+        return responses
 
     def example(self, epoch: int, index: int) -> ResponseInContext:
-        """Returns a response with its context and negatives."""
-        said = self.items[index]
-        turns, reach = [turn.text for turn in self.turns[said.dialogue]], self.config.context_turns
-        after = turns[said.place + 1 : said.place + 1 + reach] if self.config.next_turns else []
+        """Return a response with its context and negatives."""
+        response = self.items[index]
+        turns = [turn.text for turn in self.turns[response.dialogue]]
+        place, reach = response.place, self.config.context_turns
+        after = turns[place + 1 : place + 1 + reach] if self.config.next_turns else []
         generator = np.random.default_rng([self.seed, epoch, index])
-        negatives = (self._negative(said, generator) for _ in range(self.config.num_negatives))
-        before = turns[max(0, said.place - reach) : said.place]
-        return ResponseInContext(tuple(before), tuple(after), said.text, tuple(negatives))
+        negatives = (self._negative(response, generator) for _ in range(self.config.num_negatives))
+        return ResponseInContext(
+            tuple(turns[max(0, place - reach) : place]), tuple(after), response.text, tuple(negatives)
+        )
 
-    def _negative(self, response: _Said, generator: np.random.Generator) -> str:
+    def _negative(self, response: _Turn, generator: np.random.Generator) -> str:
         pool = self.pools[response.role]
         for _ in range(100):
             other = pool[generator.integers(len(pool))]
             if other.dialogue != response.dialogue and other.text != response.text:
                 return other.text
-        rest = [said.text for said in pool if said.dialogue != response.dialogue and said.text != response.text]
+        rest = [turn.text for turn in pool if turn.dialogue != response.dialogue and turn.text != response.text]
         return rest[generator.integers(len(rest))]
 
 
 def collate(
     examples: list[ResponseInContext], tokenizer: PreTrainedTokenizerBase, config: DialogueCSEConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B responses with context and negatives, (B, C + 1 + num_negatives, L); absent turns are masked."""
+    """Lay out B responses with context and negatives, (B, C + 1 + num_negatives, L); absent turns are masked."""
     width = config.context_rows + 1 + config.num_negatives
     context, candidates = {}, {}  # row to text
     for start, example in zip(range(0, width * len(examples), width), examples, strict=True):
@@ -288,7 +318,7 @@ def collate(
 
 
 def _context_texts(example: ResponseInContext, config: DialogueCSEConfig) -> dict[int, str]:
-    """Says what stands in which context row; absent turns are not there."""
+    """Return the text of each context row, without absent turns."""
     if config.context == "siamese_multi_turn":
         return {0: " ".join((*example.previous, *example.following))}
     if config.context == "siamese":

@@ -1,7 +1,7 @@
 """DSE: utterance embeddings from consecutive utterances (Zhou et al., NAACL 2022, arXiv:2205.13568).
 
-An utterance and what follows it are a positive pair; the other utterances of the batch are its negatives, those near
-it weighted up.
+An utterance and the next one are a positive pair. The other utterances of the batch are its negatives; near ones weigh
+more.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,8 @@ from ..errors import InputError
 from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off
 from .config import UtteranceConfig
-from .gather import gather_rows
 from .layout import Truncation, tokenize_utterances
-from .losses import pair_contrastive
+from .losses import gather_rows, pair_contrastive
 from .method import ListedExamples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
@@ -30,14 +29,14 @@ class DSEConfig(UtteranceConfig):
 
     Attributes:
         loss_temperature: Divides the cosines (0.05).
-        negative_weights: How negatives count: ``"hard"`` as the released program computes it, ``"printed"`` as
-            equation 1 is printed, ``"plain"`` all alike (see `losses.pair_contrastive`).
+        negative_weights: Weights of negatives: ``"hard"`` as the released program computes them, ``"printed"`` as in
+            equation 1, ``"plain"`` all equal (see `losses.pair_contrastive`).
         weight_gradient: Whether those weights are differentiated, as in the released program.
-        positives: What an utterance is paired with: the next one of its dialogue, or itself under another dropout
-            (DSE-dropout, as in SimCSE). Entailment pairs (DSE-dianli) are consecutive ones of dialogues of two turns.
-        query_turns: How many utterances before the response make a query: ``"1"``, ``"2"``, ``"3"``, or ``"123"`` for
-            one query of each (the paper's ablation: 1-1, 2-1, 3-1, 123-1).
-        min_words: Pairs with a side of fewer words are left out (the paper keeps what has more than three).
+        positives: The partner of an utterance: the next one of its dialogue, or itself under another dropout
+            (DSE-dropout, as in SimCSE). Entailment pairs (DSE-dianli) are dialogues of two turns.
+        query_turns: Number of utterances before the response that make a query: ``"1"``, ``"2"``, ``"3"``, or
+            ``"123"`` for one query of each (the paper's ablation: 1-1, 2-1, 3-1, 123-1).
+        min_words: Pairs with a side of fewer words are left out (the paper keeps more than three words).
     """
 
     model_type = "dialemb-dse"
@@ -58,7 +57,7 @@ class DSEModel(UtteranceEncoder):
     config: DSEConfig
 
     def contrast(self, input_ids: Tensor, attention_mask: Tensor) -> UtteranceOutput:  # type: ignore[override]
-        """Contrasts pairs with everything else in the batch, that of other processes included (equations 1 to 3).
+        """Contrast pairs with all others of the batch, on all processes (equations 1 to 3).
 
         The ids (B, 2, L) are of queries and responses; both sides of a pair are anchors.
         """
@@ -115,7 +114,7 @@ class DSEExamples(ListedExamples):
             )
 
     def example(self, epoch: int, index: int) -> tuple[str, str]:
-        """Returns the texts of a query and its response."""
+        """Return the texts of a query and its response."""
         number, at, span = self.items[index]
         turns = self.dialogues[number].turns
         query = turns[at - span : at] if span else turns[at : at + 1]
@@ -125,7 +124,7 @@ class DSEExamples(ListedExamples):
 def collate(
     examples: list[tuple[str, str]], tokenizer: PreTrainedTokenizerBase, config: DSEConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B pairs, (B, 2, L); of a long text the start stays, or the end where queries may be of several turns."""
+    """Lay out B pairs, (B, 2, L); a long text keeps its start, or its end if queries may have several turns."""
     keep = "start" if config.query_turns == "1" else "end"
     texts = [text for pair in examples for text in pair]
     batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, keep)

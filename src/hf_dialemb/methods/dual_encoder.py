@@ -20,8 +20,7 @@ from .config import RankerConfig
 from .layout import UNLIMITED, Truncation
 from .markers import ranking_template
 from .method import Method
-from .ranker import Ranker, RankingExample, candidates_of, context_ids, response_ids, with_candidates
-from .ranking_examples import RankingExamples
+from .ranker import Ranker, RankingExample, RankingExamples, candidates_of, context_ids, response_ids, with_candidates
 from .words import MARKS, WordRanker
 
 _ROWS = 64  # texts of like length that are encoded together, padded to the longest of them

@@ -16,20 +16,25 @@ from .config import DialogueConfig
 from .markers import escape, special_texts, special_tokens_around, wrapping
 
 UNLIMITED = 1_000_000
-"""Tokens that tokenizers may give where the model cuts by itself."""
+"""Length limit of the tokenizer of a model that cuts by itself."""
 
 _CHARACTERS, _MARGIN = 256, 128
-"""More characters than a token has, and how many tokens beside a cut may be others than in the whole text."""
+"""More characters than any token has, and tokens beside a cut that may differ from those of the whole text."""
 
-_TEXTS = 2_000  # that are tokenised at once
+_TEXTS = 2_000  # texts that are tokenised at once
 
 
 @dataclass
 class Truncation:
-    """Counts what did not fit, so that nothing is dropped in silence.
+    """Counts of tokens that did not fit, so that nothing is dropped silently.
 
-    Of the ``dialogues`` laid out so far, which reports call by ``unit``, the ``truncated`` lost a token or a turn, and
-    the ``empty`` have no token of their own: nothing in them is in the vocabulary's reach.
+    Attributes:
+        dialogues: Sequences laid out so far.
+        truncated: Sequences that lost a token or a turn.
+        empty: Sequences without a token of their own.
+        tokens: Tokens before the cut.
+        dropped_tokens: Tokens that were cut.
+        unit: What reports call the sequences.
     """
 
     dialogues: int = 0
@@ -40,7 +45,7 @@ class Truncation:
     unit: str = "dialogues"
 
     def add(self, before: int, after: int, empty: bool = False) -> None:
-        """Counts a sequence of so many tokens, of which so many are left."""
+        """Count a sequence by its tokens before and after the cut."""
         self.dialogues += 1
         self.tokens += before
         self.dropped_tokens += before - after
@@ -58,10 +63,13 @@ class Truncation:
 def tokenize(
     dialogues: Sequence[Dialogue], tokenizer: PreTrainedTokenizerBase, config: DialogueConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B dialogues without markers: roles and turns are explicit; ``count`` is told what was dropped.
+    """Lay out B dialogues without markers, with explicit roles and turns, and count what was dropped.
 
-    Returns ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right to the
-    longest. A role that the model has no vector for is refused.
+    Returns:
+        ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right.
+
+    Raises:
+        InputError: The model has no vector for a role.
     """
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
     tokens = dict(zip(texts, token_ids(texts, tokenizer, config.max_tokens, config.keep), strict=True))
@@ -91,7 +99,7 @@ def tokenize_utterances(
     count: Truncation,
     keep: str = "start",
 ) -> dict[str, Tensor]:
-    """Lays out N utterances as a padded batch, with the tokenizer's own special tokens around each; see `framed`."""
+    """Lay out N utterances as a padded batch, with the tokenizer's special tokens around each; see `framed`."""
     count.unit = "utterances"
     return framed(token_ids(utterances, tokenizer, max_tokens, keep), tokenizer, max_tokens, count, keep)
 
@@ -99,9 +107,9 @@ def tokenize_utterances(
 def token_ids(
     texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int = UNLIMITED, keep: str = "start"
 ) -> list[list[int]]:
-    """Returns the ids of each text without special tokens; what reads like one in it is broken up.
+    """Return the ids of each text without special tokens; control tokens in a text are broken up.
 
-    Where so many at most will stay, at the ``start`` or the ``end``, a huge text may give no more than these and some.
+    Of a huge text, only ``most`` tokens and some more are certain, at its ``start`` or ``end``.
     """
     specials = special_texts(tokenizer)
     escaped = [escape(text, specials) for text in shortened(texts, tokenizer, most, keep)]
@@ -114,9 +122,9 @@ def token_ids(
 def quick_ids(
     texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int | None = None, framed: bool = False
 ) -> list[list[int]]:
-    """Returns the ids of each text by the library below transformers, whose own objects take longer than all else.
+    """Return the ids of each text by the library below transformers, whose own objects take most of the time.
 
-    They are cut at so many, and ``framed`` by the tokenizer's special tokens.
+    The ids are cut at ``most`` and ``framed`` by the tokenizer's special tokens.
     """
     inner: Any = tokenizer.backend_tokenizer
     inner.no_padding()
@@ -124,18 +132,18 @@ def quick_ids(
     if most is not None:
         inner.enable_truncation(most, direction=tokenizer.truncation_side)
     inner.encode_special_tokens = tokenizer.split_special_tokens
-    return [found.ids for found in inner.encode_batch_fast(list(texts), add_special_tokens=framed)]
+    return [encoding.ids for encoding in inner.encode_batch_fast(list(texts), add_special_tokens=framed)]
 
 
 def shortened(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int, keep: str = "start") -> list[str]:
-    """Cuts huge texts before they are tokenised, which takes 280 bytes a character; ``most`` tokens stay the same."""
-    room, found = _CHARACTERS * (most + _MARGIN), list(texts)
+    """Cut huge texts before they are tokenised, which takes 280 bytes a character; ``most`` tokens stay the same."""
+    room, cut = _CHARACTERS * (most + _MARGIN), list(texts)
     for place, text in enumerate(texts):
         part = text[:room] if keep == "start" else text[-room:]
         if len(part) < len(text):
             ids = tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"]
-            found[place] = part if len(ids) >= most + _MARGIN else text  # blanks, words without end
-    return found
+            cut[place] = part if len(ids) >= most + _MARGIN else text  # blanks, words without end
+    return cut
 
 
 def framed(
@@ -146,10 +154,18 @@ def framed(
     keep: str,
     marks: int = 0,
 ) -> dict[str, Tensor]:
-    """Cuts N sequences of token ids, counts that, and puts the tokenizer's own special tokens around each.
+    """Cut N sequences of token ids, count that, and put the tokenizer's special tokens around each.
 
-    ``keep`` says whether the ``start`` or the ``end`` stays, at most ``max_tokens`` with the special ones. A sequence
-    without tokens of its own has so many ``marks``. Returns ``input_ids``, ``attention_mask``, each (N, L) int64.
+    Args:
+        rows: The sequences.
+        tokenizer: Gives special tokens and padding.
+        max_tokens: Longest sequence with its special tokens.
+        count: Counts what was cut.
+        keep: Whether the ``start`` or the ``end`` stays.
+        marks: Length of a sequence that has no token of its own.
+
+    Returns:
+        ``input_ids`` and ``attention_mask``, each (N, L) int64.
     """
     before, after = special_tokens_around(tokenizer)
     budget = max_tokens - len(before) - len(after)
@@ -162,7 +178,7 @@ def framed(
 
 
 def pad_right(rows: Sequence[list[int]], pad: int) -> dict[str, Tensor]:
-    """Pads N rows of token ids to the longest: ``input_ids``, ``attention_mask``, each (N, L) int64, L 1 at least."""
+    """Pad N rows of token ids to the longest: ``input_ids``, ``attention_mask``, each (N, L) int64, L at least 1."""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     mask = np.arange(max(1, lengths.max(initial=0))) < lengths[:, None]  # (N, L)
     ids = np.full(mask.shape, pad, dtype=np.int64)
@@ -185,7 +201,7 @@ def _role_id(role: str, num_roles: int, identifier: str) -> int:
 
 
 def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool) -> list[list[int]]:
-    """Cuts turns to a budget of tokens from the end that is not kept; turns that are dropped become empty."""
+    """Cut turns to a budget of tokens, at the end that is not kept; dropped turns become empty."""
     backwards = keep == "end"
     result: list[list[int]] = []
     left = budget
@@ -202,11 +218,11 @@ def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool
 def _row(
     pieces: list[list[int]], roles: list[int], opening: list[int], closing: list[int]
 ) -> tuple[list[int], list[int], list[int]]:
-    """Returns the tokens of a sequence, and of whom and of which turn each is; the frame is of who is beside."""
-    said = [(piece, role) for piece, role in zip(pieces, roles, strict=True) if piece] or [([], roles[0])]
-    lengths = [len(piece) for piece, _ in said]
+    """Return the tokens of a sequence with their roles and turns; the frame belongs to the speakers beside it."""
+    spoken = [(piece, role) for piece, role in zip(pieces, roles, strict=True) if piece] or [([], roles[0])]
+    lengths = [len(piece) for piece, _ in spoken]
     lengths[0] += len(opening)
     lengths[-1] += len(closing)
-    tokens = [*opening, *chain.from_iterable(piece for piece, _ in said), *closing]
-    whose = np.repeat([role for _, role in said], lengths)
-    return tokens, whose.tolist(), np.arange(len(said)).repeat(lengths).tolist()
+    tokens = [*opening, *chain.from_iterable(piece for piece, _ in spoken), *closing]
+    speakers = np.repeat([role for _, role in spoken], lengths)
+    return tokens, speakers.tolist(), np.arange(len(spoken)).repeat(lengths).tolist()

@@ -1,22 +1,27 @@
 """Contrastive losses: tensors in, a scalar out; no model, tokenizer or state.
 
-Everything is computed in float32, or in float64 for inputs of float64. Letters of shapes: A anchors, C candidates.
+Everything is computed in float32, or in float64 for float64 inputs. Letters of shapes: A anchors, C candidates.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 NegativeWeights = Literal["hard", "printed", "plain"]
 
 
 def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by_samples: bool = False) -> Tensor:
-    """Normalised temperature-scaled cross entropy of an intact dialogue among corrupted ones (equations 5 and 6).
+    """Compute the cross entropy of an intact dialogue among corrupted ones (dial2vec, equations 5 and 6).
 
-    It is the sum over speakers, averaged over dialogues: log N per speaker when nothing is learnt. The cosines of each
-    sample's self- and cross-representation are (B, N, R), sample 0 is the intact one; which speakers that has, (B, R)
-    bool, as absent ones do not count. The released program divides by the samples: the loss divided by N.
+    The loss is summed over speakers and averaged over dialogues: log N per speaker if nothing is learnt.
+
+    Args:
+        similarities: Cosines of each sample's self- and cross-representation, (B, N, R); sample 0 is the intact one.
+        present: Speakers of the intact dialogue, (B, R) bool; absent speakers do not count.
+        temperature: Divides the cosines.
+        divide_by_samples: Whether to divide the loss by N, as the released program does.
     """
     negative_log = -torch.log_softmax(precise(similarities) / temperature, dim=1)[:, 0]  # (B, R)
     loss = (negative_log * present).sum(dim=1).mean()
@@ -31,7 +36,7 @@ def pair_contrastive(
     weights: NegativeWeights = "hard",
     weight_gradient: bool = True,
 ) -> Tensor:
-    """Contrastive loss of pairs, negatives weighted by how near they are (DSE, section 3.2).
+    """Contrast pairs, with negatives weighted by their nearness (DSE, section 3.2).
 
     With e_ij = exp(s_ij / t) and the weight a_ij = e_ij / mean over i's negatives k of e_ik (equation 2), anchor i with
     positive p costs -log e_ip / (e_ip + N_i), where
@@ -40,9 +45,16 @@ def pair_contrastive(
     - ``"printed"``: e_ip + N_i becomes the sum over all j but i of exp(a_ij s_ij / t), as equation 1 is printed;
     - ``"plain"``: N_i = sum over negatives of e_ij, which is NT-Xent.
 
-    The similarities are cosines of anchors and candidates, (A, C). Of the candidates ``own`` (A,) int64 is each anchor
-    itself, which does not count, and ``positive`` (A,) int64 its positive; all others are negatives. DSE's t is 0.05,
-    and its program differentiates a_ij too (``weight_gradient``). Returns the mean over anchors; 0 without negatives.
+    Args:
+        similarities: Cosines of anchors and candidates, (A, C).
+        own: The candidate that is the anchor itself and does not count, (A,) int64.
+        positive: The positive of each anchor, (A,) int64; all other candidates are negatives.
+        temperature: Divides the cosines (DSE: 0.05).
+        weights: The kind of weight.
+        weight_gradient: Whether a_ij is differentiated, as in the released program.
+
+    Returns:
+        The mean over anchors; 0 without negatives.
     """
     logits = precise(similarities) / temperature
     rows = torch.arange(len(logits), device=logits.device)
@@ -67,35 +79,65 @@ def pair_contrastive(
 
 
 def target_contrastive(similarities: Tensor, targets: Tensor, temperature: float) -> Tensor:
-    """Cross entropy between what the similarities say and what they should (Dialog2Flow, equations 1, 2 and 5).
+    """Compute the cross entropy of similarities and targets, both (A, C) (Dialog2Flow, equations 1, 2 and 5).
 
-    Takes cosines of anchors and candidates, (A, C), and how much each candidate is a positive of each anchor, (A, C),
-    rows that sum to 1; the temperature divides the cosines (Dialog2Flow: 0.05).
+    The rows of the targets sum to 1. The temperature divides the cosines.
     """
     return -(targets * torch.log_softmax(precise(similarities) / temperature, dim=-1)).sum(-1).mean()
 
 
 def soft_targets(label_similarities: Tensor, shared: Tensor, temperature: float) -> Tensor:
-    """Targets that grow with the likeness of labels (Dialog2Flow, equation 4), (A, C); rows sum to 1.
+    """Return targets (A, C) that grow with the likeness of labels; rows sum to 1 (Dialog2Flow, equation 4).
 
-    Takes cosines of the anchors' and the candidates' labels, (A, C), and where a candidate carries the anchor's label,
-    (A, C) bool: its likeness is 1, whatever other label it was drawn for. The temperature divides the likeness
-    (Dialog2Flow: 0.35); towards 0 the targets become `hard_targets`.
+    ``label_similarities`` (A, C) are cosines of labels; ``shared`` (A, C) says which candidates carry the anchor's
+    label, whose likeness is 1. Towards temperature 0 the targets become `hard_targets`.
     """
     likeness = precise(label_similarities).masked_fill(shared, 1.0)
     return torch.softmax(likeness / temperature, dim=-1)
 
 
 def hard_targets(shared: Tensor, like: Tensor) -> Tensor:
-    """Targets of supervised contrastive learning: all candidates of the anchor's label alike (equation 1).
+    """Return equal targets (A, C) for all candidates of the anchor's label; rows sum to 1 (equation 1).
 
     ``shared`` (A, C) says which candidates carry the anchor's label, at least one; ``like`` has the wanted precision.
-    Rows of the result (A, C) sum to 1.
     """
     counts = shared.sum(-1, keepdim=True)
     return shared.to(precise(like).dtype) / counts
 
 
 def precise(tensor: Tensor) -> Tensor:
-    """Returns a tensor in float32, or as it is in float64."""
+    """Return a tensor in float32, or unchanged in float64."""
     return tensor if tensor.dtype == torch.float64 else tensor.float()
+
+
+class _GatherRows(torch.autograd.Function):
+    """All-gather whose backward pass gives a process the sum of all processes' gradients for its own rows."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor) -> Tensor:  # noqa: ANN401 - autograd's own context
+        ctx.count = len(rows)
+        gathered = [torch.empty_like(rows) for _ in range(dist.get_world_size())]
+        dist.all_gather(gathered, rows.contiguous())
+        return torch.cat(gathered)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:  # noqa: ANN401
+        gradient = gradients[0].contiguous()
+        dist.all_reduce(gradient)
+        start = dist.get_rank() * int(ctx.count)
+        return gradient[start : start + ctx.count]
+
+
+def gather_rows(rows: Tensor, enabled: bool = True) -> tuple[Tensor, int]:
+    """Concatenate the rows (n, ...) of all W processes, with gradient, to (W n, ...).
+
+    A loss that is the mean over a process's own anchors then has, on W processes, the gradients of one process with all
+    batches. Evaluation disables it, as processes do not run in step.
+
+    Returns:
+        The rows, and the place of this process's first row.
+    """
+    if not (enabled and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+        return rows, 0
+    gathered = _GatherRows.apply(rows)  # type: ignore[no-untyped-call]
+    return gathered, dist.get_rank() * len(rows)

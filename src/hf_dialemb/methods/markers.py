@@ -1,6 +1,6 @@
 """Speaker markers: how a rendered dialogue keeps its roles and turns in one token sequence.
 
-The chat template writes one marker token before each turn, its speaker's. `forward` reads role and turn ids off the
+The chat template writes a marker token of the speaker before each turn. ``forward`` reads roles and turns off the
 markers, so that a stock tokenizer and any tool that passes ``(input_ids, attention_mask)`` serve a dialogue encoder.
 """
 
@@ -18,9 +18,9 @@ _SPACE = "{%- if not loop.last -%}{{- ' ' -}}{%- endif -%}"
 
 
 def add_markers(tokenizer: PreTrainedTokenizerBase, num_roles: int) -> list[int]:
-    """Gives each of 1 to 5 roles, and as a 6th a response, a special token; returns the tokens' ids.
+    """Add a special token for each of 1 to 5 roles, and as a 6th for responses; return the tokens' ids.
 
-    Unused vocabulary entries serve where they exist.
+    Unused vocabulary entries are taken if they exist.
     """
     vocabulary = tokenizer.get_vocab()
     unused = [f"[unused{10 + role}]" for role in range(num_roles)]
@@ -33,12 +33,12 @@ def add_markers(tokenizer: PreTrainedTokenizerBase, num_roles: int) -> list[int]
 
 
 def special_texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """Returns every text that the tokenizer would read as a control token, longest first."""
+    """Return every text that the tokenizer would read as a control token, longest first."""
     return sorted(set(tokenizer.all_special_tokens), key=lambda text: (-len(text), text))
 
 
 def escape(text: str, specials: Iterable[str]) -> str:
-    """Breaks up control tokens in a user's text: ``[SEP]`` becomes ``[ SEP]``, which reads as plain words."""
+    """Break up control tokens in a user's text: ``[SEP]`` becomes ``[ SEP]``, which reads as plain words."""
     for special in specials:
         text = text.replace(special, f"{special[0]} {special[1:]}")
     return text
@@ -47,9 +47,9 @@ def escape(text: str, specials: Iterable[str]) -> str:
 def chat_template(
     tokenizer: PreTrainedTokenizerBase, markers: list[int], end_of_utterance: str, wrapped: bool, max_turns: int | None
 ) -> str:
-    """Writes the Jinja template that renders messages as `tokenize` lays them out by a `DialogueConfig`.
+    """Return the Jinja template that renders messages as `tokenize` lays them out by a `DialogueConfig`.
 
-    The markers are the token ids of the roles' markers, the end of utterance a token's text, or empty.
+    ``markers`` are the token ids of the roles' markers; ``end_of_utterance`` is a token's text, or empty.
     """
     start, end = wrapping(tokenizer) if wrapped else ("", "")
     turns = "messages" if max_turns is None else f"messages[-{max_turns}:]"
@@ -61,17 +61,17 @@ def chat_template(
 
 
 def utterance_template(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Writes the Jinja template that renders messages as one text: their contents, with a space between."""
+    """Return the Jinja template that renders messages as one text: their contents, with a space between."""
     start, end = _texts_around(tokenizer)
     return f"{start}{{%- for message in messages -%}}{_TEXT_ALONE}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}{end}"
 
 
 def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
-    """Writes the Jinja template that renders messages as a context, or as a response where a system message says so.
+    """Return the Jinja template that renders messages as a context or as a response.
 
-    Before each message of a context stands the mark of its speaker. A response begins with a message of the role
-    ``response``, or of the role ``system`` with the content ``response``, which is how sentence-transformers hands on a
-    prompt: then come the mark of a response, the last of the markers, and all messages but that of the system.
+    The marker of the speaker stands before each message of a context. A response begins with a message of the role
+    ``response``, or with the system message ``response``, as sentence-transformers hands on a prompt. It is rendered as
+    the last of the markers and all messages but the system's.
     """
     response = tokenizer.convert_ids_to_tokens(markers)[-1]
     start, end = _texts_around(tokenizer)
@@ -93,7 +93,7 @@ def _set_markers(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
 
 
 def _speaker(hint: str = "") -> str:
-    """Writes the marker of a message's speaker; an error ends in the hint."""
+    """Return the template of a speaker's marker; its error ends in the hint."""
     return (
         "{%- if message['role'] not in markers -%}"
         "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))"
@@ -111,14 +111,14 @@ def _texts_around(tokenizer: PreTrainedTokenizerBase) -> list[str]:
 
 
 def special_tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
-    """Finds the ids that the tokenizer puts before and after a text: tokenizers of today do not tell."""
+    """Return the ids that the tokenizer puts before and after a text, by an example: tokenizers do not state them."""
     bare, full = (list(tokenizer("a", add_special_tokens=special)["input_ids"]) for special in (False, True))
     start = next(at for at in range(len(full)) if full[at : at + len(bare)] == bare)
     return full[:start], full[start + len(bare) :]
 
 
 def wrapping(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
-    """Returns the texts of the tokens that open and close a sequence, such as ``("[CLS]", "[SEP]")``."""
+    """Return the texts of the tokens that open and close a sequence, such as ``("[CLS]", "[SEP]")``."""
     opening = tokenizer.cls_token or tokenizer.bos_token or ""
     closing = tokenizer.sep_token or tokenizer.eos_token or ""
     return str(opening), str(closing)

@@ -1,8 +1,8 @@
-"""Merging: what several trainings moved, added to the backbone that they began with.
+"""Merging: the weight changes of several trainings, added to their common backbone.
 
 ``theta = theta_0 + sum_i w_i (theta_i - theta_0)``: task arithmetic (Ilharco et al., ICLR 2023, arXiv:2212.04089). With
-a rank, the sum of each linear layer is cut to its first singular values, which is a LoRA adapter (arXiv:2106.09685),
-and everything else stays the backbone's.
+a rank, the sum of each linear layer is cut to its first singular values, a LoRA adapter (arXiv:2106.09685), and all
+other weights stay the backbone's.
 """
 
 import math
@@ -33,7 +33,7 @@ class MergedConfig(UtteranceConfig):
 
     Attributes:
         parts: The weight w_i of each training, by its name.
-        rank: What the differences of linear layers were cut to; None where they are whole.
+        rank: Rank of the differences of linear layers; None if they are whole.
     """
 
     model_type = "dialemb-merged"
@@ -53,7 +53,7 @@ class Factors(NamedTuple):
 
 
 class MergedModel(UtteranceEncoder):
-    """An encoder of texts that is not trained itself; ``adapter``: the `Factors` of linear layers that were cut."""
+    """An encoder of texts made of trained ones; ``adapter`` holds the `Factors` of linear layers that were cut."""
 
     config: MergedConfig
     adapter: Mapping[str, Factors]
@@ -66,12 +66,12 @@ class MergedModel(UtteranceEncoder):
     def from_parts(
         cls, backbone: str, parts: Mapping[str, float], rank: int | None = None, max_tokens: int = 512
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Merges trainings of one backbone to an encoder in evaluation mode, float32.
+        """Merge trainings of one backbone to an encoder in evaluation mode, float32.
 
         Args:
-            backbone: Folder or Hub id of what they began with.
-            parts: The weight of each, by the folder or Hub id of a model of this package or of a plain encoder.
-            rank: Cuts the differences of linear layers, and leaves all other weights the backbone's.
+            backbone: Folder or Hub id of their backbone.
+            parts: Folder or Hub id of a model of this package, or of a plain encoder, to its weight.
+            rank: Rank of the differences of linear layers; all other weights then stay the backbone's.
             max_tokens: Where texts are cut.
 
         Raises:
@@ -97,7 +97,7 @@ class MergedModel(UtteranceEncoder):
 
 
 def factors(difference: Tensor, rank: int) -> Factors:
-    """Cuts a matrix (out, in) to its first singular values, rounded to what bfloat16 holds, as it is to be stored."""
+    """Cut a matrix (out, in) to its first singular values, rounded to bfloat16, as it is stored."""
     left, values, right = torch.linalg.svd(difference, full_matrices=False)
     root = values[:rank].sqrt()
     down, up = root[:, None] * right[:rank], left[:, :rank] * root
@@ -113,7 +113,7 @@ def _check_weights(parts: Mapping[str, float]) -> None:
 
 
 def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, Tensor]:
-    """Returns by how much a training moved each weight of its backbone; rows that it added to a table are left."""
+    """Return the change of each weight of a backbone by a training, without rows that were added to a table."""
     if (Path(path) / "0_StaticEmbedding").is_dir():
         raise InputError(f"parts: got a static encoder, '{path}', expected a training of '{backbone}'; leave it out")
     end = load_backbone(resolve_backbone(path), None).encoder.state_dict()
@@ -129,7 +129,9 @@ def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, T
                 "trainings of one backbone"
             )
         moved[name] = after.float() - before
-    distance, length = (math.sqrt(sum(float(each.square().sum()) for each in part.values())) for part in (moved, start))
+    distance, length = (
+        math.sqrt(sum(float(tensor.square().sum()) for tensor in part.values())) for part in (moved, start)
+    )
     if distance == 0:
         raise InputError(f"parts: '{path}' moved nothing of '{backbone}' (its heads alone, if any); leave it out")
     if not distance < _FAR * length:

@@ -15,14 +15,14 @@ from .config import Kind, MethodConfig
 from .layout import Truncation
 
 if TYPE_CHECKING:
-    from transformers import TrainingArguments  # which loading a published model does without
+    from transformers import TrainingArguments  # slow to import, and not needed to load a model
 
 
 class Examples(Protocol):
     """The training examples of a method: a pure function of (seed, epoch, index).
 
-    Those that have ``label_texts`` are given ``label_vectors`` (K, E) float32 by another encoder, and those that have
-    ``response_texts`` are given ``response_vectors`` (N, D), before the first is asked for; an empty list wants none.
+    Examples with ``label_texts`` are given ``label_vectors`` (K, E) float32 of another encoder before the first is
+    requested; those with ``response_texts`` are given ``response_vectors`` (N, D). An empty list wants none.
     """
 
     notes: list[str]
@@ -31,14 +31,14 @@ class Examples(Protocol):
     def __init__(self, dialogues: Sequence[Dialogue], config: Any, seed: int) -> None: ...  # noqa: ANN401
     def __len__(self) -> int: ...
     def example(self, epoch: int, index: int) -> Any:  # noqa: ANN401
-        """Makes one example; the same arguments always give the same one."""
+        """Make an example; the same arguments always give the same one."""
 
     def length(self, index: int) -> int:
-        """Estimates an example's size, or numbers its kind: a batch holds such as are alike."""
+        """Return an example's estimated size or the number of its kind; a batch holds similar ones."""
 
 
 class ListedExamples:
-    """One example for each of the ``items``; a model that sorts by length itself needs none, so that batches mix."""
+    """One example for each of the ``items``, in batches of any lengths, which the model sorts itself."""
 
     items: Sequence[Any]
 
@@ -46,7 +46,7 @@ class ListedExamples:
         return len(self.items)
 
     def length(self, index: int) -> int:
-        """Returns 1."""
+        """Return 1."""
         return 1
 
 
@@ -60,17 +60,17 @@ class Method:
         model_class: Its model; ``forward`` returns a `DialogueOutput`, `UtteranceOutput` or `RankingOutput` with
             ``loss`` for training batches.
         examples: Decides positives, negatives and windows.
-        collate: Turns what ``examples`` makes into ``forward``'s arguments, ``collate(examples, tokenizer, config,
-            truncation)``, and adds what was dropped to ``truncation``.
-        min_turns: Shorter dialogues are of no use to it.
-        min_speakers: Nor are those of fewer speakers.
-        labelled: Whether it learns from dialogue acts and slots, and wants their names unified.
+        collate: Turns ``examples`` into ``forward``'s arguments, ``collate(examples, tokenizer, config, truncation)``,
+            and adds what was dropped to ``truncation``.
+        min_turns: Shorter dialogues are not used.
+        min_speakers: Dialogues of fewer speakers are not used.
+        labelled: Whether it learns from dialogue acts and slots, whose names are unified.
         from_scratch: Whether its model begins with the words of the dialogues instead of a pretrained backbone; a text
-            file of word vectors may then stand for the backbone.
+            file of word vectors may then take the backbone's place.
         in_batch_negatives: Whether the other examples of a batch are its negatives, so that a batch needs two.
-        trained: Whether a run trains it; what is put together of trained models is not.
-        prepare: ``prepare(settings, arguments)`` changes the arguments of Trainer where the settings ask for it.
-        title: What people call it.
+        trained: Whether a run trains it, or it is made of trained models.
+        prepare: ``prepare(settings, arguments)`` changes the arguments of Trainer as the settings require.
+        title: Its name for people.
         paper: Key of its paper in the package's bibliography, or a BibTeX entry of its own.
         suite: The benchmark suite of its paper.
         what: How it learns and what its vectors are, in a few sentences for a model's card.

@@ -19,8 +19,7 @@ from . import method_of
 from .config import RankerConfig, own_settings
 from .layout import Truncation
 from .method import Method
-from .ranker import Ranker, RankingExample
-from .ranking_examples import RankingExamples
+from .ranker import Ranker, RankingExample, RankingExamples
 
 log_mean_probability = published.log_mean_probability
 

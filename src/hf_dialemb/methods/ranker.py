@@ -1,4 +1,4 @@
-"""Rankers of responses: the model with its loss, and how contexts and responses become sequences.
+"""Rankers of responses: the model with its loss, its examples, and how contexts and responses become sequences.
 
 Letters of shapes: B contexts, K candidate responses of each, N texts, L and M tokens.
 """
@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from ..dialogue import ROLES, Turn
+from ..dialogue import ROLES, Dialogue, Turn, plain, response_places
 from ..errors import InputError
 from ..modeling import modeling_dual_encoder as published
 from .backbone_model import MethodModel
 from .config import RankerConfig
+from .granularity import Segments
 from .layout import Truncation, framed, token_ids
+from .method import ListedExamples
 
 _REMEMBERED = 1 << 17  # texts whose token ids are kept
 _KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[str, list[int]]] = WeakKeyDictionary()
@@ -83,6 +86,95 @@ class Ranker(MethodModel, published.Ranker):
         return nn.functional.cross_entropy(logits, logits.new_zeros(len(logits), dtype=torch.long))
 
 
+class RankingExamples(ListedExamples):
+    """Contexts with their true response and K - 1 others, drawn afresh in each epoch (section 3).
+
+    Texts that differ in case and blanks only are one response, so no other response repeats the true one. Others are
+    drawn from all distinct responses (equation 8), or with ``granularity`` from a segment of them (equation 12), each
+    at most once if there are enough. Dialogues are of two or more turns.
+
+    Raises:
+        InputError: There is no response with a context, or there are too few different ones.
+    """
+
+    def __init__(self, dialogues: Sequence[Dialogue], config: RankerConfig, seed: int) -> None:
+        self.dialogues, self.config, self.seed = list(dialogues), config, seed
+        places: dict[str, int] = {}
+        self._texts: list[str] = []
+        self.items: list[tuple[int, int, int]] = []  # dialogue, turn, response
+        silent = 0
+        for number, dialogue in enumerate(self.dialogues):
+            turns = list(response_places(dialogue, config.responses))
+            silent += not turns
+            for turn in turns:
+                text = dialogue.turns[turn].content
+                place = places.setdefault(plain(text), len(self._texts))
+                if place == len(self._texts):
+                    self._texts.append(text)
+                self.items.append((number, turn, place))
+        self.notes = [f"Left out {silent:,} dialogues without a response that has a context"] if silent else []
+        self._check()
+        self.response_vectors = np.empty((0, 0), dtype=np.float32)
+        self._segments: Segments | None = None
+
+    def _check(self) -> None:
+        config, known = self.config, len(self._texts)
+        if not self.items:
+            raise InputError(
+                f"responses: got no response with a context in {len(self.dialogues)} dialogues, expected at least one; "
+                f"add dialogues, or choose other turns than {config.responses!r}"
+            )
+        if known < config.num_candidates:
+            raise InputError(
+                f"num_candidates: got {config.num_candidates}, but there are {known} different responses; lower it or "
+                "add dialogues"
+            )
+        if config.granularity is not None and known <= config.num_granularities:
+            raise InputError(
+                f"num_granularities: got {config.num_granularities}, but each response has {known - 1} others, "
+                "expected at least one for each granularity; lower it or add dialogues"
+            )
+
+    @property
+    def response_texts(self) -> list[str]:
+        """The distinct responses in their first form, if their vectors are needed."""
+        return [] if self.config.granularity is None else self._texts
+
+    def length(self, index: int) -> int:
+        """Return the words of a context, an estimate of its tokens."""
+        number, turn, _ = self.items[index]
+        words = sum(1 + len(turn.content.split()) for turn in self.dialogues[number].turns[:turn])
+        return min(words, self.config.max_context_tokens)
+
+    def example(self, epoch: int, index: int) -> RankingExample:
+        """Return a context with its true response first, and the others."""
+        number, turn, response = self.items[index]
+        others = self._others(response, np.random.default_rng([self.seed, epoch, index]))
+        turns = self.dialogues[number].turns
+        return RankingExample(turns[:turn], (turns[turn].content, *(self._texts[other] for other in others)))
+
+    def _others(self, response: int, generator: np.random.Generator) -> np.ndarray:
+        count = self.config.num_candidates - 1
+        if self.config.granularity is None:
+            drawn = generator.choice(len(self._texts) - 1, count, replace=False)
+            return drawn + (drawn >= response)
+        if self._segments is None:  # from the same sample of responses for every seed of the run
+            self._segments = Segments(self.response_vectors, self.config.num_granularities)
+        return self._segments.draw(response, self.config.granularity, count, generator)
+
+
+class GivenExamples(ListedExamples):
+    """Contexts with fixed candidates, the true one first, so that all models rank the same ones."""
+
+    def __init__(self, examples: Sequence[RankingExample]) -> None:
+        self.items: list[RankingExample] = list(examples)
+        self.notes: list[str] = []
+
+    def example(self, epoch: int, index: int) -> RankingExample:
+        """Return an example, the same in each epoch."""
+        return self.items[index]
+
+
 def context_ids(
     contexts: Sequence[Sequence[Turn]],
     tokenizer: PreTrainedTokenizerBase,
@@ -90,9 +182,9 @@ def context_ids(
     max_tokens: int,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lays out N contexts: before each turn the mark of its speaker; of what is too long the end stays; see `framed`.
+    """Lay out N contexts, the marker of its speaker before each turn; a long context keeps its end; see `framed`.
 
-    The markers are token ids, in the order of `ROLES`; a role that has none is refused.
+    The markers are token ids in the order of `ROLES`; raise InputError for a role without one.
     """
     count.unit = "contexts and responses"
     tokens = remembered_ids((turn.content for context in contexts for turn in context), tokenizer)
@@ -114,14 +206,14 @@ def context_ids(
 def response_ids(
     responses: Sequence[str], tokenizer: PreTrainedTokenizerBase, marker: int, max_tokens: int, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out N responses, each after the mark of a response; of what is too long the start stays; see `framed`."""
+    """Lay out N responses behind the marker of a response; a long response keeps its start; see `framed`."""
     count.unit = "contexts and responses"
     tokens = remembered_ids(responses, tokenizer)
     return framed([[marker, *tokens[text]] for text in responses], tokenizer, max_tokens, count, "start", marks=1)
 
 
 def remembered_ids(texts: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:
-    """Returns the token ids of texts; those of a corpus come again in every epoch, so they are remembered."""
+    """Return the token ids of texts, which are remembered, as the texts of a corpus come again in every epoch."""
     distinct = list(dict.fromkeys(texts))
     known = _KNOWN.setdefault(tokenizer, {})
     if len(known) + len(distinct) > _REMEMBERED:
@@ -133,7 +225,7 @@ def remembered_ids(texts: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> 
 
 
 def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
-    """Lists the candidates of all examples, one after the other; refuses different numbers of them."""
+    """Return the candidates of all examples in one list; raise InputError unless their numbers are equal."""
     counts = sorted({len(example.candidates) for example in examples})
     if len(counts) > 1:
         raise InputError(
@@ -144,7 +236,7 @@ def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
 
 
 def with_candidates(contexts: dict[str, Tensor], candidates: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Joins laid out contexts (B, ...) with their candidates, all in one (B K, M), to the arguments of `Ranker`."""
+    """Join contexts (B, ...) and their candidates, all in one (B K, M), to the arguments of a `Ranker`."""
     batch = len(contexts["input_ids"])
     ids, mask = (candidates[name].unflatten(0, (batch, -1)) for name in ("input_ids", "attention_mask"))
     return {**contexts, "candidate_ids": ids, "candidate_mask": mask}

@@ -1,4 +1,4 @@
-"""Using a trained ranker: its tokenizer beside it, contexts and responses in many at a time, candidates scored."""
+"""Use a trained ranker: load it, embed many contexts and responses, score candidates."""
 
 import logging
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from .ranker import Ranker, RankingExample, context_ids, embeds_nothing, respons
 
 logger = logging.getLogger(__name__)
 
-_CONTEXTS = 32  # whose candidates are scored at once
+_CONTEXTS = 32  # contexts whose candidates are scored at once
 
 
 @dataclass(frozen=True)
 class LoadedRanker:
-    """A trained ranker in evaluation mode, and its method, whose ``collate`` lays out contexts with candidates."""
+    """A trained ranker in evaluation mode with its tokenizer, and its method, whose ``collate`` makes its batches."""
 
     model: Ranker
     tokenizer: PreTrainedTokenizerBase
@@ -35,7 +35,7 @@ class LoadedRanker:
 
 
 def load_ranker(path: str) -> LoadedRanker:
-    """Loads a ranker from the folder or Hub id of a checkpoint, onto a GPU where there is one; refuses what is none."""
+    """Load a ranker from a folder or Hub id, onto a GPU if there is one; raise InputError for another model."""
     model = load_pretrained(AutoModel, path)
     if not isinstance(model, Ranker):
         raise InputError(f"'{path}': got a model of type {model.config.model_type}, expected a ranker of responses")
@@ -44,7 +44,7 @@ def load_ranker(path: str) -> LoadedRanker:
 
 
 def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRanker:
-    """Puts a ranker and its tokenizer together with their method; an InputError says that they do not fit."""
+    """Join a ranker, its tokenizer and their method; raise InputError if they do not fit together."""
     known: Any = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > known:
         raise InputError(
@@ -64,7 +64,7 @@ def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRa
 def encode_contexts(
     ranker: LoadedRanker, contexts: Sequence[Sequence[Turn]], batch_size: int = 256, show_progress: bool = False
 ) -> np.ndarray:
-    """Embeds N contexts, (N, D) float32; refuses a ranker that embeds nothing, and roles that have no mark."""
+    """Embed N contexts, (N, D) float32; raise InputError if the ranker embeds nothing or a role has no marker."""
     *speakers, _ = _marks(ranker)
     limit = ranker.model.config.max_context_tokens
 
@@ -78,7 +78,7 @@ def encode_contexts(
 def encode_responses(
     ranker: LoadedRanker, responses: Sequence[str], batch_size: int = 1024, show_progress: bool = False
 ) -> np.ndarray:
-    """Embeds N responses, (N, D) float32; refuses a ranker that embeds nothing."""
+    """Embed N responses, (N, D) float32; raise InputError if the ranker embeds nothing."""
     marker, limit = _marks(ranker)[-1], ranker.model.config.max_response_tokens
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
@@ -98,10 +98,10 @@ def _marks(ranker: LoadedRanker) -> list[int]:
 def score_candidates(
     ranker: LoadedRanker, examples: Sequence[RankingExample], show_progress: bool = False
 ) -> list[np.ndarray]:
-    """Scores the candidates of each context, (K,) float64, whose softmax is the output probability.
+    """Score the candidates of each context, (K,) float64; their softmax is the output probability.
 
     Raises:
-        InputError: A context has no turn, or no candidate, or a speaker that the ranker has no mark for.
+        InputError: A context has no turn, no candidate, or a speaker without a marker.
     """
     for number, example in enumerate(examples):
         if not example.context or not example.candidates:

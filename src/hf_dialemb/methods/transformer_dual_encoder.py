@@ -15,7 +15,7 @@ from .dual_encoder import TowerRanker, TowerRankerConfig, collate
 from .layout import UNLIMITED
 from .markers import add_markers, ranking_template, special_tokens_around
 from .method import Method
-from .ranking_examples import RankingExamples
+from .ranker import RankingExamples
 
 
 @strict

@@ -1,4 +1,4 @@
-"""What every utterance encoder shares: the mean of a backbone's tokens, contrastive heads for training, `encode`.
+"""Utterance encoders: the pooled tokens of a backbone, contrastive heads for training, and `encode_utterances`.
 
 Letters of shapes: B pairs, N utterances, L tokens, D width of the backbone and of the embedding.
 """
@@ -24,21 +24,21 @@ from .layout import Truncation, framed, token_ids
 from .losses import precise
 from .markers import utterance_template
 
-_ROWS = 32  # utterances of like length that are encoded together, each such part padded to its own longest
+_ROWS = 32  # utterances of like length that are encoded together, padded to the longest of them
 
 
 @dataclass
 class UtteranceOutput(ModelOutput):
-    """What an utterance encoder returns.
+    """Output of an utterance encoder.
 
     Attributes:
-        loss: Training loss, a scalar; only for training batches.
+        loss: Training loss, a scalar, for training batches.
         pooler_output: Utterance embeddings, (N, D); of the anchors (B, D) for training batches.
         last_hidden_state: Token vectors, (N, L, D); None for training batches.
-        similarities: Cosines of each anchor with the candidates, its own positive first, (B, B, 1); only for training
+        similarities: Cosines of each anchor with the candidates, its own positive first, (B, B, 1), for training
             batches.
-        hidden_states: The backbone's layers, when asked for.
-        attentions: The backbone's attention, when asked for.
+        hidden_states: The backbone's layers, if requested.
+        attentions: The backbone's attention weights, if requested.
     """
 
     loss: Tensor | None = None
@@ -53,7 +53,7 @@ class UtteranceEncoder(BackboneModel):
     """A backbone, the pooled vectors of its last layer's tokens, and one contrastive head per objective.
 
     A head is Linear(D, D) - ReLU - Linear(D, projection_size), both without bias (DSE, section 4; Dialog2Flow, section
-    3.1). It serves training alone: embeddings are taken before it.
+    3.1). It serves training only: embeddings are taken before it.
     """
 
     config: UtteranceConfig
@@ -74,7 +74,7 @@ class UtteranceEncoder(BackboneModel):
 
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: UtteranceConfig) -> None:
-        """Sets the chat template, which joins messages to one text, and the length limit."""
+        """Set the chat template, which joins messages to one text, and the length limit."""
         tokenizer.chat_template = utterance_template(tokenizer)
         tokenizer.model_max_length = config.longest_text
         tokenizer.truncation_side = "right"
@@ -82,10 +82,10 @@ class UtteranceEncoder(BackboneModel):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, return_dict: bool = True, **kwargs: object
     ) -> UtteranceOutput | tuple[Any, ...]:
-        """Embeds utterances (N, L), or computes the loss of a training batch (B, S, L), of B examples of S utterances.
+        """Embed utterances (N, L), or compute the loss of a training batch (B, S, L), of B examples of S utterances.
 
-        The mask is 1 for real tokens; None means all. The rest of a training batch comes in ``kwargs``, which otherwise
-        are passed to the backbone.
+        The mask is 1 for real tokens; None means all. ``kwargs`` hold the rest of a training batch, or arguments of the
+        backbone.
         """
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         if input_ids.dim() == 3:
@@ -101,14 +101,14 @@ class UtteranceEncoder(BackboneModel):
         return output if return_dict else output.to_tuple()
 
     def contrast(self, input_ids: Tensor, attention_mask: Tensor, **kwargs: object) -> UtteranceOutput:
-        """Computes the loss of a training batch (B, S, L); ``kwargs`` are what the method's ``collate`` adds."""
+        """Compute the loss of a training batch (B, S, L); ``kwargs`` are what the method's ``collate`` adds."""
         raise NotImplementedError
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Embeds many utterances in parts of like length, (N, L), padded on the right, to (N, D) float32 or float64.
+        """Embed many utterances in parts of like length, (N, L), padded on the right, to (N, D) float32 or float64.
 
-        With ``chunk_size``, a part's activations are dropped and computed again in the backward pass (gradient
-        caching), so that memory does not grow with the number of utterances.
+        With ``chunk_size``, a part's activations are computed again in the backward pass (gradient caching), so that
+        memory does not grow with the number of utterances.
         """
         vectors: Tensor = self.in_parts(self._embed_part, input_ids, attention_mask)
         return vectors
@@ -117,32 +117,32 @@ class UtteranceEncoder(BackboneModel):
         return self.pool(self.states_of(words, attention_mask), attention_mask)
 
     def in_parts(self, work: Callable[..., Any], input_ids: Tensor, attention_mask: Tensor, *more: Tensor) -> Any:  # noqa: ANN401
-        """Calls ``work`` with what `states_of` takes of N texts, a part of like length at a time; see `embed`."""
+        """Call ``work`` with the arguments of `states_of` for parts of like length of N texts; see `embed`."""
         size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
-        # Words are looked up once: of each part, the table's gradient would be as large as the table.
+        # Words are looked up once, as the gradient of every look-up is as large as the table.
         words = input_ids if again else self.get_input_embeddings()(input_ids)
         return in_parts(work, attention_mask, size, words, attention_mask, *more, again=again)
 
     def states_of(self, words: Tensor, attention_mask: Tensor) -> Tensor:
-        """Runs the backbone over token ids (N, L), or over their vectors (N, at least L, D), by a mask (N, L)."""
+        """Run the backbone over token ids (N, L), or over their vectors (N, at least L, D), with a mask (N, L)."""
         given = {"input_ids": words} if words.dim() == 2 else {"inputs_embeds": words[:, : attention_mask.shape[1]]}
         with quickest_attention(self.encoder, attention_mask.shape[1]):
             states: Tensor = self.encoder(**given, attention_mask=attention_mask).last_hidden_state
         return states
 
     def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Makes embeddings (N, D) of token vectors (N, L, D) and their mask (N, L), as the config says."""
+        """Pool token vectors (N, L, D) by their mask (N, L) to embeddings (N, D)."""
         return hidden[:, 0].float() if self.config.pooling == "cls" else mean_of_tokens(hidden, mask)
 
     def project(self, embeddings: Tensor, objective: str = "pairs") -> Tensor:
-        """Maps embeddings (N, D) to unit vectors (N, projection_size) through the head of an objective."""
+        """Map embeddings (N, D) to unit vectors (N, projection_size) through the head of an objective."""
         if objective in self.heads:
             embeddings = self.heads[objective](embeddings)
         return nn.functional.normalize(precise(embeddings))
 
 
 def positives_first(similarities: Tensor) -> Tensor:
-    """Moves the diagonal of (B, B) to the front: (B, B, 1), so that sample 0 is the positive."""
+    """Move the diagonal of (B, B) to the front: (B, B, 1), so that sample 0 is the positive."""
     count = len(similarities)
     others = similarities[~torch.eye(count, dtype=torch.bool, device=similarities.device)].view(count, count - 1)
     return torch.cat([similarities.diagonal().unsqueeze(1), others], dim=1).unsqueeze(-1)
@@ -155,7 +155,7 @@ def _head(width: int, size: int) -> nn.Sequential:
 def encode_utterances(
     model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, utterances: Sequence[str], batch_size: int = 32
 ) -> np.ndarray:
-    """Embeds N utterances, (N, D) float32; those too long are cut on the right, counted, and warned of."""
+    """Embed N utterances, (N, D) float32; cut long ones on the right, and log a warning."""
     limit = model.config.longest_text
     ids = token_ids(utterances, tokenizer, limit)
 

@@ -1,7 +1,6 @@
 """Words: a word-level tokenizer made from dialogues, and word vectors read from a text file."""
 
 import gzip
-import math
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,14 +18,14 @@ from .ranker import RESPONSE, Ranker
 
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 MARKS = tuple(f"<|{name}|>" for name in (*ROLES, RESPONSE))
-"""What stands before a turn and says who speaks, and before a response."""
+"""Markers that stand before a turn, for its speaker, and before a response."""
 
 
 def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTrainedTokenizerFast:
-    """Makes a fast tokenizer of the most frequent words, lower-cased and parted at blanks and punctuation.
+    """Make a fast tokenizer of the most frequent words, lower-cased and split at blanks and punctuation.
 
-    Of equally frequent words those earlier in the alphabet come first. The size counts the entries for padding, unknown
-    words and speakers too; one without room for a word is refused.
+    Equally frequent words come in the order of the alphabet. The size includes the entries for padding, unknown words
+    and speakers; raise InputError if it leaves no room for a word.
     """
     specials = (PADDING, UNKNOWN, *MARKS)
     if vocabulary_size <= len(specials):
@@ -45,17 +44,25 @@ def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTr
         unk_token=UNKNOWN,
         additional_special_tokens=list(MARKS),
         clean_up_tokenization_spaces=False,
-        truncation_side="left",  # what was said last matters most
+        truncation_side="left",  # the last words matter most
     )
 
 
 def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Reads the vectors of V words from a text file: a word and its numbers on each line, as GloVe's are.
+    """Read the vectors of V words from a text file: a word and its numbers on each line, as in GloVe's.
 
-    The file is packed when its name ends in ``.gz``. A first line of two numbers, as word2vec's, is passed over, and so
-    are words with blanks in them. Vectors must be of the ``size``, or as long as the file's first, and of finite
-    numbers; an InputError says what is not. Returns vectors (V, size) float32, zero for words that the file lacks, and
-    which words it has (V,), booleans.
+    A first line of two numbers, as in word2vec's files, and words that contain blanks are skipped.
+
+    Args:
+        path: The file, packed if its name ends in ``.gz``.
+        words: The words.
+        size: Length of the vectors; None takes that of the file's first.
+
+    Returns:
+        Vectors (V, size) float32, zero for words that the file lacks; and which words it has, (V,) bool.
+
+    Raises:
+        InputError: The file cannot be read, or a vector is of another length or not finite.
     """
     places, rows = {word: place for place, word in enumerate(words)}, {}
     remedy = f"fetch a file whose vectors have {size} numbers, or set embedding_size" if size else "fetch it again"
@@ -74,31 +81,31 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None =
                         f"{remedy}"
                     )
                 if word in places:
-                    numbers = _numbers(values)
-                    if numbers is None or not all(map(math.isfinite, numbers)):
+                    row = _numbers(values)
+                    if row is None or not np.isfinite(row).all():
                         raise InputError(
                             f"{path}: line {number}: got something that is no finite number; fetch the file again"
                         )
-                    rows[places[word]] = np.array(numbers, dtype=np.float32)
+                    rows[places[word]] = row
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: {reason}; expected a text file of word vectors") from None
     if not size:
         raise InputError(f"{path}: got no vector, expected a text file of word vectors; fetch it again")
-    vectors, found = np.zeros((len(words), size), dtype=np.float32), np.zeros(len(words), dtype=bool)
+    vectors, known = np.zeros((len(words), size), dtype=np.float32), np.zeros(len(words), dtype=bool)
     for place, row in rows.items():
-        vectors[place], found[place] = row, True
-    return vectors, found
+        vectors[place], known[place] = row, True
+    return vectors, known
 
 
 class WordRanker(Ranker):
-    """A ranker that knows the words of the dialogues that it learns from."""
+    """A ranker whose vocabulary is the words of its training dialogues."""
 
     @classmethod
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """See `MethodModel`; the words are the dialogues' own, the backbone a text file of word vectors or nothing."""
+        """Build a model of the dialogues' words; the backbone is a text file of word vectors, or None."""
         config_class: Any = cls.config_class
         if dropout:
             name = config_class.model_type.removeprefix("dialemb-").replace("-", "_")
@@ -111,15 +118,15 @@ class WordRanker(Ranker):
         if backbone is not None:
             tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
             words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-            vectors, found = read_word_vectors(backbone, words, tables[0].embedding_dim)
+            vectors, known = read_word_vectors(backbone, words, tables[0].embedding_dim)
             for table in tables:
-                table.weight.data[found] = torch.from_numpy(vectors[found])
+                table.weight.data[known] = torch.from_numpy(vectors[known])
         model.train(False)
         return model, tokenizer
 
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
-        """Gives the tokenizer what the method needs beside its words, and completes the config."""
+        """Give the tokenizer what the method needs beside its words, and complete the config."""
 
 
 def _opened(path: Path) -> TextIO:
@@ -128,8 +135,8 @@ def _opened(path: Path) -> TextIO:
     return path.open(encoding="utf-8", errors="replace")
 
 
-def _numbers(values: Sequence[str]) -> list[float] | None:
+def _numbers(values: Sequence[str]) -> np.ndarray | None:
     try:
-        return [float(value) for value in values]
+        return np.array([float(value) for value in values], dtype=np.float32)
     except ValueError:
         return None

@@ -21,9 +21,8 @@ from ..errors import InputError
 from ..hashing import sha256
 from ..methods.layout import Truncation
 from ..methods.method import Examples, Method
-from ..methods.ranker import RankingExample
+from ..methods.ranker import GivenExamples, RankingExample
 from ..methods.ranking import LoadedRanker, encode_responses, load_ranker
-from ..methods.ranking_examples import GivenExamples
 from ..runs.files import kept_vectors
 from .settings import Report, RunArguments
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from ...methods.context_matching import turn_weights
+from ...methods.dialogue_cse import turn_weights
 
 _EPSILON = 1e-6  # of layer normalisation in the released program
 _CHANNELS = (32, 16)  # of the two convolutions

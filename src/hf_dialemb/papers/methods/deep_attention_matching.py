@@ -23,8 +23,7 @@ from ...methods.backbone_model import autocast_off
 from ...methods.config import RankerConfig
 from ...methods.layout import Truncation, pad_right
 from ...methods.method import Method
-from ...methods.ranker import Ranker, RankingExample, candidates_of, remembered_ids, with_candidates
-from ...methods.ranking_examples import RankingExamples
+from ...methods.ranker import Ranker, RankingExample, RankingExamples, candidates_of, remembered_ids, with_candidates
 from ...methods.words import WordRanker
 from ...ranges import Range, Ranges
 from .attention_matching import (
