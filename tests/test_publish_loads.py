@@ -13,8 +13,7 @@ from checkpoints import assembled, dual_encoder, save_dse
 from checkpoints import save as save_ranker
 from exports import save
 from hub_server import TOKEN
-from publish_folders import CARD, hub_of_this_process, metric_folder
-from test_unify import FIRST, HELD_OUT, SECOND, register
+from publish_folders import CARD, dataset_folder, hub_of_this_process, metric_folder
 
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
@@ -25,7 +24,6 @@ from hf_dialemb.methods.dialogue_cse import DialogueCSEModel
 from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.ranking import encode_contexts, load_ranker
 from hf_dialemb.methods.utterance import encode_utterances
-from hf_dialemb.papers.corpora.unify import unify
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +41,7 @@ TOLERANCE = 1e-5
 
 @pytest.fixture(scope="module")
 def checkpoints(tiny_bert, tiny_checkpoint, sample_dialogues, tmp_path_factory) -> dict[str, Path]:
-    """A checkpoint of each method, as training writes it."""
+    """Return a checkpoint of each method, as training writes it."""
     place = tmp_path_factory.mktemp("training")
     torch.manual_seed(5)
     members = [save_ranker(dual_encoder(sample_dialogues, seed), place / f"member{seed}") for seed in (1, 2)]
@@ -58,7 +56,7 @@ def checkpoints(tiny_bert, tiny_checkpoint, sample_dialogues, tmp_path_factory) 
 
 @pytest.fixture(scope="module")
 def folders(checkpoints, tmp_path_factory) -> dict[str, Path]:
-    """Their published forms, with the least of a card."""
+    """Return their published forms, with the least of a card."""
     place, made = tmp_path_factory.mktemp("exports"), {}
     for name, checkpoint in checkpoints.items():
         made[name] = place / f"{name}-tiny"
@@ -69,21 +67,19 @@ def folders(checkpoints, tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def hub(folders, tmp_path_factory):
-    """A Hub to which the commands brought them all, a metric and a unified corpus; its requests are answered there."""
+    """Run a Hub that holds them all, a metric and a dataset."""
     place = tmp_path_factory.mktemp("hub")
-    with hub_of_this_process() as hub, pytest.MonkeyPatch.context() as patch:
+    with hub_of_this_process() as hub:
         for name, folder in folders.items():
             publish(folder, f"org/{name}-tiny")
         publish(metric_folder(place), "org/ndcg", repo_type="space")
-        register(patch, place / "data", "hotel", {"train": [FIRST, SECOND], "dev": [HELD_OUT]})
-        unify(["hotel"], place / "data", place / "unified")
-        publish(place / "unified", "org/unified", repo_type="dataset")
+        publish(dataset_folder(place / "calls"), "org/calls", repo_type="dataset")
         yield hub
 
 
 @pytest.fixture(scope="module")
 def expected(checkpoints) -> dict[str, np.ndarray]:
-    """What the checkpoints of the training give."""
+    """Return the vectors of the checkpoints."""
     contexts = encode_contexts(load_ranker(str(checkpoints["mgt"])), [dialogue.turns for dialogue in DIALOGUES])
     found = {"dial2vec": encode(*load_checkpoint(str(checkpoints["dial2vec"])), DIALOGUES), "mgt": contexts}
     plain = [name for name, kind in KINDS.items() if kind == "plain"]
@@ -93,7 +89,7 @@ def expected(checkpoints) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("package", ["absent", "imported"])
 def test_published_models_give_the_vectors_of_the_training(hub, expected, tmp_path, package):
     models = {f"org/{name}-tiny": (kind, MESSAGES if kind == "custom" else UTTERANCES) for name, kind in KINDS.items()}
-    wishes = {"models": models, "trust": package == "absent", "metric": "org/ndcg", "dataset": "org/unified"}
+    wishes = {"models": models, "trust": package == "absent", "metric": "org/ndcg", "dataset": "org/calls"}
     kept = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
     places = {"HF_ENDPOINT": hub.address, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
     program = Path(__file__).with_name("published_process.py").read_text(encoding="utf-8")
@@ -112,5 +108,4 @@ def test_published_models_give_the_vectors_of_the_training(hub, expected, tmp_pa
         assert found[f"org/{name}-tiny class"] == (ours if KINDS[name] == "custom" else "transformers")
     if package == "absent":
         assert round(float(found["metric"]), 4) == 0.6309
-        assert found["rows"].tolist() == [2, 1]
-        assert found["said"] == FIRST.turns[1].content
+        assert found["said"] == "look into /home/me/x"
