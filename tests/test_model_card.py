@@ -25,8 +25,7 @@ from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.hub.card.card import cited, escaped, fenced, render_record
 from hf_dialemb.hub.card.record import make_record
 from hf_dialemb.hub.export import load_checkpoint
-from hf_dialemb.hub.forms.onnx_form import write_onnx
-from hf_dialemb.hub.forms.quantisation import write_int8
+from hf_dialemb.hub.forms.onnx_form import write_int8, write_onnx
 from hf_dialemb.hub.publish.checks import check
 from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.training.arguments import make_settings
@@ -97,8 +96,8 @@ def test_every_python_block_runs(every_made, tmp_path):
 def test_the_block_for_onnx_runs_and_eight_bits_are_told(tiny_bert, sample_dialogues, tmp_path, method):
     pytest.importorskip("onnxscript")
     made = make(method, tiny_bert, sample_dialogues, tmp_path)
-    list(write_onnx(made.folder, load_checkpoint(str(made.run))[0]))
-    list(write_int8(made.folder, method == "dse"))
+    write_onnx(made.folder, load_checkpoint(str(made.run))[0])
+    write_int8(made.folder, method == "dse")
     costs = made.folder / "onnx/quantisation.json"
     figure = {"corpus": "s|d", "split": "test", "task": "domains", "metric": "map", "setting": "", "n": 1}
     change(costs, lambda record: record.update(figures=[{**figure, "float32": 71.234, "int8": 70.111}]))

@@ -19,7 +19,6 @@ from hf_dialemb.corpora.own.reading import ENDINGS, is_own, read_own
 from hf_dialemb.corpora.own.roles import WELL_KNOWN, RoleMap
 from hf_dialemb.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.hub.forms.quantisation import TaskChoice, load_problems
 from hf_dialemb.methods import get_method
 from hf_dialemb.papers.ensemble.plan import EnsemblePlan
 from hf_dialemb.training.dialogues import training_dialogues
@@ -266,10 +265,6 @@ def test_every_command_that_learns_or_measures_reads_tables_by_their_columns(tmp
     assert training_dialogues(run, get_method("dse"), 0, print) == load_dialogues(cat, **how)
     plan = EnsemblePlan("dual_encoder_multiwoz", cat, tmp_path, ("--columns", how["columns"]), dev=dog, test=cow)
     assert [turn.content for turn in plan.load("test")[0].turns] == ["cow is gone", "Let me look for cow"]
-    with pytest.raises(InputError, match="Unknown column 'no'"):
-        load_problems(TaskChoice(cat, tasks=["domains"], columns="id=no"))
     words = ["model", "distil", "--model", "t", "--corpus", cat, "--output", str(tmp_path / "o"), "--columns", "id=no"]
     assert main(words) == 2
     assert "Unknown column 'no'" in capsys.readouterr().err
-    assert main(["export", "--model", "m", "--output", "o", "--roles", how["roles"]]) == 2
-    assert "--roles: got it without --int8" in capsys.readouterr().err

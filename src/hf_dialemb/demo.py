@@ -41,8 +41,7 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
     report(markdown_table(row for row in results.results if row.task in SHOWN and row.std is None))
     if not published.exists():
         report("3. Exporting what was trained, and loading the export in fresh processes")
-        for line in export(str(trained), published):
-            report(f"   {line}")
+        export(trained, published, report=lambda line: report(f"   {line}"))
     dialogues = load_dialogues(CORPUS, None, "test")
     report(f"4. Searching with it: {QUERY!r}")
     for hit in search(str(published), dialogues, QUERY, top=4):

@@ -1,1 +1,1 @@
-"""Checkpoints on their way out: export, verification, embedding files, the demo."""
+"""Export trained models, write their cards, publish them."""

@@ -1,13 +1,13 @@
-"""From a training checkpoint to a folder that strangers load, with or without this package.
+"""Export a checkpoint to a folder that other libraries load, with or without this package.
 
-Every way of loading is tried in a fresh process before the folder appears. Weights may be rounded and written in
-several files (`precision`); an ONNX graph (`onnx_form`), and one of 8-bit integers (`quantisation`), may go beside.
+Every way of loading is tried in a fresh process before the folder appears.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +23,68 @@ from ..methods.ranker import Ranker
 from ..methods.utterance import UtteranceEncoder
 from ..runs.files import appearing_whole
 from .forms import custom_encoder, plain_encoder, ranker_form
-from .forms.onnx_form import check_onnx, write_onnx
-from .forms.precision import AS_TRAINED, WeightForm
-from .forms.quantisation import TaskChoice, load_problems, write_int8
+from .forms.onnx_form import check_onnx, write_int8, write_onnx
+from .forms.precision import AS_TRAINED, DTYPES, WeightForm
 
 FORMS: dict[str, Any] = {"custom": custom_encoder, "plain": plain_encoder, "ranker": ranker_form}
-"""The published forms: each a module with `write`, `verify`, `WAYS` of loading and their `TOLERANCE`."""
+"""The published forms: modules with `write`, `verify`, `WAYS` of loading and their `TOLERANCE`."""
 
 Model = DialogueEncoder | UtteranceEncoder | Ranker
 
 
-def form_of(model: Model) -> Any:  # noqa: ANN401 - a module
-    """Finds the form that models of a method are published in."""
-    method = method_of(model)
-    assert method is not None, "models of other makers are refused before"
-    return FORMS[method.form]
+def export(
+    model: str | os.PathLike[str],
+    output: str | Path,
+    *,
+    dtype: str | None = None,
+    max_shard_size: str | None = None,
+    onnx: bool = False,
+    int8: bool = False,
+    report: Callable[[str], object] = print,
+) -> Path:
+    """Write and verify the published form of a checkpoint, and return its folder.
+
+    Args:
+        model: A run, a checkpoint's folder or Hub id, or the name of an encoder that comes with the package.
+        output: The folder to write; nothing appears there unless every check holds.
+        dtype: ``bf16``, ``fp16`` or ``fp32``; by default fp32 for encoders of utterances, else the checkpoint's own.
+        max_shard_size: The largest file of weights, such as ``1GB``.
+        onnx: Whether to add an ONNX graph in float32.
+        int8: Whether to add that graph and one of 8-bit integers.
+        report: Receives a line for each check.
+
+    Raises:
+        InputError: The output exists, the model is none of this package's, or a way of loading fails.
+    """
+    source, output, form = os.fspath(model), Path(output), WeightForm(dtype and DTYPES[dtype], max_shard_size)
+    if output.exists():
+        raise InputError(f"--output {output} exists already; choose a new folder or remove it")
+    if source in shipped():  # its files are in the published form already
+        if onnx or int8 or form != AS_TRAINED:
+            raise InputError(f"--model {source}: is exported as it is; leave --onnx, --int8, --dtype and shards out")
+        with appearing_whole(output) as folder:
+            shutil.copytree(shipped_folder(source), folder, ignore=lambda *_: {RECORD}, dirs_exist_ok=True)
+        report(f"{source}: the digests are those that came with the package")
+        return output
+    if onnx or int8:
+        check_onnx()
+    trained, tokenizer = load_checkpoint(source)
+    with appearing_whole(output) as folder:
+        write_checkpoint(trained, tokenizer, folder, form)
+        for line in verify(folder, trained, tokenizer, form):
+            report(line)
+        if onnx or int8:
+            report(write_onnx(folder, trained))
+        if int8:
+            report(write_int8(folder, trained.config.kind == "utterances"))
+    return output
 
 
 def load_checkpoint(path: str) -> tuple[Model, Any]:
-    """Loads one of our checkpoints, a folder or Hub id, with its tokenizer.
+    """Return one of this package's checkpoints, a folder or Hub id, with its tokenizer.
 
-    An InputError says that there is no such checkpoint, it is damaged, or it is not one of ours.
+    Raises:
+        InputError: There is no such checkpoint, it is damaged, or another package made it.
     """
     register()
     folder = resolve_backbone(path)
@@ -55,46 +96,14 @@ def load_checkpoint(path: str) -> tuple[Model, Any]:
     return model, load_pretrained(AutoTokenizer, folder)
 
 
-def export(
-    source: str,
-    output: Path,
-    *,
-    weights: WeightForm = AS_TRAINED,
-    onnx: bool = False,
-    int8: bool = False,
-    measured_on: TaskChoice | None = None,
-) -> Iterator[str]:
-    """Writes and verifies the published form of a checkpoint; nothing appears at ``output`` unless all of it holds."""
-    if output.exists():
-        raise InputError(f"--output {output} exists already; choose a new folder or remove it")
-    if source in shipped():  # in its whole form already, which needs nothing of ours
-        if onnx or int8 or weights != AS_TRAINED:
-            raise InputError(f"--model {source}: is exported as it is; leave --onnx, --int8, --dtype and shards out")
-        with appearing_whole(output) as folder:
-            shutil.copytree(shipped_folder(source), folder, ignore=lambda *_: {RECORD}, dirs_exist_ok=True)
-            yield f"{source}: the digests are those that came with the package"
-        return
-    if onnx or int8:
-        check_onnx()
-    problems = load_problems(measured_on)
-    model, tokenizer = load_checkpoint(source)
-    with appearing_whole(output) as folder:
-        write_checkpoint(model, tokenizer, folder, weights)
-        yield from verify(folder, model, tokenizer, weights)
-        if onnx or int8:
-            yield from write_onnx(folder, model)
-        if int8:
-            yield from write_int8(folder, model.config.kind == "utterances", measured_on, problems)
-
-
 def write_checkpoint(model: Model, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401
-    """Writes the published form of a model."""
-    form_of(model).write(model, tokenizer, folder, weights)
+    """Write the published form of a model."""
+    _form_of(model).write(model, tokenizer, folder, weights)
 
 
 def verify(folder: Path, model: Model, tokenizer: Any, weights: WeightForm = AS_TRAINED) -> Iterator[str]:  # noqa: ANN401
-    """Loads a published folder in fresh processes, in every way that a stranger may, and compares embeddings."""
-    form = form_of(model)
+    """Load a published folder in fresh processes, in every way of its form, and compare vectors; yield a line each."""
+    form = _form_of(model)
     tolerance = weights.tolerance(model, form.TOLERANCE)
     if weights.dtype is not None:
         name = str(weights.dtype).removeprefix("torch.")
@@ -104,3 +113,9 @@ def verify(folder: Path, model: Model, tokenizer: Any, weights: WeightForm = AS_
     except InputError as error:
         remedy = "; rounding may cost too much here: choose --dtype fp32" if tolerance > form.TOLERANCE else ""
         raise InputError(f"{error}{remedy}") from None
+
+
+def _form_of(model: Model) -> Any:  # noqa: ANN401 - a module
+    method = method_of(model)
+    assert method is not None, "models of other makers are refused before"
+    return FORMS[method.form]

@@ -1,4 +1,4 @@
-"""A published folder: the one place that knows what lies in it, and under which names."""
+"""The folder of a published model: the names of its files, and how they are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat
 
 @dataclass(frozen=True)
 class PublishedFolder:
-    """The folder of a model that strangers load; most names in it are those of transformers and its kin."""
+    """The folder of a model that other libraries load; most of its names are theirs."""
 
     path: Path
 
@@ -26,49 +26,49 @@ class PublishedFolder:
     SETTINGS = "hf_dialemb_config.json"
     """Names the method of a plain encoder and its settings, which the backbone's own config cannot."""
 
-    WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
+    WEIGHTS = "model.safetensors"
     TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
     POOLING, STATIC = "1_Pooling", "0_StaticEmbedding"
     ADAPTER_WEIGHTS, ADAPTER_CONFIG = "adapter_model.safetensors", "adapter_config.json"
     ONNX, INT8, QUANTISATION = "onnx/model.onnx", "onnx/model_int8.onnx", "onnx/quantisation.json"
-    """The graph, where the browser's library of transformers looks for it too, that of 8 bits, and what this costs."""
+    """The graph, that of 8 bits, and the loss of the latter; transformers.js reads the graphs at these places."""
 
     def __truediv__(self, name: str) -> Path:
         return self.path / name
 
     def holds(self, *names: str) -> bool:
-        """Says whether all of some files are there."""
+        """Return whether all of these files are there."""
         return all((self / name).is_file() for name in names)
 
     def record(self, name: str) -> dict[str, Any]:
-        """Reads a JSON object; an empty one stands for a file that is absent or holds something else."""
+        """Return a JSON object; an empty one if the file is absent or holds something else."""
         try:
-            found = json.loads((self / name).read_text(encoding="utf-8"))
+            record = json.loads((self / name).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return record if isinstance(record, dict) else {}
 
     def graphs(self) -> list[str]:
-        """Lists the ONNX graphs by name."""
+        """Return the names of the ONNX graphs."""
         return sorted(file.relative_to(self.path).as_posix() for file in self.path.glob("onnx/*.onnx"))
 
     def count_weights(self) -> tuple[int, str]:
-        """Returns the number of weights, and the type of most of them, such as ``"float32"``."""
+        """Return the number of weights, and the type of most of them, such as ``"float32"``."""
         counts: Counter[str] = Counter()
         for _, part in self._tensors():
             counts[part.get_dtype()] += prod(part.get_shape())
-        most = max(counts, key=lambda name: counts[name])
+        [(most, _)] = counts.most_common(1)
         return counts.total(), _DTYPES.get(most, most)
 
     def check_made_of(self, run: Path) -> None:
-        """Makes sure that the weights are those of a run."""
+        """Raise InputError unless the weights are those of a run."""
         trained, shared = dict(PublishedFolder(run)._tensors()), False
         for name, part in self._tensors():
             other = trained.get(name, trained.get(f"encoder.{name}"))
             if other is None:
                 continue
-            shared, here, there = True, part[:], other[:]
-            if here.shape != there.shape or not here.equal(there.to(here.dtype)):
+            shared, ours, theirs = True, part[:], other[:]
+            if ours.shape != theirs.shape or not ours.equal(theirs.to(ours.dtype)):
                 raise InputError(
                     f"{self.path}: got other weights than {run} has ({name}), expected those of one training; give the "
                     "run that the folder was exported from, or export it again"

@@ -1,4 +1,4 @@
-"""How an encoder comes to lie in the package: the smallest files of it, with their digests, and its card."""
+"""Put an encoder into the package: its smallest files, their digests, and a card."""
 
 from __future__ import annotations
 
@@ -32,10 +32,16 @@ _KINDS = {
 
 
 def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -> Path:
-    """Writes the folder of an encoder that comes with the package, into the folder of all of them.
+    """Write the folder of an encoder that comes with the package, and return it.
 
-    ``run`` is what `hf_dialemb.merge` wrote with a rank, or `hf_dialemb.training.distil.distil`; an InputError refuses
-    one without a small form. Results files are for the card.
+    Args:
+        run: A run of `hf_dialemb.merge` with a rank, or of `hf_dialemb.training.distil.distil`.
+        name: The encoder's name.
+        results: Results files for the card.
+        output: The folder of all encoders.
+
+    Raises:
+        InputError: The run has no small form, or learnt from a corpus of an unknown licence or for research alone.
     """
     with appearing_whole(output / name) as folder:
         backbone = None
@@ -55,7 +61,7 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
         files = sorted(file for file in folder.rglob("*") if file.is_file())
         (folder / PublishedFolder.CARD).write_text(_card(run, name, results), encoding="utf-8")
         record = {
-            "corpora": ["/".join(each) for each in sorted(learnt_sets(RunFolder(run).settings()))],
+            "corpora": ["/".join(part) for part in sorted(learnt_sets(RunFolder(run).settings()))],
             "backbone": backbone,
             "backbone_sha256": None if backbone is None else sha256(weights_file(resolve_backbone(backbone))),
             "files": {file.relative_to(folder).as_posix(): sha256(file) for file in files},

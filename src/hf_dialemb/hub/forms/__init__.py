@@ -1,1 +1,1 @@
-"""The forms that checkpoints are published in, and how each is tried."""
+"""The forms of published models, and how each is verified."""

@@ -1,8 +1,11 @@
-"""The ONNX form of an encoder: one graph from token ids to embeddings, in float32, for runtimes without torch.
+"""The ONNX form of an encoder: a graph from token ids to embeddings in float32, and one of 8-bit integers.
 
-Inputs are ``input_ids`` and ``attention_mask``, each (batch, tokens) int64, as the published tokenizer gives them,
-padded on the right; the output is ``sentence_embedding``, (batch, D) float32. All else is inside: the mean of tokens,
-roles and turns from the markers of a rendered dialogue, the choice between the towers of contexts and of responses.
+The inputs are ``input_ids`` and ``attention_mask``, each ``(batch, tokens)`` int64, as the published tokenizer gives
+them, padded on the right. The output is ``sentence_embedding``, ``(batch, D)`` float32. The graph holds all else: the
+mean of tokens, roles and turns from the markers of a rendered dialogue, the choice between a ranker's towers.
+
+For 8 bits, weights become integers once, one scale per column; activations do so as they come, so that no texts are
+needed for calibration. Weights take 7 of the 8 bits: on older processors, sums of more would overflow.
 """
 
 from __future__ import annotations
@@ -10,31 +13,118 @@ from __future__ import annotations
 import copy
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ...corpora import load_dialogues
+from ...dialogue import Dialogue
 from ...errors import InputError
+from ...methods import register
+from ...metrics.vectors import unit
+from ...runs.sentence_files import write_record
 from ..published_folder import PublishedFolder
-from .verification import compare
+from .verification import compare, messages
 
 TOLERANCE = 1e-4  # largest difference from the vectors of the checkpoint, relative to their largest value
+LOWEST_COSINE = 0.8  # of 8-bit vectors to those in float32, on average; a graph below that is broken
 
 FILE = PublishedFolder.ONNX
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
+_TEXTS = 60
+
+
+class OnnxEncoder:
+    """Embed by a graph of a published folder; this needs onnxruntime, and no torch.
+
+    Of a text that is too long the tokenizer drops the last token too, which AutoModel and sentence-transformers keep.
+
+    Raises:
+        InputError: The folder has no such graph.
+    """
+
+    def __init__(self, folder: str | Path, file: str = "model.onnx", batch_size: int = 32) -> None:
+        from onnxruntime import InferenceSession
+        from transformers import AutoTokenizer
+
+        path = Path(folder) / "onnx" / file
+        if not path.is_file():
+            raise InputError(f"'{path}': got no file, expected an ONNX graph; export the model with --onnx or --int8")
+        register()
+        self.name, self.batch_size = f"{folder}/onnx/{file}", batch_size
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        self.session: Any = InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Return one vector per dialogue, ``(N, D)`` float32."""
+        return self.encode_messages([dialogue.to_messages() for dialogue in dialogues])
+
+    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one vector per text, ``(N, D)`` float32."""
+        return self.encode_messages([messages(("user", text)) for text in texts])
+
+    def encode_messages(self, conversations: Sequence[list[dict[str, str]]]) -> NDArray[np.float32]:
+        """Return one vector per list of messages, ``(N, D)`` float32; a ranker takes one of the role ``response``."""
+        lengths = [sum(len(message["content"]) for message in conversation) for conversation in conversations]
+        order = np.argsort(lengths, kind="stable")
+        parts = [np.zeros((0, self.session.get_outputs()[0].shape[1]), dtype=np.float32)]
+        options = {"return_tensors": "np", "padding": True, "truncation": True, "return_dict": True}
+        options["tokenizer_kwargs"] = {"padding_side": "right", "verbose": False}
+        for start in range(0, len(order), self.batch_size):
+            chosen = [conversations[row] for row in order[start : start + self.batch_size]]
+            batch = self.tokenizer.apply_chat_template(chosen, **options)
+            parts.append(self.session.run(None, {name: batch[name].astype(np.int64) for name in INPUTS})[0])
+        return np.concatenate(parts)[np.argsort(order)]
 
 
 def check_onnx() -> None:
-    """Makes sure that the packages are there."""
+    """Raise InputError if a package is missing."""
     for name in ("onnx", "onnxscript", "onnxruntime"):
         if find_spec(name) is None:
             raise InputError(f'ONNX: the package {name} is missing; pip install "hf-dialemb[onnx]"')
+
+
+def write_int8(folder: Path, utterances: bool) -> str:
+    """Quantise the graph of a published folder, record the loss in ``quantisation.json``, and return a line on it."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    large, small = (folder / file for file in (PublishedFolder.ONNX, PublishedFolder.INT8))
+    with quietly():
+        quantize_dynamic(large, small, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+    cosines = _cosines(OnnxEncoder(folder, large.name), OnnxEncoder(folder, small.name), utterances)
+    if not cosines.mean() >= LOWEST_COSINE:
+        raise InputError(
+            f"The 8-bit graph gives other embeddings: their cosine to those in float32 is {cosines.mean():.3f} on "
+            f"average, expected at least {LOWEST_COSINE}; publish without it"
+        )
+    record = {
+        "method": f"onnxruntime {version('onnxruntime')}, quantize_dynamic: 7-bit weights, per channel",
+        "bytes": {file.relative_to(folder).as_posix(): file.stat().st_size for file in (large, small)},
+        "cosine": {"texts": len(cosines), "mean": float(cosines.mean()), "min": float(cosines.min())},
+    }
+    write_record(folder / PublishedFolder.QUANTISATION, record)
+    return (
+        f"Quantised: {small.stat().st_size / 1e6:.1f} MB of {large.stat().st_size / 1e6:.1f} MB; cosine to float32 "
+        f"{cosines.mean():.4f} on average, {cosines.min():.4f} at least, on {len(cosines)} texts"
+    )
+
+
+def _cosines(encoder: OnnxEncoder, other: OnnxEncoder, utterances: bool) -> NDArray[np.float32]:
+    conversations = [dialogue.to_messages() for dialogue in load_dialogues("sample", split="dev")]
+    if utterances:
+        texts = dict.fromkeys(message["content"] for conversation in conversations for message in conversation)
+        conversations = [messages(("user", text)) for text in texts]
+    vectors = [unit(side.encode_messages(conversations[:_TEXTS])) for side in (encoder, other)]
+    cosines: NDArray[np.float32] = (vectors[0] * vectors[1]).sum(axis=1)
+    return cosines
 
 
 class _Embedder(nn.Module):
@@ -47,8 +137,8 @@ class _Embedder(nn.Module):
         return embeddings
 
 
-def write_onnx(folder: Path, model: Any) -> Iterator[str]:  # noqa: ANN401 - any of our models that embeds
-    """Writes the graph of a model into its published folder, and runs it."""
+def write_onnx(folder: Path, model: Any) -> str:  # noqa: ANN401 - any of our models that embeds
+    """Write the graph of a model into its published folder, compare it with the model, and return a line on it."""
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
     model = model if model.dtype == torch.float32 else copy.deepcopy(model).float()
@@ -56,13 +146,13 @@ def write_onnx(folder: Path, model: Any) -> Iterator[str]:  # noqa: ANN401 - any
     (folder / FILE).parent.mkdir()
     with quietly():
         program = _program(embedder, model.config)
-        ClearMetadataAndDocStringPass()(program.model)  # every node has where on this machine it was recorded
+        ClearMetadataAndDocStringPass()(program.model)  # which name places on this machine
         program.save(folder / FILE)
-    yield _verified(folder / FILE, embedder, model)
+    return _verified(folder / FILE, embedder, model)
 
 
 def _program(embedder: nn.Module, config: Any) -> Any:  # noqa: ANN401 - of a library without types
-    """Records the graph, which takes batches and lengths of any size."""
+    """Record the graph, which takes batches and lengths of any size."""
     # A ranker cuts what is too long: only an example beyond its limits makes a graph that serves both sides of them.
     length = config.max_context_tokens + config.max_response_tokens if config.kind == "responses" else 7
     example = {name: torch.ones(3, length, dtype=torch.long) for name in INPUTS}
@@ -81,7 +171,7 @@ def _program(embedder: nn.Module, config: Any) -> Any:  # noqa: ANN401 - of a li
 
 
 def _running_maximum(values: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """Stands in for `torch.cummax` of non-negative (N, L), which ONNX lacks; nobody asks for the places."""
+    """Return `torch.cummax` of non-negative ``(N, L)``, which ONNX lacks; its places are not used."""
     place = torch.arange(values.shape[1])
     maxima = torch.where(place <= place.unsqueeze(1), values.unsqueeze(1), 0).amax(-1)
     return maxima, torch.zeros_like(maxima)
@@ -91,16 +181,16 @@ def _verified(file: Path, embedder: nn.Module, model: Any) -> str:  # noqa: ANN4
     from onnxruntime import InferenceSession
 
     session = InferenceSession(str(file), providers=["CPUExecutionProvider"])
-    found, expected = [], []
+    vectors, expected = [], []
     for batch in _batches(model):
-        found.append(session.run([OUTPUT], {name: value.numpy() for name, value in batch.items()})[0])
+        vectors.append(session.run([OUTPUT], {name: value.numpy() for name, value in batch.items()})[0])
         with torch.inference_mode():
             expected.append(embedder(**batch).numpy())
-    return compare("ONNX, batches of 1 to 9", np.concatenate(found), np.concatenate(expected), TOLERANCE)
+    return compare("ONNX, batches of 1 to 9", np.concatenate(vectors), np.concatenate(expected), TOLERANCE)
 
 
 def _batches(model: Any) -> Iterator[dict[str, Tensor]]:  # noqa: ANN401
-    """Makes batches of several sizes and lengths, of random tokens, among them many marks."""
+    """Yield batches of several sizes and lengths, of random tokens, among them many markers."""
     generator, config = torch.Generator().manual_seed(0), model.config
     longest = config.max_context_tokens + 30 if config.kind == "responses" else config.longest_text
     marks = torch.tensor(getattr(config, "marker_ids", None) or [0])
@@ -117,7 +207,7 @@ def _batches(model: Any) -> Iterator[dict[str, Tensor]]:  # noqa: ANN401
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keeps back what libraries say that only their own developers can use."""
+    """Silence warnings and logs of libraries that only their developers can use."""
     before, handlers = logging.root.manager.disable, list(logging.root.handlers)
     logging.disable(logging.WARNING)
     try:
@@ -126,4 +216,4 @@ def quietly() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
-        logging.root.handlers[:] = handlers  # some of them set up logging as a whole
+        logging.root.handlers[:] = handlers  # some libraries set up logging as a whole

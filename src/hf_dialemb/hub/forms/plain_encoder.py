@@ -1,15 +1,14 @@
 """The published form of utterance encoders: a plain backbone and the mean of its tokens, without code of ours.
 
-Transformers, sentence-transformers 6, and servers that read BERT and its kin load it, and none needs this package or
+transformers, sentence-transformers and servers that read BERT and its kin load it without this package or
 ``trust_remote_code``. Strings, and messages, whose contents are joined by spaces, get the vectors of
-`encode_utterances`. Three things cannot be had without code of ours:
+`encode_utterances`. Three things would need code of ours:
 
-- A tokenizer that is given a string itself reads ``[SEP]`` and its like as control tokens, as it must to read the chat
-  template; so render a message, as sentence-transformers does with strings too.
-- ``apply_chat_template`` cuts off the closing token of what is too long. For strings the tokenizer keeps it, and for
+- A tokenizer that gets a string reads ``[SEP]`` and its like as control tokens, which the chat template needs. Render a
+  message instead, as sentence-transformers does.
+- ``apply_chat_template`` cuts off the closing token of a long text. For strings the tokenizer keeps it, and for
   messages sentence-transformers restores it.
-- sentence-transformers takes ``system`` messages for a part of the template: what is too long and ends in one is cut
-  elsewhere.
+- sentence-transformers takes ``system`` messages for a part of the template, and cuts long texts after them elsewhere.
 """
 
 from __future__ import annotations
@@ -35,9 +34,7 @@ from .verification import ARGUMENTS, WITHOUT_PACKAGE, compare, messages, run_afr
 
 TOLERANCE = 1e-6  # largest difference from the vectors of the checkpoint, relative to their largest value
 
-SETTINGS_FILE = PublishedFolder.SETTINGS
-
-_STALE = ("is_local", "local_files_only", "max_length")  # how this machine found the tokenizer, its limit of old
+_STALE = ("is_local", "local_files_only", "max_length")  # of this machine, or an older limit
 
 _PROGRAM = """
 import torch
@@ -68,7 +65,7 @@ WAYS = {"package absent": WITHOUT_PACKAGE + ARGUMENTS + _PROGRAM}  # one program
 def write(
     model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path, weights: WeightForm = AS_TRAINED
 ) -> None:
-    """Writes the backbone, its tokenizer, the sentence-transformers files and `SETTINGS_FILE`."""
+    """Write the backbone, its tokenizer, the sentence-transformers files and the method's settings."""
     encoder = weights.applied(model.float()).encoder  # type: ignore[no-untyped-call]
     state = {**encoder.state_dict(), **_unused_weights(encoder)}
     encoder.save_pretrained(folder, state_dict=state, **weights.save_options())
@@ -76,7 +73,7 @@ def write(
     method = method_of(model)
     assert method is not None, "models of other makers are refused before"
     record = {"method": method.name.replace("_", "-"), "settings": _settings(model.config)}
-    write_record(folder / SETTINGS_FILE, record)
+    write_record(folder / PublishedFolder.SETTINGS, record)
     tokens = {"method": "forward", "method_output_name": "last_hidden_state"}
     settings = {
         "max_seq_length": model.config.longest_text,
@@ -85,7 +82,7 @@ def write(
         "module_output_name": "token_embeddings",
     }
     write_sentence_files(folder, {"": "Transformer", PublishedFolder.POOLING: "Pooling"}, settings)
-    # One key per mode, as all servers read it; the newer form with a single key is ignored by some without a word.
+    # One key per mode, which all servers read; some ignore the newer form with a single key.
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
     chosen = {"mean": "mean_tokens", "cls": "cls_token"}[model.config.pooling]
     pooling = {f"pooling_mode_{mode}": mode == chosen for mode in modes}
@@ -98,8 +95,8 @@ def write(
 def verify(
     folder: Path, model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, tolerance: float = TOLERANCE
 ) -> Iterator[str]:
-    """Loads a published folder in a fresh process without this package, and compares embeddings."""
-    with reading(str(tokenizer.name_or_path)):  # its template, which may be any
+    """Load a published folder in a fresh process without this package, and compare vectors."""
+    with reading(str(tokenizer.name_or_path)):  # its template may be any
         probes = _probes(tokenizer, model.config.longest_text)
     [(environment, program)] = WAYS.items()
     loaded = run_afresh(environment, program, folder, probes)
@@ -112,7 +109,7 @@ def verify(
 
 
 def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, list[Any]]:
-    """Makes what each way of loading shall read; see the module for what is left out where."""
+    """Return the inputs of each way of loading; the module's docstring says what is left out where."""
     texts = ["I need a cheap hotel in the north.", " Größe?  40,\tbitte\n", "", "My card was stolen! " * max_tokens]
     control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
     conversations = [messages(("user", text)) for text in texts + control]
@@ -130,7 +127,7 @@ def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, li
 
 
 def _unused_weights(encoder: nn.Module) -> dict[str, Tensor]:
-    """Makes zeros of the pooler that ours lacks, which each loading would report as missing and draw at random."""
+    """Return zeros for the pooler that ours lacks; without it each loading would report it as missing."""
     with torch.device("meta"):
         complete = AutoModel.from_config(encoder.config).state_dict()
     missing = complete.keys() - encoder.state_dict().keys()
@@ -140,7 +137,7 @@ def _unused_weights(encoder: nn.Module) -> dict[str, Tensor]:
 
 def _write_tokenizer(tokenizer: PreTrainedTokenizerBase, max_tokens: int, folder: Path) -> None:
     backend: Any = tokenizer.backend_tokenizer
-    backend.no_padding()  # readers of tokenizer.json alone get no padding to a fixed length, and our limit
+    backend.no_padding()  # for readers of tokenizer.json alone
     backend.enable_truncation(max_tokens)
     tokenizer.save_pretrained(folder)
     config = PublishedFolder(folder).record(PublishedFolder.TOKENIZER_CONFIG)
@@ -149,7 +146,7 @@ def _write_tokenizer(tokenizer: PreTrainedTokenizerBase, max_tokens: int, folder
 
 
 def _settings(config: UtteranceConfig) -> dict[str, Any]:
-    """Returns a config's settings; of a folder on this machine only the name."""
+    """Return a config's settings; of a folder on this machine only the name."""
     settings = {name: getattr(config, name) for name in own_settings(type(config))}
     for name, value in settings.items():
         if isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir()):

@@ -1,4 +1,4 @@
-"""Trying a published folder in fresh processes, as strangers load it."""
+"""Load a published folder in fresh processes, as its users do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Blocked:
             raise ModuleNotFoundError(f"No module named '{name}'", name=name)
 sys.meta_path.insert(0, _Blocked())
 """
-"""What a program starts with that shall run as if this package were not installed."""
+"""The start of a program that runs as if this package were not installed."""
 
 ARGUMENTS = """
 import json, sys
@@ -34,20 +34,20 @@ ENVIRONMENTS = {
     "package imported": "import hf_dialemb\nOPTIONS = {}" + ARGUMENTS,
     "package absent, trust_remote_code": WITHOUT_PACKAGE + "OPTIONS = {'trust_remote_code': True}" + ARGUMENTS,
 }
-"""Where strangers load a model with code of its own, as the beginning of a program."""
+"""The starts of programs that load a model with code of its own."""
 
 
 def messages(*turns: tuple[str, str]) -> list[dict[str, str]]:
-    """Makes chat messages of roles and contents."""
+    """Return chat messages of roles and contents."""
     return [{"role": role, "content": content} for role, content in turns]
 
 
 def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, NDArray[np.float32]]:  # noqa: ANN401
-    """Runs a program in a process of its own, and returns the arrays that it wrote, by name."""
+    """Run a program in a fresh process, and return the arrays that it writes, by name."""
     with tempfile.TemporaryDirectory() as temporary:
         inputs, outputs = Path(temporary) / "probes.json", Path(temporary) / "vectors.npz"
         inputs.write_text(json.dumps(probes), encoding="utf-8")
-        # The copied code is cached by transformers; a cache of its own cannot hold an older export of the same name.
+        # transformers caches the code of a model; a fresh cache cannot hold an older export of the same name.
         ours = {"HF_MODULES_CACHE": temporary, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
         words = [sys.executable, "-c", program, str(folder.resolve()), str(inputs), str(outputs)]
         run = subprocess.run(
@@ -61,9 +61,10 @@ def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, N
 
 
 def compare(way: str, vectors: NDArray[np.float32], expected: NDArray[np.float32], tolerance: float) -> str:
-    """Compares the embeddings of a published form, (N, D), with those of the model that it was made from.
+    """Compare vectors ``(N, D)`` of a published form with the model's, and return a line with the largest difference.
 
-    The tolerance is relative to the largest value of ``expected``; the line returned names the largest difference.
+    Raises:
+        InputError: The difference exceeds the tolerance, which is relative to the largest expected value.
     """
     difference = float("inf")
     if vectors.shape == expected.shape:
