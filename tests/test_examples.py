@@ -17,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues, write_jsonl
-from hf_dialemb.corpora.readers.star_small import packed
+from hf_dialemb.corpora.readers.star import packed
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint

@@ -106,9 +106,7 @@ def test_the_sample_of_abcd_is_read_where_the_release_is_missing(tmp_path):
     assert ids(tmp_path, "abcd", {"abcd_sample.json": [record]}, "train") == ["2"]
 
 
-@pytest.mark.parametrize(
-    ("corpus", "ending"), [("multiwoz21", "txt"), ("multiwoz24", "json"), ("disambiguation", "txt")]
-)
+@pytest.mark.parametrize(("corpus", "ending"), [("multiwoz21", "txt"), ("disambiguation", "json")])
 def test_lists_of_ids_make_the_splits_of_multiwoz_and_so_do_files(tmp_path, corpus, ending):
     goal = {"hotel": {"info": {}}, "bus": {}, "message": "go", "profile": {"name": "A"}}
     record = {"goal": goal, "log": [{"text": "hi", "metadata": {}, "dialog_act": {}}]}

@@ -48,7 +48,7 @@ def register(monkeypatch, folder, name, splits, terms="permissive", **more):
     licence = {"permissive": "MIT", "share-alike": "CC BY-SA 4.0", "research": "CC BY-NC 4.0"}[terms]
     module = ModuleType(name)
     module.CORPORA = (Corpus(name, files, records, Dialogue.from_json, source, licence, terms, extract="a|b", **more),)
-    monkeypatch.setitem(sys.modules, f"hf_dialemb.corpora.readers.{name}", module)
+    monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setitem(registry.CORPORA, name, name)
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from hf_dialemb.corpora import load_dialogues, single_domain, write_jsonl
-from hf_dialemb.corpora.readers.star_small import SIZES, packed
+from hf_dialemb.corpora.readers.star import SIZES, packed
 from hf_dialemb.dialogue import Dialogue
 
 

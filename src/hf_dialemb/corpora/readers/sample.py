@@ -1,13 +1,12 @@
 """The sample: a small SYNTHETIC corpus that this package generates; nobody ever said these dialogues.
 
-Task dialogues of 6 to 16 turns over ten domains, one domain each, with acts, slots and intents; the same on every
-machine, from no file. It is there to try the package, to test it and to teach; results on it say nothing about real
-conversations.
+Task dialogues of 6 to 16 turns over ten domains, one domain each, with acts, slots and intents. They are the same on
+every machine and need no file. Use them to try, test and teach; results on them mean nothing for real conversations.
 
-What is said lies in ``sample_phrases.json``: templates with ``[one|of|these]`` choices and ``{slots}``; a ``#`` in a
-value becomes a digit. The domains share their words on purpose (book, charge, card, reservation, delivery, ticket,
-desk, and all places and codes), so that no single word gives a domain away. Openings, detours and the questions about
-general slots say nothing of a domain; detours of the assistant come before its proposal, those of the user after it.
+The phrases are in ``sample_phrases.json``: templates with ``[one|of|these]`` choices and ``{slots}``; a ``#`` in a
+value becomes a digit. The domains share their words on purpose, so that no single word gives a domain away. Openings,
+detours and questions about general slots say nothing of the domain. Detours of the assistant come before its proposal,
+those of the user after it.
 """
 
 import json
@@ -43,7 +42,7 @@ def _dialogue(identifier: str, domain: str) -> Dialogue:
 
 
 class _Scene:
-    """One dialogue in the making: its own random numbers, the slot values drawn so far, and the turns."""
+    """A dialogue in the making: its random numbers, the slot values drawn so far, and the turns."""
 
     def __init__(self, identifier: str, domain: str) -> None:
         self.identifier, self.name, self.domain = identifier, domain, DOMAINS[domain]
@@ -58,30 +57,32 @@ class _Scene:
         intent = self.domain["intents"][intent_name]
         if "opening" in extras:
             hello, welcome = self.random.choice(_PHRASES["openings"])
-            self.say(("greet",), hello)
-            self.say(("greet", "request"), welcome)
-        self.say(("inform_intent",), self.general("starts") + self.random.choice(intent["goals"]), (), (intent_name,))
+            self.add_turn(("greet",), hello)
+            self.add_turn(("greet", "request"), welcome)
+        self.add_turn(
+            ("inform_intent",), self.general("starts") + self.random.choice(intent["goals"]), (), (intent_name,)
+        )
         ask_first = self.random.random() < 0.7
         if ask_first:
             self.ask(extras)
-        self.say(("offer",), self.general("acknowledged") + intent["offer"])
+        self.add_turn(("offer",), self.general("acknowledged") + intent["offer"])
         self.answer_questions(extras)
-        self.say(("affirm",), self.general("accepted"))
+        self.add_turn(("affirm",), self.general("accepted"))
         if not ask_first:
             self.ask(extras)
-        self.say(("notify_success",), self.random.choice(intent["done"]))
+        self.add_turn(("notify_success",), self.random.choice(intent["done"]))
         if "closing" in extras:
             thanks, bye = self.random.choice(_PHRASES["closings"])
-            self.say(("thank_you",), thanks)
-            self.say(("goodbye",), bye)
+            self.add_turn(("thank_you",), thanks)
+            self.add_turn(("goodbye",), bye)
         if len(self.turns) < _MOST_TURNS and self.random.random() < 0.3:
-            self.say(("thank_you", "goodbye"), self.general("last_words"))
+            self.add_turn(("thank_you", "goodbye"), self.general("last_words"))
         return Dialogue(tuple(self.turns), self.identifier, (self.name,))
 
     def ask(self, extras: Sequence[str]) -> None:
         own = self.domain["slot"]
         slots = [own["name"], *self.domain["general_slots"]]
-        fresh = [slot for slot in slots if slot not in self.values]  # what was said already is not asked for
+        fresh = [slot for slot in slots if slot not in self.values]  # a known value is not asked for
         wanted = self.random.sample(fresh, min(len(fresh), 1 + extras.count("slot")))
         steps: list[str | None] = [*wanted, *[None] * extras.count("assistant_detour")]
         self.random.shuffle(steps)
@@ -94,38 +95,38 @@ class _Scene:
             else:
                 general = _PHRASES["general_slots"][slot]
                 question, answer = self.random.choice(general["questions"]), general["answer"]
-            self.say(("request",), self.general("acknowledged") + question, ((slot, ""),))
-            self.say(("inform",), self.general("hesitations") + answer)
+            self.add_turn(("request",), self.general("acknowledged") + question, ((slot, ""),))
+            self.add_turn(("inform",), self.general("hesitations") + answer)
 
     def answer_questions(self, extras: Sequence[str]) -> None:
         for step in extras:
             if step == "question":
                 question, answer = self.random.choice(self.domain["questions"])
-                self.say(("request",), question)
-                self.say(("inform",), answer)
+                self.add_turn(("request",), question)
+                self.add_turn(("inform",), answer)
             elif step == "user_detour":
                 self.detour("user_detours")
 
-    def detour(self, whose: str) -> None:
-        step = self.random.choice(_PHRASES[whose])
-        self.say(step["acts"], step["says"])
-        self.say(step["reply_acts"], step["reply"])
+    def detour(self, kind: str) -> None:
+        step = self.random.choice(_PHRASES[kind])
+        self.add_turn(step["acts"], step["says"])
+        self.add_turn(step["reply_acts"], step["reply"])
 
-    def say(
+    def add_turn(
         self, acts: Sequence[str], template: str, slots: tuple[tuple[str, str], ...] = (), intents: tuple[str, ...] = ()
     ) -> None:
-        """Adds a turn; the speakers take turns, and the user begins."""
+        """Add a turn of the next speaker; the user begins."""
         text = re.sub(r"\[([^]]*)]", lambda match: self.random.choice(match[1].split("|")), template)
         spoken = dict.fromkeys(re.findall(r"{(\w+)}", text))
         for slot in spoken:
             text = text.replace(f"{{{slot}}}", self.value(slot))
-        found = tuple((slot.removeprefix("new_"), self.values[slot]) for slot in spoken)
+        pairs = tuple((slot.removeprefix("new_"), self.values[slot]) for slot in spoken)
         for slot in spoken:
             if slot.startswith("new_"):  # from here on, the corrected value holds
                 self.values[slot.removeprefix("new_")] = self.values[slot]
         role = "assistant" if len(self.turns) % 2 else "user"
         text = text if spoken else text[0].upper() + text[1:]
-        self.turns.append(Turn(role, text, tuple(acts), slots + found, intents))
+        self.turns.append(Turn(role, text, tuple(acts), slots + pairs, intents))
 
     def value(self, slot: str) -> str:
         if slot in self.values:

@@ -4,10 +4,9 @@ Layout: ``{train,dev,test}/<log>.ascii.txt``, one message per line, and ``<log>.
 ``i j -`` say that message j replies to message i (``i i -``: it opens a conversation).
 
 A conversation is a connected component of the replies. Those between exactly two nicks with at least three messages are
-the dialogues: 1,631, 69 and 122. Who opens one is the user, the other the assistant; consecutive messages of one nick
-stay apart. Actions (``* nick waves``) are messages too, three of which are in the dialogues of train; what the system
-says (``=== nick has left``) is none and stays out, as do messages without text. A log is held in memory while it is
-read.
+the dialogues: 1,631, 69 and 122. Who opens one is the user, the other the assistant; consecutive messages of a nick
+stay apart. Actions (``* nick waves``) are messages too. Notices of the system (``=== nick has left``) and messages
+without text are left out.
 """
 
 import re
@@ -18,7 +17,6 @@ from ...errors import InputError
 from ..corpus import SPLITS, Corpus, Records, Source
 from ..source.parsing import text_lines
 
-_SOURCE = "https://github.com/jkkummerfeld/irc-disentanglement"
 _LINKS, _MESSAGES = ".annotation.txt", ".ascii.txt"
 _FILES = {split: (f"{split}/*{_LINKS}", f"{split}/*{_MESSAGES}") for split in SPLITS}
 _MESSAGE = re.compile(r"\[\d\d:\d\d\] (?:<([^>]+)>| \* (\S+)) +(.*\S)")
@@ -27,26 +25,20 @@ _FEWEST_MESSAGES = 3
 
 
 def _records(source: Source, split: str) -> Records:
-    # Both files of a log in one pass: sorted by path, the replies come right before the messages.
-    lines = text_lines(source, f"{split}/*.a*.txt")
-    replies: tuple[str, list[tuple[int, int]]] | None = None
-    for name, placed in groupby(lines, key=lambda line: line[0].rpartition(":")[0]):
+    # Sorted by path, the replies of a log come right before its messages.
+    log, links = "", [(0, 0)]
+    for name, lines in groupby(text_lines(source, f"{split}/*.a*.txt"), key=lambda line: line[0].rpartition(":")[0]):
+        if log and name != log + _MESSAGES:
+            raise InputError(f"{log}{_LINKS}: got replies without {_MESSAGES[1:]} beside it; add the messages")
         if name.endswith(_LINKS):
-            _check_complete(replies)
-            replies = name, [_link(*line) for line in placed]
+            log, links = name.removesuffix(_LINKS), [_link(*line) for line in lines]
         elif name.endswith(_MESSAGES):
-            log = name.removesuffix(_MESSAGES)
-            if replies is None or replies[0] != log + _LINKS:
-                raise InputError(f"{name}: got no replies for its messages; expected {_LINKS[1:]} beside it, add it")
-            messages = [text for _, text in placed]
-            yield from _conversations(name, f"{split}/{log.rpartition('/')[2]}", messages, replies[1])
-            replies = None
-    _check_complete(replies)
-
-
-def _check_complete(replies: tuple[str, list[tuple[int, int]]] | None) -> None:
-    if replies is not None:
-        raise InputError(f"{replies[0]}: got replies without messages; expected {_MESSAGES[1:]} beside it, add it")
+            if not log:
+                raise InputError(f"{name}: got messages without {_LINKS[1:]} beside it; add the replies")
+            yield from _conversations(name, f"{split}/{log.rpartition('/')[2]}", [text for _, text in lines], links)
+            log = ""
+    if log:
+        raise InputError(f"{log}{_LINKS}: got replies without {_MESSAGES[1:]} beside it; add the messages")
 
 
 def _link(place: str, text: str) -> tuple[int, int]:
@@ -56,26 +48,25 @@ def _link(place: str, text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _conversations(name: str, log: str, lines: list[str], replies: list[tuple[int, int]]) -> Records:
+def _conversations(name: str, log: str, lines: list[str], links: list[tuple[int, int]]) -> Records:
     import networkx
 
-    last = max((max(link) for link in replies), default=0)
+    last = max(map(max, links), default=0)
     if last >= len(lines):
         raise InputError(f"{name}: got {len(lines)} messages, expected message {last} too; get the file again")
-    for numbers in sorted(map(sorted, networkx.connected_components(networkx.Graph(replies)))):
-        spoken = [_spoken(name, number, lines[number]) for number in numbers]
-        messages = [message for message in spoken if message is not None]
+    for numbers in sorted(map(sorted, networkx.connected_components(networkx.Graph(links)))):
+        messages = list(filter(None, (_message(f"{name}:{number + 1}", lines[number]) for number in numbers)))
         if len(messages) >= _FEWEST_MESSAGES and len({nick for nick, _ in messages}) == 2:
             yield f"{name}:{numbers[0] + 1}", (f"{log}/{numbers[0]}", messages)
 
 
-def _spoken(name: str, number: int, line: str) -> tuple[str, str] | None:
+def _message(place: str, line: str) -> tuple[str, str] | None:
     match = _MESSAGE.match(line)
     if match:
         return match[1] or match[2], match[3]
     if line.startswith(("===", "[")):
         return None
-    raise InputError(f"{name}:{number + 1}: got {line[:40]!r}, expected '[HH:MM] <nick> text'; get the file again")
+    raise InputError(f"{place}: got {line[:40]!r}, expected '[HH:MM] <nick> text'; get the file again")
 
 
 def _dialogue(identifier: str, messages: list[tuple[str, str]]) -> Dialogue:
@@ -84,4 +75,5 @@ def _dialogue(identifier: str, messages: list[tuple[str, str]]) -> Dialogue:
     return Dialogue(turns, identifier)
 
 
+_SOURCE = "https://github.com/jkkummerfeld/irc-disentanglement"
 CORPORA = (Corpus("ubuntu_irc", _FILES, _records, _dialogue, _SOURCE, "CC BY 4.0", "permissive"),)

@@ -1,20 +1,21 @@
 """Few-Shot-Intent-Detection: utterances with their intents, five corpora split alike for work with few examples.
 
-Layout: ``<corpus>/{train,valid,test}/seq.in`` and ``label``, with one utterance and its label per line; SNIPS and ATIS
-have ``seq.out`` too, a tag such as ``B-city_name`` for each word. Blanks around an utterance are left out. ATIS joins
-several intents of one utterance by ``#``. The samples of 5 and 10 utterances and the out-of-scope parts are not read.
+Layout: ``<corpus>/{train,valid,test}/seq.in`` and ``label``, an utterance and its label per line; SNIPS and ATIS have
+``seq.out`` too, a tag such as ``B-city_name`` for each word. ATIS joins several intents by ``#``. The samples of 5 and
+10 utterances and the parts out of scope are not read.
 
-The utterances of HWU64, to a home assistant, have 64 intents in 18 scenarios. The domain is the scenario, which the
+HWU64, utterances to a home assistant with 64 intents, never met the real files. Its domain is the scenario that the
 label begins with: ``alarm`` for ``alarm_set``.
 """
 
 from collections.abc import Callable
 
-from ...dialogue import Dialogue, Turn
-from ...errors import InputError
-from ..corpus import Corpus
-from ..records import Slots
-from ..source.parsing import numbered, parallel_lines
+from ....corpora.corpus import Corpus
+from ....corpora.readers.shapes import utterance
+from ....corpora.records import Slots
+from ....corpora.source.parsing import numbered, parallel_lines
+from ....dialogue import Dialogue
+from ....errors import InputError
 
 _SOURCE = "https://github.com/jianguoz/Few-Shot-Intent-Detection"
 _PARTS = {"train": "train", "dev": "valid", "test": "test"}
@@ -22,27 +23,25 @@ _PARTS = {"train": "train", "dev": "valid", "test": "test"}
 
 def _dialogue(identifier: str, lines: tuple[str, ...]) -> Dialogue:
     text, label, *tags = lines
-    if not label:
-        raise InputError("field label: got an empty line, expected an intent; repair the line")
     slots = _slots(text.split(), tags[0].split()) if tags else ()
-    return Dialogue((Turn("user", text.strip(), slots=slots, intents=tuple(label.split("#"))),), identifier)
+    return utterance(identifier, text.strip(), tuple(label.split("#")), slots)
 
 
 def _slots(words: list[str], tags: list[str]) -> Slots:
     if len(words) != len(tags):
         raise InputError(f"field tags: got {len(tags)}, expected one for each of {len(words)} words; repair the line")
-    found: list[tuple[str, list[str]]] = []
+    slots: list[tuple[str, list[str]]] = []
     inside = ""
     for word, tag in zip(words, tags, strict=True):
         position, _, name = tag.partition("-")
         if position not in ("O", "B", "I") or (position == "O") == bool(name):
             raise InputError(f"field tags: got {tag[:40]!r}, expected O, B-name or I-name; repair the line")
         if position == "I" and name == inside:
-            found[-1][1].append(word)
+            slots[-1][1].append(word)
         elif name:
-            found.append((name, [word]))
+            slots.append((name, [word]))
         inside = name
-    return tuple((name.lower(), " ".join(value)) for name, value in found)
+    return tuple((name.lower(), " ".join(value)) for name, value in slots)
 
 
 def _scenario_dialogue(identifier: str, lines: tuple[str, str]) -> Dialogue:
@@ -50,7 +49,7 @@ def _scenario_dialogue(identifier: str, lines: tuple[str, str]) -> Dialogue:
     scenario, mark, _ = label.partition("_")
     if not scenario or not mark:
         raise InputError(f"field label: got {label[:40]!r}, expected scenario_intent; repair the line")
-    return Dialogue((Turn("user", text.strip(), intents=(label,)),), identifier, (scenario,))
+    return utterance(identifier, text.strip(), (label,), (), scenario)
 
 
 def _corpus(

@@ -1,0 +1,194 @@
+"""Corpora whose records pair what two sides say: WOZ 2.0, CamRest676, GECOR, the simulated Sim-M, and KVRET."""
+
+from dataclasses import replace
+from functools import partial
+
+from ...dialogue import Dialogue, Turn
+from ..corpus import Corpus
+from ..records import (
+    Label,
+    Raw,
+    Slots,
+    convert_each,
+    distinct,
+    each_of,
+    field,
+    flattened,
+    labelled,
+    marked,
+    names,
+    one_of,
+    optional,
+    strings,
+)
+from ..source.parsing import json_list, out_of_all, split_files, with_split, without_empty
+from .shapes import split_patterns
+
+# WOZ 2.0: ``woz_{train,validate,test}_en.json``. An exchange is what the system says, first nothing, and the user's
+# reply. ``["request", "phone"]`` requests the slot phone, any other pair informs; labels without a slot are left out.
+# A system act that is a slot's name requests it, a pair informs.
+
+WOZ_SPLITS = {"train": "train", "dev": "validate", "test": "test"}
+
+
+def woz_dialogue(split: str, record: Raw) -> Dialogue:
+    """Convert a record of WOZ 2.0 or the cleaned DSTC2, whose numbers repeat between the splits."""
+    exchanges = convert_each(enumerate(field(record, "dialogue", list)), "dialogue", _woz_exchange)
+    return Dialogue(flattened(exchanges), f"{split}/{field(record, 'dialogue_idx', int)}", ("restaurant",))
+
+
+def _woz_exchange(number: int, exchange: Raw) -> list[Turn]:
+    text, acts = field(exchange, "system_transcript", str), each_of(exchange, "system_acts", system_label)
+    turns = [labelled("assistant", text, acts)] if number or text else []
+    reply = labelled("user", field(exchange, "transcript", str), each_of(exchange, "turn_label", user_label))
+    return [*turns, reply]
+
+
+def user_label(pair: Raw) -> Label:
+    """Read a pair of slot and value of a user's turn."""
+    slot, value = strings(pair, 2)
+    return ("request", value, "") if slot == "request" else ("inform", slot, value)
+
+
+def system_label(act: Raw) -> Label:
+    """Read a system act: a slot, or a pair of slot and value."""
+    if isinstance(act, str):
+        return "request", act, ""
+    # One list in CamRest676 holds slot and value in a single string: ["area, centre"].
+    slot, _, value = ", ".join(names({"act": act}, "act")).partition(", ")
+    return "inform", slot, value
+
+
+_WOZ_FILES = split_patterns("woz_{}_en.json", **WOZ_SPLITS)
+_WOZ_READING = (_WOZ_FILES, with_split(split_files(json_list, _WOZ_FILES)), woz_dialogue)
+
+# CamRest676, ``CamRest676.json``, and GECOR, the same dialogues with corrected spelling and annotated ellipses, which
+# are not read, ``CamRest676_annotated.json``. A user's turn lists all that was informed of so far: it informs of what
+# the turn before did not list. There is no official split; as in papers, it is 3:1:1 in the order of the file.
+
+_DEV_START, _TEST_START = 406, 541
+
+
+def _camrest_split(record: Raw) -> str:
+    number = record.get("dialogue_id") if isinstance(record, dict) else None
+    if not isinstance(number, int):
+        return ""
+    return "train" if number < _DEV_START else "dev" if number < _TEST_START else "test"
+
+
+def _camrest_dialogue(record: Raw) -> Dialogue:
+    turns = []
+    known: set[Label] = set()
+    for text, labels, system in each_of(record, "dial", _camrest_exchange):
+        turns += [
+            labelled("user", text, (label for label in labels if label[0] != "inform" or label not in known)),
+            system,
+        ]
+        known = set(labels)
+    return Dialogue(tuple(turns), str(field(record, "dialogue_id", int)), ("restaurant",))
+
+
+def _camrest_exchange(exchange: Raw) -> tuple[str, tuple[Label, ...], Turn]:
+    user, system = field(exchange, "usr", dict), field(exchange, "sys", dict)
+    labels = flattened(each_of(user, "slu", camrest_labels))
+    text = Turn("user", field(user, "transcript", str)).content  # refuses a blank text where its place is known
+    return text, labels, labelled("assistant", field(system, "sent", str), each_of(system, "DA", system_label))
+
+
+def camrest_labels(act: Raw) -> list[Label]:
+    """Read an act of the user, such as inform with pairs of slot and value."""
+    name, pairs = field(act, "act", str).lower(), each_of(act, "slots", partial(strings, count=2))
+    return [(name, value, "") if slot == "slot" else (name, slot, value) for slot, value in pairs]
+
+
+def _camrest(name: str, file: str, licence: str, part_of: str = "") -> Corpus:
+    reading = (split_patterns(file), out_of_all(json_list, file, _camrest_split), _camrest_dialogue)
+    source, folder = "https://github.com/terryqj0107/GECOR", "camrest_gecor"
+    return Corpus(name, *reading, source, licence, "research", folder=folder, part_of=part_of)
+
+
+# Sim-M, cinema tickets: outlines of a simulator that people worded, ``sim-M/{train,dev,test}.json``. An exchange is
+# what the system says, first nothing, and the user's reply. A user's slots are those marked in the text.
+
+SIMULATED_SOURCE = "https://github.com/google-research-datasets/simulated-dialogue"
+
+
+def simulated_dialogue(record: Raw, domain: str) -> Dialogue:
+    """Convert a record of Sim-M or Sim-R."""
+    return Dialogue(flattened(each_of(record, "turns", _simulated)), field(record, "dialogue_id", str), (domain,))
+
+
+def _simulated(exchange: Raw) -> list[Turn]:
+    turns = []
+    if "system_utterance" in exchange:
+        text = field(field(exchange, "system_utterance", dict), "text", str)
+        turns = [Turn("assistant", text, *simulated_labels(field(exchange, "system_acts", list)))]
+    utterance = field(exchange, "user_utterance", dict)
+    acts = distinct(field(act, "type", str) for act in field(exchange, "user_acts", list))
+    intents = names(exchange, "user_intents") if "user_intents" in exchange else ()
+    return [*turns, Turn("user", field(utterance, "text", str), acts, marked(utterance), intents)]
+
+
+def simulated_labels(acts: list[Raw]) -> tuple[tuple[str, ...], Slots]:
+    """Read the system's acts in Sim-M and Sim-R."""
+    slots = [(field(act, "slot", str).lower(), optional(act, "value", str)) for act in acts if "slot" in act]
+    return distinct(field(act, "type", str) for act in acts), tuple(slots)
+
+
+_SIM_M_FILES = split_patterns("sim-M/{}.json")
+_SIM_M_READING = (_SIM_M_FILES, split_files(json_list, _SIM_M_FILES), partial(simulated_dialogue, domain="movie"))
+
+# KVRET, also called SMD: ``kvret_{train,dev,test}_public.json``. The domain is the task. The assistant's first turn
+# after a driver's turn carries the driver's labels: values in ``slots``, and in ``requested`` a flag for every slot
+# that was touched. The driver informs of new values, and requests flagged slots that have none. Ten turns without text
+# and the dialogue without turns are left out.
+
+_KVRET_FILES = split_patterns("kvret_{}_public.json")
+_KVRET_ROLES = {"driver": "user", "assistant": "assistant"}
+_KVRET_SOURCE = "https://nlp.stanford.edu/blog/a-new-multi-turn-multi-domain-task-oriented-dialogue-dataset"
+
+
+def _kvret_dialogue(record: Raw) -> Dialogue:
+    scenario = field(record, "scenario", dict)
+    turns: list[Turn] = []
+    known: dict[str, str] = {}
+    follows_driver = False
+    for role, text, values, flagged in each_of(record, "dialogue", _kvret_turn):
+        if role == "assistant":
+            if follows_driver:
+                turns[-1] = _with_kvret_labels(turns[-1], values, flagged, known)
+            known.update((slot, value.lower()) for slot, value in values.items())
+        follows_driver = role == "user" and bool(text.strip())
+        if text.strip():
+            turns.append(Turn(role, text))
+    intent = field(field(scenario, "task", dict), "intent", str)
+    return Dialogue(tuple(turns), field(scenario, "uuid", str), (intent,))
+
+
+def _kvret_turn(turn: Raw) -> tuple[str, str, dict[str, str], list[str]]:
+    """Read the role, the text, and what the driver said: values by slot, and the slots with a flag."""
+    role, data = _KVRET_ROLES[one_of(turn, "turn", _KVRET_ROLES)], field(turn, "data", dict)
+    text = field(data, "utterance", str)
+    if role == "user":
+        return role, text, {}, []
+    slots, requested = field(data, "slots", dict), field(data, "requested", dict)
+    values = {slot: field(slots, slot, str).strip() for slot in slots}
+    return role, text, values, [slot for slot in requested if field(requested, slot, bool)]
+
+
+def _with_kvret_labels(turn: Turn, values: dict[str, str], flagged: list[str], known: dict[str, str]) -> Turn:
+    informed = [(slot.lower(), value) for slot, value in values.items() if known.get(slot) != value.lower()]
+    requested = [(slot.lower(), "") for slot in flagged if slot not in values and slot not in known]
+    acts = ["inform"] * bool(informed) + ["request"] * bool(requested)
+    return replace(turn, dialogue_acts=tuple(acts), slots=(*informed, *requested))
+
+
+_KVRET_READING = (_KVRET_FILES, without_empty("dialogue", split_files(json_list, _KVRET_FILES)), _kvret_dialogue)
+_WOZ_SOURCE = "https://github.com/nmrksic/neural-belief-tracker"
+CORPORA = (
+    Corpus("woz2", *_WOZ_READING, _WOZ_SOURCE, "Apache 2.0", "permissive"),
+    _camrest("camrest676", "CamRest676.json", "none stated (the repository that holds it is MIT)", "gecor"),
+    _camrest("gecor", "CamRest676_annotated.json", "MIT; none stated for CamRest676 within it"),
+    Corpus("sim_m", *_SIM_M_READING, SIMULATED_SOURCE, "none stated", "research"),
+    Corpus("kvret", *_KVRET_READING, _KVRET_SOURCE, "none stated", "research"),
+)

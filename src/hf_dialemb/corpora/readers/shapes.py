@@ -1,0 +1,102 @@
+"""What the readers share: the files of a split, records that list their turns, rows of tables, single utterances."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import cycle
+
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
+from ..corpus import SPLITS
+from ..records import Raw, Slots, each_of, field, flattened, one_of
+
+Labels = tuple[tuple[str, ...], Slots, tuple[str, ...]]
+"""Of a turn: dialogue acts, slots and intents."""
+
+USER_AND_SYSTEM = {"user": "user", "system": "assistant"}
+UPPER_CASE_ROLES = {"USER": "user", "SYSTEM": "assistant"}
+
+
+_OWN_NAMES = {split: split for split in SPLITS}
+
+
+def split_patterns(pattern: str, *beside: str, **names: str) -> dict[str, tuple[str, ...]]:
+    """Name the files of each split.
+
+    Args:
+        pattern: The end of the files' paths, with ``{}`` for the split.
+        beside: Patterns of further files that every split needs.
+        names: What the files call the splits, if not train, dev and test.
+    """
+    return {split: (pattern.format(name), *beside) for split, name in (names or _OWN_NAMES).items()}
+
+
+def _no_labels(turn: Raw) -> Labels:
+    return (), (), ()
+
+
+def _always(turn: Raw) -> bool:
+    return True
+
+
+def _no_domains(record: Raw) -> tuple[str, ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class TurnList:
+    """Records that hold their turns in a list, each with a speaker and a text; an instance converts one."""
+
+    turns: str  # the record's field with the list
+    speaker: str  # the turn's field with the speaker
+    text: str  # the turn's field with the text
+    roles: Mapping[str, str]  # from each name of a speaker to the role
+    id: str = "dialogue_id"
+    domains: Callable[[Raw], tuple[str, ...]] = _no_domains  # of a record
+    labels: Callable[[Raw], Labels] = _no_labels  # of a turn
+    is_spoken: Callable[[Raw], bool] = _always  # of an element of the list; the others are left out
+
+    def __call__(self, *parts: Raw) -> Dialogue:
+        """Convert a record; the id begins with the strings before it, such as the split."""
+        *prefix, record = parts
+        identifier = "/".join((*prefix, field(record, self.id, str)))
+        return Dialogue(self.spoken(record), identifier, self.domains(record))
+
+    def spoken(self, record: Raw) -> tuple[Turn, ...]:
+        """Convert the turns of a record."""
+        return flattened(each_of(record, self.turns, self._turn))
+
+    def _turn(self, turn: Raw) -> list[Turn]:
+        if not self.is_spoken(turn):
+            return []
+        role = self.roles[one_of(turn, self.speaker, self.roles)]
+        return [Turn(role, field(turn, self.text, str), *self.labels(turn))]
+
+
+def only(name: str) -> Callable[[Raw], tuple[str, ...]]:
+    """Make a function that takes a text field of a record as its only domain."""
+    return lambda record: (field(record, name, str),)
+
+
+def alternating(greeting: str, texts: tuple[str, ...], *columns: list[Raw]) -> list[tuple[Raw, ...]]:
+    """Put the role before each text and the values of further columns after it.
+
+    The assistant begins, often with a greeting that opens every dialogue of the corpus and is left out.
+    """
+    rows = list(zip(cycle(("assistant", "user")), texts, *columns, strict=False))
+    return rows[1:] if texts[:1] == (greeting,) else rows
+
+
+def cells(row: Raw, *columns: str) -> list[str]:
+    """Take cells of a table's row; raise `InputError` if the row has more cells than the table has columns."""
+    if "" in row:
+        raise InputError(
+            f"got a row with more cells than columns ({row[''][:40]!r}), expected one per column; repair it"
+        )
+    return [field(row, column, str) for column in columns]
+
+
+def utterance(identifier: str, text: str, intents: tuple[str, ...], slots: Slots = (), *domains: str) -> Dialogue:
+    """Make the dialogue of a single labelled utterance; raise `InputError` if an intent is blank."""
+    if not all(intents):
+        raise InputError("field intent: got nothing, expected a label; repair the record")
+    return Dialogue((Turn("user", text, slots=slots, intents=intents),), identifier, domains)

@@ -1,0 +1,174 @@
+"""Corpora whose records list the turns of a dialogue: SGD, DailyDialog, DSTC2, Doc2Dial, Taskmaster 4."""
+
+from dataclasses import replace
+from functools import partial
+
+from ...errors import InputError
+from ..corpus import Corpus, Reading, Records, Source
+from ..records import Raw, Slots, distinct, field, names, one_of, optional
+from ..source.parsing import (
+    hashed_by,
+    json_list,
+    json_members,
+    named_by,
+    out_of_all,
+    split_files,
+    with_split,
+    without_empty,
+)
+from .shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, Labels, TurnList, only, split_patterns
+
+# SGD, the Schema-Guided Dialogues: ``{train,dev,test}/dialogues_*.json``. The domains are services, such as
+# ``Restaurants_2``. Ids repeat between the splits. Two dialogues end in a turn without text, which is left out.
+
+
+def schema_labels(turn: Raw) -> Labels:
+    """Read the labels in the frames of a turn."""
+    acts, slots, intents = [], [], []
+    for frame in field(turn, "frames", list):
+        for action in field(frame, "actions", list):
+            acts.append(field(action, "act", str))
+            slot, values = field(action, "slot", str), field(action, "values", list)
+            if slot:
+                slots.append((slot, str(values[0]) if values else ""))
+        if "state" in frame:
+            intents.append(field(frame["state"], "active_intent", str))
+    return distinct(acts), tuple(slots), tuple(dict.fromkeys(intent for intent in intents if intent != "NONE"))
+
+
+def _has_text(turn: Raw) -> bool:
+    return field(turn, "utterance", str) != ""
+
+
+_services = partial(names, name="services")
+SGD = TurnList("turns", "speaker", "utterance", UPPER_CASE_ROLES, "dialogue_id", _services, schema_labels, _has_text)
+_SGD_FILES = split_patterns("{}/dialogues_*.json")
+_SGD_READING = (_SGD_FILES, with_split(split_files(json_list, _SGD_FILES)), SGD)
+_SGD_SOURCE = "https://github.com/google-research-datasets/dstc8-schema-guided-dialogue"
+_SGD_EXTRACT = "14,734 of the 16,142 dialogues of train"
+
+# DailyDialog in the form of ConvLab-3: ``data/dialogues.json``. The domain is the topic. Emotions are not read.
+
+_UNIFIED = TurnList("turns", "speaker", "utterance", USER_AND_SYSTEM)
+_DAILY_FILE, _DAILY_SPLITS = "data/dialogues.json", {"train": "train", "validation": "dev", "test": "test"}
+
+
+def _daily_acts(turn: Raw) -> Labels:
+    acts = field(field(turn, "dialogue_acts", dict), "binary", list)
+    return distinct(field(act, "intent", str) for act in acts), (), ()
+
+
+def _daily_topics(record: Raw) -> tuple[str, ...]:
+    one_of(record, "data_split", _DAILY_SPLITS)
+    return names(record, "domains")
+
+
+_DAILY_RECORDS = out_of_all(json_list, _DAILY_FILE, named_by("data_split", _DAILY_SPLITS))
+_DAILY_READING = (
+    split_patterns(_DAILY_FILE),
+    _DAILY_RECORDS,
+    replace(_UNIFIED, domains=_daily_topics, labels=_daily_acts),
+)
+_DAILY_TERMS = ("CC BY-NC-SA 4.0", "research")
+
+# DSTC2: transcripts of telephone calls, ``data.json``. The system's greeting is not in the file. Marks of the
+# transcribers, such as ``noise``, are kept.
+
+_DSTC2_SPLITS = {"train": "train", "val": "dev", "test": "test"}
+
+
+def _restaurant(record: Raw) -> tuple[str, ...]:
+    one_of(record, "data_split", _DSTC2_SPLITS)
+    return ("restaurant",)
+
+
+_DSTC2_RECORDS = out_of_all(json_list, "data.json", named_by("data_split", _DSTC2_SPLITS))
+_DSTC2_READING = (split_patterns("data.json"), _DSTC2_RECORDS, replace(_UNIFIED, domains=_restaurant))
+_DSTC2_SOURCE, _DSTC2_EXTRACT = "https://github.com/zqwerty/ToDDAPT", "transcripts without the labels"
+
+# Doc2Dial: the files of the full release, which these patterns name; or the test file of the shared task
+# (https://github.com/doc2dial/sharedtask-dialdoc2021), where dialogues stop anywhere and acts are blank or missing.
+
+_DOC2DIAL_FILES = split_patterns("*dial_{}.json", train="train", dev="validation", test="finaltest")
+_DOC2DIAL_ROLES = {"user": "user", "agent": "assistant"}
+
+
+def _doc2dial_records(source: Source, split: str) -> Records:
+    for place, (domain, documents) in json_members(source, _DOC2DIAL_FILES[split][0], "dial_data"):
+        try:
+            for document in field({domain: documents}, domain, dict):
+                for number, record in enumerate(field(documents, document, list)):
+                    yield f"{place}: document {document!r} record {number}", record
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
+
+
+def _doc2dial_act(turn: Raw) -> Labels:
+    act = optional(turn, "da", str)
+    return (act,) if act else (), (), ()
+
+
+_DOC2DIAL = TurnList("turns", "role", "utterance", _DOC2DIAL_ROLES, "dial_id", only("domain"), _doc2dial_act)
+_DOC2DIAL_READING = (_DOC2DIAL_FILES, _doc2dial_records, _DOC2DIAL)
+_DOC2DIAL_SOURCE, _DOC2DIAL_EXTRACT = "https://doc2dial.github.io", "the test dialogues of the shared task"
+_DOC2DIAL_LICENCE = "CC BY 3.0 (dataset card; the repositories state none)"
+
+# Taskmaster 4: ``TM-4-2024/data/data_*.json``, split by a hash of the id. Calls of an interface are intents of the turn
+# that they answer. Dialogues without turns and turns that say "(deleted)" are left out.
+
+_TASKMASTER_ROLES = {"USER": "user", "ASSISTANT": "assistant", "user": "user", "assistant": "assistant"}
+TASKMASTER_SOURCE = "https://github.com/google-research-datasets/Taskmaster"
+
+
+def annotated_slots(segments: list[Raw], *, prefixed: bool) -> Slots:
+    """Read the slots of annotated stretches of text, such as ``pizza_ordering.name.pizza.accept``.
+
+    The status at the end is not part of the name, and neither is the domain that prefixed names begin with.
+    """
+    slots: dict[tuple[str, str], None] = {}
+    for segment in segments:
+        text = field(segment, "text", str)
+        for annotation in field(segment, "annotations", list):
+            parts = [part.strip() for part in field(annotation, "name", str).lower().split(".")]
+            parts = parts[1:] if prefixed else parts
+            if len(parts) > 1 and parts[-1] in ("accept", "reject"):
+                parts.pop()
+            if name := ".".join(filter(None, parts[:2])):
+                slots[name, text] = None
+    return tuple(slots)
+
+
+def taskmaster_labels(turn: Raw, *, prefixed: bool = False) -> Labels:
+    """Read the labels of a turn; one with slots informs, as in Dialog2Flow."""
+    slots = annotated_slots(optional(turn, "segments", list), prefixed=prefixed)
+    annotations = optional(turn, "annotations", list)
+    calls = [field(call, "value", str) for call in annotations if field(call, "name", str) == "api_call"]
+    return ("inform",) if slots else (), slots, tuple(dict.fromkeys(calls))
+
+
+def _is_kept(turn: Raw) -> bool:
+    return field(turn, "text", str) != "(deleted)"
+
+
+_TASKMASTER_FIELDS = ("utterances", "speaker", "text", _TASKMASTER_ROLES, "conversation_id")
+TASKMASTER = TurnList(*_TASKMASTER_FIELDS, only("vertical"), taskmaster_labels, _is_kept)
+
+
+def taskmaster_records(pattern: str) -> Reading:
+    """Make the reading of files that a hash of the id splits."""
+    return without_empty("utterances", out_of_all(json_list, pattern, hashed_by("conversation_id")))
+
+
+_TM4_FILES = "TM-4-2024/data/data_*.json"
+_TM4_READING = (split_patterns(_TM4_FILES), taskmaster_records(_TM4_FILES), TASKMASTER, TASKMASTER_SOURCE)
+_TM4_EXTRACT = "710 of the 6,500 dialogues"
+
+CORPORA = (
+    Corpus("sgd", *_SGD_READING, _SGD_SOURCE, "CC BY-SA 4.0", "share-alike", extract=_SGD_EXTRACT),
+    Corpus("dailydialog", *_DAILY_READING, "http://yanran.li/dailydialog", *_DAILY_TERMS),
+    Corpus("dstc2", *_DSTC2_READING, _DSTC2_SOURCE, "none stated", "research", extract=_DSTC2_EXTRACT),
+    Corpus(
+        "doc2dial", *_DOC2DIAL_READING, _DOC2DIAL_SOURCE, _DOC2DIAL_LICENCE, "permissive", extract=_DOC2DIAL_EXTRACT
+    ),
+    Corpus("taskmaster4", *_TM4_READING, "CC BY 4.0", "permissive", folder="taskmaster", extract=_TM4_EXTRACT),
+)

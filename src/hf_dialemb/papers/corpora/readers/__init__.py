@@ -1,0 +1,1 @@
+"""Readers of corpora that only the papers' tables use."""

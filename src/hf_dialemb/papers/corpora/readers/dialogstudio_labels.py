@@ -1,0 +1,217 @@
+"""Labels of the twenty datasets of DialogStudio that Dialog2Flow unifies: acts, slots, intents and domains.
+
+Each function takes an exchange and the role that speaks, and follows Dialog2Flow's program; docstrings say where it
+does not. Names are as in the datasets. Where a user's turn is annotated with all that the user wants so far, the turn
+has what is new since the user's turn before.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
+
+from ....corpora.readers.exchanges import simulated_labels, system_label, user_label
+from ....corpora.readers.multiwoz import NO_DOMAIN, NO_SLOT
+from ....corpora.readers.turns import annotated_slots
+from ....corpora.records import Label, Raw, field, flattened, marked, names, optional
+from .multiwoz_versions import hdsa_acts, hdsa_state
+from .task_dialogues import abcd_intents, abcd_slots
+from .unmet import bitod_domain, bitod_labels, generated_labels, msdc_labels
+
+
+class Exchange(NamedTuple):
+    """What a user says and the answer, as the dataset annotated them."""
+
+    text: str  # of the user
+    sides: dict[str, dict[str, Raw]]  # the side information of both, by role
+    before: dict[str, Raw]  # the user's side information of the exchange before; empty in the first
+    intent: str  # DialogStudio's own field of that name: names, divided by commas
+    about: dict[str, Raw]  # the information of the whole dialogue
+
+    def intents(self, role: str) -> tuple[str, ...]:
+        """Return the names in `intent`, which are the user's."""
+        return tuple(name.strip() for name in self.intent.split(",")) if role == "user" else ()
+
+
+TurnLabels = tuple[Iterable[str], Iterable[tuple[str, str]], Iterable[str], Iterable[str]]
+"""Acts, slots, intents and domains; blank names and duplicates are dropped later."""
+
+
+def _abcd(exchange: Exchange, role: str) -> TurnLabels:
+    rows = field(exchange.sides[role], "delexed", list)
+    intents = abcd_intents(rows, exchange.text) if role == "user" else ()
+    return (), abcd_slots(rows), intents, (field(exchange.about, "flow", str),)
+
+
+def _bitod(exchange: Exchange, role: str) -> TurnLabels:
+    """Read BiTOD; the program takes "chat" for a domain."""
+    return (*bitod_labels(exchange.sides[role]), bitod_domain(field(exchange.sides["user"], "active_intent", str)))
+
+
+def _multiwoz(exchange: Exchange, role: str) -> TurnLabels:
+    """Read MultiWOZ 2.1 and Disambiguation.
+
+    Acts without a slot are kept (the program drops them). Booking and general are not domains (they are in the
+    program). The intents, which are the user's acts, are not repeated for the system.
+    """
+    acts, slots, domains = [], [], []
+    annotated = optional(exchange.sides[role], "dialog_act", dict)
+    for key in annotated:
+        domain, _, act = key.lower().rpartition("-")
+        acts.append(act)
+        domains += [domain] if domain not in NO_DOMAIN else []
+        for slot, value in field(annotated, key, list):
+            if slot.lower() != NO_SLOT:
+                slots.append((slot, "" if value == "?" else str(value)))
+    return acts, slots, exchange.intents(role), domains
+
+
+def _multiwoz22(exchange: Exchange, role: str) -> TurnLabels:
+    """Read what is new in the user's state, and what the user asks for; system turns have no labels."""
+    if role != "user":
+        return (), (), (), ()
+    known, state = _filled(exchange.before), _filled(exchange.sides[role])
+    new = [
+        (key.partition("-"), str(values[0]) if values else "") for key, values in state if (key, values) not in known
+    ]
+    frames = field(exchange.sides[role], "frames", list)
+    asked = flattened(names(field(frame, "state", dict), "requested_slots") for frame in frames)
+    parts = [*new, *((key.partition("-"), "") for key in asked)]
+    slots, domains = [(slot, value) for (_, _, slot), value in parts], [domain for (domain, _, _), _ in parts]
+    return ["inform"] * bool(new) + ["request"] * bool(asked), slots, exchange.intents(role), domains
+
+
+def _filled(side: dict[str, Raw]) -> list[tuple[str, list[Raw]]]:
+    states = [field(field(frame, "state", dict), "slot_values", dict) for frame in optional(side, "frames", list)]
+    return [(key, field(state, key, list)) for state in states for key in state]
+
+
+def _hdsa(exchange: Exchange, role: str) -> TurnLabels:
+    """Read HDSA-Dialog; acts without a slot and slots with the value "none" are kept (the program drops them)."""
+    if role == "user":
+        known, state = (hdsa_state(optional(side, "BS", dict)) for side in (exchange.before, exchange.sides[role]))
+        new = [pair for pair in state if pair not in known]
+        return ["inform"] * bool(new), [pair[1:] for pair in new], (), [domain for domain, *_ in new]
+    acts, slots, domains = hdsa_acts(field(exchange.sides[role], "act", dict))
+    return acts, slots, (), [domain for domain in domains if domain not in NO_DOMAIN]
+
+
+def _woz(exchange: Exchange, role: str) -> TurnLabels:
+    label, name = (user_label, "turn_label") if role == "user" else (system_label, "system_acts")
+    return _restaurant(map(label, optional(exchange.sides[role], name, list)))
+
+
+def _gecor(exchange: Exchange, role: str) -> TurnLabels:
+    side, known = exchange.sides[role], exchange.before.get("slu") or ()
+    if role != "user":
+        return _restaurant(map(system_label, optional(side, "DA", list)))
+    new = [
+        (field(act, "act", str), field(act, "slots", list)) for act in optional(side, "slu", list) if act not in known
+    ]
+    pairs = [(act, name, str(value)) for act, slots in new for name, value in slots]
+    slots = [(value, "") if act == "request" or name == "slot" else (name, value) for act, name, value in pairs]
+    return [act for act, _ in new], slots, (), ("restaurant",)
+
+
+def _restaurant(labels: Iterable[Label]) -> TurnLabels:
+    named = [label for label in labels if label[1]]
+    return [act for act, _, _ in named], [label[1:] for label in named], (), ("restaurant",)
+
+
+def _frames(exchange: Exchange, role: str) -> TurnLabels:
+    """Read Frames; what the user informs of stands in the information of the answer.
+
+    The program takes the name of the task, "book", for an act wherever the user informs of something.
+    """
+    act = field(exchange.sides[role], "da_label", str)
+    acts = [act] if act != "null" else []
+    if role != "user":
+        return acts, (), (), ("travel",)
+    slots = field(exchange.sides["assistant"], "slots", dict)
+    return acts, [(name, str(value)) for name, value in slots.items()], acts, ("travel",)
+
+
+def _schema_guided(exchange: Exchange, role: str) -> TurnLabels:
+    """Read SGD and KETOD; an action on the slot "intent" gives an intent and not an act."""
+    frames = field(exchange.sides[role], "frames", list)
+    domains = [field(frame, "service", str).lower().partition("_")[0] for frame in frames]
+    actions = [action for frame in frames for action in field(frame, "actions", list)]
+    values = [(field(action, "slot", str), names(action, "values")) for action in actions]
+    acts = [field(action, "act", str) for action in actions if action["slot"] != "intent"]
+    slots = [(slot, texts[0] if texts else "") for slot, texts in values if slot != "intent"]
+    return acts, slots, [text for slot, texts in values if slot == "intent" for text in texts], domains
+
+
+def _msdc(exchange: Exchange, role: str) -> TurnLabels:
+    acts = msdc_labels(names(exchange.sides[role], "act"))
+    return (*acts, exchange.intents(role), (field(exchange.about, "domain", str),))
+
+
+def _muldogo(exchange: Exchange, role: str) -> TurnLabels:
+    """Read the words' tags and the intents of customers; an empty cell of a table became a number on its way."""
+    side, domains = exchange.sides[role], (field(exchange.about, "domain", str),)
+    tags, intents = (
+        [cell for cell in optional(side, name, list) if isinstance(cell, str)] for name in ("slot-labels", "intent")
+    )
+    slots = [(tag, "") for cell in tags for tag in cell.split() if tag != "O"]
+    return (), slots, [intent for cell in intents for intent in cell.split("<div>")], domains
+
+
+def _simulated(exchange: Exchange, role: str, domain: str) -> TurnLabels:
+    side = exchange.sides[role]
+    if role != "user":
+        return (*simulated_labels(optional(side, "system_acts", list)), (), (domain,))
+    types = [field(act, "type", str) for act in optional(side, "user_acts", list)]
+    slots = marked(field(side, "user_utterance", dict)) if "user_utterance" in side else ()
+    return types, slots, names(side, "user_intents") if side.get("user_intents") else (), (domain,)
+
+
+def _generated(exchange: Exchange, role: str) -> TurnLabels:
+    """Read SimJointGEN; the program looks for the state under another name and leaves users without labels."""
+    side, known = exchange.sides[role], exchange.before.get("dialogue_state") or {}
+    if role != "user":
+        return (*generated_labels(optional(side, "system_acts", list)), (), ("movie",))
+    new = [pair for pair in optional(side, "dialogue_state", dict).items() if pair not in known.items()]
+    return ["inform"] * bool(new), [(name, str(value)) for name, value in new], (), ("movie",)
+
+
+def _taskmaster(exchange: Exchange, role: str) -> TurnLabels:
+    """Read Taskmaster 1 and 2: annotated stretches are slots, and a turn with slots informs.
+
+    Users' stretches in Taskmaster 1 stand under "speaker", where the program does not look for them. An "accept" or
+    "reject" at the end of a name is no part of it. The domain is that of the instructions (the program takes the first
+    word of a slot's name, which also numbers hotels and flights).
+    """
+    side = exchange.sides[role]
+    segments = side["segments"] if "segments" in side else side.get("speaker")
+    slots = annotated_slots(segments if isinstance(segments, list) else [], prefixed=True)
+    return ["inform"] * bool(slots), slots, (), (field(exchange.about, "instruction_id", str).partition("-")[0],)
+
+
+def _taskmaster3(exchange: Exchange, role: str) -> TurnLabels:
+    slots = annotated_slots(optional(exchange.sides[role], "segments", list), prefixed=False)
+    return ["inform"] * bool(slots), slots, (), ("movie",)
+
+
+LABELS: dict[str, Callable[[Exchange, str], TurnLabels]] = {
+    "ABCD": _abcd,
+    "BiTOD": _bitod,
+    "DSTC2-Clean": _woz,
+    "Disambiguation": _multiwoz,
+    "FRAMES": _frames,
+    "GECOR": _gecor,
+    "HDSA-Dialog": _hdsa,
+    "KETOD": _schema_guided,
+    "MS-DC": _msdc,
+    "MULTIWOZ2_2": _multiwoz22,
+    "MulDoGO": _muldogo,
+    "MultiWOZ_2.1": _multiwoz,
+    "SGD": _schema_guided,
+    "SimJointGEN": _generated,
+    "SimJointMovie": partial(_simulated, domain="movie"),
+    "SimJointRestaurant": partial(_simulated, domain="restaurant"),
+    "Taskmaster1": _taskmaster,
+    "Taskmaster2": _taskmaster,
+    "Taskmaster3": _taskmaster3,
+    "WOZ2_0": _woz,
+}
+"""From the name of a dataset to what reads its labels."""

@@ -1,0 +1,331 @@
+"""Other releases of MultiWOZ, and corpora that others made from it.
+
+All but multiwoz21_restaurant and SpokenWOZ have the ids of MultiWOZ. Readers with ``real=False`` never met real files.
+"""
+
+from dataclasses import replace
+from functools import lru_cache, partial
+
+from ....corpora.corpus import SPLITS, Corpus, Records, Source
+from ....corpora.readers.multiwoz import (
+    HELD_OUT,
+    NO_DOMAIN,
+    NO_SLOT,
+    SINGLE_DOMAIN,
+    extract_dialogue,
+    extract_records,
+    goal_and_log,
+    identifier,
+    labels,
+    members_of_split,
+    text_and_acts,
+    value_of,
+)
+from ....corpora.readers.shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, Labels, cells, split_patterns
+from ....corpora.records import (
+    Raw,
+    Slots,
+    convert_each,
+    each_of,
+    field,
+    flattened,
+    hashed_split,
+    names,
+    one_of,
+    strings,
+)
+from ....corpora.source.files import MissingFilesError
+from ....corpora.source.parsing import grouped, json_list, json_members, parse_json, table_rows
+from ....dialogue import Dialogue, Turn
+from ....errors import InputError
+
+# multiwoz20_single_domain: the 2,924 dialogues of version 2.0 with a single domain, out of ``dstc8_multiwoz2.0.zip``.
+# Dev and test are the dialogues that are so in version 2.1, in their older wording.
+
+_EXTRACT_FILES = dict.fromkeys(SPLITS, (SINGLE_DOMAIN, *HELD_OUT.values()))
+
+# multiwoz21_restaurant: 442 dialogues of version 2.1, a list in MultiWOZ's own layout that lost ids and splits. The id
+# is the position, and a hash of it the split. 111 of the dialogues are dev or test in version 2.1, and 85 of those are
+# train here: leave the corpus out when testing on MultiWOZ.
+
+_RESTAURANTS = "multiwoz2.1_restaurant_only/restaurants.json"
+
+
+def _restaurant_records(source: Source, split: str) -> Records:
+    for number, (place, record) in enumerate(json_list(source, _RESTAURANTS)):
+        if hashed_split(key := f"restaurant/{number}") == split:
+            yield place, (key, record)
+
+
+def _restaurant_dialogue(key: str, record: Raw) -> Dialogue:
+    return replace(goal_and_log(key, record), id=key)
+
+
+# multiwoz22_text: the 512 dialogues of the first train file of version 2.2, as tables without header, quotes or acts.
+
+_TEXT, _TEXT_COLUMNS = "multiwoz2.2_train_001_text/*.tsv", ("dialogue_id", "speaker", "utterance", "services")
+
+
+def _text_records(source: Source, split: str) -> Records:
+    rows = table_rows(source, _TEXT, delimiter="\t", quoted=False, names=_TEXT_COLUMNS)
+    return grouped(rows, lambda row: row[1]["dialogue_id"])
+
+
+def _text_dialogue(rows: list[dict[str, str]]) -> Dialogue:
+    turns = convert_each(rows, "turns", _text_turn)
+    services = rows[0]["services"]  # such as "['hotel, train']", or None
+    domains = tuple(services.removeprefix("['").removesuffix("']").split(", ")) if services != "None" else ()
+    return Dialogue(turns, identifier(rows[0]["dialogue_id"]), domains)
+
+
+def _text_turn(row: dict[str, str]) -> Turn:
+    _, _, text, _ = cells(row, *_TEXT_COLUMNS)
+    return Turn(UPPER_CASE_ROLES[one_of(row, "speaker", UPPER_CASE_ROLES)], text)
+
+
+# multiwoz21, as its authors give it out: ``data.json``, and ``{val,test}ListFile.txt`` (or ``.json``) with ids. Where
+# there is no ``data.json``, ``{train,val,test}.json`` in the same form, as in ConvLab-2. The copies from Cambridge have
+# the acts of the system in ``dialogue_acts.json``, where a turn is known by its number among the system's turns.
+#
+# disambiguation: others made it of version 2.1, in lower case, in the same layout. A third of the dialogues ask which
+# of several results the user means. The user's answer was put before the text with ``<conj>`` between them, a mark that
+# is left out.
+
+_LISTS = {"dev": "valListFile.*", "test": "testListFile.*"}
+_SINGLE = {"train": "train.json", "dev": "val.json", "test": "test.json"}
+_WHOLE_FILES = {split: ("data.json", *_LISTS.values(), "dialogue_acts.json", file) for split, file in _SINGLE.items()}
+
+
+def _split_records(source: Source, split: str) -> Records:
+    place, _ = next(source.files("data.json"), ("", None))
+    if place:
+        return members_of_split(source, split, "data.json", _LISTS, beside=place)
+    return json_members(source, _SINGLE[split])
+
+
+def _acts_by_dialogue(source: Source, pattern: str) -> dict[str, Raw]:
+    """Read a file with the acts of all dialogues, if there is one; it stays in memory."""
+    return {identifier(key): acts for _, (key, acts) in json_members(source, pattern)}
+
+
+def _whole_records(source: Source, split: str) -> Records:
+    acts = _acts_by_dialogue(source, "dialogue_acts.json")
+    for place, (key, record) in _split_records(source, split):
+        yield place, (key, record, acts.get(identifier(key), {}))
+
+
+def _whole_dialogue(key: str, record: Raw, acts: Raw) -> Dialogue:
+    by_turn = field({"dialogue_acts": acts}, "dialogue_acts", dict)
+    for number, turn in enumerate(field(record, "log", list)[1::2], start=1):
+        if isinstance(turn, dict) and str(number) in by_turn:
+            turn.setdefault("dialog_act", by_turn[str(number)])
+    return goal_and_log(key, record, _whole_turn)
+
+
+def _whole_turn(role: str, turn: Raw) -> Turn:
+    text, acts = field(turn, "text", str), turn.get("dialog_act", {})
+    return Turn(role, text, *labels({} if acts == "No Annotation" else acts))
+
+
+def _without_mark(role: str, turn: Raw) -> Turn:
+    return text_and_acts(role, {**turn, "text": field(turn, "text", str).replace(" <conj> ", " ")})
+
+
+# multiwoz22: ``{train,dev,test}/dialogues_*.json``, and ``dialog_acts.json``, which may be missing. A user turn informs
+# of slots whose values changed and requests its requested slots, as in Dialog2Flow. It has those acts of
+# ``dialog_acts.json`` too that belief states cannot show. System turns have the acts and slots of that file.
+
+_ACTS = "dialog_acts.json"
+_FILES_22 = split_patterns("{}/dialogues_*.json", _ACTS)
+
+
+def _records_22(source: Source, split: str) -> Records:
+    acts = _acts_by_dialogue(source, _ACTS)
+    for place, record in json_list(source, _FILES_22[split][0]):
+        key = record.get("dialogue_id") if isinstance(record, dict) else None
+        yield place, (record, acts.get(identifier(key), {}) if isinstance(key, str) else {})
+
+
+def _dialogue_22(record: Raw, acts: Raw) -> Dialogue:
+    state: dict[str, tuple[str, ...]] = {}
+
+    def turn(raw: Raw) -> Turn:
+        nonlocal state
+        role, number = UPPER_CASE_ROLES[one_of(raw, "speaker", UPPER_CASE_ROLES)], field(raw, "turn_id", str)
+        done, slots = labels(field(field(acts, number, dict), "dialog_act", dict)) if number in acts else ((), ())
+        if role == "assistant":
+            return Turn(role, field(raw, "utterance", str), done, slots)
+        before, states = state, [field(frame, "state", dict) for frame in field(raw, "frames", list)]
+        values = [field(frame, "slot_values", dict) for frame in states]
+        state = {name: names(known, name) for known in values for name in known}
+        requested = dict.fromkeys(name for frame in states for name in names(frame, "requested_slots"))
+        intents = dict.fromkeys(field(frame, "active_intent", str) for frame in states)
+        informed = {name: value for name, value in state.items() if before.get(name) != value}
+        shown = [name for name, changed in (("inform", informed), ("request", requested)) if changed]
+        slots = tuple((_slot(name), value[0] if value else "") for name, value in informed.items())
+        slots += tuple((_slot(name), "") for name in requested)
+        wanted = tuple(intent for intent in intents if intent != "NONE")
+        return Turn(role, field(raw, "utterance", str), tuple(dict.fromkeys((*shown, *done))), slots, wanted)
+
+    turns = each_of(record, "turns", turn)
+    return Dialogue(turns, identifier(field(record, "dialogue_id", str)), names(record, "services"))
+
+
+def _slot(name: str) -> str:
+    return (name.partition("-")[2] or name).lower()
+
+
+# spokenwoz: telephone calls, transcribed by machine, in MultiWOZ's layout, where ``tag`` says who speaks.
+
+_CALLS = ("text_5700_train_dev/data.json", "text_5700_train_dev/valListFile.json")
+_CALL_FILES = {"train": _CALLS, "dev": _CALLS, "test": ("text_5700_test/data.json",)}
+
+
+def _call_records(source: Source, split: str) -> Records:
+    if split == "test":
+        return json_members(source, _CALL_FILES["test"][0])
+    return members_of_split(source, split, _CALLS[0], {"dev": _CALLS[1]})
+
+
+def _call_turn(_: str, turn: Raw) -> Turn:
+    return text_and_acts(USER_AND_SYSTEM[one_of(turn, "tag", USER_AND_SYSTEM)], turn)
+
+
+# hdsa: version 2.0 in lower case and tokenised, with the acts of the system as its authors' program predicts them:
+# ``{train,val,test}.json``, lists of ``{"file": id, "info": [exchange, ...]}``. A split without its file is read from
+# ``{dev,test}.tsv``, an exchange per line, and ``{val,test}_reference_nondelex.json``, the replies of the system.
+#
+# A line has the id, the number of the exchange, a database row, the system's last utterance, the user's utterance, and
+# a vector of 44 zeros and ones: which domains, functions and arguments the next reply has. They are not tied to each
+# other, and users have no labels. The reply is in the next line, and the last reply in the reference.
+
+_HDSA_FILES = {
+    "train": ("train.json",),
+    "dev": ("val.json", "dev.tsv", "val_reference_nondelex.json"),
+    "test": ("test.json", "test.tsv", "test_reference_nondelex.json"),
+}
+_HDSA_COLUMNS = ("dialogue_id", "turn", "database", "last", "user", "acts")
+_DOMAINS = ("restaurant", "hotel", "attraction", "train", "taxi", "hospital", "police", "bus", "booking", "general")
+_FUNCTIONS = ("inform", "request", "recommend", "book", "select", "sorry", "none")
+_ARGUMENTS = (
+    *("pricerange", "id", "address", "postcode", "type", "food", "phone", "name", "area", "choice", "price", "time"),
+    *("reference", "none", "parking", "stars", "internet", "day", "arriveby", "departure", "destination", "leaveat"),
+    *("duration", "trainid", "people", "department", "stay"),
+)
+_KINDS = (_DOMAINS, _FUNCTIONS, _ARGUMENTS)
+_PLACES = tuple((kind, name) for kind in _KINDS for name in kind)  # of the 44 numbers of a vector
+
+
+def _hdsa_records(source: Source, split: str) -> Records:
+    file, *table = _HDSA_FILES[split]
+    return _hdsa_table(source, *table) if table and not source.holds(file) else json_list(source, file)
+
+
+def _hdsa_table(source: Source, table: str, reference: str) -> Records:
+    replies = json_members(source, reference)
+    last = {key: texts[-1:] if isinstance(texts, list) else texts for _, (key, texts) in replies}
+    if not last:
+        raise MissingFilesError(f"{source.path}: {table} needs {reference} too, for the last replies; add the file")
+    rows = table_rows(source, table, delimiter="\t", quoted=False, names=_HDSA_COLUMNS)
+    for place, dialogue in grouped(rows, lambda row: row[1]["dialogue_id"]):
+        yield place, (dialogue, last.get(dialogue[0]["dialogue_id"]))
+
+
+def _hdsa_dialogue(record: Raw, *last: Raw) -> Dialogue:
+    domains: set[str] = set()
+    if last:
+        replies = [*(field(row, "last", str) for row in record[1:]), *names({"reference": last[0]}, "reference")]
+        if len(replies) != len(record):
+            raise InputError("field reference: got no reply, expected the last of the dialogue; get the files again")
+        exchanges = convert_each(zip(record, replies, strict=True), "turns", partial(_hdsa_line, domains))
+        key = record[0]["dialogue_id"]
+    else:
+        state: set[tuple[str, str, str]] = set()
+        exchanges = each_of(record, "info", partial(_hdsa_exchange, domains, state))
+        key = field(record, "file", str)
+    return Dialogue(flattened(exchanges), identifier(key), tuple(sorted(domains.difference(NO_DOMAIN))))
+
+
+def _hdsa_exchange(domains: set[str], before: set[tuple[str, str, str]], exchange: Raw) -> tuple[Turn, Turn]:
+    """Convert an exchange in JSON; the user informs of what is new in the belief state, which ``before`` becomes."""
+    state = hdsa_state(field(exchange, "BS", dict))
+    new = tuple(pair[1:] for pair in state if pair not in before)
+    before.clear()
+    before.update(state)
+    acts, slots, topics = hdsa_acts(field(exchange, "act", dict))
+    domains.update(topics)
+    user = Turn("user", field(exchange, "user_orig", str), ("inform",) if new else (), new)
+    return user, Turn("assistant", field(exchange, "sys_orig", str), acts, slots)
+
+
+def hdsa_state(record: dict[str, Raw]) -> list[tuple[str, str, str]]:
+    """Read a belief state: domains, slots and values."""
+    pairs = [(domain, *strings(pair, 2)) for domain in record for pair in field(record, domain, list)]
+    return [(domain, slot.lower(), value) for domain, slot, value in pairs]
+
+
+def hdsa_acts(record: dict[str, Raw]) -> Labels:
+    """Read what the system does, such as ``{"hotel-inform-area": "north"}``: acts, slots and domains."""
+    parts = [(*name.split("-", 2), "", "")[:3] for name in record]
+    acts = dict.fromkeys(act for _, act, _ in parts if act not in ("", NO_SLOT))
+    values = [value_of(field(record, name, str)) for name in record]
+    slots = [(slot, value) for (_, _, slot), value in zip(parts, values, strict=True) if slot not in ("", NO_SLOT)]
+    return tuple(acts), tuple(slots), tuple(domain for domain, _, _ in parts)
+
+
+def _hdsa_line(domains: set[str], row: dict[str, str], reply: str) -> tuple[Turn, Turn]:
+    *_, user, vector = cells(row, *_HDSA_COLUMNS)
+    topics, acts, slots = _hdsa_vector(vector)
+    domains.update(topics)
+    return Turn("user", user), Turn("assistant", reply, acts, slots)
+
+
+@lru_cache(maxsize=1 << 14)  # a few thousand vectors come again and again
+def _hdsa_vector(text: str) -> tuple[tuple[str, ...], tuple[str, ...], Slots]:
+    """Read a vector as the names of domains, acts and slots."""
+    vector = parse_json("field acts", text.encode(), "repair the line")
+    if not isinstance(vector, list) or len(vector) != len(_PLACES) or not all(bit in (0, 1) for bit in vector):
+        raise InputError(f"field acts: expected a list of {len(_PLACES)} zeros and ones; repair the line")
+    marked = [(kind, name) for (kind, name), bit in zip(_PLACES, vector, strict=True) if bit and name != NO_SLOT]
+    domains, acts, slots = (tuple(name for kind, name in marked if kind is known) for known in _KINDS)
+    return domains, acts, tuple((slot, "") for slot in slots)
+
+
+CORPORA = (
+    Corpus(
+        "multiwoz20_single_domain", _EXTRACT_FILES, extract_records, extract_dialogue,
+        "https://github.com/thu-coai/ConvLab-2", "CC BY 4.0", "permissive", folder="multiwoz", part_of="multiwoz",
+        extract="the single-domain dialogues of version 2.0",
+    ),
+    Corpus(
+        "multiwoz21_restaurant", split_patterns(_RESTAURANTS), _restaurant_records, _restaurant_dialogue,
+        "https://github.com/vbursztyn/multiwoz-to-rasa", "none stated; a part of MultiWOZ 2.1, MIT", "research",
+        folder="multiwoz", extract="442 dialogues about restaurants",
+    ),
+    Corpus(
+        "multiwoz22_text", {"train": (_TEXT,)}, _text_records, _text_dialogue,
+        "https://github.com/XavierXinchi/Slot-Extraction-from-MultiWOZ", "none stated; a part of MultiWOZ 2.2, MIT",
+        "research", folder="multiwoz", extract="text and services of 512 dialogues of train",
+    ),
+    Corpus(
+        "multiwoz21", _WHOLE_FILES, _whole_records, _whole_dialogue, "https://github.com/budzianowski/multiwoz", "MIT",
+        "permissive", folder="multiwoz", part_of="multiwoz", shared=("dev", "test"),
+        extract="dev and test, in the layout of ConvLab-2",
+    ),
+    Corpus(
+        "disambiguation", _WHOLE_FILES, _split_records, partial(goal_and_log, turn=_without_mark),
+        "https://aclanthology.org/2022.naacl-main.85", "MIT", "permissive", real=False,
+    ),
+    Corpus(
+        "multiwoz22", _FILES_22, _records_22, _dialogue_22,
+        "https://github.com/budzianowski/multiwoz/tree/master/data/MultiWOZ_2.2", "MIT", "permissive", real=False,
+    ),
+    Corpus(
+        "spokenwoz", _CALL_FILES, _call_records, partial(goal_and_log, turn=_call_turn),
+        "https://spokenwoz.github.io/SpokenWOZ-github.io", "CC BY-NC 4.0", "research", real=False,
+    ),
+    Corpus(
+        "hdsa", _HDSA_FILES, _hdsa_records, _hdsa_dialogue, "https://github.com/wenhuchen/HDSA-Dialog", "MIT",
+        "permissive", extract="dev and test, as tables",
+    ),
+)  # fmt: skip
