@@ -21,6 +21,7 @@ from hf_dialemb.corpora.published import catalogue
 from hf_dialemb.corpora.source import files as opening
 from hf_dialemb.corpora.source.files import Source
 from hf_dialemb.errors import InputError
+from hf_dialemb.papers.corpora import readers as papers_readers
 
 NAMES = ("train/part_2", "train/part_10", "train/part_1", "dev/part_1", "train/deeper/part_3", "train/.part_9")
 FILES = {f"c/{name}.json": name.encode() for name in NAMES}
@@ -136,21 +137,20 @@ def test_what_cannot_be_loaded(tmp_path, monkeypatch):
             load_dialogues(corpus, tmp_path / place if place else None, split)
 
 
-def test_every_corpus_of_every_reader_is_registered_says_what_it_is_and_has_a_row_in_the_catalogue():
-    folder = Path(readers.__file__).parent
-    names = [".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("[!_]*.py")]
-    modules = {name: import_module(f"{readers.__name__}.{name}") for name in names}
-    found = {corpus.name: name for name, module in modules.items() for corpus in getattr(module, "CORPORA", ())}
-    assert found.items() <= {name: module.partition(".readers.")[2] for name, module in CORPORA.items()}.items()
+def test_every_corpus_of_a_reader_is_registered_and_in_the_catalogue():
+    files = {package.__name__: Path(package.__file__).parent.glob("[!_]*.py") for package in (readers, papers_readers)}
+    modules = [import_module(f"{name}.{path.stem}") for name, paths in files.items() for path in paths]
+    corpora = {corpus.name: module.__name__ for module in modules for corpus in getattr(module, "CORPORA", ())}
+    assert corpora == dict(CORPORA)
     rows = {row.split("|")[1].strip(): row for row in catalogue().splitlines()[2:]}
-    assert list(rows) == sorted(found)
-    for name, module in found.items():
+    assert list(rows) == sorted(corpora)
+    for name, module in corpora.items():
         corpus = get_corpus(name)
         assert set(corpus.splits) <= {"train", "dev", "test"}
         assert corpus.terms in TERMS
         assert corpus.kind in KINDS
         assert corpus.source.startswith(("https://", "http://"))
-        assert not (corpus.real and module.startswith("unmet."))
+        assert corpus.real or module.startswith(papers_readers.__name__)
         assert {corpus.licence, corpus.source} <= set(map(str.strip, rows[name].split("|")))
         assert corpus.real or "not run on the real files" in rows[name]
 
