@@ -148,11 +148,12 @@ def _records_22(source: Source, split: str) -> Records:
 
 def _dialogue_22(record: Raw, acts: Raw) -> Dialogue:
     state: dict[str, tuple[str, ...]] = {}
+    by_turn = field({_ACTS: acts}, _ACTS, dict)
 
     def turn(raw: Raw) -> Turn:
         nonlocal state
         role, number = UPPER_CASE_ROLES[one_of(raw, "speaker", UPPER_CASE_ROLES)], field(raw, "turn_id", str)
-        done, slots = labels(field(field(acts, number, dict), "dialog_act", dict)) if number in acts else ((), ())
+        done, slots = labels(field(by_turn[number], "dialog_act", dict)) if number in by_turn else ((), ())
         if role == "assistant":
             return Turn(role, field(raw, "utterance", str), done, slots)
         before, states = state, [field(frame, "state", dict) for frame in field(raw, "frames", list)]
