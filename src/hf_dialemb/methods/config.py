@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Literal
 
 from huggingface_hub.dataclasses import strict
 from transformers import AutoConfig, PreTrainedConfig
-from transformers.configuration_utils import SubConfigSpec
 
 from ..dialogue import ROLES
 from ..errors import InputError, unknown_name
@@ -64,12 +63,17 @@ class EncoderConfig(MethodConfig):
             not learn either.
     """
 
-    sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
+    sub_configs: ClassVar[dict[str, Any]] = {"encoder_config": AutoConfig}
     ranges: ClassVar[Ranges] = {"max_tokens": Range(8), "frozen_layers": Range(0)}
 
     encoder_config: dict[str, Any] | PreTrainedConfig | None = None
     max_tokens: int = 512
     frozen_layers: int = 0
+
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
+        if not isinstance(self.encoder_config, PreTrainedConfig):
+            self.encoder_config = AutoConfig.for_model(**{"model_type": "bert", **(self.encoder_config or {})})
+        super().__post_init__(**kwargs)
 
     @property
     def longest_text(self) -> int:

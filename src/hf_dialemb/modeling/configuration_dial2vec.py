@@ -3,7 +3,6 @@
 from typing import Any, ClassVar, Literal
 
 from transformers import AutoConfig, PreTrainedConfig
-from transformers.configuration_utils import SubConfigSpec
 
 
 class Dial2VecConfig(PreTrainedConfig):
@@ -26,7 +25,7 @@ class Dial2VecConfig(PreTrainedConfig):
     """
 
     model_type = "dialemb-dial2vec"
-    sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
+    sub_configs: ClassVar[dict[str, Any]] = {"encoder_config": AutoConfig}
 
     encoder_config: dict[str, Any] | PreTrainedConfig | None = None
     max_tokens: int = 512
@@ -41,6 +40,11 @@ class Dial2VecConfig(PreTrainedConfig):
     turn_order: Literal["ascending", "descending"] = "ascending"
     num_turn_embeddings: int = 64
     pooling: Literal["interlocutor", "mean"] = "interlocutor"
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        if not isinstance(self.encoder_config, PreTrainedConfig):
+            self.encoder_config = AutoConfig.for_model(**{"model_type": "bert", **(self.encoder_config or {})})
+        super().__post_init__(**kwargs)
 
     @property
     def hidden_size(self) -> int:

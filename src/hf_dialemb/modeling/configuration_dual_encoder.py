@@ -3,7 +3,6 @@
 from typing import Any, ClassVar, Literal
 
 from transformers import AutoConfig, PreTrainedConfig
-from transformers.configuration_utils import SubConfigSpec
 
 
 class TowerRankerConfig(PreTrainedConfig):
@@ -56,13 +55,18 @@ class TransformerDualEncoderConfig(TowerRankerConfig):
     """
 
     model_type = "dialemb-transformer-dual-encoder"
-    sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
+    sub_configs: ClassVar[dict[str, Any]] = {"encoder_config": AutoConfig}
 
     encoder_config: dict[str, Any] | PreTrainedConfig | None = None
     max_response_tokens: int = 64
     score: Literal["dot", "cosine"] = "cosine"
     loss_temperature: float = 0.05
     towers: Literal["shared", "separate"] = "shared"
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        if not isinstance(self.encoder_config, PreTrainedConfig):
+            self.encoder_config = AutoConfig.for_model(**{"model_type": "bert", **(self.encoder_config or {})})
+        super().__post_init__(**kwargs)
 
     @property
     def hidden_size(self) -> int:
