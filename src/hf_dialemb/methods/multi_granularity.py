@@ -6,7 +6,7 @@ their seed or checkpoint only. An ensemble is assembled of trained members, not 
 
 import json
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
 from torch import Tensor
@@ -34,6 +34,8 @@ class MultiGranularityConfig(RankerConfig, published.MultiGranularityConfig):
         InputError: There is no member, one is of an unknown type, or they lay out contexts and responses in different
             ways.
     """
+
+    has_no_defaults_at_init: ClassVar[bool] = True  # transformers makes no empty one to compare with
 
     def __post_init__(self, **kwargs: object) -> None:
         super().__post_init__(**kwargs)
