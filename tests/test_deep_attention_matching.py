@@ -11,12 +11,13 @@ from torch.nn.functional import conv3d, elu, layer_norm
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.ranker import RankingExample
-from hf_dialemb.papers.methods.attention_matching import number_of_features, pool
 from hf_dialemb.papers.methods.deep_attention_matching import (
     METHOD,
     DeepAttentionMatchingConfig,
     DeepAttentionMatchingModel,
     collate,
+    number_of_features,
+    pool,
 )
 
 WORDS = 30

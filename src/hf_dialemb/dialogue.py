@@ -1,8 +1,8 @@
-"""Turn and Dialogue: the one in-memory form of a conversation, chat messages in and out.
+"""Turn and Dialogue: the form of a conversation in memory, from and to chat messages.
 
-A dialogue on disk is one JSON object: ``{"id": "...", "messages": [{"role": "user", "content": "..."}], "domains":
-["hotel"], "time": "2026-01-31T14:05:00"}``, where a message may carry the speaker's own ``name``,
-``dialogue_acts`` (names), ``slots`` (``{"name", "value"}`` objects) and ``intents`` (names).
+A dialogue in a file is a JSON object: ``{"id": "...", "messages": [{"role": "user", "content": "..."}], "domains":
+["hotel"], "time": "2026-01-31T14:05:00"}``. A message may have the speaker's ``name``, ``dialogue_acts`` (names),
+``slots`` (objects with ``name`` and ``value``) and ``intents`` (names).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ class Turn:
     """One speaker's contribution.
 
     Attributes:
-        role: Who speaks, one of `ROLES`.
-        content: What is said; never blank.
-        dialogue_acts: What the turn does, such as ``("inform", "request")``.
-        slots: What the turn speaks of, as ``(name, value)`` pairs; the value may be empty.
-        intents: What the speaker wants, such as ``("book_hotel",)``.
-        name: What the speaker is called, to be shown; it makes no turns different.
+        role: The speaker, one of `ROLES`.
+        content: The text, never blank.
+        dialogue_acts: The acts of the turn, such as ``("inform", "request")``.
+        slots: The slots of the turn, as ``(name, value)`` pairs; the value may be empty.
+        intents: The speaker's intents, such as ``("book_hotel",)``.
+        name: The speaker's name, for display; it does not enter comparisons.
 
     Raises:
         InputError: The role is unknown or the content is not text.
@@ -48,29 +48,49 @@ class Turn:
         if not isinstance(self.content, str) or not self.content.strip():
             raise InputError(f"field content: got {self.content!r}, expected text; remove the turn or give it text")
 
+    @classmethod
+    def from_message(cls, message: Any) -> Self:  # noqa: ANN401
+        """Build a turn from a chat message; raise InputError if a field is malformed."""
+        if not isinstance(message, Mapping):
+            raise InputError(f"got {type(message).__name__}, expected an object with 'role' and 'content'")
+        for needed in ("role", "content"):
+            if message.get(needed) is None:
+                raise InputError(f"field {needed} is missing; give every message a 'role' and a 'content'")
+        slots = message.get("slots") or ()
+        if isinstance(slots, str) or not isinstance(slots, Sequence):
+            raise InputError(
+                f"field slots: got {type(slots).__name__}, expected a list of objects with 'name' and 'value'"
+            )
+        for slot in slots:
+            if not isinstance(slot, Mapping) or not isinstance(slot.get("name"), str):
+                raise InputError(f"field slots: got {slot!r}, expected an object with 'name' and 'value'")
+        name = message.get("name")
+        return cls(
+            message["role"],
+            message["content"],
+            _names(message.get("dialogue_acts"), "dialogue_acts"),
+            tuple((slot["name"], str(slot.get("value") or "")) for slot in slots),
+            _names(message.get("intents"), "intents"),
+            name if isinstance(name, str) else "",
+        )
 
-def plain(text: str) -> str:
-    """Brings texts that differ in nothing but case and spaces to one form."""
-    return " ".join(text.casefold().split())
-
-
-def action_name(acts: Iterable[str], slots: Iterable[str]) -> str:
-    """Names what a turn does, such as ``"inform, request area, food"``; empty without acts and slots.
-
-    Both lists are sorted, so that one action has one name (Dialog2Flow keeps the annotated order).
-    """
-    return " ".join(", ".join(sorted(set(names))) for names in (list(acts), list(slots)) if names)
+    def to_message(self) -> dict[str, Any]:
+        """Return the chat message with all labels that are known."""
+        slots = [{"name": name, "value": value} for name, value in self.slots]
+        more = {"name": self.name, "dialogue_acts": list(self.dialogue_acts), "slots": slots}
+        labels = {**more, "intents": list(self.intents)}
+        return {"role": self.role, "content": self.content, **{name: value for name, value in labels.items() if value}}
 
 
 @dataclass(frozen=True)
 class Dialogue:
-    """A conversation: turns in order, and what is known of the whole.
+    """A conversation: its turns in order, and labels of the whole.
 
     Attributes:
         turns: At least one turn.
         id: A name that is unique in its corpus, or empty.
-        domains: Labels of what the dialogue is about; a single-domain dialogue has exactly one.
-        time: When it began, as ISO 8601 writes it, or empty.
+        domains: Labels of its topics; a single-domain dialogue has exactly one.
+        time: When it began, in ISO 8601, or empty.
 
     Raises:
         InputError: There is no turn.
@@ -94,27 +114,27 @@ class Dialogue:
     def from_messages(
         cls, messages: Sequence[Mapping[str, Any]], id: str = "", domains: Sequence[str] = (), time: str = ""
     ) -> Self:
-        """Builds a dialogue of mappings: ``role``, ``content``, optionally ``dialogue_acts``, ``slots``, ``intents``.
+        """Build a dialogue from chat messages; raise InputError with the number of a malformed message.
 
-        An InputError names the message and the field that is malformed.
+        A message has ``role`` and ``content``, and may have ``name``, ``dialogue_acts``, ``slots`` and ``intents``.
         """
         if isinstance(messages, str | Mapping) or not isinstance(messages, Sequence):
             raise InputError(f"field messages: got {type(messages).__name__}, expected a list of messages")
         turns = []
         for index, message in enumerate(messages):
             try:
-                turns.append(_turn_from_message(message))
+                turns.append(Turn.from_message(message))
             except InputError as error:
                 raise InputError(f"messages[{index}]: {error}") from None
         return cls(tuple(turns), id, _names(domains, "domains"), time)
 
     def to_messages(self) -> list[dict[str, str]]:
-        """Returns the plain chat messages: what chat templates and sentence-transformers take."""
+        """Return the plain chat messages, as chat templates and sentence-transformers take them."""
         return [{"role": turn.role, "content": turn.content} for turn in self.turns]
 
     @classmethod
     def from_json(cls, record: Any) -> Self:  # noqa: ANN401 - whatever a JSON line holds
-        """Builds a dialogue from a parsed JSON object (see the module's first lines); an error names the field."""
+        """Build a dialogue from a parsed JSON object; raise InputError with the name of a malformed field."""
         if not isinstance(record, Mapping):
             raise InputError(f"got {type(record).__name__}, expected an object with the field 'messages'")
         if "messages" not in record:
@@ -129,17 +149,27 @@ class Dialogue:
         return cls.from_messages(record["messages"], name, record.get("domains") or (), iso_time(record.get("time")))
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the JSON object; labels that are not known are left out."""
-        record: dict[str, Any] = {"id": self.id, "messages": [_message_from_turn(turn) for turn in self.turns]}
-        if self.domains:
-            record["domains"] = list(self.domains)
-        if self.time:
-            record["time"] = self.time
-        return record
+        """Return the JSON object, without unknown labels."""
+        labels = {"domains": list(self.domains), "time": self.time}
+        messages = [turn.to_message() for turn in self.turns]
+        return {"id": self.id, "messages": messages, **{name: value for name, value in labels.items() if value}}
+
+
+def plain(text: str) -> str:
+    """Return a text without the differences of case and spaces."""
+    return " ".join(text.casefold().split())
+
+
+def action_name(acts: Iterable[str], slots: Iterable[str]) -> str:
+    """Return the name of a turn's action, such as ``"inform, request area, food"``; empty without acts and slots.
+
+    Both lists are sorted, so that an action has one name (Dialog2Flow keeps the annotated order).
+    """
+    return " ".join(", ".join(sorted(set(names))) for names in (list(acts), list(slots)) if names)
 
 
 def response_places(dialogue: Dialogue, responses: str) -> Iterator[int]:
-    """Yields which turns are responses (see `RankerConfig`); never the first, which has no context."""
+    """Yield the places of responses (see `RankerConfig`), never the first, which has no context."""
     for place in range(1, len(dialogue.turns)):
         if responses == "last" and place < len(dialogue.turns) - 1:
             continue
@@ -147,34 +177,8 @@ def response_places(dialogue: Dialogue, responses: str) -> Iterator[int]:
             yield place
 
 
-def _turn_from_message(message: Any) -> Turn:  # noqa: ANN401
-    if not isinstance(message, Mapping):
-        raise InputError(f"got {type(message).__name__}, expected an object with 'role' and 'content'")
-    for needed in ("role", "content"):
-        if message.get(needed) is None:
-            raise InputError(f"field {needed} is missing; give every message a 'role' and a 'content'")
-    slots = message.get("slots") or ()
-    if isinstance(slots, str) or not isinstance(slots, Sequence):
-        raise InputError(f"field slots: got {type(slots).__name__}, expected a list of objects with 'name' and 'value'")
-    pairs = []
-    for slot in slots:
-        if not isinstance(slot, Mapping) or not isinstance(slot.get("name"), str):
-            raise InputError(f"field slots: got {slot!r}, expected an object with 'name' and 'value'")
-        pairs.append((slot["name"], str(slot.get("value") or "")))
-    acts = _names(message.get("dialogue_acts"), "dialogue_acts")
-    intents, name = _names(message.get("intents"), "intents"), message.get("name")
-    return Turn(message["role"], message["content"], acts, tuple(pairs), intents, name if isinstance(name, str) else "")
-
-
-def _message_from_turn(turn: Turn) -> dict[str, Any]:
-    slots = [{"name": name, "value": value} for name, value in turn.slots]
-    more = {"name": turn.name, "dialogue_acts": list(turn.dialogue_acts), "slots": slots}
-    labels = {**more, "intents": list(turn.intents)}
-    return {"role": turn.role, "content": turn.content, **{name: found for name, found in labels.items() if found}}
-
-
 def iso_time(value: Any) -> str:  # noqa: ANN401
-    """Brings a time to one form: ISO 8601, or seconds since 1970; an InputError says that it is neither."""
+    """Return a time in ISO 8601, from that form or seconds since 1970; raise InputError for anything else."""
     if value is None or value == "":
         return ""
     try:

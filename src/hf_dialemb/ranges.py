@@ -1,4 +1,4 @@
-"""What numbers may be; imports nothing heavy, so that a wrong one is told at once."""
+"""Ranges of numbers; nothing heavy is imported, so that a wrong number is refused at once."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from .errors import InputError
 
 
 class Range(NamedTuple):
-    """What a number may be: ``low <= value <= high``, or ``low < value`` if exclusive."""
+    """Bounds of a number: ``low <= value <= high``, or ``low < value`` if exclusive."""
 
     low: float
     high: float | None = None
@@ -19,13 +19,13 @@ Ranges = Mapping[str, Range]
 
 
 def check_ranges(settings: object, ranges: Ranges) -> None:
-    """Raises InputError unless all settings are in their ranges."""
+    """Raise InputError unless all settings are in their ranges."""
     for name, allowed in ranges.items():
         check_range(name, getattr(settings, name), *allowed)
 
 
 def check_range(name: str, value: float | None, low: float, high: float | None = None, exclusive: bool = False) -> None:
-    """Raises InputError unless ``low <= value <= high`` (``low < value`` if exclusive); None passes."""
+    """Raise InputError unless ``low <= value <= high`` (``low < value`` if exclusive); None passes."""
     if value is None:
         return
     if not value >= low or (exclusive and value == low) or (high is not None and value > high):  # NaN is no value

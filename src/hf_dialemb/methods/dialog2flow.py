@@ -217,7 +217,7 @@ class LabelledUtterances:
         self._number(carried, space, dict(first.values()))
 
     def _number(self, carried: dict[str, dict[str, None]], space: str, domains: dict[str, str]) -> None:
-        """Number utterances, labels and domains, without the labels that have too few utterances."""
+        """Assign numbers to utterances, labels and domains, without the labels that have too few utterances."""
         sizes, least = Counter(label for labels in carried.values() for label in labels), self.config.min_utterances
         self.labels = sorted(label for label, size in sizes.items() if size >= least)
         if rare := len(sizes) - len(self.labels):

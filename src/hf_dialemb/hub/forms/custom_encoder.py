@@ -1,6 +1,6 @@
-"""The published form of dialogue encoders: our own kind of model, with its code beside the weights.
+"""The published form of dialogue encoders: weights with a configuration and a modelling file beside them.
 
-AutoModel and SentenceTransformer load it where this package is imported, and where ``trust_remote_code`` is set.
+AutoModel and SentenceTransformer load it with this package imported, or with ``trust_remote_code``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WAYS = {where: beginning + _PROGRAM for where, beginning in ENVIRONMENTS.items()
 
 
 def write(model: PreTrainedModel, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401
-    """Writes weights, tokenizer, the model's code and the sentence-transformers files."""
+    """Write weights, tokenizer, the model's code and the sentence-transformers files."""
     if isinstance(model, DialogueEncoder):  # checkpoints of older versions have another template, and a limit
         set_template(tokenizer, model.config)
     weights.applied(model).save_pretrained(folder, **weights.save_options())
@@ -62,7 +62,7 @@ def write(model: PreTrainedModel, tokenizer: Any, folder: Path, weights: WeightF
 
 
 def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
-    """Takes off where backbones came from: a path of this machine says nothing to anyone else."""
+    """Remove the paths of backbones, which mean nothing on another machine."""
     if isinstance(config, dict):
         config.pop("_name_or_path", None)
     for part in config.values() if isinstance(config, dict) else config if isinstance(config, list) else ():
@@ -70,7 +70,7 @@ def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hol
 
 
 def verify(folder: Path, model: DialogueEncoder, tokenizer: Any, tolerance: float = TOLERANCE) -> Iterator[str]:  # noqa: ANN401
-    """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings."""
+    """Load a published folder in fresh processes, in every way of `WAYS`, and compare embeddings."""
     probes = list(_PROBES)
     if model.config.role_alignment == "fixed":  # no template knows the released program's shifted roles
         turns = _PROBES[0] * (1 + model.config.max_tokens // 10)  # more than fit, of several lengths

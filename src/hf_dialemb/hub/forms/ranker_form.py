@@ -1,9 +1,9 @@
-"""The published form of rankers that embed: our own kind of model, with its code beside the weights.
+"""The published form of rankers that embed: weights with a configuration and a modelling file beside them.
 
-A list of messages is a context. A response is a list of one message of the role ``response``; in sentence-transformers
-it is whatever ``encode_document`` is given, whose prompt reaches the chat template as a message of the system. What is
-too long is cut by the model itself, contexts at their start and responses at their end. So the tokenizer is to give all
-of it: cut to a ``max_length``, a response would lose its mark and read as a context.
+A list of messages is a context. A response is a list of one message of the role ``response``. In sentence-transformers
+it is a text for ``encode_document``, whose prompt reaches the chat template as a system message. The model itself cuts
+long contexts at their start and long responses at their end, so the tokenizer must not cut: a response would lose its
+marker and read as a context.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WAYS = {where: beginning + _PROGRAM for where, beginning in ENVIRONMENTS.items()
 
 
 def write(model: Ranker, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401
-    """Writes weights, tokenizer, the model's code and the sentence-transformers files."""
+    """Write weights, tokenizer, the model's code and the sentence-transformers files."""
     if not model.embeds:
         raise InputError(
             f"got a {model.config.model_type.removeprefix('dialemb-')} ranker, which scores a context and a response "
@@ -62,7 +62,7 @@ def write(model: Ranker, tokenizer: Any, folder: Path, weights: WeightForm = AS_
 
 
 def verify(folder: Path, model: Ranker, tokenizer: Any, tolerance: float = TOLERANCE) -> Iterator[str]:  # noqa: ANN401
-    """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings."""
+    """Load a published folder in fresh processes, in every way of `WAYS`, and compare embeddings."""
     probes, method = _probes(model, tokenizer), method_of(model)
     assert method is not None, "models of other makers are refused before"
     ranker = LoadedRanker(model, tokenizer, method)

@@ -1,15 +1,20 @@
 """Deep Attention Matching: every word of a context beside every word of a response (Zhou et al., ACL 2018).
 
 One of the two base models of Multi-Granularity Representations of Dialog (Mehri and Eskenazi, EMNLP 2019,
-arXiv:1908.09890, section 4.2.3). Word vectors pass through blocks of self-attention; at each level turns and responses
-attend to one another; the products of their vectors make an image, one channel for each kind, that convolutions read.
+arXiv:1908.09890, section 4.2.3). Word vectors pass through blocks of self-attention. At each level turns and responses
+attend to one another. The products of their vectors make an image, with a channel for each kind, for convolutions.
 
-Sizes, initial weights and which words are kept are the released program's. Unlike there, padding has no part in the
-image, and each layer of a block has a bias for each of its outputs, not one for all.
+Sizes, initial weights and the choice of words are the released program's. Unlike there, padding has no part in the
+image, and each layer of a block has a bias for each of its outputs instead of one for all.
+
+Letters of shapes: B contexts, K candidate responses of each, T turns of a context, L tokens of a turn, M of a response,
+N texts, D width of the word vectors. Masks are boolean. Masked tokens are not attended to.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 import torch
@@ -21,25 +26,17 @@ from transformers import initialization as init
 
 from ...methods.backbone_model import autocast_off
 from ...methods.config import RankerConfig
+from ...methods.dialogue_cse import turn_weights
 from ...methods.layout import Truncation, pad_right
 from ...methods.method import Method
 from ...methods.ranker import Ranker, RankingExample, RankingExamples, candidates_of, remembered_ids, with_candidates
 from ...methods.words import WordRanker
 from ...ranges import Range, Ranges
-from .attention_matching import (
-    AttentiveBlock,
-    SimilarityReader,
-    cross_attend,
-    last_tokens,
-    last_turns,
-    number_of_features,
-    positions,
-    self_attend,
-    similarity,
-)
 
 _LARGEST_LOSS = 10.0  # of a pair in the released program; beyond it nothing is learnt
-_PAIRS = 256  # contexts times candidates that are scored at once where no gradient is wanted
+_PAIRS = 256  # contexts times candidates that are scored at once without gradient
+_EPSILON = 1e-6  # of layer normalisation in the released program
+_CHANNELS = (32, 16)  # of the two convolutions
 
 
 @strict
@@ -47,20 +44,20 @@ class DeepAttentionMatchingConfig(RankerConfig):
     """Settings of Deep Attention Matching, beside those of `RankerConfig`; the defaults are the released program's.
 
     Attributes:
-        max_context_tokens: Of all turns together the last so many words are read.
-        max_response_tokens: Of a response the last so many words are read.
-        max_turns: Of a context the last so many turns are read.
-        max_turn_tokens: Of a turn the last so many words are read.
-        vocabulary_size: How many words it knows at most, with those for padding, unknown words and speakers.
-        vocab_size: How many it knows after the corpus was counted.
-        embedding_size: D, width of a word's vector, and of all that follows.
-        num_blocks: Blocks of self-attention; each adds a level to those of the words themselves.
+        max_context_tokens: Number of last words of all turns together that are read.
+        max_response_tokens: Number of last words of a response that are read.
+        max_turns: Number of last turns of a context that are read.
+        max_turn_tokens: Number of last words of a turn that are read.
+        vocabulary_size: Largest number of words, with the entries for padding, unknown words and speakers.
+        vocab_size: Number of words after the corpus was counted.
+        embedding_size: Width D of a word's vector and of all layers.
+        num_blocks: Blocks of self-attention; each adds a level to that of the words.
         positional: Whether words carry their position, as in the paper; the released program leaves it out.
         objective: ``"candidates"``: the true response among K (equation 6 of Multi-Granularity Representations);
-            ``"pairs"``: each pair of context and response for itself, with the loss of a pair cut at 10, as in the
+            ``"pairs"``: each pair of context and response by itself, with the loss of a pair cut at 10, as in the
             released program (which draws as many false responses as true ones: ``num_candidates: 2``).
         chunk_size: Candidates of each context whose activations are in memory at once; they are computed again in the
-            backward pass, and the gradients are the same. None keeps all.
+            backward pass, with the same gradients. None keeps all.
     """
 
     model_type = "dialemb-deep-attention-matching"
@@ -83,10 +80,10 @@ class DeepAttentionMatchingConfig(RankerConfig):
 
 
 class DeepAttentionMatchingModel(WordRanker):
-    """Matches a context with a response word by word; neither has an embedding of its own.
+    """A ranker that matches a context with a response word by word; neither has an embedding.
 
-    The last turn is always the last in the image, and the first words of turns and response are the first; what is left
-    over is zero. So neither the company in a batch nor padding changes a score.
+    In the image the last turn is the last, the first words are the first, and the rest is zero. So neither the other
+    rows of a batch nor padding changes a score.
     """
 
     config: DeepAttentionMatchingConfig
@@ -107,7 +104,7 @@ class DeepAttentionMatchingModel(WordRanker):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Draws as the released program does."""
+        """Draw weights as the released program does."""
         if isinstance(module, nn.Embedding):
             init.normal_(module.weight, std=0.1)
         elif isinstance(module, nn.Linear):
@@ -120,13 +117,13 @@ class DeepAttentionMatchingModel(WordRanker):
             init.zeros_(module.bias)
 
     def get_input_embeddings(self) -> nn.Module:
-        """Returns the word table."""
+        """Return the word table."""
         return self.words
 
     def score(
         self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
     ) -> tuple[Tensor, None]:
-        """See `Ranker`; contexts are (B, T, L), turn by turn, and turns without a token count as absent."""
+        """Score candidates, (B, K), of contexts (B, T, L), turn by turn; turns without a token count as absent."""
         config, candidates = self.config, candidate_ids.shape[1]
         ids, mask = last_tokens(*last_turns(input_ids, attention_mask, config.max_turns), config.max_turn_tokens)
         levels = self._levels(ids, mask)
@@ -140,7 +137,7 @@ class DeepAttentionMatchingModel(WordRanker):
         return torch.cat([match(*part, mask, *levels) for part in parts], dim=1), None
 
     def _levels(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
-        """Represents texts at all levels, (B, N, L) to as many of (B, N, L, D)."""
+        """Represent texts (B, N, L) at all levels, each (B, N, L, D)."""
         hidden = self.words(ids.flatten(0, 1))
         if self.config.positional:
             hidden = hidden + positions(ids.shape[-1], hidden)
@@ -150,7 +147,7 @@ class DeepAttentionMatchingModel(WordRanker):
         return [level.unflatten(0, ids.shape[:2]) for level in levels]
 
     def _match(self, ids: Tensor, mask: Tensor, turn_mask: Tensor, *turn_levels: Tensor) -> Tensor:
-        """Scores candidates (B, K, M) of contexts with levels (B, T, L, D), to (B, K)."""
+        """Score candidates (B, K, M) of contexts with levels (B, T, L, D), to (B, K)."""
         crossed, products = [], []
         for level, (turns, responses) in enumerate(zip(turn_levels, self._levels(ids, mask), strict=True)):
             from_responses, from_turns, product = cross_attend(turns, responses, turn_mask, mask)
@@ -166,13 +163,13 @@ class DeepAttentionMatchingModel(WordRanker):
         return scores.view(ids.shape[:2])
 
     def _frame(self, image: Tensor) -> Tensor:
-        """Fills images up to the size that the last layer was made for: earlier turns and later tokens are zero."""
+        """Pad images to the size that the last layer needs: earlier turns and later tokens are zero."""
         turns, turn_tokens, response_tokens = image.shape[-3:]
         after = self.config.max_response_tokens - response_tokens, self.config.max_turn_tokens - turn_tokens
         return nn.functional.pad(image, (0, after[0], 0, after[1], self.config.max_turns - turns, 0))
 
     def ranking_loss(self, logits: Tensor) -> Tensor:
-        """Computes the loss of scores (B, K), the true response first; see ``objective``."""
+        """Compute the loss of scores (B, K), the true response first; see ``objective``."""
         if self.config.objective == "candidates":
             return super().ranking_loss(logits)
         true = torch.zeros_like(logits)
@@ -181,17 +178,129 @@ class DeepAttentionMatchingModel(WordRanker):
         return losses.clamp(max=_LARGEST_LOSS).mean()
 
 
+class AttentiveBlock(nn.Module):
+    """The layers behind attention: residual and normalisation, a layer of ReLUs, both again; ``size`` is D."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(size, eps=_EPSILON)
+        self.inner = nn.Linear(size, size)
+        self.outer = nn.Linear(size, size)
+        self.output_norm = nn.LayerNorm(size, eps=_EPSILON)
+
+    def forward(self, queries: Tensor, attended: Tensor) -> Tensor:
+        """Join queries and attended vectors, both (..., D), to (..., D)."""
+        hidden = self.attention_norm(queries + attended)
+        output: Tensor = self.output_norm(hidden + self.outer(torch.relu(self.inner(hidden))))
+        return output
+
+
+class SimilarityReader(nn.Module):
+    """Two 3-D convolutions, each with ELU and max pooling, over turns, their tokens and a response's tokens."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        widths = (channels, *_CHANNELS)
+        self.convolutions = nn.ModuleList(
+            nn.Conv3d(before, after, kernel_size=3, padding=1) for before, after in pairwise(widths)
+        )
+
+    def forward(self, image: Tensor) -> Tensor:
+        """Read images (N, C, T, L, M) to features (N, `number_of_features`)."""
+        for convolution in self.convolutions:
+            image = nn.functional.elu(pool(convolution(image)))  # ELU rises: after the maximum it costs a 27th
+        return image.flatten(1)
+
+
+def number_of_features(turns: int, turn_tokens: int, response_tokens: int) -> int:
+    """Return the number of features of an image of T x L x M; 576 for 9 x 50 x 50."""
+    return _CHANNELS[-1] * math.prod(math.ceil(size / 9) for size in (turns, turn_tokens, response_tokens))
+
+
+def pool(image: Tensor) -> Tensor:
+    """Pool maxima of 3 x 3 x 3 cells, (N, C, T, L, M) to (N, C, ceil(T / 3), ceil(L / 3), ceil(M / 3)).
+
+    The padding is TensorFlow's ``SAME``: an odd place goes to the end.
+    """
+    padding = tuple(int(size % 3 == 1) for size in image.shape[-3:])  # two places more: one goes to the start
+    return nn.functional.max_pool3d(image, 3, padding=padding, ceil_mode=True)
+
+
+def self_attend(hidden: Tensor, mask: Tensor) -> Tensor:
+    """Let each token of a text attend to all of its tokens, (N, L, D) with a mask (N, L) to (N, L, D)."""
+    scores = similarity(hidden, hidden, "nld,nmd->nlm")
+    return torch.einsum("nlm,nmd->nld", turn_weights(scores, mask.unsqueeze(1)), hidden)
+
+
+def cross_attend(turns: Tensor, responses: Tensor, turn_mask: Tensor, response_mask: Tensor) -> tuple[Tensor, ...]:
+    """Let the tokens of turns (B, T, L, D) and of candidates (B, K, M, D) attend to one another.
+
+    Without projections both directions have the same scores, which are a similarity of the image too.
+
+    Returns:
+        The turns' tokens made of the candidates' (B, K, T, L, D), the candidates' made of the turns' (B, K, T, M, D),
+        and the scores (B, K, T, L, M).
+    """
+    scores = similarity(turns, responses, "btld,bkmd->bktlm")
+    to_response = turn_weights(scores, response_mask[:, :, None, None, :])
+    to_turn = turn_weights(scores.transpose(-1, -2), turn_mask[:, None, :, None, :])
+    from_responses = torch.einsum("bktlm,bkmd->bktld", to_response, responses)
+    from_turns = torch.einsum("bktml,btld->bktmd", to_turn, turns)
+    return from_responses, from_turns, scores
+
+
+def similarity(left: Tensor, right: Tensor, equation: str) -> Tensor:
+    """Multiply vectors by an equation of `torch.einsum`, and divide by the root of their width."""
+    return torch.einsum(equation, left, right) / math.sqrt(left.shape[-1])
+
+
+def positions(length: int, like: Tensor) -> Tensor:
+    """Return sinusoidal positions (Vaswani et al., 2017, section 3.5), (length, D), in the form of ``like`` (..., D).
+
+    The paper multiplies the word vectors by the root of D. Here the positions are divided by it instead, so that
+    similarities stay as large as without positions.
+    """
+    size = int(like.shape[-1])
+    half = (size + 1) // 2
+    rates = 10_000 ** (-2 * torch.arange(half, device=like.device, dtype=torch.float64) / size)
+    angles = torch.arange(length, device=like.device, dtype=torch.float64).unsqueeze(1) * rates
+    waves = torch.cat([angles.sin(), angles.cos()[:, : size - half]], dim=-1)
+    return (waves / math.sqrt(size)).to(like.dtype)
+
+
+def last_tokens(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Keep at most ``size`` last real tokens of each text, wherever they are, moved to its start.
+
+    Ids and mask (..., L) become ids and a boolean mask (..., min(L, size)).
+    """
+    real = mask.bool()
+    count = real.sum(-1, keepdim=True)
+    order = real.int().argsort(dim=-1, descending=True, stable=True)  # real tokens first, in their order
+    place = torch.arange(min(ids.shape[-1], size), device=ids.device) + (count - size).clamp(min=0)
+    return ids.gather(-1, order.gather(-1, place)), place < count
+
+
+def last_turns(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Keep at most ``size`` last turns that have a token, moved to the end; the others count as absent.
+
+    Ids and mask (B, T, L) become ids and a boolean mask (B, min(T, size), L).
+    """
+    present = mask.bool().any(-1)
+    order = present.int().argsort(dim=1, stable=True)[:, -size:, None].expand(-1, -1, ids.shape[-1])
+    return ids.gather(1, order), mask.bool().gather(1, order)
+
+
 def collate(
     examples: list[RankingExample],
     tokenizer: PreTrainedTokenizerBase,
     config: DeepAttentionMatchingConfig,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lays out the turns of B contexts (B, T, L), absent ones first and masked, and K candidates of each (B, K, M)."""
+    """Lay out the turns of B contexts (B, T, L), absent ones first and masked, and K candidates of each (B, K, M)."""
     count.unit = "contexts and responses"
     texts = candidates_of(examples)
-    said = [turn.content for example in examples for turn in example.context]
-    tokens = remembered_ids([*said, *texts], tokenizer)
+    spoken = [turn.content for example in examples for turn in example.context]
+    tokens = remembered_ids([*spoken, *texts], tokenizer)
     contexts = [[tokens[turn.content] for turn in example.context] for example in examples]
     kept = [_last_words(turns, config) for turns in contexts]
     responses = [tokens[text][-config.max_response_tokens :] for text in texts]
@@ -203,12 +312,12 @@ def collate(
     turns: list[list[int]] = []
     for context in kept:
         turns += [[]] * (width - len(context)) + context
-    batch, found = (pad_right(rows, tokenizer.pad_token_id or 0) for rows in (turns, responses))
-    return with_candidates({name: tensor.unflatten(0, (-1, width)) for name, tensor in batch.items()}, found)
+    batch, candidates = (pad_right(rows, tokenizer.pad_token_id or 0) for rows in (turns, responses))
+    return with_candidates({name: tensor.unflatten(0, (-1, width)) for name, tensor in batch.items()}, candidates)
 
 
 def _last_words(turns: list[list[int]], config: DeepAttentionMatchingConfig) -> list[list[int]]:
-    """Keeps the last turns that have a word, and the last words of each."""
+    """Keep the last turns that have a word, and the last words of each."""
     kept: list[list[int]] = []
     left = config.max_context_tokens
     for turn in reversed([turn for turn in turns if turn][-config.max_turns :]):
