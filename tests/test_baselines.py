@@ -8,11 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+from hf_dialemb.encoders.baselines import Doc2VecEncoder, LdaEncoder, TfidfEncoder
 from sklearn.metrics.pairwise import cosine_similarity
 from talks import DIALOGUES, dialogue
 
 from hf_dialemb.encoders import specs as encoders
-from hf_dialemb.encoders.baselines import Doc2VecEncoder, LdaEncoder, TfidfEncoder
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, fitted_on_input, load_encoder
 from hf_dialemb.encoders.text_models import TextEncoder
 from hf_dialemb.encoders.whitening import InputWhitenedEncoder, add_whitening, apply_whitening, fit_whitening

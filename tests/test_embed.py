@@ -11,12 +11,12 @@ import pytest
 import torch
 from checkpoints import save_dse
 from exports import save
+from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
 from killed import kill
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
 from hf_dialemb.encoders.stored_vectors import stored_vectors
 from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint

@@ -8,12 +8,12 @@ import fsspec
 import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.local import LocalFileSystem
+from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
 from hub_server import TOKEN, run_hub
 from huggingface_hub import constants
 
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
-from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
 from hf_dialemb.retrieval import embed as module
 from hf_dialemb.retrieval.embed import embed, embed_file
 

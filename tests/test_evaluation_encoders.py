@@ -10,6 +10,8 @@ import torch
 import transformers
 from checkpoints import save_dse
 from given_vectors import hashed
+from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.encoders.embedding_cache import EmbeddingCache
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, StaticEmbedding, Transformer
 from talks import DIALOGUES, dialogue
@@ -17,8 +19,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import remembering
-from hf_dialemb.encoders.baselines import TfidfEncoder
-from hf_dialemb.encoders.embedding_cache import EmbeddingCache
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, has_weights, load_encoder
 from hf_dialemb.encoders.text_models import TextEncoder

@@ -8,6 +8,7 @@ from math import log
 import numpy as np
 import pytest
 from given_vectors import Given, figures, hashed, said
+from hf_dialemb.encoders.baselines import TfidfEncoder
 from made_up_corpora import FILES
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import label_ranking_average_precision_score, ndcg_score
@@ -18,7 +19,6 @@ from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
 from hf_dialemb.corpora.retrieval_sets import retrieval_queries
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.run import evaluate_models
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions

@@ -5,6 +5,8 @@ import pytest
 import torch
 from checkpoints import assembled, deep_attention_matching
 from given_vectors import Given, figures
+from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.encoders.checkpoints import RankerEncoder
 from made_up_corpora import FILES
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
@@ -13,8 +15,6 @@ from hf_dialemb.corpora.candidates import draw_candidates
 from hf_dialemb.corpora.examples import ResponseSelection
 from hf_dialemb.corpora.loading import data_hash
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders.baselines import TfidfEncoder
-from hf_dialemb.encoders.checkpoints import RankerEncoder
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import find_encoder, load_encoder
 from hf_dialemb.errors import InputError

@@ -41,8 +41,8 @@ def dialogue_key(dialogue: HasTurns) -> str:
 
 
 def utterance_key(text: str) -> str:
-    """Return the `dialogue_key` of a dialogue in which the user says a text and nobody anything else."""
-    return json_key([["user", text]])
+    """Return the digest of an utterance by itself, 64 hex digits; it differs from that of any dialogue."""
+    return json_key(text)
 
 
 def text_key(dialogue: HasTurns) -> str:

@@ -1,4 +1,4 @@
-"""Registries that other packages add to, by entry points: methods, tasks, corpora and commands."""
+"""Registries that other packages add to, by entry points: methods, tasks, corpora, encoders and commands."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _is_there(module: str) -> bool:
 class Registry(MutableMapping[str, Any]):
     """Names of one kind: the package's own, and from the first look-up of another name on, those of entry points.
 
-    An entry point of ``methods`` is the method of its name. Those of ``tasks`` and ``corpora`` load a mapping from
-    names.
+    An entry point of ``methods`` is the method of its name. Those of ``tasks``, ``corpora`` and ``encoders`` load a
+    mapping from names.
     """
 
     def __init__(self, kind: str, own: Mapping[str, Any]) -> None:

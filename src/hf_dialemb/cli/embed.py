@@ -5,17 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..runs.addresses import path_or_address
-from .parser import (
-    Parser,
-    add_command,
-    chosen_model,
-    conversations,
-    engine_option,
-    model_option,
-    named,
-    own_options,
-    say,
-)
+from .parser import Parser, add_command, chosen_model, conversations, model_option, named, own_options, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -37,13 +27,12 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     levels = ("dialogues", "utterances")
     parser.add_argument("--level", choices=levels, default=levels[0], help="what each row holds (default: dialogues)")
     parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")
-    engine_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
     from ..retrieval.embed import embed
 
-    more = named(options, "shard_size", "level", "columns", "roles", "engine")
+    more = named(options, "shard_size", "level", "columns", "roles")
     rows = embed(chosen_model(options.model), path_or_address(options.input), options.output, **more)
     say(f"Wrote {rows:,} embeddings to {options.output}")

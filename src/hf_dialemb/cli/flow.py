@@ -13,7 +13,6 @@ from .parser import (
     add_command,
     chosen_model,
     conversations,
-    engine_option,
     model_option,
     named,
     own_options,
@@ -68,7 +67,6 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--weights", help="what transitions weigh: max, max-out or prob-out (default: max-out)")
     parser.add_argument("--seed", type=int, default=0, help="for random draws in large sets (default: 0)")
     own_options(parser)
-    engine_option(parser)
     parser.set_defaults(run=_build)
 
 
@@ -91,7 +89,7 @@ def _build(options: argparse.Namespace) -> None:
         selection = _selection(options.input, options)
         if options.by == "topic" or (options.by is None and _is_mixed(selection, options)):
             return _by_topic(selection, options, settings, model)
-        build_flow(selection, options.output, settings, say, model, options.vectors, options.engine)
+        build_flow(selection, options.output, settings, say, model, options.vectors)
         from ..topics.topics import remove_topics  # slow to import: after what is wrong was told
 
         remove_topics(options.output)  # of a run by topic
@@ -104,7 +102,7 @@ def _is_mixed(selection: Selection, options: argparse.Namespace) -> bool:
     from ..corpora.own.reading import is_own
     from ..flow.run import about_several_things
 
-    asked = options.vectors, options.clusters, options.threshold, options.domain, options.engine != "local"
+    asked = options.vectors, options.clusters, options.threshold, options.domain
     if any(asked) or not is_own(options.input) or not about_several_things(selection.dialogues):
         return False
     say("These dialogues are about several things: one flow a topic (--by all: one flow for all)")

@@ -167,14 +167,6 @@ def check_split(options: argparse.Namespace) -> None:
     options.split = options.default_split if options.split is None else options.split
 
 
-def engine_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that chooses the machines."""
-    from ..runs.shards import ENGINES
-
-    help = "where: on this machine, or on those of a Ray cluster (RAY_ADDRESS; default: local)"
-    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help=help)
-
-
 def own_options(parser: argparse._ActionsContainer) -> None:
     """Add the options that name the columns and the speakers of a file."""
     parser.add_argument("--columns", help="for tables: which column is what, such as id=call,role=speaker,content=text")

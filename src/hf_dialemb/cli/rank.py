@@ -26,7 +26,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     own_options(parser)
     parser.add_argument("--candidates", type=Path, required=True, help="text file with one response per line")
     parser.add_argument("--top", type=int, default=10, help="responses to show for each dialogue (default: 10)")
-    parser.add_argument("--index", choices=["faiss"], help="search by vectors; an ensemble then gives cosines")
     parser.add_argument("--output", type=Path, help="also write them here, one dialogue per line (JSONL)")
     parser.set_defaults(run=_rank)
 
@@ -56,7 +55,7 @@ def _rank(options: argparse.Namespace) -> None:
     from ..retrieval.rank import rank_file
 
     for line in rank_file(
-        options.model, options.context, options.candidates, **named(options, "top", "index", "output", *_READ)
+        options.model, options.context, options.candidates, **named(options, "top", "output", *_READ)
     ):
         (print if options.output is None else say)(line)
     if options.output:

@@ -1,1 +1,4 @@
-"""Encoders of dialogues: what a spec names, loaded; baselines; and vectors that are kept."""
+"""Encoders: dialogues and utterances in, vectors out."""
+
+from .encoder import Encoder as Encoder
+from .loading import load_encoder as load_encoder

@@ -1,71 +1,137 @@
-"""What an encoder is, and what the spec of one stands for."""
+"""The encoder: dialogues and utterances in, vectors out, whatever model is behind it."""
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from ..corpora import load_dialogues
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
+from .specs import EncoderSpec, fingerprint
+from .whitening import whitened
 
-Numbers = Literal["float32", "bfloat16", "int8"]
-"""What a model computes with: float32 as it was published, or fewer bits, which is quicker."""
-
-Kind = Literal["tfidf", "lda", "doc2vec", "words", "api", "static", "dialemb", "sentence-transformers", "transformers"]
-
-
-class Encoder(Protocol):
-    """Anything that turns dialogues into vectors; see `fitted_on_input` for those whose vectors of a dialogue vary."""
-
-    @property
-    def name(self) -> str:
-        """What result tables call it."""
-
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns one vector per dialogue, ``(N, D)``."""
-
-    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector per text, ``(N, D)``."""
+Vectors = NDArray[np.float32]
+EmbedTexts = Callable[[Sequence[str]], Vectors]
+EmbedDialogues = Callable[[Sequence[Dialogue]], Vectors]
+Result = TypeVar("Result")
 
 
-class DialogueReader:
-    """An encoder that knows dialogues alone: to it an utterance is a dialogue of one turn, the user's."""
+class Encoder:
+    """An encoder of dialogues and utterances, as `load_encoder` makes it.
 
-    def encode_utterances(self: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Returns one vector per text, ``(N, D)`` float32."""
-        return self.encode([Dialogue((Turn("user", text),)) for text in texts])
+    Examples:
+        >>> encoder = hf_dialemb.load_encoder("all-MiniLM-L6-v2")
+        >>> encoder.encode([[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]]).shape
+        (1, 384)
 
-
-class EncoderSpec(NamedTuple):
-    """What a spec such as ``"MODEL@utterances"``, the name, stands for.
+    A model of texts has ``embed_texts``: a dialogue is its turns joined by spaces, or at the level ``utterances`` the
+    mean of its turns' vectors. A model of dialogues has ``embed_dialogues``: an utterance is a dialogue of one turn.
 
     Attributes:
-        kind: How the model loads.
-        path: A folder or Hub id, the file of ``words``, the model of ``api``; empty for the other baselines.
-        level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
-        cls: Whether the first token is the vector, not the mean of all.
-        whitened: Whether vectors are whitened by what is encoded.
-        numbers: What the model computes with.
+        name: The name in result tables.
+        spec: The spec that loads the encoder again; empty for an object that was in memory.
+        fitted_on_input: Whether a vector depends on the other items of its call, which do not compare between calls.
+        ranker: The `LoadedRanker` behind the vectors, which scores candidates too; else None.
+        encode_speakers: Returns vectors (N, R, D) of the R roles, and (N, R) numbers of tokens; None where unknown.
     """
 
-    name: str
-    kind: Kind
-    path: str
-    level: str = "dialogue"
-    cls: bool = False
-    whitened: bool = False
-    numbers: Numbers = "float32"
+    def __init__(
+        self,
+        name: str,
+        *,
+        embed_texts: EmbedTexts | None = None,
+        embed_dialogues: EmbedDialogues | None = None,
+        spec: EncoderSpec | None = None,
+        marks: tuple[str, str] | None = None,
+        fitted: bool = False,
+    ) -> None:
+        self.name = name
+        self.spec = "" if spec is None else spec.name
+        self.embed_texts, self.embed_dialogues = embed_texts, embed_dialogues
+        self.level = "dialogue" if spec is None else spec.level
+        self.whitened = spec is not None and spec.whitened
+        self.marks, self.fitted = marks, fitted
+        self.fitted_on_input = fitted or self.whitened
+        self.ranker: Any = None
+        self.encode_speakers: Callable[[Sequence[Dialogue]], Any] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest of everything that decides the vectors (see `specs.fingerprint`); empty without a spec."""
+        return fingerprint(self.spec) if self.spec else ""
+
+    def encode(self, dialogues: Any) -> Vectors:  # noqa: ANN401 - see load_dialogues
+        """Embed N dialogues, (N, D) float32, in any form that `load_dialogues` takes.
+
+        Raises:
+            InputError: There is no dialogue, a dialogue is malformed, or a vector is not finite.
+        """
+        items = load_dialogues(dialogues)
+        return self._checked(self._of_dialogues(items), len(items))
+
+    def encode_utterances(self, texts: Sequence[str]) -> Vectors:
+        """Embed N utterances, each by itself, (N, D) float32; refuse anything but a list of strings."""
+        if isinstance(texts, str):
+            raise InputError(f'texts: got one string, expected a list of strings; pass ["{texts[:30]}"]')
+        items = list(texts)
+        for place, text in enumerate(items):
+            if not isinstance(text, str):
+                raise InputError(
+                    f"texts[{place}]: got {type(text).__name__}, expected a string; whole dialogues go to encode"
+                )
+        if not items:
+            raise InputError("texts: got none, expected at least one string; give some")
+        return self._checked(self._of_texts(items), len(items))
+
+    def timed(self, work: Callable[[], Result]) -> Result:
+        """Do other work of the encoder, such as ranking; `RememberingEncoder` adds its duration to the seconds."""
+        return work()
+
+    def _of_dialogues(self, dialogues: Sequence[Dialogue]) -> Vectors:
+        if self.embed_dialogues is not None:
+            return self.embed_dialogues(dialogues)
+        if self.level == "dialogue":
+            return self._of_texts(dialogue_texts(dialogues, self.marks))
+        vectors = self._of_texts([turn.content for dialogue in dialogues for turn in dialogue.turns])
+        ends = np.cumsum([len(dialogue.turns) for dialogue in dialogues])
+        return np.stack([turns.mean(axis=0) for turns in np.split(vectors, ends[:-1])])
+
+    def _of_texts(self, texts: Sequence[str]) -> Vectors:
+        if self.embed_texts is None:
+            return self._of_dialogues([Dialogue((Turn("user", text),)) for text in texts])
+        rows: dict[str, int] = {}
+        places = list(map(lambda text: rows.setdefault(text, len(rows)), texts)) if len(texts) > 1 else [0]
+        return self.embed_texts(list(rows or texts))[places]
+
+    def _checked(self, vectors: Any, count: int) -> Vectors:  # noqa: ANN401 - whatever an object in memory returns
+        if self.whitened:
+            vectors = whitened(vectors, self.name)
+        checked = np.asarray(vectors, dtype=np.float32)
+        if checked.ndim != 2 or len(checked) != count:
+            raise InputError(
+                f"model '{self.name}': got vectors of shape {checked.shape[1:]} for {count} items, expected a vector "
+                "for each; look at the encoder, or choose another"
+            )
+        if not np.isfinite(checked).all():
+            raise InputError(
+                f"model '{self.name}': got NaN or infinity, expected a vector of finite numbers; get it again"
+            )
+        return checked
+
+    def __repr__(self) -> str:
+        return f"Encoder({self.name!r})"
 
 
-def fitted_on_input(encoder: Encoder) -> bool:
-    """Says whether vectors depend on what else is encoded in the same call, as an attribute of this name tells."""
-    return bool(getattr(encoder, "fitted_on_input", False))
-
-
-def finite(vectors: ArrayLike, name: str) -> NDArray[np.float32]:
-    """Makes an array of an encoder's vectors; an InputError says that they are not finite."""
-    found = np.asarray(vectors, dtype=np.float32)
-    if not np.isfinite(found).all():
-        raise InputError(f"model '{name}': got NaN or infinity, expected a vector of finite numbers; get it again")
-    return found
+def dialogue_texts(dialogues: Sequence[Dialogue], marks: tuple[str, str] | None = None) -> list[str]:
+    """Return each dialogue as one text: its turns joined by spaces, perhaps behind marks of assistant and others."""
+    if marks is None:
+        return [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+    assistant, other = marks
+    return [
+        " ".join(f"{assistant if turn.role == 'assistant' else other} {turn.content}" for turn in dialogue.turns)
+        for dialogue in dialogues
+    ]

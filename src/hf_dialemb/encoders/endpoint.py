@@ -1,13 +1,12 @@
-"""A server that speaks OpenAI's protocol: its address, its key, what its refusals mean, and its vectors of texts.
+"""A server that speaks OpenAI's protocol, by the ``openai`` package: its address, its key, and its vectors of texts.
 
-The ``openai`` package reads the key from OPENAI_API_KEY and the address from OPENAI_BASE_URL, and repeats requests that
-a server was too busy for. Neither the key nor an answer that may quote it gets into a message.
+The package reads the key from OPENAI_API_KEY and the address from OPENAI_BASE_URL, and repeats requests to a server
+that is busy. The key is in no message.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -20,17 +19,19 @@ from numpy.typing import NDArray
 from ..errors import InputError
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
-_OPENAI = "https://api.openai.com/v1"  # where the package turns to without an address
+_OPENAI = "https://api.openai.com/v1"  # the package's own default
+_TIMEOUT = 60.0  # seconds for the server to answer
+_LONGEST_REASON = 200
 
 
 def endpoint_url() -> str:
-    """Returns the address that the server is asked at, without a user's name or password in it."""
+    """Return the server's address, without a user's name or password in it."""
     parts = urlsplit(os.environ.get(URL, "").strip() or _OPENAI)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl().rstrip("/")
 
 
 def check_endpoint(spec: str) -> None:
-    """Refuses a spec where the package, a key or an address is missing or cannot be right; asks no server."""
+    """Refuse a spec if the package, a key or an address is missing or cannot be right; ask no server."""
     if find_spec("openai") is None:
         raise InputError(f"model '{spec}': the package openai is missing; pip install \"hf-dialemb[api]\"")
     key = os.environ.get(KEY, "")
@@ -40,74 +41,87 @@ def check_endpoint(spec: str) -> None:
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InputError(f"model '{spec}': {KEY} holds blanks or letters that no key has; set it to the key alone")
+    url = os.environ.get(URL, "").strip() or _OPENAI
     try:
-        url = endpoint_url()
         parts = urlsplit(url)
-        right = (
-            parts.scheme in ("http", "https") and re.fullmatch(r"[\w.:-]+", parts.hostname or "") and parts.port != 0
-        )
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in url and parts.port != 0
     except ValueError:
-        url, right = "a text that is none", False
+        right = False
     if not right:
-        raise InputError(f"model '{spec}': {URL}: got '{url}', expected a URL such as http://127.0.0.1:8080/v1; set it")
+        raise InputError(f"model '{spec}': {URL}: got an address that is none, expected a URL such as "
+                         "http://127.0.0.1:8080/v1; set it")  # fmt: skip
+
+
+def open_client() -> Any:  # noqa: ANN401 - openai.OpenAI
+    """Make a client of the endpoint that the environment names."""
+    import openai
+
+    return openai.OpenAI(timeout=_TIMEOUT)
 
 
 @contextmanager
 def answered(spec: str, wanted: str) -> Iterator[None]:
-    """Tells every failure to get and to understand an answer; ``wanted`` is such as ``"embeddings"``."""
+    """Turn every failure to get or to understand an answer into a sentence; ``wanted`` is such as ``"embeddings"``."""
     import openai
 
-    from .endpoint_client import refusal
-
-    reason = f"got an answer that is no JSON, expected OpenAI's form of {wanted}; check {URL}"
+    reason = f"got an answer of another form, expected OpenAI's form of {wanted}; check {URL}"
     try:
         yield
         return
-    except openai.OpenAIError as error:
-        reason = refusal(error, wanted, URL, KEY)
+    except openai.APITimeoutError:
+        reason = f"got no answer within {_TIMEOUT:g} seconds, expected a server of {wanted}; check {URL}"
+    except openai.APIConnectionError:
+        reason = f"got no answer, expected a server of {wanted}; check {URL} and the network"
+    except openai.APIStatusError as error:
+        reason = _refusal(error)
     except InputError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+    except (openai.OpenAIError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         pass  # whatever a server sends
     # The original may hold the request with its key.
     raise InputError(f"model '{spec}': {endpoint_url()}: {reason}") from None
 
 
+def _refusal(error: Any) -> str:  # noqa: ANN401 - openai.APIStatusError
+    status = error.status_code
+    if status in (401, 403):
+        return f"the key was refused (status {status}); set {KEY} to one that is valid there"
+    key, message = os.environ.get(KEY, ""), str(error.message)
+    message = " ".join("".join(letter for letter in message if letter.isprintable() or letter.isspace()).split())
+    message = message.replace(key, "***")[:_LONGEST_REASON] if key else message[:_LONGEST_REASON]
+    if status == 429:
+        return f"the server stayed too busy or the quota is used up (status 429: {message}); try again later"
+    return f"got status {status} ({message}); check the model's name and the length of the texts"
+
+
 class Endpoint:
-    """Embeds texts by a model of the endpoint, so many at once."""
+    """Embed texts by a model of the endpoint, ``batch_size`` a request."""
 
     def __init__(self, model: str, batch_size: int) -> None:
         self.model = model
         self.batch_size = batch_size
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeds N texts, at least one, as ``(N, D)`` float32; the endpoint decides how long they may be."""
-        from .endpoint_client import open_client
-
+        """Embed N texts, at least one, as ``(N, D)`` float32; the endpoint decides how long they may be."""
         parts: list[NDArray[np.float32]] = []
         with open_client() as client:
             for start in range(0, len(texts), self.batch_size):
                 batch = list(texts[start : start + self.batch_size])
                 with answered(f"api:{self.model}", "embeddings"):
-                    # Not every server knows base64, which the package would ask for by itself.
+                    # Not every server knows base64, the package's own choice.
                     answer = client.embeddings.create(model=self.model, input=batch, encoding_format="float")
-                parts.append(self._vectors(answer, len(batch)))
+                    parts.append(self._vectors(answer, len(batch)))
                 if parts[-1].shape[1] != parts[0].shape[1]:
                     raise self._error("got vectors of different lengths, expected one length; choose another model")
         return np.concatenate(parts)
 
     def _vectors(self, answer: Any, count: int) -> NDArray[np.float32]:  # noqa: ANN401 - whatever a server sends
-        try:
-            found = {item.index: item.embedding for item in answer.data}
-            if len(answer.data) != count:
-                raise self._error(f"got {len(answer.data)} vectors for {count} texts, expected one each; check {URL}")
-            vectors = np.array([found[place] for place in range(count)], dtype=np.float32)
-        except InputError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            vectors = np.zeros(0, dtype=np.float32)
+        by_row = {item.index: item.embedding for item in answer.data}
+        if len(answer.data) != count:
+            raise self._error(f"got {len(answer.data)} vectors for {count} texts, expected one each; check {URL}")
+        vectors = np.array([by_row[row] for row in range(count)], dtype=np.float32)
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-            raise self._error(f"got no vectors in the answer, expected OpenAI's form of embeddings; check {URL}")
+            raise ValueError("no vectors")
         return vectors
 
     def _error(self, reason: str) -> InputError:

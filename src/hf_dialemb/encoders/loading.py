@@ -1,183 +1,192 @@
-"""Encoders for Python: whatever has vectors to give, behind `VectorEncoder`."""
+"""Load encoders: by spec, from a folder or a run, or from a model in memory."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..corpora import load_dialogues
-from ..dialogue import Dialogue, Turn
 from ..errors import InputError
 from ..runs.folder import RunFolder
 from ..runs.hardware import let_waiting_threads_sleep
-from . import specs
-from .baselines import BASELINES
-from .encoder import EncoderSpec, finite
+from .encoder import Encoder
+from .sentence_layout import plain_layout
+from .specs import FITTED, EncoderSpec, find_encoder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-
-@dataclass(frozen=True, repr=False)
-class VectorEncoder:
-    """An encoder of dialogues and utterances.
-
-    Examples:
-        >>> encoder = hf_dialemb.load_encoder("all-MiniLM-L6-v2")
-        >>> encoder.encode([[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]]).shape
-        (1, 384)
-
-    Result tables call it by its ``name``; the ``inner`` does the work (see `hf_dialemb.encoders.specs.Encoder`); the
-    ``spec`` loads it again, if there is one.
-    """
-
-    name: str
-    inner: Any
-    spec: str = ""
-
-    def encode(self, dialogues: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see load_dialogues
-        """Embeds N dialogues, (N, D) float32: lists of messages, `Dialogue` objects, a ``datasets.Dataset``, or a path.
-
-        Raises:
-            InputError: There is none, or one is malformed; the sentence says where. Or vectors are not finite.
-        """
-        return finite(self.inner.encode(load_dialogues(dialogues)), self.name)
-
-    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeds N utterances, each by itself, (N, D) float32; refuses what is no list of strings."""
-        if isinstance(texts, str):
-            raise InputError(f'texts: got one string, expected a list of strings; pass ["{texts[:30]}"]')
-        texts = list(texts)
-        for place, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise InputError(
-                    f"texts[{place}]: got {type(text).__name__}, expected a string; whole dialogues go to encode"
-                )
-        if not texts:
-            raise InputError("texts: got none, expected at least one string; give some")
-        if hasattr(self.inner, "encode_utterances"):
-            return finite(self.inner.encode_utterances(texts), self.name)
-        return finite(self.inner.encode([Dialogue((Turn("user", text),)) for text in texts]), self.name)
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what tasks ask of some encoders, such as speakers' vectors
-        if name.startswith("__") or name == "inner":
-            raise AttributeError(name)
-        return getattr(self.inner, name)
-
-    def __repr__(self) -> str:
-        return f"VectorEncoder({self.name!r})"
+_MORE = 4  # times as many texts at once in bfloat16 on a processor, where setting up a product is dear
 
 
 def load_encoder(
     model: object, *, tokenizer: PreTrainedTokenizerBase | None = None, batch_size: int = 32, device: str | None = None
-) -> VectorEncoder:
-    """Loads an encoder.
+) -> Encoder:
+    """Load an encoder; its vectors are float32, and not normalised beyond what the model does itself.
 
     Examples:
         >>> hf_dialemb.load_encoder("runs/mine").encode(dialogues)
 
     Args:
-        model: A folder of a training, of one of its checkpoints or of a published model; a Hub id; a spec such as
-            ``"all-MiniLM-L6-v2@utterances"`` (see `hf_dialemb.encoders.specs.load_encoder`); a model object of this
-            package; a ``SentenceTransformer``; or an encoder that was loaded already.
-        tokenizer: Of a model object; by default the one beside the weights that it was loaded from.
-        batch_size: How many texts or dialogues go through the model at once.
+        model: A spec such as ``"all-MiniLM-L6-v2@utterances"`` (see `hf_dialemb.encoders.specs`); the folder of a
+            training, of one of its checkpoints or of a published model; a run; a model object of this package; a
+            ``SentenceTransformer``; an object with ``encode(dialogues)`` or ``encode_utterances(texts)``; or an
+            encoder.
+        tokenizer: For a model object; by default the one beside the weights that it was loaded from.
+        batch_size: The number of texts or dialogues that go through the model at once.
         device: By default a GPU where there is one.
 
     Raises:
         InputError: There is no such model, its training is not finished, or the object is no model.
     """
-    if isinstance(model, VectorEncoder):
+    if isinstance(model, Encoder):
         return model
     if "torch" not in sys.modules:
         let_waiting_threads_sleep()
     if isinstance(model, str | os.PathLike):
-        spec = str(os.fspath(model))
-        return VectorEncoder(spec, specs.load_encoder(spec, batch_size=batch_size, device=device), spec)
+        return _of_spec(find_encoder(str(os.fspath(model))), batch_size, device)
     if hasattr(model, "encode_document"):  # a SentenceTransformer, whose import is not worth two seconds
         return _of_sentence_transformer(model, batch_size)
     if hasattr(model, "config") and hasattr(model, "state_dict"):
-        return _of_model(model, tokenizer, batch_size)
+        return _of_model_in_memory(model, tokenizer, batch_size)
     if hasattr(model, "encode") or hasattr(model, "encode_utterances"):
-        return VectorEncoder(str(getattr(model, "name", type(model).__name__)), model)
+        return Encoder(
+            str(getattr(model, "name", type(model).__name__)),
+            embed_dialogues=getattr(model, "encode", None),
+            embed_texts=getattr(model, "encode_utterances", None),
+            fitted=bool(getattr(model, "fitted_on_input", False)),
+        )
     raise InputError(
         f"model: got {type(model).__name__}, expected a folder, a Hub id, a model of this package or a "
         "SentenceTransformer; give one of these"
     )
 
 
-@dataclass
-class TrainedEncoder:
-    """An encoder by its spec and the fingerprint of its weights, which are loaded where it is first needed."""
-
-    name: str
-    weights: str
-
-    @cached_property
-    def loaded(self) -> VectorEncoder:
-        """The encoder; an InputError says that its weights are others here."""
-        if (got := specs.fingerprint(self.name)) != self.weights:
-            raise InputError(f"model '{self.name}': got weights {got}, expected {self.weights}; put them there")
-        return load_encoder(self.name)
-
-    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeds N utterances, (N, D)."""
-        return self.loaded.encode_utterances(texts)
-
-
-def trained_encoder(model: str) -> EncoderSpec:
-    """Looks up an encoder; refuses one that is fitted on what it embeds."""
-    found = specs.find_encoder(model)
-    if found.kind in BASELINES or found.whitened:
-        raise InputError(
-            f"--model {model}: got one that is fitted on the dialogues that it embeds, expected a trained encoder; "
-            "name a checkpoint or a Hub id"
-        )
-    return found
-
-
 class EncoderRun(RunFolder):
-    """The folder of a run that made an encoder; goes wherever a model's folder goes, such as into `load_encoder`."""
+    """The folder of a run that made an encoder; it goes wherever a model's folder goes, such as into `load_encoder`."""
 
-    def encoder(self, **options: Any) -> VectorEncoder:  # noqa: ANN401 - those of load_encoder
-        """Loads what was made; see `load_encoder` for the options."""
+    def encoder(self, **options: Any) -> Encoder:  # noqa: ANN401 - those of load_encoder
+        """Load the encoder; see `load_encoder` for the options."""
         return load_encoder(self, **options)
 
 
-def _of_model(model: Any, tokenizer: Any, batch_size: int) -> VectorEncoder:  # noqa: ANN401
-    from transformers import AutoTokenizer
-
-    from ..checkpoints.pretrained import load_pretrained
+def model_encoder(
+    model: Any,  # noqa: ANN401
+    tokenizer: Any,  # noqa: ANN401
+    name: str,
+    batch_size: int = 32,
+    spec: EncoderSpec | None = None,
+) -> Encoder:
+    """Make an encoder of a model of this package in memory and its tokenizer."""
     from ..methods import method_of
-    from .checkpoints import model_encoder
 
-    if method_of(model) is None:
+    method = method_of(model)
+    if method is None:
         raise InputError(
             f"model: got a {type(model).__name__}, expected one of this package's; give its folder or Hub id instead"
         )
+    if method.kind == "responses":
+        return _of_ranker(model, tokenizer, name, spec)
+    if method.kind == "utterances":
+        from ..methods.utterance import encode_utterances
+
+        embed = partial(encode_utterances, model.float(), tokenizer, batch_size=batch_size)  # as when published
+        return Encoder(name, embed_texts=embed, spec=spec)
+    from ..methods.encoder import encode, encode_speakers
+
+    encoder = Encoder(name, embed_dialogues=partial(encode, model, tokenizer, batch_size=batch_size), spec=spec)
+    encoder.encode_speakers = partial(encode_speakers, model, tokenizer, batch_size=batch_size)
+    return encoder
+
+
+def _of_spec(spec: EncoderSpec, batch_size: int, device: str | None) -> Encoder:
+    marks = None
+    if spec.kind == "fitted":
+        return Encoder(spec.name, embed_dialogues=FITTED[spec.path]().encode, spec=spec, fitted=True)
+    if spec.kind in ("words", "api", "static"):
+        return Encoder(spec.name, embed_texts=_without_torch(spec, batch_size), spec=spec)
+    import torch
+
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if spec.numbers != "float32" and device == "cpu":
+        batch_size *= _MORE
+    if spec.kind == "dialemb":
+        return _of_checkpoint(spec, batch_size, device)
+    from .text_models import load_sentence_transformer, sentence_texts, transformers_texts
+
+    layout = plain_layout(spec.path) if spec.kind == "sentence-transformers" else None
+    if layout or spec.kind == "transformers":
+        texts, marks = transformers_texts(spec, batch_size, device, layout)
+        embed = texts.embed
+    else:
+        embed = sentence_texts(load_sentence_transformer(spec.path, device, spec.numbers), batch_size)
+    return Encoder(spec.name, embed_texts=embed, spec=spec, marks=marks)
+
+
+def _without_torch(spec: EncoderSpec, batch_size: int) -> Any:  # noqa: ANN401 - an embedding function
+    from .endpoint import Endpoint
+    from .word_vectors import StaticVectors, WordVectors
+
+    if spec.kind == "api":
+        return Endpoint(spec.path, batch_size)
+    return WordVectors(spec.path) if spec.kind == "words" else StaticVectors(Path(spec.path))
+
+
+def _of_checkpoint(spec: EncoderSpec, batch_size: int, device: str) -> Encoder:
+    from transformers import AutoModel, AutoTokenizer
+
+    from ..checkpoints.pretrained import load_pretrained
+    from ..methods import register
+
+    register()
+    model = load_pretrained(AutoModel, spec.path).to(device)
+    if spec.numbers == "bfloat16":
+        from .text_models import compute_in_bfloat16
+
+        compute_in_bfloat16(model.float().encoder)
+    return model_encoder(model, load_pretrained(AutoTokenizer, spec.path), spec.name, batch_size, spec)
+
+
+def _of_ranker(model: Any, tokenizer: Any, name: str, spec: EncoderSpec | None) -> Encoder:  # noqa: ANN401
+    from ..methods.ranking import encode_contexts, loaded_ranker
+
+    ranker = loaded_ranker(model, tokenizer)
+
+    def embed(dialogues: Any) -> Any:  # noqa: ANN401
+        if not ranker.model.embeds:
+            raise InputError(
+                f"model '{name}': got a ranker that has no vectors, expected an encoder; it can rank candidates alone "
+                "(dialemb rank, or the benchmark's task next-utterance-retrieval)"
+            )
+        return encode_contexts(ranker, [dialogue.turns for dialogue in dialogues])
+
+    encoder = Encoder(name, embed_dialogues=embed, spec=spec)
+    encoder.ranker = ranker
+    return encoder
+
+
+def _of_model_in_memory(model: Any, tokenizer: Any, batch_size: int) -> Encoder:  # noqa: ANN401
+    from transformers import AutoTokenizer
+
+    from ..checkpoints.pretrained import load_pretrained
+
     place = Path(str(getattr(model, "name_or_path", "") or "."))
-    if tokenizer is None:
-        if not (place / "tokenizer.json").is_file():
-            raise InputError(f"tokenizer: got none for a {type(model).__name__} in memory; pass tokenizer=...")
+    if tokenizer is None and (place / "tokenizer.json").is_file():
         tokenizer = load_pretrained(AutoTokenizer, str(place))
-    name = place.name or type(model).__name__
-    return VectorEncoder(name, model_encoder(model, tokenizer, name, "dialogue", batch_size))
+    encoder = model_encoder(model, tokenizer, place.name or type(model).__name__, batch_size)
+    if tokenizer is None:
+        raise InputError(f"tokenizer: got none for a {type(model).__name__} in memory; pass tokenizer=...")
+    return encoder
 
 
-def _of_sentence_transformer(model: Any, batch_size: int) -> VectorEncoder:  # noqa: ANN401
+def _of_sentence_transformer(model: Any, batch_size: int) -> Encoder:  # noqa: ANN401
     from ..methods import method_of
-    from .text_models import TextEncoder, sentence_embedder
+    from .text_models import sentence_texts
 
     inner = getattr(model[0], "auto_model", None)
     if inner is not None and method_of(inner) is not None:
-        return _of_model(inner, model.tokenizer, batch_size)
+        return _of_model_in_memory(inner, model.tokenizer, batch_size)
     name = Path(str(getattr(inner, "name_or_path", "") or "SentenceTransformer")).name
-    return VectorEncoder(name, TextEncoder(name, sentence_embedder(model, batch_size)))
+    return Encoder(name, embed_texts=sentence_texts(model, batch_size))

@@ -1,4 +1,4 @@
-"""How a folder of sentence-transformers reads, by its files."""
+"""The settings of a sentence-transformers folder, read from its files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNLIMITED = 10**6  # tokenizers without a limit say a number far beyond
 
 
 class SentenceLayout(NamedTuple):
-    """What a folder of sentence-transformers says of a transformer whose tokens' mean is the vector."""
+    """The settings of a sentence-transformers model whose vector is the mean of a transformer's tokens."""
 
     transformer: Path  # where its weights and tokenizer lie
     max_tokens: int | None = None  # the longest sequence, if files say it
@@ -22,7 +22,7 @@ class SentenceLayout(NamedTuple):
 
 
 def read_layout(folder: Path) -> SentenceLayout:
-    """Reads ``modules.json`` and what it names; an InputError says that there is more to a vector."""
+    """Read ``modules.json`` and the files that it names; refuse modules beyond pooling and normalising."""
     modules = _json(folder / "modules.json", list)
     names = [str(module["type"]).rpartition(".")[2] for module in modules]
     if names[:2] != ["Transformer", "Pooling"]:
@@ -50,7 +50,7 @@ def read_layout(folder: Path) -> SentenceLayout:
 
 
 def plain_layout(path: str) -> SentenceLayout | None:
-    """Reads the layout of a folder whose vectors transformers alone can make, which is imported in half the time."""
+    """Read the layout of a folder whose vectors transformers alone can make, in half the time; else return None."""
     folder = Path(path)
     if not (folder / "modules.json").is_file() or not (folder / "config.json").is_file():
         return None

@@ -1,239 +1,214 @@
-"""Encoders of dialogues behind one small protocol, and the specs that name them.
+"""Specs: the names by which encoders are loaded, parsed once.
 
 A spec is ``MODEL``, or ``MODEL@WORD,WORD`` with words in any order:
 
-- ``dialogue`` (where no level is given) or ``utterances``: what a model of texts reads at once;
-- ``cls``: the first token in place of the mean of tokens, of plain transformers models;
-- ``bfloat16`` or ``int8``: an encoder of texts over a transformer computes in fewer bits, which is quicker, see
-  `hf_dialemb.encoders.fewer_bits`;
-- ``whitened``: vectors whitened by what is encoded, see `hf_dialemb.encoders.whitening`.
+- ``dialogue`` (the default) or ``utterances``: what a model of texts reads at once;
+- ``cls``: the first token in place of the mean of tokens, for plain transformers models;
+- ``bfloat16``: a transformer that reads texts computes in bfloat16, which is quicker;
+- ``whitened``: the vectors of a call are whitened by themselves, see `hf_dialemb.encoders.whitening`.
+
+MODEL is one of
+
+- ``tfidf``, or a name that an entry point of the group ``hf_dialemb.encoders`` adds: fitted without labels on the very
+  dialogues that it encodes;
+- ``words:PATH``: the mean of word vectors from a file, see `hf_dialemb.encoders.word_vectors`;
+- ``api:MODEL``: a model of an endpoint, see `hf_dialemb.encoders.endpoint`;
+- ``dialogue-minilm`` or another encoder that comes with the package, see `hf_dialemb.weights`;
+- a folder or Hub id of a model of this package; a ranker reads a dialogue as a context;
+- a folder or Hub id of a sentence-transformers model, or of any other that ``AutoModel`` loads.
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..checkpoints.pretrained import read_config, reading, resolve_backbone
+from ..checkpoints.pretrained import known_to_transformers, model_file, read_config, resolve_backbone
 from ..errors import InputError
 from ..hashing import sha256
+from ..hooks import Registry
 from ..methods import method_of
 from ..runs.folder import RunFolder
-from .baselines import BASELINES
-from .checkpoints import checkpoint_encoder
-from .encoder import Encoder as Encoder
-from .encoder import EncoderSpec, Kind, Numbers
-from .encoder import fitted_on_input as fitted_on_input
-from .endpoint import Endpoint, check_endpoint, endpoint_url
-from .fewer_bits import check_int8
-from .one_text import embed_one_text
-from .sentence_layout import plain_layout
-from .text_models import TextEmbedder, TextEncoder, load_sentence_transformer, sentence_embedder, transformers_encoder
-from .whitening import InputWhitenedEncoder
-from .word_vectors import StaticVectors, WordVectors, is_static
+from .endpoint import check_endpoint, endpoint_url
+from .tfidf import TfidfEncoder
+from .word_vectors import is_static
+
+FITTED = Registry("encoders", {"tfidf": TfidfEncoder})
+"""Encoders that are fitted on their input, by name: dataclasses with ``encode(dialogues)`` and perhaps ``package``."""
+
+RESPONSE_VECTORS = "response_vectors-"  # the prefix of a ranker's cached vectors, which decide nothing
 
 _LEVELS = ("dialogue", "utterances")
-_BITS = ("bfloat16", "int8")
-_WORDS = (*_LEVELS, "cls", *_BITS, "whitened")
-
+_WORDS = (*_LEVELS, "cls", "bfloat16", "whitened")
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
+_MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # the parts of a sentence-transformers model, and of its routers
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "modules.json")
-RESPONSE_VECTORS = "response_vectors-"  # how files begin that lie beside a ranker, and change nothing of it
-_MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # where sentence-transformers keeps a model's parts, and those of a router
-_MORE = 4  # times as many texts at once in fewer bits on a processor: to set up a product is dearer than the product
-_WEIGHTLESS = (*BASELINES, "words", "api", "static")
+_WITHOUT_WEIGHTS = ("fitted", "words", "api")
 
-# Remembered because finding out that the Hub is out of reach takes half a minute of retries.
-_hub_path = lru_cache(maxsize=64)(resolve_backbone)
+_hub_path = lru_cache(maxsize=64)(resolve_backbone)  # an error is not remembered
+
+
+@dataclass(frozen=True)
+class EncoderSpec:
+    """A parsed spec.
+
+    Attributes:
+        name: The spec as it was written.
+        model: The spec without its words.
+        level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
+        cls: Whether the first token is the vector, not the mean of all.
+        whitened: Whether vectors are whitened by themselves.
+        numbers: ``"float32"`` or ``"bfloat16"``.
+        kind: ``fitted``, ``words``, ``api``, ``static``, ``dialemb``, ``sentence-transformers`` or ``transformers``.
+        path: A folder or Hub id; for ``words`` the file, for ``api`` the model, for ``fitted`` the name.
+        reads: Whether the model reads ``texts`` or whole ``dialogues``.
+    """
+
+    name: str
+    model: str
+    level: str = "dialogue"
+    cls: bool = False
+    whitened: bool = False
+    numbers: str = "float32"
+    kind: str = ""
+    path: str = ""
+    reads: str = "texts"
+
+    @classmethod
+    def parse(cls, text: str) -> EncoderSpec:
+        """Parse a spec without looking the model up; an ``@`` within an existing path is left alone."""
+        path = Path(text.removeprefix("words:"))
+        if "@" not in text or path.is_dir() or (text.startswith("words:") and path.is_file()):
+            return cls(text, text)
+        model, _, after = text.rpartition("@")
+        words = re.split(r"\s*,\s*", after.strip())
+        unknown = next((word for word in words if word not in _WORDS), None)
+        if unknown is not None:
+            raise InputError(
+                f"model '{text}': got '{unknown}' after the '@', expected {', '.join(_WORDS[:-1])} or {_WORDS[-1]}, "
+                "parted by commas; correct it"
+            )
+        if len(set(words)) < len(words) or set(_LEVELS) <= set(words):
+            raise InputError(
+                f"model '{text}': got '{after}' after the '@', expected each word once, and one level, dialogue or "
+                "utterances; leave the others out"
+            )
+        level = "utterances" if "utterances" in words else "dialogue"
+        numbers = "bfloat16" if "bfloat16" in words else "float32"
+        return cls(text, model, level, "cls" in words, "whitened" in words, numbers)
+
+    @property
+    def fitted_on_input(self) -> bool:
+        """Whether vectors depend on the other items of a call."""
+        return self.kind == "fitted" or self.whitened
 
 
 def has_weights(spec: str) -> bool:
-    """Says whether a spec names a model with weights, which can be fine-tuned; looks nothing up."""
-    return _without_weights(_parted(spec)[0]) is None
+    """Return whether a spec names a model with weights, which can be fine-tuned; look nothing up."""
+    return _without_weights(EncoderSpec.parse(spec).model) is None
 
 
 def find_encoder(spec: str) -> EncoderSpec:
-    """Looks up what a spec stands for without loading weights, so that a wrong one is found before long work.
+    """Parse a spec and look its model up without loading weights, so that mistakes come out before long work.
 
     Raises:
-        InputError: The model is not found or lacks a package, a file or a key; or it does not go with the words.
+        InputError: The model is unknown or lacks a package, a file or a key; or the words do not suit the model.
     """
-    model, words = _parted(spec)
-    level = next((word for word in words if word in _LEVELS), "dialogue")
-    baseline = _without_weights(model)
-    kind, path = baseline or _kind_and_path(model)
-    if "cls" in words and kind != "transformers":
-        got = "a baseline" if baseline else f"a {kind} model, which chooses its tokens itself"
+    parsed = EncoderSpec.parse(spec)
+    kind, path = _without_weights(parsed.model) or ("", "")
+    reads = "dialogues" if kind == "fitted" else "texts"
+    if not kind:
+        kind, path, reads = _with_weights(parsed.model)
+    found = replace(parsed, kind=kind, path=path, reads=reads)
+    if found.cls and kind != "transformers":
+        got = "a baseline" if kind in _WITHOUT_WEIGHTS else f"a {kind} model, which chooses its tokens itself"
         raise InputError(f"model '{spec}': got cls for {got}, expected a plain transformers model; leave 'cls' out")
-    if level == "utterances" and _reads_whole(kind, path):
+    if found.level == "utterances" and reads == "dialogues":
         raise InputError(f"model '{spec}': this model reads whole dialogues; leave '@utterances' out")
-    numbers: Numbers = "bfloat16" if "bfloat16" in words else "int8" if "int8" in words else "float32"
-    if numbers != "float32" and (baseline or kind == "static" or _reads_whole(kind, path)):
+    if found.numbers != "float32" and (kind in (*_WITHOUT_WEIGHTS, "static") or reads == "dialogues"):
         raise InputError(
-            f"model '{spec}': got {numbers} for {'a baseline' if baseline else 'this model'}, expected a transformer "
-            f"that reads texts; leave '{numbers}' out"
+            f"model '{spec}': got {found.numbers} for {'a baseline' if kind in _WITHOUT_WEIGHTS else 'this model'}, "
+            f"expected a transformer that reads texts; leave '{found.numbers}' out"
         )
-    if numbers == "int8":
-        check_int8()
     if kind == "api":
         check_endpoint(spec)
-    if kind == "doc2vec" and find_spec("gensim") is None:
-        raise InputError(f"model '{spec}': the package gensim is missing; pip install \"hf-dialemb[baselines]\"")
+    if kind == "fitted" and (package := getattr(FITTED[path], "package", "")) and find_spec(package) is None:
+        raise InputError(f"model '{spec}': the package {package} is missing; pip install \"hf-dialemb[baselines]\"")
     if kind == "words" and not Path(path).is_file():
         raise InputError(f"model '{spec}': got no file '{path}', expected a text file of word vectors; check the path")
-    return EncoderSpec(spec, kind, path, level, "cls" in words, "whitened" in words, numbers)
+    return found
 
 
-def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) -> Encoder:
-    """Loads an encoder by its spec; its vectors are float32 and not normalised beyond what the model does itself.
-
-    Models are
-
-    - ``tfidf``, ``lda``, ``doc2vec``: fitted without labels on the very dialogues that they encode, see
-      `hf_dialemb.encoders.baselines`;
-    - ``words:PATH``: the mean of word vectors from a file, see `hf_dialemb.encoders.word_vectors`;
-    - ``api:MODEL``: a model of an endpoint, see `hf_dialemb.encoders.endpoint`;
-    - ``dialogue-minilm`` or another encoder that comes with the package, see `hf_dialemb.weights`;
-    - a folder or Hub id of one of this package's dialogue encoders, or of its rankers of responses, to which a dialogue
-      is a context;
-    - a folder or Hub id of an encoder of texts: one of this package's utterance encoders, a sentence-transformers
-      model, or any other that ``AutoModel`` loads.
-
-    Encoders of texts, ``words:`` and ``api:`` have levels: ``dialogue`` embeds all turns joined by spaces and cut at
-    the model's limit, with a warning that counts what was cut; ``utterances`` gives the mean of the vectors of a
-    dialogue's turns. ``whitened`` goes with every model. So many texts, or dialogues, go through a model at once, by
-    default on a GPU where there is one.
-
-    Raises:
-        InputError: The model is not found, or does not have what the words ask for.
-    """
+def trained_encoder(spec: str) -> EncoderSpec:
+    """Look an encoder up as `find_encoder` does; refuse an encoder that is fitted on its input."""
     found = find_encoder(spec)
-    if device is None and found.kind not in _WEIGHTLESS:
-        import torch
-
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    encoder = _loaded(found, batch_size, device or "cpu")
-    return InputWhitenedEncoder(encoder, spec) if found.whitened else encoder
-
-
-def text_vector(spec: str, text: str) -> NDArray[np.float32] | None:
-    """Embeds one text, ``(D,)``, without torch and so at once; None where an encoder has to be loaded for that."""
-    found = find_encoder(spec)
-    plain = found.kind == "sentence-transformers" and found.numbers == "float32" and not found.whitened
-    return embed_one_text(found.path, text) if plain else None
-
-
-def _loaded(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
-    if found.numbers != "float32" and device == "cpu":
-        batch_size *= _MORE
-    if found.kind in BASELINES:
-        return BASELINES[found.kind](found.name)
-    if found.kind == "dialemb":
-        return checkpoint_encoder(found, batch_size, device)
-    if found.kind == "transformers":
-        return transformers_encoder(found, batch_size, device)
-    embed: TextEmbedder
-    if found.kind == "words":
-        embed = WordVectors(found.path)
-    elif found.kind == "api":
-        embed = Endpoint(found.path, batch_size)
-    elif found.kind == "static":
-        embed = StaticVectors(Path(found.path))
-    else:
-        if layout := plain_layout(found.path):
-            return transformers_encoder(found, batch_size, device, layout)
-        embed = sentence_embedder(load_sentence_transformer(found.path, device, found.numbers), batch_size)
-    return TextEncoder(found.name, embed, found.level)
+    if found.fitted_on_input:
+        raise InputError(
+            f"model '{spec}': got an encoder that is fitted on the dialogues that it embeds, expected a trained "
+            "encoder; name a checkpoint or a Hub id"
+        )
+    return found
 
 
 def fingerprint(spec: str) -> str:
-    """Tells what decides an encoder's vectors from anything else under the same name, in 16 digits.
+    """Return 16 hex digits that tell an encoder's vectors from all others under the same name.
 
     They depend on the spec's words but ``whitened``, which comes after a model; on the contents of a model's folder or
     of a file of word vectors, wherever it lies; on the commit of a model on the Hub; on the model and the address of an
-    endpoint; on the settings of the other baselines.
+    endpoint; on the settings of an encoder that is fitted on its input.
     """
     found = find_encoder(spec)
-    parts = [found.kind, found.level, str(found.cls), *_source(found)]
+    kind = found.path if found.kind == "fitted" else found.kind
+    parts = [kind, found.level, str(found.cls), *_source(found)]
     parts += [] if found.numbers == "float32" else [found.numbers]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-def _parted(spec: str) -> tuple[str, list[str]]:
-    """Parts a spec into the model and its words; a path that holds an ``@`` itself is left whole."""
-    path = Path(spec.removeprefix("words:"))
-    if "@" not in spec or path.is_dir() or (spec.startswith("words:") and path.is_file()):
-        return spec, []
-    model, _, after = spec.rpartition("@")
-    words = [word.strip() for word in after.split(",")]
-    for word in words:
-        if word not in _WORDS:
-            raise InputError(
-                f"model '{spec}': got '{word}' after the '@', expected {', '.join(_WORDS[:-1])} or {_WORDS[-1]}, "
-                "parted by commas; correct it"
-            )
-    several = any(len(set(words).intersection(group)) > 1 for group in (_LEVELS, _BITS))
-    if several or len(set(words)) < len(words):
-        raise InputError(
-            f"model '{spec}': got '{after}' after the '@', expected each word once, one level, dialogue or "
-            "utterances, and one of bfloat16 and int8; leave the others out"
-        )
-    return model, words
-
-
-def _without_weights(model: str) -> tuple[Kind, str] | None:
-    """Finds what has no weights to fine-tune, and its path."""
-    if model in BASELINES:
-        return cast("Kind", model), ""
+def _without_weights(model: str) -> tuple[str, str] | None:
+    if model in FITTED.own or (re.fullmatch(r"\w+", model) and not Path(model).is_dir() and model in FITTED):
+        return "fitted", model
     name, colon, path = model.partition(":")
     if not colon or name not in ("words", "api"):
         return None
     if not path:
         raise InputError(f"model '{model}': got nothing after the colon, expected words:PATH or api:MODEL; name it")
-    return cast("Kind", name), path
+    return name, path
 
 
-def _kind_and_path(model: str) -> tuple[Kind, str]:
+def _with_weights(model: str) -> tuple[str, str, str]:
+    """Return the kind of a model, the folder or Hub id of its weights, and what it reads."""
     path = model if Path(model).is_dir() else _hub_path(model)
     if is_static(path):
-        return "static", path
+        return "static", path, "texts"
     _check_finished(model)
-    if Path(path).is_dir():  # old folders of sentence-transformers have no config at their root
-        config = read_config(path) if (Path(path) / "config.json").is_file() else {}
-    else:
-        from transformers import PretrainedConfig
-
-        with reading(path):
-            config, _ = PretrainedConfig.get_config_dict(path)
-    model_type = str(config.get("model_type") or "")
-    if model_type and method_of(model_type) is not None:
-        return "dialemb", path
-    with reading(path):
-        if _of_sentence_transformers(path):
-            return "sentence-transformers", path
+    model_type = str(_config(path).get("model_type") or "")
+    method = method_of(model_type) if model_type and not known_to_transformers(model_type) else None
+    if method is not None:
+        return "dialemb", path, "texts" if method.kind == "utterances" else "dialogues"
+    if model_file(path, "modules.json") is not None:
+        return "sentence-transformers", path, "texts"
     if not model_type:
         raise InputError(f"model '{model}': got no model in it, expected config.json or modules.json; check the path")
-    return "transformers", path
+    return "transformers", path, "texts"
 
 
-def _of_sentence_transformers(path: str) -> bool:
-    if (Path(path) / "modules.json").is_file():
-        return True
-    from sentence_transformers.util import is_sentence_transformer_model
-
-    return bool(is_sentence_transformer_model(path))
+def _config(path: str) -> dict[str, Any]:
+    file = model_file(path, "config.json")  # old folders of sentence-transformers have none at their root
+    return {} if file is None else read_config(str(file.parent))
 
 
 def _check_finished(model: str) -> None:
     run = RunFolder(Path(model))
-    if not run.settings_file.is_file() or run.complete or any(map(any, (run.path.glob(each) for each in _WEIGHTS))):
+    if not run.settings_file.is_file() or run.complete:
+        return
+    if any(next(run.path.glob(pattern), None) for pattern in _WEIGHTS):
         return
     saved = [path.name for path in run.checkpoints()]
     remedy = f", or give one of its checkpoints ({', '.join(saved)})" if saved else ""
@@ -242,21 +217,10 @@ def _check_finished(model: str) -> None:
     )
 
 
-def _reads_whole(kind: Kind, path: str) -> bool:
-    """Says whether a model reads whole dialogues by itself, and so has no levels."""
-    if kind != "dialemb":
-        return kind in BASELINES
-    from transformers import PretrainedConfig
-
-    with reading(path):
-        method = method_of(PretrainedConfig.get_config_dict(path)[0]["model_type"])
-    return method is not None and method.kind != "utterances"
-
-
 def _source(found: EncoderSpec) -> Iterator[str]:
-    """Lists what a model's vectors come from, without where it lies."""
-    if found.kind in BASELINES:
-        yield json.dumps(asdict(BASELINES[found.kind]()))
+    """Yield what a model's vectors come from, without where it lies."""
+    if found.kind == "fitted":
+        yield json.dumps(asdict(FITTED[found.path]()))
     elif found.kind == "api":
         yield from (found.path, endpoint_url())
     elif found.kind == "words":
@@ -267,8 +231,6 @@ def _source(found: EncoderSpec) -> Iterator[str]:
         for path in sorted(path for path in files if not path.name.startswith(RESPONSE_VECTORS)):
             yield from (path.relative_to(folder).as_posix(), sha256(path))
     else:
-        from huggingface_hub import try_to_load_from_cache
-
         yield found.path
-        config = try_to_load_from_cache(found.path, "config.json")  # in a folder named for the commit
-        yield Path(config).parent.name if isinstance(config, str) else ""
+        config = model_file(found.path, "config.json")  # in a folder named for the commit
+        yield "" if config is None else config.parent.name

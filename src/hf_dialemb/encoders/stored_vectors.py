@@ -1,4 +1,4 @@
-"""Vectors in the Parquet files of ``dialemb embed``, in place of embedding again: whose they are, and what of."""
+"""Vectors in the Parquet files of ``dialemb embed``, with the model that made them and the items they are of."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from ..dialogue import Dialogue
 from ..errors import InputError, told
 from ..hashing import dialogue_key, text_key
-from .specs import fingerprint
+from .encoder import Encoder, Vectors
+from .specs import EncoderSpec, fingerprint
 
 METADATA = b"hf_dialemb"
 
 
 def _dialogues(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
-    return {"id": [each.id for each in dialogues], "said": [dialogue_key(each)[:16] for each in dialogues]}
+    return {"id": [item.id for item in dialogues], "said": [dialogue_key(item)[:16] for item in dialogues]}
 
 
 def _utterances(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
@@ -38,24 +39,23 @@ ROWS: dict[str, Callable[[Sequence[Dialogue]], dict[str, list[Any]]]] = {
     "dialogues": _dialogues,
     "utterances": _utterances,
 }
-"""What has a row, and the columns beside the vectors; ``text`` is embedded and not written, ``said`` tells it from any
-other."""
+"""The columns of each kind of row beside the vectors; ``text`` is embedded and not written, ``said`` is its digest."""
 
 
 @dataclass(frozen=True)
 class StoredVectors:
-    """Vectors of a file, (N, D), the spec and the weights of their encoder, and of which turns of which dialogues."""
+    """Vectors of a file, (N, D), the spec and fingerprint of their encoder, and the items that they are of."""
 
     path: Path
     model: str
     weights: str
     ids: list[str]
-    turns: list[int]  # of utterances; else empty
-    said: list[str]  # a digest of the text of each
+    turns: list[int]  # the places of utterances; empty for dialogues
+    said: list[str]  # digests of the texts
     vectors: NDArray[np.float32]
 
     def of_dialogues(self, dialogues: Sequence[Dialogue], place: str) -> NDArray[np.float32]:
-        """Returns the vectors, which are of these dialogues, from ``place``; an InputError says they are of others."""
+        """Return the vectors; refuse to if they are of other dialogues than these, from ``place``."""
         rows = _dialogues(dialogues)
         if self.ids != rows["id"]:
             raise InputError(f"--vectors {self.path}: holds other dialogues than {place}; embed these")
@@ -64,21 +64,36 @@ class StoredVectors:
                 raise InputError(f"--vectors {self.path}: {name} had other text or roles than in {place}; embed again")
         return self.vectors
 
+    def encoder(self, dialogues: Sequence[Dialogue], place: str) -> Encoder:
+        """Return an encoder of these dialogues, from ``place``, that looks their vectors up."""
+        rows = dict(zip(map(dialogue_key, dialogues), self.of_dialogues(dialogues, place), strict=True))
+
+        def look_up(wanted: Sequence[Dialogue]) -> Vectors:
+            keys = list(map(dialogue_key, wanted))
+            if not rows.keys() >= set(keys):
+                raise InputError(
+                    f"--vectors {self.path}: holds whole dialogues, but this task embeds parts of them; leave "
+                    "--vectors out and name the model, or choose --task domains"
+                )
+            return np.stack([rows[key] for key in keys])
+
+        return Encoder(self.model, embed_dialogues=look_up, spec=EncoderSpec(self.model, self.model))
+
     def of_utterances(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns the vectors of the utterances of these dialogues, in order; an InputError says they are of others."""
+        """Return the vectors of these dialogues' utterances, in order; refuse to if they are of others."""
         rows = _utterances(dialogues)
         wanted = list(zip(rows["id"], rows["turn"], rows["said"], strict=True))
-        found = list(zip(self.ids, self.turns, self.said, strict=True))
-        if wanted == found:
+        known = list(zip(self.ids, self.turns, self.said, strict=True))
+        if wanted == known:
             return self.vectors
-        places = {each: row for row, each in enumerate(found)}
-        if len(places) < len(found) or not places.keys() >= set(wanted):
+        places = {utterance: row for row, utterance in enumerate(known)}
+        if len(places) < len(known) or not places.keys() >= set(wanted):
             raise InputError(f"--vectors {self.path}: holds other utterances; embed these with --level utterances")
-        return self.vectors[[places[each] for each in wanted]]
+        return self.vectors[[places[utterance] for utterance in wanted]]
 
 
 def stored_vectors(path: Path, model: str | None = None, rows: str = "dialogues") -> StoredVectors:
-    """Reads what ``dialemb embed`` wrote; an InputError says that it did not, or of other rows, or by another model."""
+    """Read a file of ``dialemb embed``; refuse another file, other rows, or vectors of another model."""
     try:
         table = pq.read_table(path)
         record = json.loads((table.schema.metadata or {})[METADATA])
@@ -100,22 +115,3 @@ def stored_vectors(path: Path, model: str | None = None, rows: str = "dialogues"
         turns = table["turn"].to_pylist() if rows == "utterances" else []
         ids, said = table["id"].to_pylist(), table["said"].to_pylist()
         return StoredVectors(path, record["model"], record["weights"], ids, turns, said, vectors)
-
-
-class StoredEncoder:
-    """Stored vectors as an encoder of the dialogues that they are of."""
-
-    def __init__(self, stored: StoredVectors, dialogues: Sequence[Dialogue], place: str) -> None:
-        vectors = stored.of_dialogues(dialogues, place)
-        self.name, self.weights, self._path = stored.model, stored.weights, stored.path
-        self._rows = dict(zip(map(dialogue_key, dialogues), vectors, strict=True))
-
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns the vectors of dialogues, (N, D); an InputError says that one of them has none."""
-        keys = list(map(dialogue_key, dialogues))
-        if not self._rows.keys() >= set(keys):
-            raise InputError(
-                f"--vectors {self._path}: holds whole dialogues, but this task embeds parts of them; leave --vectors "
-                "out and name the model, or choose --task domains"
-            )
-        return np.stack([self._rows[key] for key in keys])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..checkpoints.pretrained import short_reason
 from ..errors import InputError
-from .baselines import WORD
+from .tfidf import WORD
 
 logger = logging.getLogger(__name__)
 
@@ -19,27 +19,27 @@ _PART = 2_000  # texts that are tokenized at once
 
 
 class WordVectors:
-    """Embeds texts as the mean over their words that a file has.
+    """Embed texts as the mean over their words that a file has.
 
-    A word is looked up as it is written, then in lower case. Of the file only the words that are needed are kept; it is
-    read again when a text brings new ones. See `hf_dialemb.methods.words.read_word_vectors` for its forms.
+    A word is looked up as it is written, then in lower case. Memory holds only the words of the texts; the file is read
+    again for new ones. See `hf_dialemb.methods.words.read_word_vectors` for its forms.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._size = 0
-        self._sought: set[str] = set()
-        self._found: dict[str, NDArray[np.float32]] = {}
+        self._known: set[str] = set()
+        self._vectors: dict[str, NDArray[np.float32]] = {}
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeds N texts, ``(N, D)`` float32; zero for one without any word of the file, and a warning counts those."""
+        """Embed N texts, ``(N, D)`` float32; texts without a word of the file get zeros, and a warning counts them."""
         written = [re.findall(WORD, text) for text in texts]
         self._look_up({form for words in written for word in words for form in (word, word.lower())})
         result = np.zeros((len(texts), self._size), dtype=np.float32)
         unknown = 0
         for row, words in enumerate(written):
-            forms = (word if word in self._found else word.lower() for word in words)
-            known = [self._found[form] for form in forms if form in self._found]
+            forms = (word if word in self._vectors else word.lower() for word in words)
+            known = [self._vectors[form] for form in forms if form in self._vectors]
             if known:
                 result[row] = np.mean(known, axis=0)
             unknown += not known
@@ -50,17 +50,17 @@ class WordVectors:
     def _look_up(self, words: set[str]) -> None:
         from ..methods.words import read_word_vectors
 
-        new = sorted(words - self._sought)
+        new = sorted(words - self._known)
         if not new and self._size:
             return
-        vectors, found = read_word_vectors(self._path, new)
+        vectors, there = read_word_vectors(self._path, new)
         self._size = vectors.shape[1]
-        self._sought.update(new)
-        self._found.update((new[place], vectors[place]) for place in np.flatnonzero(found))
+        self._known.update(new)
+        self._vectors.update((new[place], vectors[place]) for place in np.flatnonzero(there))
 
 
 class StaticVectors:
-    """Embeds texts as the mean over their word pieces, of whole numbers of eight bits with a scale for each piece."""
+    """Embed texts as the mean over their word pieces, stored as 8-bit integers with a scale for each piece."""
 
     def __init__(self, folder: Path) -> None:
         from safetensors.numpy import load_file
@@ -75,7 +75,7 @@ class StaticVectors:
         self._table = tensors["embeddings"].astype(np.float32) * tensors["weights"][:, None]
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeds N texts, ``(N, D)`` float32; zero for one without a word piece."""
+        """Embed N texts, ``(N, D)`` float32; texts without a word piece get zeros."""
         result = np.zeros((len(texts), self._table.shape[1]), dtype=np.float32)
         for start in range(0, len(texts), _PART):
             part = list(texts[start : start + _PART])
@@ -86,7 +86,7 @@ class StaticVectors:
 
 
 def is_static(path: str) -> bool:
-    """Says whether a folder holds such a table; other static models are left to sentence-transformers."""
+    """Return whether a folder holds such a table; other static models are left to sentence-transformers."""
     file = Path(path) / _MODULE / "model.safetensors"
     if not file.is_file():
         return False

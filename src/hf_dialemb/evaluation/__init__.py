@@ -4,8 +4,8 @@
 package loads neither torch nor scikit-learn.
 """
 
-from ..encoders.specs import Encoder as Encoder
-from ..encoders.specs import load_encoder as load_encoder
+from ..encoders import Encoder as Encoder
+from ..encoders import load_encoder as load_encoder
 from .results.rows import Results as Results
 from .results.rows import Row as Row
 from .results.rows import describe_run as describe_run

@@ -22,11 +22,10 @@ from ..corpora.loading import check_no_split
 from ..corpora.own.jsonl import write_jsonl
 from ..corpora.own.reading import is_own
 from ..drawing import check_drawing
-from ..encoders import loading
-from ..encoders.embedding_cache import embedding_cache
+from ..encoders import Encoder, load_encoder
 from ..encoders.remembering import RememberingEncoder
-from ..encoders.specs import Encoder, find_encoder, fingerprint, has_weights, load_encoder
-from ..encoders.stored_vectors import StoredEncoder, stored_vectors
+from ..encoders.specs import find_encoder, fingerprint, has_weights
+from ..encoders.stored_vectors import stored_vectors
 from ..errors import InputError, told
 from ..hooks import entries
 from ..runs.files import check_writable, write_text_atomically
@@ -71,7 +70,7 @@ def evaluate_models(
     started = time.perf_counter()
     if vectors is not None:
         dialogues = load_dialogues(corpus, data_dir, split, columns=columns, roles=roles)
-        models = [*models, StoredEncoder(stored_vectors(vectors), dialogues, f"corpus {corpus}")]
+        models = [*models, stored_vectors(vectors).encoder(dialogues, f"corpus {corpus}")]
     specs = models if isinstance(models, str) else [each if isinstance(each, str) else each.name for each in models]
     check_request(specs, seeds, output, plot, limit, [each for each in models if isinstance(each, str)])
     names = list(dict.fromkeys(tasks or default_tasks(corpus)))
@@ -82,7 +81,7 @@ def evaluate_models(
     if plot is not None and drawn is None:
         raise InputError(f"plot: got {' and '.join(names)}, whose items have no labels to colour; leave the plot out")
     weights = {model: fingerprint(model) for model in models if isinstance(model, str)}
-    weights |= {model.name: model.weights for model in models if isinstance(model, StoredEncoder)}
+    weights |= {model.name: model.fingerprint for model in models if isinstance(model, Encoder) and model.spec}
     config = {"models": specs, "weights": weights, "tasks": names, **_shared_config(problems)}
     rows: list[Row] = []
     embeddings: dict[str, NDArray[np.float32]] = {}
@@ -106,9 +105,7 @@ def evaluate_models(
 
 def cached_encoder(model: str | Encoder, cache: Path | None) -> RememberingEncoder:
     """Loads an encoder that remembers: in a folder where vectors of all models are kept, or in memory alone."""
-    if not isinstance(model, str):
-        return RememberingEncoder(model)
-    return RememberingEncoder(load_encoder(model), None if cache is None else embedding_cache(cache, model))
+    return RememberingEncoder(model, cache if isinstance(model, str) else None)
 
 
 def check_request(
@@ -284,7 +281,7 @@ def evaluate(
         raise InputError("models: got none, expected at least one; give a list of encoders, folders or Hub ids")
     # Names stay as they are, since a results file tells their weights.
     named = [str(Path(model)) if isinstance(model, PathLike) else model for model in models]
-    given = [model if isinstance(model, str) else loading.load_encoder(model) for model in named]
+    given = [model if isinstance(model, str) else load_encoder(model) for model in named]
     repeats = range(seeds) if isinstance(seeds, int) else seeds
     options = {"tasks": tasks, "seeds": repeats, "limit": limit, "output": None if output is None else Path(output)}
 

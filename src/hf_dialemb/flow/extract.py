@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora import load_dialogues
-from ..encoders.embedding_cache import embedding_cache
-from ..encoders.loading import load_encoder
+from ..encoders import load_encoder
 from ..encoders.specs import find_encoder, fingerprint
 from ..runs.frames import counted, data_frame, notebook_view
 from .clustering import Clustering
@@ -130,7 +129,7 @@ def extract_flow(
     folder = Path(output) if output is not None else None
     vectors: Callable[[], NDArray[np.float32]]
     if model:
-        source, kept = source_of(model), embedding_cache(Path(overview or folder) / CACHE, model) if folder else None
+        source, kept = source_of(model), Path(overview or folder) / CACHE if folder else None
         vectors = partial(utterance_vectors, encoder, said.texts, kept)
     else:
         made = np.ascontiguousarray(utterance_vectors(encoder, said.texts))

@@ -171,7 +171,7 @@ class ChatEndpoint:
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 - openai's
-        from ..encoders.endpoint_client import open_client
+        from ..encoders.endpoint import open_client
 
         return open_client()
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora.own.reading import read_own
-from ..encoders.baselines import BASELINES
 from ..encoders.specs import find_encoder, fingerprint
 from ..errors import InputError, unknown_name
 from ..runs.files import check_writable, write_text_atomically
@@ -93,7 +92,7 @@ def assigned(stored: StoredFlow, folder: Path, said: Utterances) -> NDArray[np.i
     if not model:
         raise InputError(f"flow '{folder}': got one of ready vectors, expected one with an encoder; make it by --model")
     found = find_encoder(model)
-    if found.kind in BASELINES or found.whitened:
+    if found.fitted_on_input:
         raise InputError(
             f"flow '{folder}': its model '{model}' has no vectors of new texts; make the flow by an encoder"
         )

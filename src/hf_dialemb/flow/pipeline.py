@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dialogue import Dialogue, Turn
-from ..encoders.embedding_cache import EmbeddingCache
-from ..encoders.encoder import fitted_on_input
+from ..encoders import Encoder
 from ..encoders.remembering import RememberingEncoder
 from ..errors import InputError
-from ..runs.shards import LOCAL
 from .clustering import Clustering, check_roles, cluster_by_role
 from .flow import Utterances
 from .naming import centroids, merged_names, named, phrase_names
@@ -100,37 +97,11 @@ def find_flow(
     return stored, clusterings, shown
 
 
-def utterance_vectors(
-    encoder: Any,  # noqa: ANN401 - an encoder of utterances
-    texts: Sequence[str],
-    cache: EmbeddingCache | None = None,
-    engine: str = LOCAL,
-) -> NDArray[np.float32]:
-    """Embeds utterances, each text once, ``(N, D)``.
-
-    An InputError says that the vectors are of another shape, or not finite.
-    """
-    distinct = {text: place for place, text in enumerate(sorted(set(texts)))}
-    remembering = RememberingEncoder(_OfOneTurn(encoder), cache, engine)
-    found = remembering.encode([Dialogue((Turn("user", text),)) for text in distinct])
-    if found.ndim != 2:
-        raise InputError(
-            f"model '{encoder.name}': got vectors of shape {found.shape[1:]}, expected a vector for each "
-            "utterance; look at the encoder, or choose another"
-        )
-    return found[[distinct[text] for text in texts]]
-
-
-class _OfOneTurn:
-    """An encoder of utterances as one of dialogues of one turn."""
-
-    def __init__(self, encoder: Any) -> None:  # noqa: ANN401
-        self.encoder, self.name, self.fitted_on_input = encoder, encoder.name, fitted_on_input(encoder)
-
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns the vector of each one's turn, ``(N, D)``."""
-        vectors: NDArray[np.float32] = self.encoder.encode_utterances([each.turns[0].content for each in dialogues])
-        return vectors
+def utterance_vectors(encoder: Encoder, texts: Sequence[str], cache: Path | None = None) -> NDArray[np.float32]:
+    """Embed utterances, each text once, ``(N, D)``; the vectors stay in the folder ``cache``."""
+    distinct = {text: row for row, text in enumerate(sorted(set(texts)))}
+    vectors = RememberingEncoder(encoder, cache).encode_utterances(list(distinct))
+    return vectors[[distinct[text] for text in texts]]
 
 
 def _key(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold

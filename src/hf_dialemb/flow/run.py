@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 
 from ..corpora import load_dialogues
 from ..dialogue import Dialogue
-from ..encoders.embedding_cache import embedding_cache
-from ..encoders.loading import TrainedEncoder, trained_encoder
-from ..encoders.specs import fingerprint, load_encoder
+from ..encoders import load_encoder
 from ..encoders.stored_vectors import stored_vectors
 from ..errors import InputError
 from ..hashing import sha256
 from ..metrics.vectors import unit_vectors
 from ..runs.files import check_writable
-from ..runs.shards import LOCAL, RAY, check_engine
 from .extract import source_of
 from .flow import read_utterances
 from .pipeline import CACHE, FlowSettings, find_flow, utterance_vectors
@@ -76,18 +73,13 @@ def build_flow(
     say: Callable[[str], object],
     model: str,
     vectors: Path | None = None,
-    engine: str = LOCAL,
 ) -> None:
     """Finds the flow of conversations, writes its page, files and tables, and says in lines what is done.
 
     A run that was stopped, or one with other settings, goes on from the steps that it shares with what is there:
     vectors are kept by text, clusters by vectors and settings, names by clusters. Utterances are embedded by the model,
-    or have ready vectors: what ``dialemb embed`` wrote of them, or a ``.npy``, ``(N, D)``, in order. The engine ``ray``
-    embeds them on the machines of a cluster; see `hf_dialemb.runs.shards`.
+    or have ready vectors: what ``dialemb embed`` wrote of them, or a ``.npy``, ``(N, D)``, in order.
     """
-    check_engine(engine)
-    if engine == RAY:
-        trained_encoder(model)
     source = source_of(model) if vectors is None else _digest(vectors)
     dialogues = selection.dialogues
     said = read_utterances(dialogues)
@@ -102,7 +94,7 @@ def build_flow(
     say(f"{len(said.dialogues):,} dialogues with {len(said):,} utterances")
 
     def of_utterances() -> NDArray[np.float32]:
-        return encoded(model, said.texts, output / CACHE, engine) if ready is None else ready
+        return encoded(model, said.texts, output / CACHE) if ready is None else ready
 
     facts = {
         "model": model,
@@ -138,10 +130,9 @@ def about_several_things(dialogues: list[Dialogue]) -> bool:
     return bool(mean @ mean < _ALIKE)
 
 
-def encoded(model: str, texts: tuple[str, ...], cache: Path, engine: str = LOCAL) -> NDArray[np.float32]:
+def encoded(model: str, texts: tuple[str, ...], cache: Path) -> NDArray[np.float32]:
     """Embeds utterances by a model that is named; vectors are kept in the cache by text."""
-    encoder = TrainedEncoder(model, fingerprint(model)) if engine == RAY else load_encoder(model)
-    return utterance_vectors(encoder, texts, embedding_cache(cache, model), engine)
+    return utterance_vectors(load_encoder(model), texts, cache)
 
 
 def _digest(path: Path) -> str:

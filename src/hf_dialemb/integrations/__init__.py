@@ -1,4 +1,4 @@
-"""Use from elsewhere: sentence-transformers, MTEB, scikit-learn, LangChain, LlamaIndex, datasets and Ray Data.
+"""Encoders in other libraries: sentence-transformers, MTEB, scikit-learn, datasets and Ray Data.
 
 Every name is imported on first use, because each needs its own library; ``__init__.pyi`` lists them.
 """

@@ -2,12 +2,9 @@
 
 from .batch_encoder import BatchEncoder as BatchEncoder
 from .inputs import to_transcript as to_transcript
-from .langchain_embeddings import LangChainEmbeddings as LangChainEmbeddings
-from .llama_index_embeddings import LlamaIndexEmbedding as LlamaIndexEmbedding
 from .mteb_encoder import DialembEncoder as DialembEncoder
 from .mteb_tasks import dialogue_tasks as dialogue_tasks
 from .pipeline import DialogueVectorizer as DialogueVectorizer
-from .sentence_encoder import SentenceEncoder as SentenceEncoder
 from .sentence_evaluators import DialogueDomainEvaluator as DialogueDomainEvaluator
 from .sentence_evaluators import FewShotEvaluator as FewShotEvaluator
 from .sentence_evaluators import ResponseSelectionEvaluator as ResponseSelectionEvaluator

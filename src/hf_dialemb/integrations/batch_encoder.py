@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
 
-from ..encoders.specs import fingerprint
+from ..encoders import Encoder, load_encoder
+from ..encoders.encoder import Vectors
+from ..encoders.specs import fingerprint, trained_encoder
 from ..errors import InputError
-from .inputs import TrainedEncoder
+from .inputs import read_items
 
 
 class BatchEncoder:
-    """A function of batches that adds to a column of dialogues, chat messages or texts, one of vectors.
+    """A function of batches that adds a column of vectors to a column of dialogues, chat messages or texts.
 
-    Every process loads the weights once, at its first batch. What is sent to processes, and what datasets tells calls
-    apart by, are the settings and a digest of the weights: the same call is read from the cache, and a model that was
-    trained on is not. ``model`` has the forms of `hf_dialemb.evaluation.load_encoder`, ``device`` is by default a GPU
-    where there is one. An InputError refuses a model that is not found, or is fitted on what it encodes.
+    Every process loads the weights once, at its first batch. A pickle holds the settings and the fingerprint of the
+    weights, by which datasets knows a call again: the same call is read from its cache, other weights are not.
+    ``model`` and ``device`` are those of `load_encoder`. An InputError refuses a model that is fitted on its input.
     """
 
     def __init__(
@@ -30,22 +32,39 @@ class BatchEncoder:
         batch_size: int = 32,
         device: str | None = None,
     ) -> None:
-        self.encoder = TrainedEncoder(model, batch_size, device)
-        self.column = column
-        self.output = output
+        trained_encoder(model)
+        self.model, self.batch_size, self.device = model, batch_size, device
+        self.column, self.output = column, output
         self.fingerprint = fingerprint(model)
+        self.__setstate__(self.__getstate__())
 
     def __call__(self, batch: Mapping[str, Any] | pa.Table) -> dict[str, Any] | pa.Table:
-        """Returns a batch, columns or a table of Arrow, which keeps chat messages as they are, with its vectors.
+        """Return a batch, of columns or a table of Arrow, with its vectors.
 
-        An InputError says that the column is missing, or the place in the batch of a malformed dialogue.
+        Raises:
+            InputError: The column is missing, or a dialogue is malformed.
         """
-        found = batch.column_names if isinstance(batch, pa.Table) else list(batch)
-        if self.column not in found:
+        names = batch.column_names if isinstance(batch, pa.Table) else list(batch)
+        if self.column not in names:
             raise InputError(
-                f"column '{self.column}' is missing (found: {', '.join(found)}); say which one holds the dialogues"
+                f"column '{self.column}' is missing (found: {', '.join(names)}); say which one holds the dialogues"
             )
         if not isinstance(batch, pa.Table):
-            return {**batch, self.output: self.encoder.encode(batch[self.column], self.column)}
-        vectors = self.encoder.encode(batch[self.column].to_pylist(), self.column)
+            return {**batch, self.output: self._encode(batch[self.column])}
+        vectors = self._encode(batch[self.column].to_pylist())
         return batch.append_column(self.output, pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1]))
+
+    def _encode(self, items: Iterable[Any]) -> Vectors:
+        dialogues = read_items(items, self.column)
+        with self._lock:  # fast tokenizers refuse two threads at once
+            if self._encoder is None:
+                self._encoder = load_encoder(self.model, batch_size=self.batch_size, device=self.device)
+            return self._encoder.encode(dialogues)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._encoder: Encoder | None = None
+        self._lock = Lock()

@@ -1,7 +1,7 @@
 """Any encoder of this package as a model of MTEB: ``mteb.evaluate(DialembEncoder(spec), tasks)``.
 
-Where a task hands conversations over, as those of `hf_dialemb.integrations.mteb_tasks` do, they are read as dialogues,
-with their roles; anything else is a text, and so a dialogue of one turn.
+Conversations, which the tasks of `hf_dialemb.integrations.mteb_tasks` hold, are read as dialogues with their roles;
+anything else is an utterance.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dialogue import Dialogue, Turn
-from ..encoders.specs import Encoder, fingerprint, fitted_on_input, load_encoder
+from ..dialogue import Dialogue
+from ..encoders import Encoder, load_encoder
 from ..errors import InputError
 
 try:
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 
 
 class DialembEncoder(AbsEncoder):
-    """An encoder of dialogues, one that is loaded or in the forms of `load_encoder`, as a model of MTEB.
+    """An encoder of dialogues, in any form that `load_encoder` takes, as a model of MTEB.
 
-    A text of blanks, which some tasks of MTEB hold, has the vector 0. Results are filed under ``dialemb/`` and the
-    spec; the revision is a digest of the weights, so that MTEB's cache never gives the results of others, or what is
-    given.
+    A blank text, which some tasks of MTEB hold, has the vector 0. Results are filed under ``dialemb/`` and the name;
+    the revision is the encoder's fingerprint unless it is given, so that MTEB's cache never mixes up weights.
     """
 
     def __init__(
@@ -44,11 +43,8 @@ class DialembEncoder(AbsEncoder):
         batch_size: int = 32,
         **_: object,
     ) -> None:
-        if isinstance(model_name, str):
-            self.model = load_encoder(model_name, batch_size=batch_size, device=device)
-            revision = revision or fingerprint(model_name)
-        else:
-            self.model = model_name
+        self.model = load_encoder(model_name, batch_size=batch_size, device=device)
+        revision = revision or self.model.fingerprint or None
         name = "dialemb/" + self.model.name.strip("/").replace("/", "--")
         self.mteb_model_meta = ModelMeta.create_empty(
             {"name": name, "revision": revision, "similarity_fn_name": ScoringFunction.COSINE}
@@ -57,30 +53,27 @@ class DialembEncoder(AbsEncoder):
     def encode(
         self, inputs: Iterable[Mapping[str, Any]], *, task_metadata: TaskMetadata, **_: object
     ) -> NDArray[np.float32]:
-        """Returns one vector, ``(N, D)``, per item of batches with ``text``, and ``conversation`` where there are any.
+        """Return the vectors (N, D) of batches with ``text``, or with ``conversation`` where there are any.
 
-        An InputError says that a message is malformed, or that the task encodes in several calls and the encoder is
-        fitted in each.
+        Raises:
+            InputError: A message is malformed, or the task encodes in several calls and the encoder is fitted in each.
         """
-        if fitted_on_input(self.model) and task_metadata.simplified_task_type != "clustering":
+        if self.model.fitted_on_input and task_metadata.simplified_task_type != "clustering":
             raise InputError(
                 f"model '{self.model.name}': got a task that encodes queries and what they are compared with one after "
                 f"the other ({task_metadata.name}), for which an encoder that is fitted on what it encodes does not "
                 "serve; choose a clustering task or another model"
             )
-        found = [dialogue for batch in inputs for dialogue in _dialogues(batch)]
-        rows = [row for row, dialogue in enumerate(found) if dialogue]
-        vectors: NDArray[np.float32] = self.model.encode([dialogue for dialogue in found if dialogue])
-        if len(rows) == len(found):
-            return vectors
-        result = np.zeros((len(found), vectors.shape[1]), dtype=np.float32)
+        batches = list(inputs)
+        if any("conversation" in batch for batch in batches):
+            spoken = [messages for batch in batches for messages in batch["conversation"]]
+            kept = [[message for message in messages if message["content"].strip()] for messages in spoken]
+            items = [Dialogue.from_messages(messages) if messages else None for messages in kept]
+            vectors = self.model.encode([item for item in items if item])
+        else:
+            items = [text.strip() and text for batch in batches for text in batch["text"]]
+            vectors = self.model.encode_utterances([item for item in items if item])
+        rows = [row for row, item in enumerate(items) if item]
+        result = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)
         result[rows] = vectors
         return result
-
-
-def _dialogues(batch: Mapping[str, Any]) -> Iterable[Dialogue | None]:
-    """Reads a batch; None stands for what is blank."""
-    if "conversation" not in batch:
-        return [Dialogue((Turn("user", text),)) if text.strip() else None for text in batch["text"]]
-    spoken = [[message for message in messages if message["content"].strip()] for messages in batch["conversation"]]
-    return [Dialogue.from_messages(messages) if messages else None for messages in spoken]

@@ -14,8 +14,6 @@ examples of each intent) follow MTEB where this package follows the papers. Ties
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +31,7 @@ from ..evaluation.tasks.response_selection import CONTEXT_WORDS, selections_of
 from ..evaluation.tasks.sampling import SHOTS
 from ..evaluation.tasks.task import CorpusPart
 from ..evaluation.tasks.texts import last_words
+from ..hashing import json_key
 
 try:
     from mteb.abstasks import AbsTaskClassification, AbsTaskClustering, AbsTaskRetrieval
@@ -254,7 +253,7 @@ def _task(task: type[_AtHand], source: CorpusPart, languages: Sequence[str]) -> 
     kind = {**task.kind, "description": f"{task.kind['description']} ({corpus}, {split})."}
     metadata = TaskMetadata(
         name=name,
-        dataset={"path": corpus, "revision": hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:12]},
+        dataset={"path": corpus, "revision": json_key(columns)[:12]},
         eval_splits=[split],
         eval_langs=list(languages),
         reference=get_corpus(corpus).source if corpus in CORPORA else None,

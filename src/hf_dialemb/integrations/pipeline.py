@@ -1,4 +1,4 @@
-"""A transformer for scikit-learn that turns dialogues into vectors, for pipelines, column transformers and searches."""
+"""A transformer of scikit-learn that turns dialogues into vectors, for pipelines, column transformers and searches."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from ..dialogue import Dialogue
-from ..encoders.specs import Encoder, fitted_on_input, load_encoder
+from ..encoders import Encoder, load_encoder
 from ..errors import InputError
-from .inputs import as_dialogues
+from .inputs import read_items
 
 
 class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns dialogues into vectors by an encoder that is trained already; fitting loads it and learns nothing.
+    """Turn dialogues into vectors by a trained encoder; fitting loads it and learns nothing.
 
-    What is pickled, copied or sent to other processes are the settings: weights are loaded again where they are needed.
-    A search over settings of later steps encodes everything anew for each, unless the pipeline has a ``memory``.
+    Pickles and copies hold the settings alone: weights are loaded again where they are needed. A search over settings
+    of later steps encodes everything anew for each, unless the pipeline has a ``memory``.
 
-    ``model`` is an encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes. Once fitted, ``encoder_`` is
-    the encoder and ``dimension_`` is D.
+    ``model`` is what `hf_dialemb.load_encoder` takes. Once fitted, ``encoder_`` is the encoder and ``dimension_`` is D.
     """
 
     def __init__(self, model: str = "all-MiniLM-L6-v2", batch_size: int = 32, device: str | None = None) -> None:
@@ -32,15 +31,16 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.device = device
 
     def fit(self, X: Iterable[Any], y: object = None) -> Self:  # noqa: N803 - scikit-learn's name
-        """Loads the encoder; X holds texts, lists of chat messages, objects with ``messages`` or `Dialogue` objects.
+        """Load the encoder; X holds texts, lists of chat messages, objects with ``messages`` or `Dialogue` objects.
 
-        An InputError says that one is malformed, or that the model is not found or is fitted on what it encodes.
+        Raises:
+            InputError: A dialogue is malformed, or the model is unknown or fitted on its input.
         """
         self._fit(_column(X)[:1])
         return self
 
     def transform(self, X: Iterable[Any]) -> NDArray[np.float32]:  # noqa: N803
-        """Returns a vector of each dialogue, ``(N, D)`` float32; a NotFittedError says that `fit` comes first."""
+        """Return the vectors of N dialogues, ``(N, D)`` float32; raise a NotFittedError before `fit`."""
         check_is_fitted(self, "dimension_")
         dialogues = _column(X)
         if not hasattr(self, "encoder_"):  # pickles have no weights
@@ -48,11 +48,11 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self.encoder_.encode(dialogues)
 
     def fit_transform(self, X: Iterable[Any], y: object = None, **_: object) -> NDArray[np.float32]:  # noqa: N803
-        """Does both, and encodes once; see `fit` and `transform`."""
+        """Fit and transform, encoding once; see `fit` and `transform`."""
         return self._fit(_column(X))
 
     @property
-    def _n_features_out(self) -> int:  # what names of features are counted by
+    def _n_features_out(self) -> int:  # the number of names of features
         return self.dimension_
 
     def _fit(self, dialogues: list[Dialogue]) -> NDArray[np.float32]:
@@ -63,7 +63,7 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _load(self) -> Encoder:
         encoder = load_encoder(self.model, batch_size=self.batch_size, device=self.device)
-        if fitted_on_input(encoder):
+        if encoder.fitted_on_input:
             raise InputError(
                 f"model '{self.model}': got an encoder that is fitted on the very dialogues that it encodes, expected "
                 "one that is not; choose another, or one of scikit-learn's own vectorizers"
@@ -85,4 +85,4 @@ def _column(X: Iterable[Any]) -> list[Dialogue]:  # noqa: N803
         raise InputError(
             "X: got a table, expected one column of dialogues; in a ColumnTransformer name the column, not a list of it"
         )
-    return as_dialogues(X, "X")
+    return read_items(X, "X")

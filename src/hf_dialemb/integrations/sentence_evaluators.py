@@ -19,9 +19,8 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-from ..dialogue import Dialogue, Turn
+from ..encoders import Encoder, load_encoder
 from ..encoders.remembering import RememberingEncoder
-from ..encoders.specs import Encoder
 from ..errors import InputError
 from ..evaluation.results.tables import FLOWS, LOWER_OF_FLOWS
 from ..evaluation.tasks.actions import compare_actions
@@ -30,8 +29,7 @@ from ..evaluation.tasks.intents import classify_intents
 from ..evaluation.tasks.registry import get_task, load_problem
 from ..evaluation.tasks.task import CorpusPart, Measurement, percentage
 from ..metrics.response_selection.functional import selection_scores
-from .inputs import as_dialogues, check_lengths
-from .sentence_encoder import SentenceEncoder
+from .inputs import check_lengths, read_items
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +85,7 @@ class BenchmarkEvaluator(BaseEvaluator):
         that the vectors cannot be measured, or that there is no figure of the primary metric's name.
         """
         try:
-            figures = named_figures(self.measure(SentenceEncoder(model, self.batch_size)))
+            figures = named_figures(self.measure(load_encoder(model, batch_size=self.batch_size)))
         except InputError:
             raise
         except ValueError as error:  # of a metric
@@ -128,7 +126,7 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
     def __init__(self, dialogues: Iterable[Any], labels: Sequence[str], **settings: Unpack[EvaluatorSettings]) -> None:
         settings.setdefault("primary_metric", "purity")
         super().__init__(**settings)
-        self.dialogues, self.labels = as_dialogues(dialogues), list(labels)
+        self.dialogues, self.labels = read_items(dialogues), list(labels)
         check_lengths(self.dialogues, "dialogues", self.labels, "labels")
         counts = Counter(self.labels)
         if len(counts) < 2 or max(counts.values()) < 2:
@@ -165,8 +163,8 @@ class FewShotEvaluator(BenchmarkEvaluator):
         if not settings.get("primary_metric"):
             settings["primary_metric"] = "f1_5_shot" if example_utterances is None else "accuracy_5_shot"
         super().__init__(**settings)
-        examples = [] if example_utterances is None else as_dialogues(example_utterances, "example_utterances")
-        asked = as_dialogues(utterances, "utterances")
+        examples = [] if example_utterances is None else read_items(example_utterances, "example_utterances")
+        asked = read_items(utterances, "utterances")
         check_lengths(asked, "utterances", labels, "labels")
         check_lengths(examples, "example_utterances", example_labels, "example_labels")
         self.examples = len(examples)
@@ -199,7 +197,7 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
         settings["seeds"] = ()
         settings.setdefault("primary_metric", "mrr")
         super().__init__(**settings)
-        self.contexts = as_dialogues(contexts, "contexts")
+        self.contexts = read_items(contexts, "contexts")
         check_lengths(self.contexts, "contexts", candidates, "candidates")
         check_lengths(self.contexts, "contexts", correct, "correct")
         self.candidates = [list(texts) for texts in candidates]
@@ -214,12 +212,10 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
         """Measures an encoder."""
         places: dict[str, int] = {}
         rows = [[places.setdefault(text, len(places)) for text in texts] for texts in self.candidates]
-        responses = [Dialogue((Turn("user", text),)) for text in places]
-        vectors = encoder.encode([*self.contexts, *responses])
-        offered = vectors[len(self.contexts) :]
+        vectors, offered = encoder.encode(self.contexts), encoder.encode_utterances(list(places))
         scores = [
             selection_scores(asked[None], offered[row], [[at in right for at in range(len(row))]])
-            for asked, row, right in zip(vectors, rows, self.correct, strict=False)
+            for asked, row, right in zip(vectors, rows, self.correct, strict=True)
         ]
         return [
             percentage("response-selection", metric, "", [float(np.mean([each[metric] for each in scores]))])

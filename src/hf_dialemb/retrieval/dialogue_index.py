@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from ..corpora import load_dialogues
 from ..dialogue import Dialogue
-from ..encoders.loading import VectorEncoder, load_encoder, trained_encoder
-from ..encoders.specs import fingerprint
+from ..encoders import Encoder, load_encoder
+from ..encoders.specs import fingerprint, trained_encoder
 from ..encoders.stored_vectors import METADATA
 from ..errors import InputError
 from ..runs.files import locked
@@ -83,7 +83,7 @@ class DialogueIndex:
         if level not in (None, *LEVELS):
             raise InputError(f"level: got {level!r}, expected one of {', '.join(LEVELS)}")
         spec = None if encoder is None else str(getattr(encoder, "spec", encoder))
-        if spec == "" or not isinstance(encoder, str | Path | VectorEncoder | None):
+        if spec == "" or not isinstance(encoder, str | Path | Encoder | None):
             raise InputError("encoder: got a model in memory, which none could load later; give its folder or Hub id")
         self._database = _lancedb().connect(str(self.path.parent))
         self._table = self._open()
@@ -92,7 +92,7 @@ class DialogueIndex:
                 raise InputError(f"index {path}: no such index; make one with dialemb index FILE --output {path}")
             trained_encoder(spec)
             self._record = {"model": spec, "weights": fingerprint(spec), "level": level or LEVELS[0]}
-            self._encoder: str | VectorEncoder = load_encoder(encoder)
+            self._encoder: str | Encoder = load_encoder(encoder)
             return
         self._record = json.loads(self._table.schema.metadata[METADATA])
         wanted = spec or self._record["model"]
@@ -103,10 +103,10 @@ class DialogueIndex:
             )
         if level not in (None, self._record["level"]):
             raise InputError(f"index {path}: is of {self._record['level']}, got the level {level}; make another index")
-        self._encoder = encoder if isinstance(encoder, VectorEncoder) else wanted
+        self._encoder = encoder if isinstance(encoder, Encoder) else wanted
 
     @property
-    def encoder(self) -> VectorEncoder:
+    def encoder(self) -> Encoder:
         """What embeds dialogues; it is loaded when it is needed first."""
         self._encoder = load_encoder(self._encoder)
         return self._encoder

@@ -1,13 +1,13 @@
-"""Embedding dialogues into a file: streamed, in shards that are written once, resumable; and reading such a file.
+"""Embed dialogues into a Parquet file: streamed, in shards that are written once, resumable.
 
-The file says which model its vectors are of, so that they are not taken for another's.
+The file's metadata name the model of its vectors, so that they are not taken for another's.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,17 +19,17 @@ from tqdm.auto import tqdm
 from ..corpora.own.reading import read_own
 from ..corpora.source.files import files_within
 from ..dialogue import Dialogue
-from ..encoders.loading import TrainedEncoder, trained_encoder
-from ..encoders.specs import fingerprint
+from ..encoders import Encoder, load_encoder
+from ..encoders.specs import trained_encoder
 from ..encoders.stored_vectors import METADATA, ROWS
 from ..errors import InputError
 from ..runs.addresses import Address, copied_here
 from ..runs.files import check_writable, write_json_atomically
-from ..runs.shards import LOCAL, check_engine, in_parts, in_shards, metadata_of, parts_beside
+from ..runs.shards import in_parts, in_shards, metadata_of, parts_beside
 
 
 def embed(model: str, source: Path | str, output: Path | str, **options: Any) -> int:  # noqa: ANN401 - of embed_file
-    """Embeds as `embed_file` does; texts are addresses, of which one machine keeps copies while it works.
+    """Embed as `embed_file` does; texts are addresses, of which this machine keeps copies while it works.
 
     A killed run goes on, on the same machine. A file appears whole at its address, or not at all.
     """
@@ -58,14 +58,13 @@ def embed_file(
     level: str = "dialogues",
     columns: str | None = None,
     roles: str | None = None,
-    engine: str = LOCAL,
 ) -> int:
-    """Embeds a file or folder of dialogues into one Parquet file with the columns ``id`` and ``embedding``.
+    """Embed a file or folder of dialogues into one Parquet file with the columns ``id``, ``said`` and ``embedding``.
 
-    At the level ``utterances`` each has a row, whose ``turn`` is its place in the dialogue, from 0 on. Shards lie in
-    ``<output>.parts`` until all are there; a killed run goes on with those that are missing. The file's metadata say
-    model, fingerprint of its weights, rows, level and width; see `hf_dialemb.encoders.stored_vectors`. The engine
-    ``ray`` encodes shards on the machines of a cluster; see `hf_dialemb.runs.shards`.
+    At the level ``utterances`` each utterance has a row, whose ``turn`` is its place in the dialogue, from 0 on. Shards
+    lie in ``<output>.parts`` until all are there; a killed run goes on with the missing ones. The file's metadata hold
+    the model, its fingerprint, the kind of rows, level and width; see `hf_dialemb.encoders.stored_vectors`. Returns the
+    number of rows.
     """
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
@@ -74,43 +73,32 @@ def embed_file(
         raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
     if output.exists() and not is_whole(output):
         raise _not_ours(output)
-    output = output.resolve()  # a link stays one
-    found = trained_encoder(model)
+    output = output.resolve()  # a link stays a link
+    trained_encoder(model)
     reading = partial(read_own, source, columns=columns, roles=roles)
-    reading()  # says what is wrong before weights are loaded
-    made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model), "rows": level}
-    encode = ShardEncoder(made_by, found.level, TrainedEncoder(model, str(made_by["weights"])))
-    check_engine(engine)
-    if engine == LOCAL:
-        encode.encoder.loaded  # noqa: B018 - told before a folder is made, if it does not load
+    reading()  # refuses malformed files before weights are loaded
+    encoder = load_encoder(model)
+    made_by = {"model": model, "weights": encoder.fingerprint, "rows": level}
     digest, lines = _digest(source)
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
     with parts_beside(output) as parts, tqdm(desc="embed", unit="dialogue", total=lines) as progress:
         _claim(parts, request)
-        shards = ((f"{number:06d}", each) for number, each in enumerate(in_shards(reading(), shard_size)))
-        return _merge(in_parts(encode, shards, parts, engine, progress, gpu=True), parts, output)
+        shards = ((f"{number:06d}", shard) for number, shard in enumerate(in_shards(reading(), shard_size)))
+        return _merge(in_parts(partial(vector_table, encoder, made_by), shards, parts, progress), parts, output)
 
 
-@dataclass
-class ShardEncoder:
-    """Makes tables of shards; the weights are loaded at the first one, on whatever machine that is."""
-
-    made_by: dict[str, str | int]
-    level: str
-    encoder: TrainedEncoder
-
-    def __call__(self, dialogues: list[Dialogue]) -> pa.Table:
-        """Encodes a shard: the columns of its rows, and their vectors."""
-        rows = ROWS[str(self.made_by["rows"])](dialogues)
-        texts = rows.pop("text", None)
-        vectors = self.encoder.loaded.encode(dialogues) if texts is None else self.encoder.encode_utterances(texts)
-        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-        record = json.dumps({**self.made_by, "level": self.level, "width": vectors.shape[1]})
-        return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
+def vector_table(encoder: Encoder, made_by: dict[str, str], dialogues: Sequence[Dialogue]) -> pa.Table:
+    """Embed dialogues, or their utterances as ``made_by["rows"]`` says, and return the columns of their rows."""
+    rows = ROWS[made_by["rows"]](dialogues)
+    texts = rows.pop("text", None)
+    vectors = encoder.encode(dialogues) if texts is None else encoder.encode_utterances(texts)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+    record = json.dumps({**made_by, "level": encoder.level, "width": vectors.shape[1]})
+    return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
 
 
 def is_whole(file: Path | BinaryIO) -> bool:
-    """Says whether a file is there, is Parquet to its end and was written by `embed_file`."""
+    """Return whether a file is there, is Parquet to its end and was written by `embed_file`."""
     return METADATA in metadata_of(file)
 
 
@@ -118,8 +106,8 @@ def _not_ours(output: Path | str) -> InputError:
     return InputError(f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose another")
 
 
-def _claim(parts: Path, owner: dict[str, str | int]) -> None:
-    """Checks that the shards that are there are of this very request."""
+def _claim(parts: Path, owner: dict[str, Any]) -> None:
+    """Refuse to go on with shards of another request."""
     file = parts / "request.json"
     try:
         before = dict(json.loads(file.read_text(encoding="utf-8")))
@@ -132,7 +120,7 @@ def _claim(parts: Path, owner: dict[str, str | int]) -> None:
                 f"{parts} holds shards of another request (its {changed[0]} differs); "
                 "remove that folder or choose another --output"
             )
-    else:  # of a clean-up that was killed, or of who knows whom
+    else:  # of a clean-up that was killed, or of unknown origin
         for shard in parts.glob("part-*.parquet"):
             shard.unlink()
     write_json_atomically(file, owner)
@@ -150,7 +138,7 @@ def _merge(files: list[Path], parts: Path, output: Path) -> int:
 
 
 def _digest(path: Path) -> tuple[str, int | None]:
-    """Hashes a file or the files of a folder, and counts lines, each of which is a dialogue where it is not packed."""
+    """Hash a file or the files of a folder; count lines, each of which is a dialogue in plain JSONL."""
     digest, lines = hashlib.sha256(), 0
     for file in files_within(path) if path.is_dir() else [path]:
         digest.update(f"{file.relative_to(path)}\n".encode("utf-8", "surrogateescape"))

@@ -27,7 +27,6 @@ from ..evaluation.tasks.next_utterance import is_ensemble, log_of_mean_probabili
 from ..methods.ranker import RankingExample
 from ..methods.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
 from ..runs.files import check_writable, write_text_atomically
-from .vector_index import VectorIndex, check_index
 
 _EMBEDDED = 8_192  # responses that are encoded at once, beside the matrix of all
 _SCORED = 256  # responses that a ranker without vectors scores at once
@@ -74,7 +73,6 @@ def rank_file(
     pool: Path,
     *,
     top: int = 10,
-    index: str | None = None,
     output: Path | None = None,
     columns: str | None = None,
     roles: str | None = None,
@@ -82,17 +80,15 @@ def rank_file(
     """Ranks the responses of a file after the dialogues of another; see `read_own` for how these are read."""
     if top < 1:
         raise InputError(f"--top: got {top}, expected at least 1")
-    if index is not None:
-        check_index()
     if output is not None:
         check_writable(output, contexts, pool)
     dialogues = list(read_own(contexts, columns=columns, roles=roles))
     responses, blank, repeated = read_pool(pool)
     ranker = load_ranker(resolve_backbone(model))
     yield f"{len(responses):,} responses ({blank:,} blank and {repeated:,} repeated lines left out)"
-    name = "score" if not is_ensemble(ranker) else "probability" if index is None else "cosine"
+    name = "probability" if is_ensemble(ranker) else "score"
     lines = []
-    for number, ranked in enumerate(rank_pool(ranker, dialogues, responses, top, index, show_progress=True)):
+    for number, ranked in enumerate(rank_pool(ranker, dialogues, responses, top, show_progress=True)):
         dialogue = dialogues[number]
         yield from ["", _summary(dialogue, number), f"{'rank':>6} {name:>12}  response"]
         yield from (f"{rank:>6} {score:>12.6g}  {visible(text)}" for rank, (text, score) in enumerate(ranked, 1))
@@ -108,7 +104,6 @@ def rank_pool(
     dialogues: Sequence[Dialogue],
     responses: Sequence[str],
     top: int,
-    index: str | None = None,
     show_progress: bool = False,
 ) -> Iterator[Ranked]:
     """Yields for each dialogue the ``top`` best of P distinct responses; of equal ones the earlier first.
@@ -120,9 +115,6 @@ def rank_pool(
     members = members_of(ranker)
     for member in members:
         _check_roles(member.model, dialogues)
-    if index is not None:
-        yield from _search(ranker, dialogues, responses, top, show_progress)
-        return
     for parts in zip(*(_scores(member, dialogues, responses, show_progress) for member in members), strict=True):
         scores = log_of_mean_probability(np.stack(parts)) if is_ensemble(ranker) else parts[0]
         best = np.argsort(-scores, kind="stable")[:top]
@@ -179,23 +171,6 @@ def _embedded(
         for matrix in (queries, vectors):
             matrix /= np.linalg.norm(matrix, axis=1, keepdims=True).clip(1e-12)
     return queries, vectors
-
-
-def _search(
-    ranker: LoadedRanker, dialogues: Sequence[Dialogue], responses: Sequence[str], top: int, show_progress: bool
-) -> Iterator[Ranked]:
-    model = ranker.model
-    if not model.embeds:
-        raise InputError(
-            "--index: this ranker reads a context and a response together, and has no vectors to search; leave --index "
-            "out"
-        )
-    temperature = model.config.loss_temperature if model.multiplies else 1  # an ensemble's are cosines
-    queries, vectors = _embedded(ranker, dialogues, responses, show_progress)
-    index = VectorIndex(vectors)
-    del vectors
-    for query in queries:
-        yield [(responses[place], score / temperature) for place, score in index.nearest(query, top)]
 
 
 def _summary(dialogue: Dialogue, number: int) -> str:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ..corpora import load_dialogues
 from ..dialogue import Dialogue, Turn
 from ..drawing import visible
-from ..encoders.loading import load_encoder
-from ..encoders.specs import fitted_on_input, text_vector
+from ..encoders import load_encoder
 from ..errors import InputError
 from ..metrics.vectors import unit_vectors
 from ..runs.frames import data_frame, html_table
@@ -90,7 +89,7 @@ def search(
         return _hits(found, nearest(known, row, top))
     if known is None:
         encoder = load_encoder(encoder)
-    if known is None and fitted_on_input(encoder):
+    if known is None and encoder.fitted_on_input:
         together = encoder.encode([*found, _query_dialogue(query)])
         known, wanted = together[:-1], together[-1]
     else:
@@ -116,14 +115,9 @@ def check_top(top: int) -> None:
 
 
 def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see search
-    """Embeds a text or a dialogue, (D,); a text at once, if the encoder is named and need not be loaded for that."""
-    vector: NDArray[np.float32] | None = None
-    dialogue = _query_dialogue(query)
-    if not isinstance(query, str):
-        vector = load_encoder(encoder).encode([dialogue])[0]
-    elif isinstance(encoder, str | Path):
-        vector = text_vector(str(encoder), query)
-    return load_encoder(encoder).encode_utterances([query])[0] if vector is None else vector
+    """Embed a text or a dialogue, (D,)."""
+    dialogue, loaded = _query_dialogue(query), load_encoder(encoder)
+    return (loaded.encode_utterances([query]) if isinstance(query, str) else loaded.encode([dialogue]))[0]
 
 
 def _query_dialogue(query: Any) -> Dialogue:  # noqa: ANN401 - see search

@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from ..corpora import CORPORA, load_dialogues
 from ..dialogue import Dialogue
-from ..encoders.checkpoints import model_encoder
+from ..encoders.loading import model_encoder
 from ..errors import InputError
 from ..evaluation.results.tables import table_lines
 from ..methods.merged import MergedModel
@@ -107,7 +107,7 @@ class Search:
 
     def _figures(self, weights: dict[str, float], sets: dict[str, list[Dialogue]]) -> dict[str, float]:
         model, tokenizer = MergedModel.from_parts(self.backbone, weights, self.rank)
-        encoder: Any = model_encoder(model, tokenizer, "merged", "dialogue", 32)
+        encoder = model_encoder(model, tokenizer, "merged")
         figures = {}
         for name, dialogues in sets.items():
             if name.startswith(WITHOUT_LABELS):

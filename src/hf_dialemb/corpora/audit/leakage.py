@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError, unknown_name
 from ...runs.files import check_writable, write_json_atomically
-from ...runs.shards import LOCAL, check_engine, in_parts, in_shards, metadata_of, named_by_content, parts_beside
+from ...runs.shards import in_parts, in_shards, metadata_of, named_by_content, parts_beside
 from ..corpus import ALL, KINDS, SPLITS
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
 from ..loading import iterate_dialogues
@@ -132,10 +132,7 @@ class EvaluationIndex:
 
 
 def leakage_table(
-    training: Iterable[tuple[str, Iterable[Dialogue]]],
-    index: EvaluationIndex,
-    engine: str = LOCAL,
-    output: Path | None = None,
+    training: Iterable[tuple[str, Iterable[Dialogue]]], index: EvaluationIndex, output: Path | None = None
 ) -> LeakageReport:
     """Count what of the evaluation sets stands in training sets, before and after cleaning; write it to ``output``."""
     from tqdm.auto import tqdm
@@ -153,7 +150,7 @@ def leakage_table(
     with parts_beside(output) as parts, tqdm(desc="leakage", unit=" dialogues") as progress:
         work = partial(_counted, index)
         named = named_by_content(work, shards())
-        for file in in_parts(work, named, parts, engine, progress, count=lambda shard: len(shard[-1])):
+        for file in in_parts(work, named, parts, progress, count=lambda shard: len(shard[-1])):
             counts = json.loads(metadata_of(file)[_COUNTS])
             cleanings[counts["training"]].add(Cleaning(**counts["cleaning"]))
             for row in map(Row.from_json, counts["rows"]):
@@ -232,7 +229,6 @@ def find_leakage(
     *,
     skip_invalid: bool = False,
     output: Path | None = None,
-    engine: str = LOCAL,
 ) -> LeakageReport:
     """Find what of evaluation sets stands in training sets; `hf_dialemb.runs.shards` explains the engine."""
     check_engine(engine)
@@ -247,7 +243,7 @@ def find_leakage(
         (name, iterate_dialogues(corpus, data_dir, split, skip_invalid=skip_invalid))
         for name, (corpus, split) in sets.items()
     )
-    return leakage_table(streams, index, engine, output and Path(output))
+    return leakage_table(streams, index, output and Path(output))
 
 
 def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:

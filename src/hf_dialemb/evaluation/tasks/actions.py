@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...corpora.labels import unified_turn
 from ...dialogue import Dialogue, Turn
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from .intents import by_prototypes
 from .sampling import SHOTS, draw_examples, running_totals
 from .task import CorpusPart, Measurement, Problem, percentage

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...corpora import single_domain
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from .task import CorpusPart, Measurement, Problem, item_percentage, percentage
 
 logger = logging.getLogger(__name__)

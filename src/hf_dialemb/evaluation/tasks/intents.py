@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import Dialogue
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from .sampling import SHOTS, draw_examples, few_of_each
 from .task import CorpusPart, Measurement, Problem, percentage
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...corpora.examples import ResponseSelection
 from ...dialogue import Turn
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...errors import InputError
 from ...metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores
 from .contexts import correct_candidates, sizes_of

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...corpora.examples import ResponseSelection
 from ...dialogue import plain
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...metrics.response_selection.functional import selection_scores
 from . import contexts
 from .task import CorpusPart, Measurement, Problem, percentage

@@ -16,7 +16,7 @@ from ...corpora.corpus import ALL
 from ...corpora.loading import REGISTERED, form_of
 from ...corpora.own.reading import is_own
 from ...dialogue import Dialogue
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...errors import InputError
 from .sampling import fixed_sample, mean_interval
 
@@ -165,10 +165,10 @@ def item_percentage(task: str, metric: str, setting: str, items: Sequence[float]
 def ask_encoder(encoder: Encoder, attribute: str, work: Callable[[Any], Result]) -> Result | None:
     """Has an encoder do what it can beside vectors, such as rank by its ``ranker``; None if it lacks the attribute.
 
-    Of an encoder that remembers, which has ``timed``, the one inside is asked, and the time is counted.
+    An encoder that remembers counts the time.
     """
     timed: Callable[[Callable[[], Result]], Result] | None = getattr(encoder, "timed", None)
-    found = getattr(encoder if timed is None else encoder.encoder, attribute, None)  # type: ignore[attr-defined]
+    found = getattr(encoder, attribute, None)
     if found is None:
         return None
     return work(found) if timed is None else timed(lambda: work(found))

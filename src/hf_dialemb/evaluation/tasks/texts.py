@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...metrics.vectors import COSINE_STEPS
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")  # Chinese has no blanks: each of its characters is a word

@@ -23,7 +23,7 @@ from ...corpora.labels import UnifiedTurn, clean_label, unified_turn
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ...runs.files import check_writable, working_folder
-from ...runs.shards import LOCAL, check_engine, in_parts, in_shards, named_by_content, parts_beside
+from ...runs.shards import in_parts, in_shards, named_by_content, parts_beside
 from .dataset_card import Tally, dataset_card, figures_table, statistics
 
 if TYPE_CHECKING:
@@ -47,10 +47,8 @@ def unify(
     terms: str = "share-alike",
     skip_invalid: bool = False,
     evaluation: Sequence[str] = (),
-    engine: str = LOCAL,
 ) -> dict[str, Any]:
-    """Writes corpora in the unified form; the engine says where it is made, see `hf_dialemb.runs.shards`."""
-    check_engine(engine)
+    """Writes corpora in the unified form."""
     output = Path(output).expanduser().resolve()
     _check_free(output)
     read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
@@ -65,7 +63,7 @@ def unify(
     with parts_beside(output) as parts, working_folder(output) as temporary:
         _check_free(output)  # another run may have ended meanwhile
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
-        made = groupby(_parts(chosen, read, index, parts, engine), key=lambda part: part[0]["corpus"])
+        made = groupby(_parts(chosen, read, index, parts), key=lambda part: part[0]["corpus"])
         of_corpora = zip(chosen, made, strict=True)
         stats = {
             "terms": terms,
@@ -178,9 +176,7 @@ def _look(corpus: Corpus, read: _Read) -> dict[str, bool]:
     return present
 
 
-def _parts(
-    chosen: Iterable[_Chosen], read: _Read, index: EvaluationIndex, folder: Path, engine: str
-) -> Iterator[_Part]:
+def _parts(chosen: Iterable[_Chosen], read: _Read, index: EvaluationIndex, folder: Path) -> Iterator[_Part]:
     """Makes the parts of all corpora, and reads them one after another."""
     from pyarrow.parquet import read_table
     from tqdm.auto import tqdm
@@ -194,7 +190,7 @@ def _parts(
     work = partial(_unified, index)
     with tqdm(desc="unify", unit=" dialogues") as progress:
         named = named_by_content(work, shards())
-        files = in_parts(work, named, folder, engine, progress, count=lambda shard: len(shard[-1]))
+        files = in_parts(work, named, folder, progress, count=lambda shard: len(shard[-1]))
     for file in tqdm(files, desc="write", unit=" parts"):
         table = read_table(file)
         yield json.loads(table.schema.metadata[_COUNTS]), table

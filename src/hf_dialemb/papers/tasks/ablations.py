@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import ROLES, Dialogue
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...evaluation.tasks.domains import N_INIT, load_domains, pair_scores
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, ask_encoder, item_percentage, percentage
 

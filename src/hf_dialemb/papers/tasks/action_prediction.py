@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ...dialogue import Dialogue, Turn
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...errors import InputError
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, percentage
 from .context_labels import Contexts, label_scores

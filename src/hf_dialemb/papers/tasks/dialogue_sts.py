@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, percentage
 from ...evaluation.tasks.texts import TextVectors, row_cosines
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...corpora import single_domain
 from ...corpora.labels import unified_turn
 from ...dialogue import Dialogue
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...evaluation.tasks.sampling import fixed_sample, mean_interval, running_totals
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, item_percentage
 from ...evaluation.tasks.texts import TextVectors

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...evaluation.tasks.intents import NAME, load_intents
 from ...evaluation.tasks.sampling import SHOTS, draw_examples
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, percentage

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...corpora.examples import SentencePair
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, percentage
 from ...evaluation.tasks.texts import TextVectors, row_cosines
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ...dialogue import Dialogue
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...errors import InputError
 from ...evaluation.tasks.sampling import fixed_sample
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem

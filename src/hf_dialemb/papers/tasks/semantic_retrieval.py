@@ -14,7 +14,7 @@ import numpy as np
 
 from ...corpora import retrieval_sets
 from ...corpora.examples import RetrievalQuery
-from ...encoders.encoder import Encoder
+from ...encoders import Encoder
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, item_percentage
 from ...evaluation.tasks.texts import TextVectors
 from ...metrics.ranking.functional import ranking_scores

@@ -1,0 +1,76 @@
+"""Encoders that dial2vec compares itself with (section 4.3), fitted on the dialogues that they encode."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dialogue import Dialogue
+from ..encoders.tfidf import WORD, count_words, joined_turns, least_count
+from ..errors import InputError
+
+
+@dataclass(frozen=True)
+class LdaEncoder:
+    """Latent Dirichlet allocation (Blei et al., 2003): a dialogue's vector are its shares of topics, which sum to one.
+
+    The paper does not give the number of topics; the default is about the number of a corpus's domains.
+    """
+
+    name: str = "lda"
+    topics: int = 20
+    passes: int = 20
+    seed: int = 0
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Fit on the dialogues and return their shares of topics, ``(N, topics)`` float32 in [0, 1]."""
+        from sklearn.decomposition import LatentDirichletAllocation
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        texts = joined_turns(dialogues)
+        counts = count_words(CountVectorizer(min_df=least_count(texts), token_pattern=WORD), texts, "lda")
+        model = LatentDirichletAllocation(self.topics, max_iter=self.passes, random_state=self.seed)
+        return np.asarray(model.fit_transform(counts), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Doc2VecEncoder:
+    """Vectors that predict the words of their dialogue (PV-DBOW; Le and Mikolov, 2014), by gensim.
+
+    ``negatives`` words are drawn against each word of a document.
+    """
+
+    package: ClassVar[str] = "gensim"
+
+    name: str = "doc2vec"
+    size: int = 300
+    passes: int = 40
+    negatives: int = 5
+    seed: int = 0
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Fit on the dialogues and return their vectors, ``(N, size)`` float32; without a known word zeros."""
+        from gensim.models.doc2vec import Doc2Vec, TaggedDocument
+
+        texts = joined_turns(dialogues)
+        documents = [
+            TaggedDocument(re.findall(WORD, text.lower()), [row])  # tags that count from 0 are rows of the result
+            for row, text in enumerate(texts)
+        ]
+        model = Doc2Vec(
+            vector_size=self.size, dm=0, negative=self.negatives, epochs=self.passes, min_count=least_count(texts),
+            seed=self.seed, workers=1,  # more threads would make other vectors each time
+        )  # fmt: skip
+        model.build_vocab(documents)
+        if not len(model.wv):
+            raise InputError("doc2vec: got dialogues without common words; use a neural encoder")
+        model.train(documents, total_examples=model.corpus_count, epochs=model.epochs)
+        known = [any(word in model.wv for word in document.words) for document in documents]
+        return np.asarray(model.dv.vectors, dtype=np.float32) * np.array(known, dtype=np.float32)[:, None]
+
+
+ENCODERS = {"lda": LdaEncoder, "doc2vec": Doc2VecEncoder}
+"""By name, for the entry-point group ``hf_dialemb.encoders``."""
