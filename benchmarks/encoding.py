@@ -78,7 +78,7 @@ class Work:
     def __init__(self, model: str, peer: bool, inputs: dict[str, list[Any]]) -> None:
         import hf_dialemb
         from hf_dialemb.checkpoints.pretrained import resolve_backbone
-        from hf_dialemb.encoders.text_models import dialogue_texts
+        from hf_dialemb.encoders.encoder import dialogue_texts
 
         self.inputs, self.times = inputs, TIMES.get(model, 1)
         self.tokens = None if model == STATIC else Tokens()
@@ -120,7 +120,7 @@ class Work:
         }
 
     def _pieces(self, name: str) -> int:
-        from hf_dialemb.encoders.text_models import dialogue_texts
+        from hf_dialemb.encoders.encoder import dialogue_texts
 
         given = self.inputs[name]
         texts = dialogue_texts(given) if name == "dialogues" else given

@@ -30,7 +30,7 @@ from torch.profiler import ProfilerActivity, profile
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 import hf_dialemb
-from hf_dialemb.encoders.text_models import dialogue_texts
+from hf_dialemb.encoders.encoder import dialogue_texts
 from hf_dialemb.training.trainer import DialogueTrainer
 
 METHODS = {

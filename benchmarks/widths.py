@@ -29,7 +29,7 @@ ROTATED_ON = ("sgd/train", "multiwoz/train", "taskmaster4/train", "self_dialogue
 PER_CORPUS = 400
 
 
-def rotation(encoder: hf_dialemb.VectorEncoder) -> NDArray[np.float32]:
+def rotation(encoder: hf_dialemb.encoders.Encoder) -> NDArray[np.float32]:
     """Finds the axes of training dialogues and utterances, ``(D, D)``, the longest first."""
     vectors = []
     for corpus in ROTATED_ON:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from checkpoints import assembled, deep_attention_matching, dual_encoder, save
+from hf_dialemb.retrieval.vector_index import VectorIndex
 from sklearn.metrics.pairwise import cosine_similarity
 
 from hf_dialemb.corpora import load_dialogues, write_jsonl
@@ -21,7 +22,6 @@ from hf_dialemb.methods.ranker import RankingExample
 from hf_dialemb.methods.ranking import encode_contexts, encode_responses, score_candidates
 from hf_dialemb.retrieval import rank, vector_index
 from hf_dialemb.retrieval.rank import rank_file, rank_pool, read_pool
-from hf_dialemb.retrieval.vector_index import VectorIndex
 
 CHAT = [{"role": "user", "content": "I need a taxi"}, {"role": "assistant", "content": "When do\nyou leave?"}]
 

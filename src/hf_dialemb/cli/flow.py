@@ -76,9 +76,6 @@ def _build(options: argparse.Namespace) -> None:
 
     if options.vectors and options.model:
         raise InputError("got --vectors and --model, expected one of them; leave one out")
-    for other, given_too in (("--vectors", options.vectors), ("--by topic", options.by == "topic")):
-        if options.engine == "ray" and given_too:
-            raise InputError(f"got --engine ray and {other}, expected one of them; leave one out")
     try:
         settings = FlowSettings(
             clusters=_by_role("clusters", options.clusters, int),

@@ -100,11 +100,7 @@ def rank_file(
 
 
 def rank_pool(
-    ranker: LoadedRanker,
-    dialogues: Sequence[Dialogue],
-    responses: Sequence[str],
-    top: int,
-    show_progress: bool = False,
+    ranker: LoadedRanker, dialogues: Sequence[Dialogue], responses: Sequence[str], top: int, show_progress: bool = False
 ) -> Iterator[Ranked]:
     """Yields for each dialogue the ``top`` best of P distinct responses; of equal ones the earlier first.
 

@@ -230,8 +230,7 @@ def find_leakage(
     skip_invalid: bool = False,
     output: Path | None = None,
 ) -> LeakageReport:
-    """Find what of evaluation sets stands in training sets; `hf_dialemb.runs.shards` explains the engine."""
-    check_engine(engine)
+    """Find what of evaluation sets stands in training sets."""
     training, evaluation = _expand(training, evaluation, data_dir, skip_invalid)
     sets = {name: _parse(name, SPLITS[0]) for name in training}
     check_apart(sets, evaluation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ...cli.parser import Parser, add_command, add_group, engine_option, named, say
+from ...cli.parser import Parser, add_command, add_group, named, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -45,7 +45,6 @@ def _add_unify(actions: argparse._SubParsersAction[Parser]) -> None:
         help="more sets to keep out of training, besides the dev and test splits of the parts",
     )
     parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
-    engine_option(parser)
     parser.set_defaults(run=_unify)
 
 
@@ -53,7 +52,7 @@ def _unify(options: argparse.Namespace) -> None:
     from ..corpora.dataset_card import excluded
     from ..corpora.unify import unify
 
-    more = named(options, "skip_invalid", "evaluation", "engine")
+    more = named(options, "skip_invalid", "evaluation")
     stats = unify(options.names, options.data_dir, options.output, terms=options.licence, **more)
     print("\n".join(stats["table"]))
     print(excluded(stats))
