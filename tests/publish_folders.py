@@ -13,10 +13,8 @@ from huggingface_hub.utils import close_session
 from safetensors.numpy import save_file
 from transformers import BertConfig, BertModel
 
-import hf_dialemb
 from hf_dialemb.metrics.space import write_space
 
-METRICS = Path(hf_dialemb.__file__).parent / "metrics"
 CARD = "---\nlicense: apache-2.0\n---\n# A model\n"
 
 
@@ -59,7 +57,7 @@ def dataset_folder(folder: Path) -> Path:
 
 def metric_folder(folder: Path, name: str = "ndcg") -> Path:
     """Write the Space of a metric, with Python's caches."""
-    write_space(METRICS / name, folder / name)
+    write_space(name, folder / name)
     (folder / name / "__pycache__").mkdir(exist_ok=True)
     (folder / name / "__pycache__" / "x.pyc").write_bytes(b"\x80\x04.")
     return folder / name

@@ -22,10 +22,10 @@ from hf_dialemb.evaluation.results.rows import Results, describe_run, merge_resu
 from hf_dialemb.evaluation.results.tables import latex_table, paper_table
 from hf_dialemb.evaluation.run import _caption, training_report
 from hf_dialemb.evaluation.tasks.domains import pair_scores
-from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
-from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
-from hf_dialemb.metrics.purity.functional import cluster_purity
-from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness, query_relatedness
+from hf_dialemb.metrics.alignment_uniformity import alignment_uniformity
+from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
+from hf_dialemb.metrics.purity import cluster_purity
+from hf_dialemb.metrics.semantic_relatedness import pair_relatedness, query_relatedness
 from hf_dialemb.papers.benchmark import evaluate_suite
 from hf_dialemb.papers.report.page import write_report
 from hf_dialemb.papers.suites import SUITES, Entry, Suite

@@ -18,7 +18,7 @@ from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.flow.comparison import compared, graph_of
 from hf_dialemb.flow.graph import END, START, FlowGraph
-from hf_dialemb.metrics.graph_size_difference.functional import graph_size_difference
+from hf_dialemb.metrics.graph_size_difference import graph_size_difference
 from hf_dialemb.papers.flow.measures import FOLDS, compared_with_actions, next_action_perplexity, transition_divergence
 from hf_dialemb.papers.tasks import flow_extraction
 from hf_dialemb.papers.tasks.flow_extraction import Utterance, annotated_flows, cluster_utterances, compare_flow

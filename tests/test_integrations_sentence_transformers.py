@@ -28,7 +28,7 @@ from hf_dialemb.integrations import (
     TaskEvaluator,
 )
 from hf_dialemb.integrations.sentence_evaluators import greater_is_better, named_figures
-from hf_dialemb.metrics.response_selection.functional import selection_scores
+from hf_dialemb.metrics.response_selection import selection_scores
 
 SEEDS = [0, 1]
 

@@ -1,5 +1,6 @@
-"""Every metric as a module of `evaluate`, loaded from this package's folder and, where it is absent, from its Space."""
+"""Every metric as a module of `evaluate`, loaded from its Space, with this package and without."""
 
+import inspect
 import json
 import os
 import pickle
@@ -17,14 +18,13 @@ from given_vectors import clouds
 
 from hf_dialemb.errors import InputError
 from hf_dialemb.hub.publish.publishing import publish
-from hf_dialemb.metrics.space import FOLDER, write_space
-from hf_dialemb.metrics.specification import defaults, function_of, read, settings
+from hf_dialemb.metrics.space import FOLDER, NAMES, get_metric, write_space
+from hf_dialemb.metrics.specification import PAPERS
 
-NAMES = sorted(file.parent.name for file in FOLDER.glob("*/functional.py"))
-FOUND = {name: read(FOLDER / name) for name in NAMES}
+METRICS = {name: get_metric(name) for name in NAMES}
 LABELLED = ["alignment_uniformity", "anisotropy", "dialogue_retrieval", "purity", "semantic_relatedness"]
-FILES = {"README.md", "app.py", "building.py", "functional.py", "requirements.txt", "tests.py"}
-SECTIONS = ["How to use", "Inputs", "Output", "Limits and edge cases", "Citation"]
+FILES = {"README.md", "app.py", "functional.py", "requirements.txt", "specification.py", "tests.py"}
+SECTIONS = ["How to use", "Inputs", "Output", "Citation"]
 random = np.random.default_rng(0)
 vectors, labels = clouds(random, count=12, width=4, labels=2)
 right = np.eye(12, dtype=bool)
@@ -59,38 +59,39 @@ STRINGS["out_of_scope"]["out_of_scope"] = "label -1"
 
 
 def expected(name, arguments):
-    inputs = FOUND[name]["inputs"]
-    given = {inputs[key].get("parameter", key): value for key, value in arguments.items()}
+    columns = METRICS[name].columns
+    renamed = {key: columns[key].parameter for key in columns if columns[key].parameter}
+    given = {renamed.get(key, key): value for key, value in arguments.items()}
     if name == "ranking":
         given = {key: list(value) for key, value in given.items()}
-    return pytest.approx(function_of(FOUND[name])(**given), abs=1e-12)
+    return pytest.approx(METRICS[name].function(**given), abs=1e-12)
 
 
 @pytest.fixture(scope="module")
 def spaces(tmp_path_factory):
     folder = tmp_path_factory.mktemp("spaces")
     for name in NAMES:
-        write_space(FOLDER / name, folder / name)
+        write_space(name, folder / name)
     return folder
 
 
 @pytest.fixture(scope="module")
-def load(tmp_path_factory):
-    """Loads a metric from this package's folder, by its path; `evaluate` has folders of its own for what it writes."""
+def load(spaces, tmp_path_factory):
+    """Loads a metric by the path of its Space; `evaluate` has folders of its own for what it writes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluate.config, "HF_MODULES_CACHE", str(tmp_path_factory.mktemp("modules")))
         patch.setattr(evaluate.config, "HF_METRICS_CACHE", str(tmp_path_factory.mktemp("columns")))
         patch.setattr(sys, "path", list(sys.path))
-        yield lambda name, **options: evaluate.load(str(FOLDER / name), **options)
+        yield lambda name, **options: evaluate.load(str(spaces / name), **options)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_installed_folder_is_loaded_by_its_path(load, name):
+def test_a_written_folder_is_loaded_by_its_path(load, name):
     metric = load(name)
     assert (metric.name, type(metric).__module__.split(".")[0]) == (name, "evaluate_modules")
     assert pickle.loads(pickle.dumps(type(metric))) is type(metric)
-    assert len(FOUND[name]["cases"]) > 1
-    for case in FOUND[name]["cases"]:
+    assert len(METRICS[name].cases) > 1
+    for case in METRICS[name].cases:
         arguments = {key: value for key, value in case.items() if key != "result"}
         scores = metric.compute(**arguments)
         assert scores == pytest.approx(case["result"], abs=1e-12)
@@ -101,7 +102,7 @@ def test_the_installed_folder_is_loaded_by_its_path(load, name):
 
 def parted(name, arguments):
     """Returns columns, one item per example, and the other arguments."""
-    columns = [key for key in arguments if "feature" in FOUND[name]["inputs"][key]]
+    columns = [key for key in arguments if key in METRICS[name].columns]
     rest = {key: value for key, value in arguments.items() if key not in columns}
     return {key: arguments[key] for key in columns}, rest
 
@@ -145,21 +146,21 @@ def test_what_makes_no_sense_is_a_value_error(load, name):
             metric.compute(**given, **rest)
 
 
-def test_metrics_of_the_same_inputs_combine(load):
+def test_metrics_of_the_same_inputs_combine(load, spaces):
     scores = {name: expected(name, INPUTS["anisotropy"]).expected for name in LABELLED}
     several = evaluate.combine({name: load(name) for name in LABELLED}, force_prefix=True)
     for part in (slice(None, 3), slice(3, None)):
         several.add_batch(**{key: column[part] for key, column in INPUTS["anisotropy"].items()})
     prefixed = several.compute()
     assert prefixed == pytest.approx({f"{name}_{key}": x for name in LABELLED for key, x in scores[name].items()})
-    merged = evaluate.combine([str(FOLDER / name) for name in LABELLED]).compute(**INPUTS["anisotropy"])
+    merged = evaluate.combine([str(spaces / name) for name in LABELLED]).compute(**INPUTS["anisotropy"])
     assert merged["map"] == pytest.approx(scores["dialogue_retrieval"]["map"])
     assert merged["semantic_relatedness_queries"] == scores["semantic_relatedness"]["queries"]
     assert len(merged) == len(prefixed)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_space_has_what_the_hub_needs_and_documents_every_argument_figure_and_default(spaces, name):
+def test_a_space_documents_every_argument_figure_and_default(spaces, name):
     text = (spaces / name / "README.md").read_text(encoding="utf-8")
     front, body = text.split("---\n", 2)[1:]
     card = yaml.safe_load(front)
@@ -170,14 +171,14 @@ def test_a_space_has_what_the_hub_needs_and_documents_every_argument_figure_and_
     assert re.findall(r"^## (.*)", body, re.MULTILINE) == SECTIONS
     files = {path.name for path in (spaces / name).iterdir()}
     assert files - {"ranks.py", "vectors.py"} == FILES | {f"{name}.py"}
-    arguments, found = settings(FOUND[name])["inputs_description"].split("Returns:")
-    assert list(FOUND[name]["inputs"]) == re.findall(r"^    (\w+): ", arguments, re.MULTILINE)
-    for line in re.findall(r"^    (\S.*?): ", arguments + found, re.MULTILINE):
+    arguments, figures = METRICS[name].usage.split("Returns:")
+    assert list(METRICS[name].inputs) == re.findall(r"^    (\w+): ", arguments, re.MULTILINE)
+    for line in re.findall(r"^    (\S.*?): ", arguments + figures, re.MULTILINE):
         assert all(f"`{word}`" in text for word in line.split(", "))
-    assert all(f"`{word}` (default `{value}`)" in text for word, value in defaults(FOUND[name]).items())
+    assert all(f"`{word}` (default `{value}`)" in text for word, value in METRICS[name].defaults.items())
     assert ("`evaluate.combine` takes it together" in text) == (name in LABELLED)
     if name == "purity":
-        assert list(defaults(FOUND[name]).values()) == ["range(10)", "10"]
+        assert list(METRICS[name].defaults.values()) == ["range(10)", "10"]
         together = text.split("together with ")[1].split(", which")[0]
         assert re.findall(r"`(\w+)`", together) == [other for other in LABELLED if other != name]
 
@@ -195,12 +196,13 @@ def test_requirements_are_what_is_imported(spaces, name):
 
 
 def test_publishing_a_metric_brings_its_space(spaces):
-    lines: list[str] = []
-    publish(FOLDER / "purity", "org/purity", repo_type="space", dry_run=True, report=lines.append)
-    listed = [line.split()[-1] for line in lines]
-    assert listed[:-2] == sorted(path.name for path in (spaces / "purity").iterdir())
-    with pytest.raises(InputError, match=r"metrics/purity cannot be published: .* publish it as 'purity'"):
-        publish(FOLDER / "purity", "org/other", repo_type="space")
+    for place in (Path("purity"), FOLDER / "purity.py"):
+        lines: list[str] = []
+        publish(place, "org/purity", repo_type="space", dry_run=True, report=lines.append)
+        listed = [line.split()[-1] for line in lines]
+        assert listed[:-2] == sorted(path.name for path in (spaces / "purity").iterdir())
+    with pytest.raises(InputError, match=r"purity cannot be published: .* publish it as 'purity'"):
+        publish(Path("purity"), "org/other", repo_type="space")
 
 
 @pytest.fixture(scope="module")
@@ -221,12 +223,12 @@ def report(spaces, tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_space_is_all_that_it_takes(report, name):
-    facts, texts, page = report[name], settings(FOUND[name]), report[name]["page"]
+    facts, metric, page = report[name], METRICS[name], report[name]["page"]
     assert facts["name"] == name
     assert facts["module"].startswith("evaluate_modules.")
-    described = [texts["description"], texts["citation"], texts["inputs_description"], *texts["reference_urls"]]
-    assert facts["texts"] == described
-    assert [result for _, result in facts["cases"]] == [case["result"] for case in FOUND[name]["cases"]]
+    url, citation = PAPERS[metric.paper]
+    assert facts["texts"] == [inspect.getdoc(metric.function), citation, metric.usage, url]
+    assert [result for _, result in facts["cases"]] == [case["result"] for case in metric.cases]
     for computed, result in facts["cases"]:
         assert computed == pytest.approx(result, abs=1e-12)
     examples, complaints = facts["documented"]

@@ -27,7 +27,7 @@ from hf_dialemb.evaluation.tasks.sampling import fixed_sample
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.methods.ranker import RankingExample
 from hf_dialemb.methods.ranking import encode_contexts, encode_responses, score_candidates
-from hf_dialemb.metrics.next_utterance.functional import KS, OFFICIAL, example_scores, next_utterance_scores
+from hf_dialemb.metrics.next_utterance import KS, OFFICIAL, example_scores, next_utterance_scores
 
 
 def first(*shape):

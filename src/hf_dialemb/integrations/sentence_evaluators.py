@@ -28,7 +28,7 @@ from ..evaluation.tasks.domains import evaluate_embeddings
 from ..evaluation.tasks.intents import classify_intents
 from ..evaluation.tasks.registry import get_task, load_problem
 from ..evaluation.tasks.task import CorpusPart, Measurement, percentage
-from ..metrics.response_selection.functional import selection_scores
+from ..metrics.response_selection import selection_scores
 from .inputs import check_lengths, read_items
 
 logger = logging.getLogger(__name__)

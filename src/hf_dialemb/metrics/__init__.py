@@ -1,1 +1,1 @@
-"""Metrics of embeddings, one self-contained folder each: pure numpy functions that `evaluate` can ship as they are."""
+"""Metrics of embeddings, one file each: numpy functions and a specification, from which a Space is written."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
-    """Computes average precision with tied items counted together, as scikit-learn's ``average_precision_score`` does.
+    """Compute average precision with tied items counted together, as scikit-learn's ``average_precision_score`` does.
 
     It takes, both in ascending order, the scores of all candidates, ``(M,)``, and of the relevant ones, ``(P,)`` with
     P >= 1, and returns the mean over these of the precision at the end of their group of equal scores, in ``(0, 1]``.
@@ -23,7 +23,7 @@ def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
 
 
 def reciprocal_rank(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
-    """Computes one over the rank of the first relevant candidate, placed after the irrelevant ones that it ties with.
+    """Compute one over the rank of the first relevant candidate, placed after the irrelevant ones that it ties with.
 
     Arguments are those of `average_precision`; the result is in ``(0, 1]``.
     """
@@ -36,17 +36,17 @@ def reciprocal_rank(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
 def places(
     scores: NDArray[np.float64], best: NDArray[np.float64], wrong: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Counts, of scores ``(Q, C)``, the wrong ones above the best right one ``(Q, 1)``, and those that tie with it."""
+    """Count the wrong scores of ``(Q, C)`` above the best right one ``(Q, 1)``, and those that tie with it."""
     return ((scores > best) & wrong).sum(axis=1), ((scores == best) & wrong).sum(axis=1)
 
 
 def expected_recall(k: int, ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Returns how often the correct one is among the first k, ``(Q,)``, over all orders of those that tie with it."""
+    """Return how often the correct candidate is among the first k, ``(Q,)``, over all orders of its ties."""
     return np.clip((k - ahead) / (tied + 1), 0.0, 1.0)
 
 
 def expected_reciprocal_rank(ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Returns the mean of one over the correct one's rank, ``(Q,)``, over all orders of those that tie with it."""
+    """Return the mean of one over the correct candidate's rank, ``(Q,)``, over all orders of those that tie with it."""
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int((ahead + tied).max()) + 2))])
     means = (harmonic[ahead + tied + 1] - harmonic[ahead]) / (tied + 1)
     return np.where(tied == 0, 1 / (ahead + 1), means)  # without ties exactly one over the rank

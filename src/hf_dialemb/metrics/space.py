@@ -1,17 +1,19 @@
-"""The Space of a metric: a folder that `evaluate` loads by its path, or from the Hub, where this package is absent."""
+"""The Space of a metric: a folder that `evaluate` loads by its path or from the Hub, where this package is absent."""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from pprint import pformat
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from .specification import FILE, FOLDER, defaults, filled, read, settings
+from .specification import PAPERS, Metric, filled
 
+FOLDER = Path(__file__).parent
 REQUIREMENTS = {
     "datasets": "datasets>=5,<6",
     "evaluate": "evaluate>=0.4.6,<0.5",
@@ -19,55 +21,77 @@ REQUIREMENTS = {
     "sklearn": "scikit-learn>=1.5,<2",
     "threadpoolctl": "threadpoolctl>=3.5,<4",
 }
-"""What a Space installs for what it imports."""
+"""The packages that a Space installs, by the name of their import."""
 
-_SHARED = re.compile(r"^from \.\.(\w+) import (\w+)", re.MULTILINE)
+NAMES = tuple(
+    file.stem for file in sorted(FOLDER.glob("*.py")) if "\nMETRIC = Metric(" in file.read_text(encoding="utf-8")
+)
+"""The metrics of this package: the modules that have a specification."""
+
+_SHARED = re.compile(r"^from \.(\w+) import (\w+)", re.MULTILINE)
 
 
-def write_space(metric: Path, space: Path) -> None:
-    """Writes the Space of a metric into a folder of that name: module, page, example cases, requirements, card."""
+def get_metric(name: str) -> Metric:
+    """Return the specification of a metric, by a name of `NAMES`."""
+    metric: Metric = import_module(f".{name}", __package__).METRIC
+    return metric
+
+
+def write_space(name: str, space: Path) -> None:
+    """Write the Space of a metric into a folder of its name: module, page, example cases, requirements and card."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    found = read(metric)
-    functions = (metric / "functional.py").read_text(encoding="utf-8")
+    metric = get_metric(name)
+    functions = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     shared = dict(_SHARED.findall(functions))
-    texts = {f"{name}.py": (FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in ("building", *shared)}
-    texts["functional.py"] = _SHARED.sub(r"from .\1 import \2", functions)
+    texts = {f"{module}.py": (FOLDER / f"{module}.py").read_text(encoding="utf-8") for module in shared}
+    texts["functional.py"] = functions
     templates = Environment(
         loader=FileSystemLoader(FOLDER / "templates"), undefined=StrictUndefined, keep_trailing_newline=True,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     templates.filters |= {"filled": filled, "literal": lambda value: pformat(value, width=120, sort_dicts=False)}
-    values = {**found, **settings(found), "shared": shared, "defaults": defaults(found), "alike": _alike(found)}
+    example, *_ = metric.cases
+    details = inspect.getdoc(metric.function)
+    values = {
+        "name": name,
+        "metric": metric,
+        "shared": {module: member for module, member in shared.items() if module != "specification"},
+        "details": details,
+        "citation": PAPERS[metric.paper][1],
+        "alike": _alike(name),
+        "example": {key: value for key, value in example.items() if key != "result"},
+        "rounded": {key: round(value, 4) for key, value in example["result"].items()},
+    }
     for template in ("module.py", "app.py", "tests.py", "README.md"):
-        file = template.replace("module", found["name"])
-        texts[file] = templates.get_template(f"{template}.jinja").render(values)
+        texts[template.replace("module", name)] = templates.get_template(f"{template}.jinja").render(values)
     imported = set(re.findall(r"^ *(?:import|from) (\w+)", "\n".join(texts.values()), re.MULTILINE))
-    texts["requirements.txt"] = "".join(f"{line}\n" for name, line in REQUIREMENTS.items() if name in imported)
+    texts["requirements.txt"] = "".join(f"{line}\n" for package, line in REQUIREMENTS.items() if package in imported)
     space.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (space / file).write_text(text, encoding="utf-8")
 
 
-def _alike(found: Mapping[str, Any]) -> list[str]:
-    """Names the other metrics that need labelled vectors and nothing else, as this one does."""
-    if _needs(found) != ["vector", "label"]:
+def _alike(name: str) -> list[str]:
+    """Return the other metrics that need labelled vectors and nothing else, if this metric does."""
+    if not _takes_labelled_vectors(name):
         return []
-    others = (read(file.parent) for file in sorted(FOLDER.glob(f"*/{FILE}")) if file.parent.name != found["name"])
-    return [other["name"] for other in others if _needs(other) == _needs(found)]
+    return [other for other in NAMES if other != name and _takes_labelled_vectors(other)]
 
 
-def _needs(found: Mapping[str, Any]) -> list[str | None]:
-    return [each.get("feature") for name, each in found["inputs"].items() if name not in defaults(found)]
+def _takes_labelled_vectors(name: str) -> bool:
+    metric = get_metric(name)
+    kinds = [column.kind for column in metric.columns.values()]
+    return kinds == ["vector", "label"] and len(metric.inputs) == len(kinds) + len(metric.defaults)
 
 
 @contextmanager
-def as_space(folder: Path) -> Iterator[Path]:
-    """Gives the Space of a metric's folder, for as long as it is needed, and any other folder as it is."""
-    if not (folder / FILE).is_file():
-        yield folder
+def as_space(place: Path) -> Iterator[Path]:
+    """Yield a temporary Space for a metric, given by its name or its module, and any other folder as it is."""
+    if place.is_dir() or place.stem not in NAMES:
+        yield place
         return
-    with TemporaryDirectory() as place:
-        space = Path(place) / folder.resolve().name
-        write_space(folder, space)
+    with TemporaryDirectory() as folder:
+        space = Path(folder) / place.stem
+        write_space(place.stem, space)
         yield space

@@ -28,7 +28,7 @@ def unit(vectors: ArrayLike) -> NDArray[np.float32]:
 
 
 def unit_vectors(vectors: ArrayLike) -> NDArray[np.float64]:
-    """Brings vectors ``(N, D)`` to length 1 in a new array; zero ones stay zero."""
+    """Return float64 vectors ``(N, D)`` of length 1 in a new array; zero rows stay zero."""
     units = np.array(vectors, dtype=np.float64)
     lengths = np.sqrt(np.einsum("nd,nd->n", units, units))
     units /= np.where(lengths > 0, lengths, 1.0)[:, None]
@@ -36,7 +36,7 @@ def unit_vectors(vectors: ArrayLike) -> NDArray[np.float64]:
 
 
 def directions(name: str, values: ArrayLike, expected: str = "(N, D) with N > 0") -> NDArray[np.float64]:
-    """Returns unit vectors ``(N, D)``; a ValueError, in which they are called ``name``, refuses none and NaN."""
+    """Return `unit_vectors`; raise ValueError, with their ``name``, if there is none or one is not finite."""
     vectors = np.asarray(values, dtype=np.float64)
     if vectors.ndim != 2 or not len(vectors):
         raise ValueError(f"{name}: got shape {vectors.shape}, expected {expected}")
@@ -46,7 +46,7 @@ def directions(name: str, values: ArrayLike, expected: str = "(N, D) with N > 0"
 
 
 def finite_vectors(embeddings: ArrayLike) -> NDArray[np.floating[Any]]:
-    """Returns vectors ``(N, D)``, N >= 2, in their own precision; a ValueError counts those that are not finite."""
+    """Return vectors ``(N, D)``, N >= 2, in their own precision; raise ValueError if one is not finite."""
     vectors = np.asarray(embeddings)
     if vectors.dtype not in (np.float32, np.float64):
         vectors = vectors.astype(np.float64)
@@ -63,9 +63,10 @@ def finite_vectors(embeddings: ArrayLike) -> NDArray[np.floating[Any]]:
 def labelled_vectors(
     embeddings: ArrayLike, labels: ArrayLike, pairs: bool = False
 ) -> tuple[NDArray[np.floating[Any]], NDArray[np.intp]]:
-    """Returns `finite_vectors` and their labels as codes from 0 on, ``(N,)``.
+    """Return `finite_vectors` and their labels as codes from 0 on, ``(N,)``.
 
-    A ValueError refuses labels that are all equal, and with ``pairs`` those that are all different.
+    Raises:
+        ValueError: The labels are all equal, or with ``pairs`` all different.
     """
     vectors, names = finite_vectors(embeddings), np.asarray(labels)
     if names.shape != vectors.shape[:1]:
@@ -79,7 +80,7 @@ def labelled_vectors(
 
 
 def class_means(vectors: NDArray[np.float64], labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Returns the K labels in order and the mean of each one's vectors, ``(K, D)``; a ValueError refuses K = 1."""
+    """Return the K labels in order and the mean of the vectors of each, ``(K, D)``; raise ValueError if K = 1."""
     names, codes = np.unique(labels, return_inverse=True)
     if len(names) < 2:
         raise ValueError("support_labels: got one label, expected at least two; add supports of another label")
@@ -89,7 +90,7 @@ def class_means(vectors: NDArray[np.float64], labels: NDArray[Any]) -> tuple[NDA
 
 
 def check_supported(name: str, labels: NDArray[Any], supported: NDArray[Any]) -> None:
-    """Raises a ValueError for labels that no support has."""
+    """Raise ValueError for labels that no support has."""
     missing = np.setdiff1d(labels, supported)
     if len(missing):
         raise ValueError(f"{name}: got {missing.tolist()[0]!r}, which no support has; add supports or leave it out")
@@ -98,11 +99,11 @@ def check_supported(name: str, labels: NDArray[Any], supported: NDArray[Any]) ->
 def sorted_queries(
     embeddings: ArrayLike, labels: ArrayLike
 ) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
-    """Sorts the cosines of every dialogue to all others; what average precision, ranks and correlations are made of.
+    """Sort the cosines of every dialogue to all others, for average precision, ranks and correlations.
 
-    Takes `labelled_vectors` with pairs. Yields, for each dialogue whose label another one carries: its place; the
-    cosines of the N - 1 others in ascending order, in steps of 1e-9, good until the next one is asked for; and those of
-    the others of its label, in ascending order.
+    Takes `labelled_vectors` with pairs. Yields a triple for each dialogue whose label another one carries: its place;
+    the cosines of the N - 1 others in ascending order, in steps of 1e-9, valid until the next triple; and those of the
+    others of its label, in ascending order.
     """
     vectors, codes = labelled_vectors(embeddings, labels, pairs=True)
     units, count = unit_vectors(vectors), len(codes)
@@ -127,7 +128,7 @@ def _sort_rows(
     members: list[NDArray[np.intp]],
     rows: NDArray[np.intp],
 ) -> list[tuple[int, NDArray[np.int32]]]:
-    """Sorts rows of cosines in integer steps, each one's own as the lowest; returns the queries among them."""
+    """Sort rows of cosines in integer steps, with a row's own as the lowest; return the queries among them."""
     if not len(rows):
         return []
     first, last = int(rows[0]), int(rows[-1]) + 1

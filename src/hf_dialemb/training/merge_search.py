@@ -20,7 +20,7 @@ from ..encoders.loading import model_encoder
 from ..errors import InputError
 from ..evaluation.results.tables import table_lines
 from ..methods.merged import MergedModel
-from ..metrics.dialogue_retrieval.functional import retrieval_scores
+from ..metrics.dialogue_retrieval import retrieval_scores
 from ..metrics.vectors import unit_vectors
 from ..runs.files import write_json_atomically
 from ..runs.hardware import quick_reading

@@ -26,8 +26,8 @@ from ..methods import method_of
 from ..methods.backbone_model import MethodModel
 from ..methods.encoder import encode
 from ..methods.method import Examples
-from ..metrics.alignment_uniformity.functional import uniformity
-from ..metrics.purity.functional import cluster_purity
+from ..metrics.alignment_uniformity import uniformity
+from ..metrics.purity import cluster_purity
 from ..runs.files import open_to_others, write_json_atomically
 from ..runs.folder import RunFolder, read_object
 from ..runs.sentence_files import write_files_of_our_own

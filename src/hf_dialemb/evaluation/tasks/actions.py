@@ -80,7 +80,7 @@ def compare_actions(
     embeddings: NDArray[Any], labels: Sequence[str], seeds: Sequence[int] = range(10)
 ) -> list[Measurement]:
     """Classifies utterances by few examples of each action, ranks them, and measures how actions lie to each other."""
-    from ...metrics.anisotropy.functional import anisotropy
+    from ...metrics.anisotropy import anisotropy
 
     names = np.array(labels)
     found, ranked = [], []
@@ -112,7 +112,7 @@ def _ranking(
 ) -> tuple[float, float]:
     from sklearn.metrics.pairwise import cosine_similarity
 
-    from ...metrics.ndcg.functional import ndcg, official_ndcg
+    from ...metrics.ndcg import ndcg, official_ndcg
 
     every = np.concatenate([queries, drawn])
     cosines = cosine_similarity(embeddings[drawn].astype(np.float64), embeddings[every].astype(np.float64))

@@ -16,7 +16,7 @@ from .task import CorpusPart, Measurement, Problem, item_percentage, percentage
 
 logger = logging.getLogger(__name__)
 
-N_INIT = 10  # random starts of each k-means, as in the papers' time; see `metrics.purity.functional.cluster_purity`
+N_INIT = 10  # random starts of each k-means, as in the papers' time; see `metrics.purity.cluster_purity`
 
 
 class PairScores(NamedTuple):
@@ -72,9 +72,9 @@ def evaluate_embeddings(
     of k-means, each of `N_INIT` random starts, and of drawing pairs. A ValueError says that the labels, one for each
     vector, are all equal or all different, or that anything does not fit.
     """
-    from ...metrics.alignment_uniformity.functional import alignment_uniformity
-    from ...metrics.purity.functional import cluster_purity
-    from ...metrics.semantic_relatedness.functional import pair_relatedness
+    from ...metrics.alignment_uniformity import alignment_uniformity
+    from ...metrics.purity import cluster_purity
+    from ...metrics.semantic_relatedness import pair_relatedness
 
     draws = list(seeds)
     pairs = pair_relatedness(embeddings, labels, draws)
@@ -105,7 +105,7 @@ def pair_scores(embeddings: ArrayLike, labels: ArrayLike) -> PairScores:
     nearly all of the time, are done once. Memory is ``O(N)``.
     """
     from ...metrics.ranks import average_precision, reciprocal_rank
-    from ...metrics.semantic_relatedness.functional import binary_spearman
+    from ...metrics.semantic_relatedness import binary_spearman
     from ...metrics.vectors import sorted_queries
 
     scores = (average_precision, reciprocal_rank, binary_spearman)

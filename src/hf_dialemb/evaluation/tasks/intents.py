@@ -63,7 +63,7 @@ def by_prototypes(
 
     In a setting of its own prototypes have length 1, so that cosines decide; with one example they always have it.
     """
-    from ...metrics.prototype_classification.functional import prototype_classification
+    from ...metrics.prototype_classification import prototype_classification
 
     found = []
     for unit in (False, True)[: 1 + (shots > 1)]:

@@ -21,7 +21,7 @@ from ...corpora.examples import ResponseSelection
 from ...dialogue import Turn
 from ...encoders import Encoder
 from ...errors import InputError
-from ...metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores
+from ...metrics.next_utterance import EXPECTED, OFFICIAL, example_scores
 from .contexts import correct_candidates, sizes_of
 from .task import CorpusPart, Measurement, Problem, ask_encoder, item_percentage
 from .texts import TextVectors, last_words, row_cosines
@@ -44,7 +44,7 @@ class RankedCandidates(NamedTuple):
     Of each of E sets the scores (K,) of its candidates, of an ensemble the logarithms of equation 7. Then, each (E,):
     one over the rank of the correct candidate, whose mean is equation 13; whether it comes first, or the share that it
     would where others tie with it; and R_N@k by name (see
-    `hf_dialemb.metrics.next_utterance.functional.example_scores`).
+    `hf_dialemb.metrics.next_utterance.example_scores`).
     """
 
     scores: _Scores

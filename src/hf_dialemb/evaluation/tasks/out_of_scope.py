@@ -63,7 +63,7 @@ def detect(
     embeddings: NDArray[Any], labels: Sequence[str], parts: Parts, seeds: Sequence[int] = range(10)
 ) -> list[Measurement]:
     """Finds what is out of scope and classifies the rest, by the means of few examples."""
-    from ...metrics.out_of_scope.functional import out_of_scope_scores
+    from ...metrics.out_of_scope import out_of_scope_scores
 
     names = np.array(labels)
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -81,7 +81,7 @@ def _guesses(
 ) -> Iterator[tuple[str, NDArray[Any]]]:
     from sklearn.preprocessing import normalize
 
-    from ...metrics.out_of_scope.functional import detect_out_of_scope, prototype_similarities, score_threshold
+    from ...metrics.out_of_scope import detect_out_of_scope, prototype_similarities, score_threshold
 
     generator = np.random.default_rng([seed, shots])
     drawn = draw_examples(names, parts.examples, shots, shots, generator)

@@ -25,7 +25,7 @@ import numpy as np
 from ...corpora.examples import ResponseSelection
 from ...dialogue import plain
 from ...encoders import Encoder
-from ...metrics.response_selection.functional import selection_scores
+from ...metrics.response_selection import selection_scores
 from . import contexts
 from .task import CorpusPart, Measurement, Problem, percentage
 from .texts import TextVectors, first_words, last_words

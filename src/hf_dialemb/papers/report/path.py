@@ -25,7 +25,7 @@ class PathPoint(NamedTuple):
 
 def measured_point(step: int, embeddings: NDArray[Any], labels: Sequence[str]) -> PathPoint:
     """Measure the vectors ``(N, D)`` of a checkpoint."""
-    from ...metrics.alignment_uniformity.functional import alignment_uniformity
+    from ...metrics.alignment_uniformity import alignment_uniformity
 
     scores = alignment_uniformity(embeddings, list(labels))
     return PathPoint(step, scores["adjusted_alignment"], scores["uniformity"])

@@ -63,7 +63,7 @@ def views(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Mapping[str, NDArr
 def _figures(
     setting: str, vectors: NDArray[np.float32], labels: Sequence[str], seeds: Sequence[int]
 ) -> list[Measurement]:
-    from ...metrics.purity.functional import cluster_purity
+    from ...metrics.purity import cluster_purity
 
     pairs = pair_scores(vectors, labels)
     purities = cluster_purity(vectors, labels, list(seeds), n_init=N_INIT)["purity"]

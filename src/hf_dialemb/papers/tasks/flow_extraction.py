@@ -122,7 +122,7 @@ def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
 
 
 def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]:
-    from ...metrics.graph_size_difference.functional import graph_size_difference
+    from ...metrics.graph_size_difference import graph_size_difference
 
     figures: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for domain, values in found.items():

@@ -17,7 +17,7 @@ from ...corpora.examples import RetrievalQuery
 from ...encoders import Encoder
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, item_percentage
 from ...evaluation.tasks.texts import TextVectors
-from ...metrics.ranking.functional import ranking_scores
+from ...metrics.ranking import ranking_scores
 
 
 class Ranking(NamedTuple):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .specification import Column, Metric
+
 
 def graph_size_difference(predicted: ArrayLike, reference: ArrayLike) -> dict[str, float]:
-    """Compares numbers of nodes n, each with that of its own reference graph n*, and averages over graphs.
+    """Compare the number of nodes n of each graph with that of its reference graph n*, and average over graphs.
 
-    Takes whole numbers ``(G,)``, those of the references from 1 on; a ValueError refuses others. Returns
-    ``size_difference``, the mean of ``|n - n*| / n*``, 0 where all sizes agree, and may be above 1; and
-    ``signed_size_difference``, that of ``(n - n*) / n*``, at least -1, negative where graphs tend to be too small.
+    It says whether an extracted flow is as complex as that of the annotations (Dialog2Flow, section 6). Two graphs of
+    one size may have nothing else in common. Count nodes of start and end alike in both.
     """
     sizes, expected = np.asarray(predicted), np.asarray(reference)
     if sizes.ndim != 1 or sizes.shape != expected.shape or not len(sizes):
@@ -32,3 +33,26 @@ def _whole(name: str, values: NDArray[np.generic], least: int) -> NDArray[np.flo
         got = numbers[wrong][0]
         raise ValueError(f"{name}: got {got:g}, expected whole numbers from {least} on; count the nodes of the graph")
     return numbers
+
+
+METRIC = Metric(
+    "Graph Size Difference", "🕸️", "dialog2flow", graph_size_difference,
+    inputs={
+        "predictions": Column("number", "The nodes of each extracted graph, (G,), from 0 on.", "predicted"),
+        "references": Column("number", "The nodes of its reference graph, (G,), from 1 on.", "reference"),
+    },
+    outputs={
+        "size_difference": "Mean of |n - n*| / n*, 0 or more.",
+        "signed_size_difference": "Mean of (n - n*) / n*, at least -1; negative where graphs tend to be too small.",
+    },
+    cases=(
+        {
+            "predictions": [9, 10], "references": [10, 8],
+            "result": {"size_difference": 0.175, "signed_size_difference": 0.075},
+        },
+        {
+            "predictions": [0, 30], "references": [10, 10],
+            "result": {"size_difference": 1.5, "signed_size_difference": 0.5},
+        },
+    ),
+)  # fmt: skip

@@ -1,1 +1,0 @@
-"""Adjusted alignment and uniformity: how embeddings spread over the unit sphere."""

@@ -1,1 +1,0 @@
-"""Anisotropy: how alike vectors of one label are, and how alike the labels are to each other."""

@@ -1,1 +1,0 @@
-"""Dialogue retrieval: mean average precision and mean reciprocal rank over all other dialogues."""

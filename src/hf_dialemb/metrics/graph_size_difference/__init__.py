@@ -1,1 +1,0 @@
-"""Graph size difference: does an extracted dialogue flow have as many nodes as the flow of the annotations?"""

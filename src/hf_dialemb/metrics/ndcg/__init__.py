@@ -1,1 +1,0 @@
-"""nDCG: do the relevant candidates come first?"""

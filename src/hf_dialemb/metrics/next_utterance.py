@@ -1,0 +1,120 @@
+"""Next-utterance retrieval: scores of candidates rank the true response (Mehri and Eskenazi, 2019, equation 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .ranks import expected_recall, expected_reciprocal_rank, places
+from .specification import Column, Metric
+
+SIZES = (2, 10)  # numbers of candidates of recall, beside all of them, as in the literature on Ubuntu
+KS = (1, 2, 5)  # the numbers of first candidates that are searched for the true one
+EXPECTED, OFFICIAL = "expected", "official"  # how ties count: the mean over all orders of them, or a success
+
+
+def next_utterance_scores(
+    scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], ties: str = EXPECTED
+) -> dict[str, float]:
+    """Compute how soon the true response of a context comes among its candidates, whatever made the scores.
+
+    Mehri and Eskenazi (2019, equation 13) print the mean reciprocal rank, the literature on the Ubuntu corpus R_N@k.
+    The best of an example's right candidates is ranked among its wrong ones. R_N@k takes the N - 1 wrong ones that
+    stand first in the example. Equal scores give the mean over all orders of those that tie; with ``ties="official"``
+    the true one comes first, as in the released program of Deep Attention Matching.
+    """
+    return {name: float(values.mean()) for name, values in example_scores(scores, correct, ties).items()}
+
+
+def example_scores(
+    scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], ties: str = EXPECTED
+) -> dict[str, NDArray[np.float64]]:
+    """Rank the true response of each example among its candidates; see `next_utterance_scores`.
+
+    Args:
+        scores: Of each of E examples the finite scores of its K >= 2 candidates; K may differ.
+        correct: Which of these are right, (K,) booleans, at least one.
+        ties: ``"expected"`` or ``"official"``.
+
+    Returns:
+        ``{"mrr": 1 / rank, "hits1": whether it comes first, "rN@k": recall}``, each (E,) in ``[0, 1]``. N is 2, 10
+        and K, as far as no example has fewer candidates (K: where all have as many); k is 1, 2 and 5 below N.
+
+    Raises:
+        ValueError: An input does not fit.
+    """
+    if ties not in (EXPECTED, OFFICIAL):
+        raise ValueError(f"ties: got {ties!r}, expected {EXPECTED!r} or {OFFICIAL!r}")
+    values, right, counts = _padded(scores, correct)
+    best = np.where(right, values, -np.inf).max(axis=1, keepdims=True)
+    wrong = ~right & (np.arange(values.shape[1]) < counts[:, None])
+    order = wrong.cumsum(axis=1)  # the number of a wrong candidate among the wrong ones
+    fewest, most = int(counts.min()), int(counts.max())
+
+    def placed(counted: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        ahead, tied = places(values, best, counted)
+        return ahead, tied if ties == EXPECTED else np.zeros_like(tied)
+
+    among_all = placed(wrong)
+    figures = {"mrr": expected_reciprocal_rank(*among_all), "hits1": expected_recall(1, *among_all)}
+    for size in sorted({*(size for size in SIZES if size <= fewest), *((most,) if fewest == most else ())}):
+        among = placed(wrong & (order < size))
+        figures |= {f"r{size}@{k}": expected_recall(k, *among) for k in KS if k < size}
+    return figures
+
+
+def _padded(
+    scores: Sequence[ArrayLike], correct: Sequence[ArrayLike]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
+    """Lay examples out as matrices (E, K) of the most candidates, with the number of candidates of each, (E,)."""
+    rows, masks = [np.asarray(row, dtype=np.float64) for row in scores], [np.asarray(row) for row in correct]
+    if not rows:
+        raise ValueError("scores: got 0 examples, expected at least one; add some")
+    if len(rows) != len(masks):
+        raise ValueError(f"correct: got {len(masks)} examples, expected as many as have scores, {len(rows)}")
+    values = np.full((len(rows), max(row.size for row in rows)), -np.inf)
+    right = np.zeros(values.shape, dtype=bool)
+    for place, (row, mask) in enumerate(zip(rows, masks, strict=True)):
+        if row.ndim != 1 or len(row) < 2 or mask.shape != row.shape or mask.dtype != np.bool_:
+            raise ValueError(
+                f"example {place}: got scores of shape {row.shape} and {mask.dtype} of shape {mask.shape}, expected "
+                "(K,) scores and booleans of two candidates or more"
+            )
+        if not np.isfinite(row).all():
+            raise ValueError(f"example {place}: got a score of NaN or infinity, expected finite numbers")
+        if not mask.any():
+            raise ValueError(f"example {place}: got no correct candidate, expected at least one; leave it out")
+        values[place, : len(row)], right[place, : len(row)] = row, mask
+    return values, right, np.array([len(row) for row in rows])
+
+
+METRIC = Metric(
+    "Next-Utterance Retrieval", "💬", "mehri-eskenazi", next_utterance_scores,
+    inputs={
+        "predictions": Column("scores", "The scores of an example's candidates, (E, K); K may differ.", "scores"),
+        "references": Column("booleans", "Which candidates are right, (E, K); one or more per example.", "correct"),
+        "ties": '"expected", the mean over all orders of candidates that tie, or "official", the true one comes first.',
+    },
+    outputs={
+        "mrr": "Mean reciprocal rank, in (0, 1].",
+        "hits1": "Share of examples whose true response comes first, in [0, 1].",
+        "rN@k": "Share of examples whose true response is among the first k of N candidates, in [0, 1]; N is 2, 10 and "
+        "K as far as all examples have as many, k is 1, 2 and 5 below N.",
+    },
+    cases=(
+        {
+            "predictions": [[0.9, 0.1], [0.2, 0.8]], "references": [[True, False], [True, False]],
+            "result": {"mrr": 0.75, "hits1": 0.5, "r2@1": 0.5},
+        },
+        {
+            "predictions": [[1.0, 1.0]], "references": [[True, False]],
+            "result": {"mrr": 0.75, "hits1": 0.5, "r2@1": 0.5},
+        },
+        {
+            "predictions": [[1.0, 1.0], [0.3, 0.2, 0.1]], "references": [[True, False], [False, False, True]],
+            "ties": "official", "result": {"mrr": 0.6666666666666666, "hits1": 0.5, "r2@1": 0.5},
+        },
+    ),
+)  # fmt: skip

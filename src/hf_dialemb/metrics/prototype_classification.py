@@ -1,0 +1,73 @@
+"""Few-shot classification by prototypes (DSE, section 4.2; Dialog2Flow, section 5.1): the nearest class mean wins."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .specification import Column, Metric
+from .vectors import check_supported, class_means, directions, unit_vectors
+
+
+def prototype_classification(
+    supports: ArrayLike,
+    support_labels: ArrayLike,
+    queries: ArrayLike,
+    query_labels: ArrayLike,
+    *,
+    unit_prototypes: bool = False,
+) -> dict[str, float]:
+    """Classify queries by the prototype with the greatest product (DSE, section 4.2; Dialog2Flow, section 5.1).
+
+    Vectors are brought to length 1; a prototype is the mean of its class's supports. As in the papers' programs it is
+    not brought to length 1 again, so that classes of unlike supports attract fewer queries. A zero vector has product 0
+    with every prototype. Of equal products the first label in order wins.
+    """
+    from sklearn.metrics import f1_score
+
+    known, true = np.asarray(support_labels), np.asarray(query_labels)
+    vectors = []
+    for name, values, names in (("supports", supports, known), ("queries", queries, true)):
+        shape = np.shape(values)
+        if len(shape) != 2 or names.shape != shape[:1] or not shape[0]:
+            raise ValueError(f"{name}: got shapes {shape} and {names.shape}, expected (N, D) and (N,) with N > 0")
+        vectors.append(directions(name, values))
+    width, other = (array.shape[1] for array in vectors)
+    if width != other:
+        raise ValueError(f"supports and queries: got widths {width} and {other}, expected one width")
+    labels, prototypes = class_means(vectors[0], known)
+    check_supported("query_labels", true, labels)
+    if unit_prototypes:
+        prototypes = unit_vectors(prototypes)
+    guessed = labels[(vectors[1] @ prototypes.T).argmax(axis=1)]
+    return {
+        "accuracy": float((guessed == true).mean()),
+        "macro_f1": float(f1_score(true, guessed, labels=np.unique(true), average="macro", zero_division=0)),
+    }
+
+
+METRIC = Metric(
+    "Prototype Classification", "🏷️", "dse", prototype_classification, item="utterance",
+    inputs={
+        "predictions": Column("vector", "The vectors to classify, (N, D), finite numbers.", "queries"),
+        "references": Column("label", "Their true labels, (N,), all of them the supports'.", "query_labels"),
+        "supports": "Labelled vectors, (S, D).",
+        "support_labels": "Their labels, (S,), of the kind of the references; at least two distinct.",
+        "unit_prototypes": "Whether prototypes are brought to length 1 too, so that the nearest one by cosine wins.",
+    },
+    outputs={
+        "accuracy": "Share of right labels, in [0, 1].",
+        "macro_f1": "Unweighted mean F1 of the labels that the references have, in [0, 1].",
+    },
+    cases=(
+        {
+            "predictions": [[2.0, 1.0], [1.0, 3.0], [5.0, 4.0]], "references": ["inform", "request", "request"],
+            "supports": [[1.0, 0.0], [0.0, 1.0]], "support_labels": ["inform", "request"],
+            "result": {"accuracy": 0.6666666666666666, "macro_f1": 0.6666666666666666},
+        },
+        {
+            "predictions": [[1.0, 1.0]], "references": [0], "supports": [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]],
+            "support_labels": [0, 0, 1], "unit_prototypes": True, "result": {"accuracy": 1.0, "macro_f1": 1.0},
+        },
+    ),
+)  # fmt: skip

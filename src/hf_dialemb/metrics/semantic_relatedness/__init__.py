@@ -1,1 +1,0 @@
-"""Semantic relatedness: Spearman's correlation of cosines with sharing a label."""
