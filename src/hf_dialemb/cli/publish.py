@@ -8,8 +8,8 @@ from pathlib import Path
 from .parser import Parser, add_command, named, say
 
 _HELP = """The folder is one that dialemb export wrote, with a card (dialemb model card); with --repo-type space a
-metric's, with --repo-type dataset one that dialemb papers corpus unify wrote. The repository then holds just that
-folder.
+metric's name will do, with --repo-type dataset one that dialemb papers corpus unify wrote. The repository then holds
+just that folder.
 
 Before anything is sent, the folder is checked for pickles, secrets, paths on your machine, damaged or missing files. If
 it stops, run it again and it goes on; it makes no commit if nothing has changed. Log in with 'hf auth login'.
