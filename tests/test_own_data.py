@@ -263,7 +263,7 @@ def test_every_command_that_learns_or_measures_reads_tables_by_their_columns(tmp
     how = {"columns": "id=call,role=who,content=said", "roles": "Zoe=user,Ann=assistant"}
     run = RunArguments(corpus=[cat], exclude=[dog], **how)
     assert training_dialogues(run, get_method("dse"), 0, print) == load_dialogues(cat, **how)
-    plan = EnsemblePlan("dual_encoder_multiwoz", cat, tmp_path, ("--columns", how["columns"]), dev=dog, test=cow)
+    plan = EnsemblePlan("dual_encoder_multiwoz", cat, tmp_path, {"columns": how["columns"]}, dev=dog, test=cow)
     assert [turn.content for turn in plan.load("test")[0].turns] == ["cow is gone", "Let me look for cow"]
     words = ["model", "distil", "--model", "t", "--corpus", cat, "--output", str(tmp_path / "o"), "--columns", "id=no"]
     assert main(words) == 2

@@ -1,8 +1,8 @@
-"""One form for the labels of all corpora: cleaned names, 18 dialogue acts, and a name for what a turn does, its action.
+"""One form for the labels of all corpora: cleaned names, 18 dialogue acts, and an action as the name of both.
 
 This is the unified form of Dialog2Flow (its section 4 and appendix A): labels are cleaned alike, the 44 names that its
-twenty corpora use for dialogue acts become 18, and an action is a turn's acts followed by its slots. What is ours:
-`MORE_ACTS`, no label twice in a turn, and acts and slots of an action sorted, so that one action has one name.
+twenty corpora use for dialogue acts become 18, and an action is a turn's acts followed by its slots. This package
+adds `MORE_ACTS`, keeps no label twice in a turn, and sorts acts and slots, so that an action has a single name.
 """
 
 import re
@@ -46,12 +46,12 @@ MORE_ACTS = {
     "bye": "good bye",  # MultiWOZ, DSTC2
     "greet": "greeting",  # MultiWOZ
     "hello": "greeting",  # STAR, DSTC2
-    "inform count": "inform",  # SGD and KETOD, where the authors' program takes every act that contains "inform" so
+    "inform count": "inform",  # SGD and KETOD; the authors' program does so for every act that contains "inform"
     "reqalts": "request alternative",  # DSTC2
     "reqmore": "request more",  # MultiWOZ, DSTC2
     "thank": "thank you",  # MultiWOZ
 }
-"""Our continuation of `ACTS`: names that the paper's map lacks and that mean the same without doubt."""
+"""A continuation of `ACTS`: names that the paper's map lacks and that mean the same without doubt."""
 
 PARENTS = {act: act.split()[0] for act in _ORIGINALS if act.startswith(("inform", "request", "confirm"))}
 """From the normalised acts of three families to the family's name; any other act is its own parent."""
@@ -94,17 +94,17 @@ class UnifiedTurn:
 
 @lru_cache(maxsize=1 << 16)
 def clean_label(label: str) -> str:
-    """Cleans the name of an act, slot, intent or domain, as the paper does.
+    """Clean the name of an act, slot, intent or domain, as the paper does.
 
-    What is left are the noun lemmas of its words of two letters and more, in lower case: ``"restaurant"`` of
-    ``"Restaurants_2"``. Names that say nothing ("other", "not sure", "switch frame") give an empty one.
+    Return the noun lemmas of its words of two letters and more, in lower case: ``"restaurant"`` of ``"Restaurants_2"``.
+    Names without a meaning ("other", "not sure", "switch frame") become empty.
     """
     cleaned = " ".join(_lemma(word.lower()) for word in re.findall("[a-zA-Z]+", label) if len(word) > 1)
     return "" if cleaned in _NO_LABEL else cleaned
 
 
 def unified_turn(turn: Turn) -> UnifiedTurn:
-    """Gives a turn's labels the unified form, in the order of the turn."""
+    """Return a turn with its labels in the unified form, in the order of the turn."""
     named = _distinct(map(clean_label, turn.dialogue_acts))
     pairs = tuple((clean_label(name), value) for name, value in turn.slots)
     intents = [clean_label(intent) for intent in turn.intents]
@@ -127,7 +127,7 @@ def unified_turn(turn: Turn) -> UnifiedTurn:
 
 
 def unified_dialogue(dialogue: Dialogue) -> Dialogue:
-    """Gives domains, and the acts, slots and intents of every turn, their unified names; all else stays."""
+    """Rename domains, and the acts, slots and intents of every turn, to their unified names."""
     turns = []
     for turn in dialogue.turns:
         unified = unified_turn(turn)
@@ -136,11 +136,11 @@ def unified_dialogue(dialogue: Dialogue) -> Dialogue:
 
 
 def parse_action(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Takes the name of an action apart, into acts and slots: the inverse of `action_name`, for unsorted names too.
+    """Split the name of an action into acts and slots: the inverse of `action_name`, for unsorted names too.
 
-    Nothing but the names of the 18 acts says where the acts end: of two that fit, the longer is taken, so that
-    ``"inform success rate"`` has the act "inform success", and what begins with none of them is slots alone. An
-    InputError says that after an act and a comma comes none of them.
+    Only the names of the 18 acts mark where the acts end. Of two that fit, the longer is taken: ``"inform success
+    rate"`` has the act "inform success". A name that begins with none of them has slots alone. An InputError refuses
+    other words after an act and a comma.
     """
     acts: list[str] = []
     rest = label
@@ -168,10 +168,10 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _lemma(word: str) -> str:
-    """The noun lemma of a word, or the word itself, from lists in a wheel: WordNet's would be a download."""
+    """Return the noun lemma of a word, or the word itself; WordNet would be a download."""
     if word in _LEMMAS:
         return _LEMMAS[word]
     from lemminflect import getLemma
 
-    found: tuple[str, ...] = getLemma(word, upos="NOUN", lemmatize_oov=False)
-    return found[0] if found else word
+    lemmas: tuple[str, ...] = getLemma(word, upos="NOUN", lemmatize_oov=False)
+    return lemmas[0] if lemmas else word

@@ -1,4 +1,4 @@
-"""From raw records to dialogues: the one place that names, refuses or skips a malformed record, for every reader."""
+"""From raw records to dialogues: malformed records of all readers are named, refused or skipped here."""
 
 import hashlib
 import logging
@@ -11,7 +11,7 @@ from ..dialogue import Turn
 from ..drawing import visible
 from ..errors import InputError
 
-Raw = Any  # what a file holds, whatever that is
+Raw = Any  # of a file
 Slots = tuple[tuple[str, str], ...]  # names and values
 Label = tuple[str, str, str]  # act, slot and value
 
@@ -26,12 +26,12 @@ _LONGEST_SENTENCE = 1000
 def convert_records(
     records: Iterable[tuple[str, Raw]], convert: Callable[..., Item], *, skip_invalid: bool = False
 ) -> Iterator[Item]:
-    """Converts raw records one by one, each a pair of a place, such as ``"train.json: record 3"``, and what is there.
+    """Convert raw records one by one, pairs of a place, such as ``"train.json: record 3"``, and the record.
 
-    A record is malformed where ``convert`` raises an `InputError`, or where its id was used before. The sentence names
-    the place; with ``skip_invalid`` one warning counts and lists them instead.
+    A record is malformed if ``convert`` raises an `InputError`, or if its id was used before. The error names the
+    place; with ``skip_invalid`` one warning counts and lists them instead.
     """
-    seen: set[int] = set()  # hashes, since the ids and places of a large corpus take more memory than is due
+    seen: set[int] = set()  # hashes: the ids of a large corpus take much memory
     skipped: list[str] = []
     count = 0
     for place, raw in records:
@@ -59,7 +59,7 @@ def convert_records(
 
 
 def never_empty(items: Iterable[Item], error: InputError) -> Iterator[Item]:
-    """Passes items on; raises the error where there is none."""
+    """Pass items on; raise the error if there is none."""
     empty = True
     for item in items:
         empty = False
@@ -69,17 +69,17 @@ def never_empty(items: Iterable[Item], error: InputError) -> Iterator[Item]:
 
 
 def shortened(sentence: str, longest: int) -> str:
-    """Cuts what is too long out of the middle of a sentence."""
+    """Cut the middle out of a sentence that is too long."""
     return sentence if len(sentence) <= longest else f"{sentence[: longest // 2]} ... {sentence[-longest // 2 :]}"
 
 
 def converted(record: Raw, convert: Callable[..., Item]) -> Item:
-    """Converts a record; a tuple holds several arguments: what the file holds, and the id, split or role beside it."""
+    """Convert a record; a tuple holds several arguments: the record, and the id, split or role beside it."""
     return convert(*record) if isinstance(record, tuple) else convert(record)
 
 
 def field(record: Raw, name: str, kind: type[Value]) -> Value:
-    """Takes one field of a raw record; raises `InputError` unless that is a dict with such a value."""
+    """Return a field of a raw record; raise `InputError` unless it has this type."""
     if not isinstance(record, dict):
         raise InputError(f"got {type(record).__name__}, expected an object with the field {name}; repair the file")
     value = record.get(name)
@@ -90,12 +90,12 @@ def field(record: Raw, name: str, kind: type[Value]) -> Value:
 
 
 def optional(record: Raw, name: str, kind: type[Value]) -> Value:
-    """Takes one field as `field` does; one that is missing counts as empty."""
+    """Return a field as `field` does; a missing one is empty."""
     return field(record, name, kind) if name in record else kind()
 
 
 def names(record: Raw, name: str) -> tuple[str, ...]:
-    """Takes one field of a raw record; raises `InputError` unless it is a list of strings."""
+    """Return a field of a raw record; raise `InputError` unless it is a list of strings."""
     values = field(record, name, list)
     for value in values:
         if not isinstance(value, str):
@@ -105,14 +105,14 @@ def names(record: Raw, name: str) -> tuple[str, ...]:
 
 
 def strings(value: Raw, count: int) -> tuple[str, ...]:
-    """Takes a list of so many strings, such as a pair of speaker and text; raises `InputError` for anything else."""
+    """Return a list of ``count`` strings, such as speaker and text; raise `InputError` for anything else."""
     if not isinstance(value, list) or len(value) != count or not all(isinstance(part, str) for part in value):
         raise InputError(f"got {reprlib.repr(value)}, expected a list of {count} strings; repair the record")
     return tuple(value)
 
 
 def one_of(record: Raw, name: str, known: Iterable[str]) -> str:
-    """Takes one field of a raw record; raises `InputError` unless it is one of a few known strings."""
+    """Return a field of a raw record; raise `InputError` unless it is one of the known strings."""
     value = field(record, name, str)
     if value not in known:
         raise InputError(f"field {name}: got {reprlib.repr(value)}, expected {' or '.join(known)}; repair the record")
@@ -120,7 +120,7 @@ def one_of(record: Raw, name: str, known: Iterable[str]) -> str:
 
 
 def convert_each(items: Iterable[Raw], name: str, convert: Callable[..., Item]) -> tuple[Item, ...]:
-    """Converts the elements of a list as `converted` does, so that an error names the list and the element."""
+    """Convert the elements of a list as `converted` does; an error names the list and the element."""
     results = []
     for index, item in enumerate(items):
         try:
@@ -131,29 +131,29 @@ def convert_each(items: Iterable[Raw], name: str, convert: Callable[..., Item]) 
 
 
 def each_of(record: Raw, name: str, convert: Callable[[Raw], Item]) -> tuple[Item, ...]:
-    """Converts the elements of a list, the field `name` of a record."""
+    """Convert the elements of the list that is a field of a record."""
     return convert_each(field(record, name, list), name, convert)
 
 
 def flattened(parts: Iterable[Iterable[Item]]) -> tuple[Item, ...]:
-    """The elements of all parts, where what was converted gave none, one or several."""
+    """Return the elements of all parts."""
     return tuple(chain.from_iterable(parts))
 
 
 def distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Names in lower case, each once."""
+    """Return the names in lower case, without repetitions."""
     return tuple(dict.fromkeys(name.lower() for name in names))
 
 
 def labelled(role: str, text: str, labels: Iterable[Label]) -> Turn:
-    """Makes a turn of labels; one without a slot says nothing of any slot and is left out."""
+    """Make a turn with labels; a label without a slot is left out."""
     named = [label for label in labels if label[1]]
     slots = tuple((slot.lower(), value) for _, slot, value in named)
     return Turn(role, text, tuple(dict.fromkeys(act for act, _, _ in named)), slots)
 
 
 def marked(utterance: Raw) -> Slots:
-    """Reads the slots of an utterance: stretches of its ``tokens``."""
+    """Return the slots of an utterance: stretches of its ``tokens``."""
     spans = field(utterance, "slots", list)
     tokens = names(utterance, "tokens") if spans else ()
     slots = []
@@ -164,6 +164,6 @@ def marked(utterance: Raw) -> Slots:
 
 
 def hashed_split(identifier: str) -> str:
-    """Assigns a dialogue of a corpus without official splits to train (80 %), dev (10 %) or test (10 %), by its id."""
+    """Return the split of an id where there is no official one: train (80 %), dev (10 %) or test (10 %)."""
     part = int.from_bytes(hashlib.blake2b(identifier.encode("utf-8", "replace"), digest_size=8).digest(), "big") % 10
     return {8: "dev", 9: "test"}.get(part, "train")

@@ -1,4 +1,4 @@
-"""A dialogue as text to read in a terminal, and the way to the one that is wanted."""
+"""A dialogue as text for a terminal, and the search for a dialogue by its id."""
 
 import re
 import unicodedata
@@ -15,7 +15,7 @@ _SIMILARITY = 0.6  # below it, a suggestion is no longer a misspelling
 
 
 def render_dialogue(dialogue: Dialogue, width: int = 100) -> str:
-    """Writes a dialogue as plain text to read: id, domains, turns, then each turn's speaker, text and labels.
+    """Write a dialogue as plain text: id, domains, turns, then each turn's speaker, text and labels.
 
     Texts are wrapped to ``width`` columns, of which a Chinese or Japanese character takes two, but not below
     `MIN_TEXT_WIDTH`. Labels stand under them in brackets, such as ``[inform: area=north, price | intent: book_hotel]``.
@@ -39,9 +39,9 @@ def render_dialogue(dialogue: Dialogue, width: int = 100) -> str:
 
 
 def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
-    """Finds the dialogue of an id, or of a position such as ``"#12"``, which is never taken for an id.
+    """Return the dialogue of an id, or of a position such as ``"#12"``, which is never taken for an id.
 
-    A stream is read no further than needed. An InputError says that there is none, and names the nearest ids.
+    A stream is read no further than needed. If there is none, an InputError names the nearest ids.
     """
     match = re.fullmatch(r"#(\d{1,18})", id)
     position = int(match[1]) if match else None
@@ -81,19 +81,19 @@ def _labels(turn: Turn) -> str:
 
 
 def _readable(content: str) -> str:
-    """Keeps the lines of an utterance, which are no harm as they are indented."""
+    """Keep the lines of an utterance, which are harmless since they are indented."""
     text = content.replace("\r\n", "\n").replace("\t", " ")
     return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def _block(head: str, text: str, width: int) -> list[str]:
-    """Puts a text to the right of its head, and the lines that follow below it."""
+    """Put a text to the right of its head, and its further lines below."""
     wrapped = list(_wrap(text, max(width - len(head), MIN_TEXT_WIDTH)))
     return [f"{head if number == 0 else ' ' * len(head)}{line}".rstrip() for number, line in enumerate(wrapped)]
 
 
 def _wrap(text: str, width: int) -> Iterator[str]:
-    """Breaks a text at its spaces, and a word that is longer than a line wherever the line ends."""
+    """Break a text at its spaces, and a longer word than a line wherever the line ends."""
     for line in text.split("\n"):
         parts: list[str] = []
         free = width
@@ -115,7 +115,7 @@ def _wrap(text: str, width: int) -> Iterator[str]:
 
 
 def _columns(text: str) -> int:
-    """Counts the columns of a terminal that a text takes."""
+    """Return the columns of a terminal that a text takes."""
     if text.isascii():
         return len(text)
     return sum(

@@ -42,7 +42,7 @@ class Histogram(Counter[int]):
         return {"mean": self.mean, "median": self.median, "min": least, "max": most, "histogram": histogram}
 
     def _at(self, rank: int) -> int:
-        """The number at a rank, from 0, in the order of size."""
+        """Return the number at a rank, from 0, in the order of size."""
         values = sorted(self)
         return values[bisect_right(list(accumulate(map(self.__getitem__, values))), rank)]
 

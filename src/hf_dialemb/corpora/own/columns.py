@@ -1,4 +1,4 @@
-"""Which column of a table is what: as the user says, or as headers usually say it."""
+"""The meaning of a table's columns: given by the user, or by the usual names of headers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ COLUMNS = {
     "name": ("speaker_name", "agent_name", "author_name", "sender_name"),
     "time": ("timestamp", "time", "created_at", "date_time", "date"),
 }
-"""What a table may tell of a turn, and the names by which a header says so; the first three it must tell."""
+"""The fields of a turn, and their usual names in headers; the first three are needed."""
 
-# Names of the exports of several systems, the most telling first; taken where none of `COLUMNS` is there.
+# Names in the exports of several systems, the most specific first; used where none of `COLUMNS` is there.
 _EXPORTS = {
     "id": (
         "ticket_id", "chat_id", "call_id", "case_id", "case_number", "thread_id", "interaction_id", "contact_id",
@@ -36,51 +36,50 @@ _EXPORTS = {
     "time": ("sent_at", "created", "created_time", "message_time", "sent", "start", "start_time", "posted_at"),
 }  # fmt: skip
 
-PAIR = ("first", "second")  # what a table of sentence pairs tells instead: two texts a row, a dialogue of two turns
-WIDE = ("user", "assistant")  # what a table in wide form tells instead of role and content: what each side said
+PAIR = ("first", "second")  # fields of a table of sentence pairs: a row is a dialogue of two turns
+WIDE = ("user", "assistant")  # fields of a table in wide form, instead of role and content: the texts of both sides
 _REQUIRED = ("id", "role", "content")
 _HOW = "say which with --columns 'id=NAME,role=NAME,content=NAME', or with numbers, as in 'id=1', if there is no header"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a table's columns are."""
+    """The places of a table's columns."""
 
-    positions: Mapping[str, int]  # from what is told to the place of its column
-    width: int  # how many cells a row has
+    positions: Mapping[str, int]  # from a field to its column
+    width: int  # cells of a row
     form: tuple[str, ...] = _REQUIRED  # that, `PAIR` or `WIDE`
-    has_header: bool = True  # whether the first row has the columns' names
+    has_header: bool = True
 
     def cell(self, cells: Sequence[str], column: str) -> str:
-        """Returns what a row tells; nothing where it has no such cell."""
+        """Return a field of a row; empty without such a cell."""
         position = self.positions.get(column, -1)
         return cells[position] if 0 <= position < len(cells) else ""
 
     def names(self, cells: Sequence[str], column: str) -> list[str]:
-        """Returns the names in a cell, which are separated by ``|``."""
+        """Return the names in a cell, which are separated by ``|``."""
         return [name.strip() for name in self.cell(cells, column).split("|") if name.strip()]
 
 
 def parse_columns(text: str | None) -> dict[str, str]:
-    """Reads what a user wrote of a table's columns."""
+    """Parse the user's description of a table's columns."""
     columns: dict[str, str] = {}
     for pair in text.split(",") if text else ():
-        told, equals, name = (part.strip() for part in pair.partition("="))
+        field, equals, name = (part.strip() for part in pair.partition("="))
         if not equals or not name:
             raise InputError(f"columns: got {pair.strip()!r}, expected FIELD=NAME, as in 'id=call,role=speaker'")
-        if told not in (*COLUMNS, *PAIR, *WIDE):
-            raise unknown_name("field in columns", told, (*COLUMNS, *PAIR, *WIDE))
-        if told in columns:
-            raise InputError(f"columns: got {told} twice, expected it once; leave one of the two out")
-        columns[told] = name
+        if field not in (*COLUMNS, *PAIR, *WIDE):
+            raise unknown_name("field in columns", field, (*COLUMNS, *PAIR, *WIDE))
+        if field in columns:
+            raise InputError(f"columns: got {field} twice, expected it once; leave one of the two out")
+        columns[field] = name
     pairs, sides = set(PAIR) & columns.keys(), set(WIDE) & columns.keys()
     if pairs and columns.keys() != set(PAIR):
         raise InputError(f"columns: got {text!r}, expected first and second together and nothing beside them")
     if sides and (len(sides) == 1 or {"role", "content"} & columns.keys()):
         raise InputError(f"columns: got {text!r}, expected user and assistant together, without role and content")
-    numbers = [name for name in columns.values() if _is_number(name)]
-    needed = {"id", *WIDE} if sides else set(_REQUIRED)
-    if numbers and (len(numbers) < len(columns) or not (pairs or needed <= columns.keys())):
+    numbers = list(map(_is_number, columns.values()))
+    if any(numbers) and not (all(numbers) and (pairs or columns.keys() >= ({"id", *WIDE} if sides else {*_REQUIRED}))):
         raise InputError(
             f"columns: got {text!r}, expected numbers for id, role and content and no name beside them, or names only; "
             "as in 'id=1,role=2,content=3'"
@@ -89,31 +88,37 @@ def parse_columns(text: str | None) -> dict[str, str]:
 
 
 def lay_out(place: str, cells: Sequence[str], columns: Mapping[str, str], notes: Notes) -> Layout:
-    """Finds the columns by a table's first row; what is guessed by names of exports is noted."""
+    """Return the layout by a table's first row; note the columns that were guessed by names of exports."""
     form = PAIR if columns.keys() == set(PAIR) else WIDE if columns.keys() & set(WIDE) else _REQUIRED
     if any(map(_is_number, columns.values())):
         return _numbered(place, len(cells), columns, form)
     header = [name.strip() for name in cells]
-    found = {field: _named(place, header, field, name) for field, name in columns.items()}
+    positions = {field: _named(place, header, field, name) for field, name in columns.items()}
     if form is not PAIR:
-        found |= _usual(place, header, columns)
+        positions |= _usual(place, header, columns)
         sides = _sides(header)
-        if form is not WIDE and not {"role", "content"} & found.keys() and len(sides) == len(WIDE):
-            form, found = WIDE, found | sides
+        if form is not WIDE and not {"role", "content"} & positions.keys() and len(sides) == len(WIDE):
+            form, positions = WIDE, positions | sides
         needed = ("id", *form) if form is WIDE else form
-        exported = {field: at for field in {*needed, "time"} - found.keys() for at in _exported(header, field)}
-        found |= exported
+        plain = list(map(_plain, header))
+        exported = {
+            field: plain.index(name)
+            for field in {*needed, "time"} - positions.keys()
+            for name in [next((name for name in map(_plain, _EXPORTS.get(field, ())) if name in plain), None)]
+            if name is not None
+        }
+        positions |= exported
         for field in needed:
-            if field not in found:
+            if field not in positions:
                 raise InputError(
                     f"{place}: got no column for {field} (found: {', '.join(header[:20])}); {_HOW}; "
                     "or, where a row has what both sides said, --columns 'id=NAME,user=NAME,assistant=NAME'"
                 )
         if exported or (form is WIDE and not columns):
-            taken = [*needed, *(field for field in COLUMNS if field in found and field not in _REQUIRED)]
-            told = ",".join(f"{field}={header[found[field]]}" for field in taken)
-            notes.add(f"columns: read as --columns '{told}'", place)
-    return Layout(found, len(cells), form)
+            taken = [*needed, *(field for field in COLUMNS if field in positions and field not in _REQUIRED)]
+            words = ",".join(f"{field}={header[positions[field]]}" for field in taken)
+            notes.add(f"columns: read as --columns '{words}'", place)
+    return Layout(positions, len(cells), form)
 
 
 def _numbered(place: str, width: int, columns: Mapping[str, str], form: tuple[str, ...]) -> Layout:
@@ -127,43 +132,36 @@ def _numbered(place: str, width: int, columns: Mapping[str, str], form: tuple[st
 
 
 def _named(place: str, header: Sequence[str], field: str, name: str) -> int:
-    found = [at for at, cell in enumerate(header) if cell == name]
-    if not found:
+    if name not in header:
         raise InputError(f"{place}: {unknown_name('column', name, set(header))}")
-    return _only(place, header, field, found)
+    return _only(place, header, field, [position for position, cell in enumerate(header) if cell == name])
 
 
 def _usual(place: str, header: Sequence[str], columns: Mapping[str, str]) -> dict[str, int]:
-    found = {}
+    positions = {}
     for field in COLUMNS.keys() - columns.keys():
         usual = set(map(_plain, COLUMNS[field]))
-        places = [at for at, cell in enumerate(header) if _plain(cell) in usual]
+        places = [position for position, cell in enumerate(header) if _plain(cell) in usual]
         if places:
-            found[field] = places[0] if field in ("time", "name") else _only(place, header, field, places)
-    return found
+            positions[field] = places[0] if field in ("time", "name") else _only(place, header, field, places)
+    return positions
 
 
-def _only(place: str, header: Sequence[str], field: str, found: Sequence[int]) -> int:
-    if len(found) > 1:
-        several = ", ".join(header[at] for at in found)
+def _only(place: str, header: Sequence[str], field: str, places: Sequence[int]) -> int:
+    if len(places) > 1:
+        several = ", ".join(header[position] for position in places)
         raise InputError(f"{place}: got several columns for {field} ({several}), expected one; {_HOW}")
-    return found[0]
-
-
-def _exported(header: Sequence[str], field: str) -> list[int]:
-    """Finds the most telling column of an export: one place, or none."""
-    plain = [_plain(name) for name in header]
-    return [plain.index(_plain(name)) for name in _EXPORTS.get(field, ()) if _plain(name) in plain][:1]
+    return places[0]
 
 
 def _sides(header: Sequence[str]) -> dict[str, int]:
-    """Finds the columns of a wide form, such as ``customer`` and ``agent_message``."""
-    found: dict[str, list[int]] = {}
-    for at, name in enumerate(header):
+    """Return the columns of a wide form, such as ``customer`` and ``agent_message``."""
+    places: dict[str, list[int]] = {}
+    for position, name in enumerate(header):
         role = WELL_KNOWN.get(re.sub(r"[\s_-]*(message|text|utterance|said|turn)$", "", name.casefold()))
         if role in WIDE and not name.isdecimal():
-            found.setdefault(role, []).append(at)
-    return {role: places[0] for role, places in found.items() if len(places) == 1}
+            places.setdefault(role, []).append(position)
+    return {role: positions[0] for role, positions in places.items() if len(positions) == 1}
 
 
 def _plain(name: str) -> str:

@@ -1,11 +1,15 @@
-"""Who is who: from the speakers' names in your own files to the roles of the package.
+"""Roles: from the speakers' names in your own files to the roles of the package.
 
-A name has the role that you give it (``--roles``). Otherwise, in each dialogue: a machine's notes beside two speakers
-are left out (``System: Chat started``); well-known names take their role (``Visitor``, ``Agent``, ``Bot``); where one
-of user and assistant is known then, the others are the other one, such as agents with names of their own; where neither
-is, or a machine alone assists, those who speak in many dialogues of the file are the assistants, and those who speak in
-one are the users; and who is left over takes the roles in order of their first turns. What is guessed is told, with the
-words that confirm it.
+A name has the role that you give it (``--roles``). Otherwise, in each dialogue:
+
+- A machine's notes beside two speakers are left out (``System: Chat started``).
+- Well-known names take their role (``Visitor``, ``Agent``, ``Bot``).
+- Where one of user and assistant is known then, the others are the other one, such as agents with their own names.
+- Where neither is, or a machine alone assists, those who speak in many dialogues of the file are the assistants, and
+  those who speak in one are the users.
+- All others take the roles in order of their first turns.
+
+Guesses are reported with the words that confirm them.
 """
 
 from collections import Counter
@@ -31,15 +35,15 @@ _NOTES = ("system", "sys", "automated", "automation", "notification", "event", "
 
 WELL_KNOWN = {role: role for role in ROLES} | dict.fromkeys(_USERS, "user")
 WELL_KNOWN |= dict.fromkeys((*_ASSISTANTS, *_MACHINES), "assistant")
-"""Names that say by themselves which role a speaker has, in lower case."""
+"""From names that give the role of a speaker away, in lower case, to the role."""
 
-IGNORE = "ignore"  # in place of a role: what this speaker says is left out
-REST = "*"  # in place of a name: all speakers that are not named
-_OFTEN = 3  # who speaks in so many dialogues of a file, and so many times as many as another, is no customer
+IGNORE = "ignore"  # in place of a role: the speaker's turns are left out
+REST = "*"  # in place of a name: all other speakers
+_OFTEN = 3  # dialogues of an assistant at least, also as a multiple of a user's
 
 
 class TooManySpeakersError(InputError):
-    """A dialogue has more speakers than there are roles; for this one, none is left."""
+    """A dialogue has more speakers than there are roles."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -51,19 +55,19 @@ class TooManySpeakersError(InputError):
 
 @dataclass(frozen=True)
 class RoleMap:
-    """Which roles the speakers have."""
+    """The roles of the speakers of one source."""
 
     given: Mapping[str, str] = field(default_factory=dict)  # from a name in lower case, or `REST`, to a role
-    met: set[str] = field(default_factory=set, compare=False)  # those of the given names that speakers had so far
-    spoken: Counter[str] = field(default_factory=Counter, compare=False)  # by name, dialogues that were counted
+    met: set[str] = field(default_factory=set, compare=False)  # given names that speakers had
+    spoken: Counter[str] = field(default_factory=Counter, compare=False)  # dialogues by name, as counted
     notes: set[str] = field(default_factory=set, compare=False)  # machines that somewhere speak beside two others
-    # From a name to how often it was taken for which role, without being given or well known.
+    # From a name that was neither given nor well known to the frequencies of its roles.
     guessed: dict[str, Counter[str]] = field(default_factory=dict, compare=False)
     sure: dict[str, str] = field(default_factory=dict, compare=False)  # roles of well-known names that were not given
 
     @classmethod
     def parse(cls, text: str | None) -> Self:
-        """Reads what a user wrote."""
+        """Parse the roles that a user gives."""
         given: dict[str, str] = {}
         for pair in text.split(",") if text else ():
             name, equals, role = (part.strip() for part in pair.rpartition("="))
@@ -81,13 +85,13 @@ class RoleMap:
         return cls(given)
 
     def count(self, names: Iterable[str]) -> None:
-        """Counts the speakers of one dialogue of the file, before any is assigned."""
+        """Count the speakers of one dialogue of the file, before any is assigned."""
         keys = {_key(name) for name in names}
         self.spoken.update(keys)
         self.notes.update(_notes_among(keys))
 
     def assign(self, names: Iterable[str]) -> dict[str, str]:
-        """Finds the roles of the speakers of one dialogue, by the rule above; those left out have `IGNORE`.
+        """Return the roles of the speakers of one dialogue; those left out have `IGNORE`.
 
         Names that differ in case only are one speaker.
         """
@@ -96,11 +100,11 @@ class RoleMap:
             speakers.setdefault(_key(name), []).append(name)
         roles = {key: self.given.get(key, self.given.get(REST, "")) for key in speakers}
         self.met.update(key if key in self.given else REST for key in speakers if roles[key])
-        open_ones = [key for key in speakers if not roles[key]]
+        unknown = [key for key in speakers if not roles[key]]
         self.notes.update(_notes_among(speakers))
-        guesses = self._guesses(open_ones, {role for role in roles.values() if role != IGNORE})
+        guesses = self._guesses(unknown, {role for role in roles.values() if role != IGNORE})
         left = [role for role in ROLES if role not in {*roles.values(), *guesses.values()}]
-        for key in open_ones:
+        for key in unknown:
             if key not in guesses:
                 if not left:
                     raise TooManySpeakersError(speakers[key][0])
@@ -114,43 +118,41 @@ class RoleMap:
         return {name: roles[key] for key, spellings in speakers.items() for name in spellings}
 
     def _guesses(self, names: list[str], taken: set[str]) -> dict[str, str]:
-        """Guesses roles that neither the user nor the order of turns decides."""
-        found = {name: IGNORE for name in names if name in self.notes}
+        """Guess the roles that neither the user nor the order of turns decides."""
+        guesses = {name: IGNORE for name in names if name in self.notes}
         for name in names:
             role = WELL_KNOWN.get(name, "")
             shared = name in _MACHINES and role == "assistant"  # a bot hands over to an agent: both assist
-            if role and name not in found and (shared or role not in {*taken, *found.values()}):
-                found[name] = role
-        people = {role for name, role in found.items() if name not in _MACHINES} | taken
-        rest, known = [name for name in names if name not in found], {*taken, *found.values()} & {"user", "assistant"}
+            if role and name not in guesses and (shared or role not in {*taken, *guesses.values()}):
+                guesses[name] = role
+        people = {role for name, role in guesses.items() if name not in _MACHINES} | taken
+        rest, known = [name for name in names if name not in guesses], {*taken, *guesses.values()} & set(ROLES[:2])
         if rest and "user" in known and "assistant" not in people:
-            found |= dict.fromkeys(rest, "assistant")
+            guesses |= dict.fromkeys(rest, "assistant")
         elif rest and "user" not in known:
             seldom = min(self.spoken[name] for name in rest)
             often = [name for name in rest if self.spoken[name] >= _OFTEN * max(1, seldom)]
             if often and "assistant" not in people:
-                found |= {name: "assistant" if name in often else "user" for name in rest}
+                guesses |= {name: "assistant" if name in often else "user" for name in rest}
             elif known:
-                found |= dict.fromkeys(rest, "user")
-        return found
+                guesses |= dict.fromkeys(rest, "user")
+        return guesses
 
     def guess(self) -> str:
-        """Says in a sentence what was guessed, with the words that say it for good; nothing where nothing was."""
+        """Return a sentence with the guesses and the words that confirm them; empty without guesses."""
         roles = {name: counts.most_common(1)[0][0] for name, counts in self.guessed.items()}
         by_role = {role: [name for name in roles if roles[name] == role] for role in dict.fromkeys(roles.values())}
         if not by_role:
             return ""
-        told = "; ".join(f"{_listed(names)}: {role}" for role, names in by_role.items())
+        sentence = "roles: guessed " + "; ".join(f"{_listed(names)}: {role}" for role, names in by_role.items())
         most = max(by_role, key=lambda role: len(by_role[role]))
-        said = [f"{name}={role}" for name, role in roles.items() if role != most or len(by_role[most]) <= _OFTEN]
-        if len(by_role[most]) > _OFTEN:  # which stands for the well-known names too
-            said += [*(f"{name}={role}" for name, role in self.sure.items() if role != most), f"{REST}={most}"]
-        several = any(len(counts) > 1 for counts in self.guessed.values())
-        if several or len(said) > 2 * _OFTEN:
-            return f"roles: guessed {told}; if that is wrong, say who is who, as in --roles 'Ann=assistant,*=user'"
+        words = [f"{name}={role}" for name, role in roles.items() if role != most or len(by_role[most]) <= _OFTEN]
+        if len(by_role[most]) > _OFTEN:  # stands for the well-known names too
+            words += [*(f"{name}={role}" for name, role in self.sure.items() if role != most), f"{REST}={most}"]
+        if len(words) > 2 * _OFTEN or any(len(counts) > 1 for counts in self.guessed.values()):
+            return f"{sentence}; if that is wrong, say who is who, as in --roles 'Ann=assistant,*=user'"
         given = (f"{name}={role}" for name, role in self.given.items() if name in {*self.met, REST})
-        words = ",".join([*given, *said])
-        return f"roles: guessed {told}; to confirm or change it, say --roles '{words}'"
+        return f"{sentence}; to confirm or change it, say --roles '{','.join([*given, *words])}'"
 
 
 def _notes_among(keys: Collection[str]) -> set[str]:
@@ -159,8 +161,8 @@ def _notes_among(keys: Collection[str]) -> set[str]:
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:_OFTEN])
-    return shown if len(names) <= _OFTEN else f"{shown} and {len(names) - _OFTEN:,} more"
+    more = f" and {len(names) - _OFTEN:,} more" if len(names) > _OFTEN else ""
+    return ", ".join(names[:_OFTEN]) + more
 
 
 def _key(name: str) -> str:
