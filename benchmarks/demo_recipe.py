@@ -27,6 +27,7 @@ CORPORA = {"sgd": "SGD", "multiwoz": "MultiWOZ"}
 RATES, BACK = (5e-5, 1e-4), (0.0, 0.5)
 TRAIN, MEASURED, DOMAINS, SEEDS = 40, 20, 16, range(5)
 METRICS = ("purity", "nmi", "ari", "map", "mrr")
+OPTIONS: dict[str, object] = {}  # further settings of the trainings
 
 
 def slices(corpus: str, folder: Path) -> tuple[Path, list[Dialogue]]:
@@ -66,7 +67,7 @@ def main() -> None:
             for back in BACK:
                 run = hf_dialemb.train(
                     "dse", file, recipe=RECIPE, learning_rate=rate, average_with_backbone=back, train_split="all",
-                    output_dir=options.work / f"{corpus}-{rate:.0e}-{back}",
+                    **OPTIONS, output_dir=options.work / f"{corpus}-{rate:.0e}-{back}",
                 )  # fmt: skip
                 told = f"{rate:.0e}" + (", halfway back" if back else "")
                 lines.append({"slice": title, "step size": told, **figures(run, dialogues)})

@@ -14,8 +14,8 @@ from pathlib import Path
 import yaml
 from healthy import COMMANDS, LONG, inputs
 
-MORE = ("servers", "rights", "weights", "twice")
-"""Kinds of faults in modules of their own, so called."""
+MORE = ("rights", "weights")
+"""Kinds of faults in modules of the same name."""
 
 DAMAGES = {
     "empty": lambda content, draw: b"",
@@ -37,7 +37,17 @@ DAMAGES = {
 VALUES = [None, -1, 0, 2**60, 1e308, "x", [], {}, True, "removed"]
 OUTPUTS = ("under a file", "in proc", "a folder", "a model", "closed", "full 0", "full 1000", "full 30000")
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT")
-STOPPED = ("train", "train: resumed", "embed", "export", "corpus unify", "flow", "evaluate", "distil", "merge")
+STOPPED = (
+    "train",
+    "train: resumed",
+    "embed",
+    "export",
+    "papers corpus unify",
+    "flow",
+    "evaluate",
+    "model distil",
+    "model merge",
+)
 PARSED = {".json": json.loads, ".yaml": yaml.safe_load, ".jsonl": lambda text: json.loads(text.splitlines()[0])}
 
 

@@ -18,18 +18,19 @@ COMMANDS = {
     "embed: shipped": "embed --model table --input calls.jsonl --output out/vectors.parquet",
     "search": "search --model dse --corpus calls.jsonl --vectors vectors.parquet --id #2 --output out/found.jsonl",
     "search: query": "search --model published/dse --corpus calls.jsonl --query hotel --output out/found.jsonl",
-    "benchmark": "benchmark --suite mgt --model dse --data-dir data --limit 20 --seeds 1 --output out/benchmark",
-    "card": "card --model published/dse --run dse --results results.json --output out/card.md --record out/card.json "
-    "--corpus-licence calls.jsonl=permissive:MIT",
+    "papers benchmark": "papers benchmark --suite mgt --model dse --data-dir data --limit 20 --seeds 1 --output out/b",
+    "model card": "model card --model published/dse --run dse --results results.json --output out/card.md "
+    "--record out/card.json --corpus-licence calls.jsonl=permissive:MIT",
     "corpus list": "corpus list --output out/list.json",
     "corpus check": "corpus check calls.jsonl",
     "corpus convert": "corpus convert calls.csv --output out/calls.jsonl",
     "corpus stats": "corpus stats --corpus calls.jsonl --report out/report.json --output out/calls.jsonl",
     "corpus show": "corpus show --corpus calls.jsonl --id #1",
-    "corpus unify": "papers corpus unify sim_m --data-dir data --licence research --output out/unified",
+    "papers corpus unify": "papers corpus unify sim_m --data-dir data --licence research --output out/unified",
     "corpus leakage": "corpus leakage --train sim_m/train --evaluation sim_m/dev --data-dir data --output out/o.json",
-    "corpus benchmark": "papers corpus benchmark --data-dir data --output out/six",
-    "ensemble": "ensemble --config ranker.yaml --corpus calls.jsonl --dev other.jsonl --test calls.csv --output out/m",
+    "papers corpus benchmark": "papers corpus benchmark --data-dir data --output out/six",
+    "papers ensemble": "papers ensemble calls.jsonl --config ranker.yaml --dev other.jsonl --test calls.csv "
+    "--output out/m",
     "export": "export --model dse --output out/published",
     "flow": "flow calls.jsonl --model dse --clusters 4 --output out/flow",
     "flow: vectors": "flow calls.jsonl --vectors vectors.npy --clusters 4 --output out/flow",
@@ -38,16 +39,16 @@ COMMANDS = {
     "papers flow": "papers flow --model dse --corpus sample --split all --output out/flow.json",
     "topics": "topics calls.jsonl --model dse --output out/topics",
     "index": "index calls.jsonl --model dse --output out/calls.lance",
-    "merge": "merge --backbone bert --model dse=0.5 --output out/merged",
-    "distil": "distil --teacher bert --corpus calls.jsonl --exclude none --dimensions 8 --passes 1 --output out/table",
+    "model merge": "model merge --backbone bert --model dse=0.5 --output out/merged",
+    "model distil": "model distil calls.jsonl --model bert --exclude none --dimensions 8 --passes 1 --output out/table",
     "publish": "publish published/dse --repo-id org/dse --dry-run",
     "rank": "rank --model rankers/baseline --context other.jsonl --candidates responses.txt --output out/ranked.jsonl",
     "rank: ensemble": "rank --model rankers/multi-granularity --context other.jsonl --candidates responses.txt",
-    "candidates": "candidates --corpus calls.jsonl --num-candidates 4 --output out/candidates.jsonl",
+    "corpus candidates": "corpus candidates --corpus calls.jsonl --num-candidates 4 --output out/candidates.jsonl",
 }
 """A line for each command, and more after a colon; what it names and `build` writes, it reads."""
 
-LONG = {"demo", "ensemble", "benchmark", "corpus benchmark", "papers flow", "index"}
+LONG = {"demo", "papers ensemble", "papers benchmark", "papers corpus benchmark", "papers flow", "index"}
 """Minutes even where all is tiny, or threads that no fork survives: these meet only faults told before any work."""
 
 RECIPE = """method: dse
@@ -121,12 +122,14 @@ def build(run) -> None:
     train_ensemble(dialogues, Path("rankers"))
     publish(Path("dse"), Path("published/dse"))
     measure(Path("results.json"), "dse", "bert")
-    done("card --model published/dse --run dse --results results.json --corpus-licence calls.jsonl=permissive:MIT")
+    done(
+        "model card --model published/dse --run dse --results results.json --corpus-licence calls.jsonl=permissive:MIT"
+    )
     done("flow calls.jsonl --model dse --clusters 4 --output flow")
     done("embed --model dse --input calls.jsonl --output vectors.parquet")
     count = sum(len(dialogue.turns) for dialogue in dialogues[:12])
     np.save("vectors.npy", np.random.default_rng(0).random((count, 6)).astype(np.float32))
-    done(COMMANDS["distil"].replace("out/table", "weights/table"))
+    done(COMMANDS["model distil"].replace("out/table", "weights/table"))
     files = [file for file in sorted(Path("weights/table").rglob("*")) if file.is_file()]
     digests = {file.relative_to("weights/table").as_posix(): sha256(file) for file in files}
     record = {"corpora": ["sgd/train"], "backbone": None, "backbone_sha256": None, "files": digests}

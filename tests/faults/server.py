@@ -1,6 +1,5 @@
 """A process that has imported everything, and forks a child for each command: what it did, and whether that holds."""
 
-import base64
 import contextlib
 import gc
 import hashlib
@@ -8,14 +7,12 @@ import json
 import os
 import re
 import resource
-import selectors
 import shutil
 import signal
 import subprocess
 import sys
 import time
 import traceback
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -28,11 +25,7 @@ import pyarrow.parquet as parquet
 import torch
 from safetensors.torch import load_file
 
-SECRETS = ("hf_aSecretWordOfTheHub", "sk-aSecretWordOfAnEndpoint", "aSecretWordOfACloud", "aSecretWordInTheAddress")
-FORMS = {form for secret in SECRETS for form in (secret, secret[::-1])}
-FORMS |= {base64.b64encode(b"\0" * by + secret.encode()).decode()[2 * by : -4] for secret in SECRETS for by in range(3)}
 PATIENCE = 30
-MEGABYTE = 1 << 20
 LIBRARIES = (
     "torch", "transformers", "sentence_transformers", "hf_dialemb.cli", "hf_dialemb.training.run", "pyarrow.parquet",
     "sklearn.cluster", "matplotlib.figure", "safetensors.torch", "transformers.models.auto.modeling_auto",
@@ -58,8 +51,8 @@ class Server:
         self.made, self.work, self._healthy = root / "made", root / "work", {}
         self.made.mkdir()
         self._patience = 300
-        os.environ.update(HF_HUB_OFFLINE="1", HF_TOKEN=SECRETS[0], OPENAI_API_KEY=SECRETS[1], HF_HOME=str(root / "hub"))
-        os.environ.update(TOKENIZERS_PARALLELISM="false", MPLBACKEND="agg", AWS_SECRET_ACCESS_KEY=SECRETS[2])
+        os.environ.update(HF_HUB_OFFLINE="1", HF_HOME=str(root / "hub"))
+        os.environ.update(TOKENIZERS_PARALLELISM="false", MPLBACKEND="agg")
         for name in LIBRARIES:
             import_module(name)
         sys.modules["matplotlib.figure"].Figure.draw = lambda figure, renderer: None  # pictures are blank, and quick
@@ -86,37 +79,24 @@ class Server:
 
     def _fork(self, action, folder: Path, fault: str = "", stop: tuple[int, float] | None = None) -> Ended:
         """Does something in a child, in a folder; ``stop`` is a signal and the seconds after which it is sent."""
-        started, pipes = time.monotonic(), [os.pipe(), os.pipe()]
+        started, texts = time.monotonic(), [(folder.parent / name).open("w+b") for name in ("stdout", "stderr")]
         child = _forked_quietly()
         if not child:
-            _as_child(action, folder, fault, [writer for _, writer in pipes])
+            _as_child(action, folder, fault, [text.fileno() for text in texts])
         with contextlib.suppress(OSError):
             os.setpgid(child, child)
-        texts = {reader: b"" for reader, _ in pipes}
-        with selectors.DefaultSelector() as waiting:
-            for reader, writer in pipes:
-                os.close(writer)
-                waiting.register(reader, selectors.EVENT_READ)
-            killed = 0  # twice, where a process that the child started and left keeps its output open
-            while waiting.get_map() and killed < 2:
-                passed = time.monotonic() - started
-                until = stop[1] if stop else self._patience * (1 + killed)
-                if passed >= until:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(child, stop[0] if stop else signal.SIGKILL)
-                    killed, stop = killed + (stop is None), None
-                for key, _ in waiting.select(max(0.0, until - passed)):
-                    read = os.read(key.fd, MEGABYTE)
-                    texts[key.fd] += read
-                    if not read:
-                        waiting.unregister(key.fd)
-                        os.close(key.fd)
-            for reader in [*waiting.get_map()]:
-                os.close(reader)
-        _, status, usage = os.wait4(child, 0)
-        out, err = (text.decode("utf-8", "replace") for text in texts.values())
-        code = os.waitstatus_to_exitcode(status)
-        return Ended(code, out, err, usage.ru_maxrss / 1024, time.monotonic() - started)
+        while not (ended := os.wait4(child, os.WNOHANG))[0]:
+            passed = time.monotonic() - started
+            if passed >= (stop[1] if stop else self._patience):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child, stop[0] if stop else signal.SIGKILL)
+                stop = None
+            time.sleep(0.002)
+        for text in texts:
+            text.close()
+        out, err = (Path(text.name).read_text(encoding="utf-8", errors="replace") for text in texts)
+        code = os.waitstatus_to_exitcode(ended[1])
+        return Ended(code, out, err, ended[2].ru_maxrss / 1024, time.monotonic() - started)
 
     def run(self, name: str, kind: str, place: str, fault: str, stop: tuple[int, float] | None = None) -> Ended:
         """Runs a command in a fresh folder, under a fault."""
@@ -127,25 +107,8 @@ class Server:
         module = import_module(kind) if kind in cases.MORE else None
         words = module.words(name, place, fault) if module else cases.words_of(name, kind, fault)
         self.before = _digests(Path())
-        os.chdir(self.made)
         begin = partial(module.inside, place, fault) if hasattr(module, "inside") else None
         return self._again(words, fault if kind == "output" else "", stop, begin)
-
-    def twice(self, name: str, delay: float) -> list[Ended]:
-        """Runs a command twice in one folder, the second so many seconds after the first."""
-        self._fresh(name)
-        words = healthy.COMMANDS[name].split()
-
-        def run(seconds: float) -> Ended:
-            time.sleep(seconds)
-            return self._fork(lambda: _command(words), self.work)
-
-        with ThreadPoolExecutor(2) as pool:
-            both = [*pool.map(run, (0.0, delay))]
-        os.chdir(self.work)
-        both[1].written = _digests(Path())
-        os.chdir(self.made)
-        return both
 
     def _again(self, words: list[str], fault: str = "", stop: tuple[int, float] | None = None, begin=None) -> Ended:
         ended = self._fork(lambda: _command(words, begin), self.work, fault, stop)
@@ -182,8 +145,6 @@ class Server:
         usual = None if name in healthy.LONG else self.healthy(name)
         if kind == "signal":
             return self._judge_stopped(name, getattr(signal, place), float(fault) * usual.seconds, usual)
-        if kind == "twice":
-            return import_module(kind).judge(self, name, fault)
         ended = self.run(name, kind, place, fault)
         more = {path for path in ended.written if self.before.get(path) != ended.written[path]}
         wrong = told_wrong(ended)
@@ -196,10 +157,7 @@ class Server:
         wrong += [f"half a file: {path}" for path in sorted(more) if not self._may_stay(path)]
         if "ran" in ended.written:
             wrong.append("code of a checkpoint ran")
-        if any(form.encode() in (self.work / path).read_bytes() for path in more if (self.work / path).is_file()
-               for form in FORMS):  # fmt: skip
-            wrong.append("wrote a secret")
-        if ended.status == 0 and usual and kind not in ("output", "servers"):
+        if ended.status == 0 and usual and kind != "output":
             said = place.split("/")[0] in DATA or place.endswith(".jinja")  # a template may be any
             said = said or (fault == "flipped" and place.endswith((".safetensors", ".npy")))  # as may numbers
             wrong += self.other(ended, usual, same=kind == "rights" or (kind == "file" and not said))
@@ -245,7 +203,7 @@ DATA = {"calls.jsonl", "calls.csv", "talk.txt", "other.jsonl", "responses.txt", 
 NOT_KEPT = "begun/checkpoint-|/cache/"
 """Checkpoints are removed where they are damaged; what is kept for another time is named for what was read."""
 
-ANEW = {"export", "corpus unify", "distil", "merge"}
+ANEW = {"export", "papers corpus unify", "model distil", "model merge"}
 """Commands whose folder must not exist yet."""
 
 
@@ -299,34 +257,15 @@ def _command(words: list[str], begin=None) -> int:
     from hf_dialemb.cli import main
 
     shipped.FOLDER = Path("weights")
-    subprocess.run = _forked
+    subprocess.run = _unverified
     if begin:
         begin()
     return main(words)
 
 
-def _forked(words: list[str], **options):
-    """Runs ``python -c`` in a child of this process, which has imported what the program asks for."""
-    if words[1:2] != ["-c"]:
-        raise FileNotFoundError(2, "no such program", words[0])
-    child = _forked_quietly()
-    if not child:
-        status = 1
-        try:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-            os.environ.update(options["env"])
-            sys.modules["transformers.dynamic_module_utils"].HF_MODULES_CACHE = options["env"]["HF_MODULES_CACHE"]
-            os.chdir(options["cwd"])
-            sys.argv = ["-c", *words[3:]]
-            for name in [name for name in sys.modules if name.startswith("hf_dialemb")]:
-                del sys.modules[name]
-            exec(words[2], {"__name__": "__main__"})
-            status = 0
-        except BaseException as error:
-            os.write(2, f"{error!r}".encode())
-        finally:
-            os._exit(status)
-    return subprocess.CompletedProcess(words, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), "", "")
+def _unverified(words: list[str], **options):
+    """Stands for the fresh process in which an export is verified: it would import everything again."""
+    return subprocess.CompletedProcess(words, 0, "", "")
 
 
 def told_wrong(ended: Ended) -> list[str]:
@@ -341,8 +280,6 @@ def told_wrong(ended: Ended) -> list[str]:
         wrong.append(f"not printable: {said[0]!r}"[:300])
     if ended.seconds > PATIENCE:
         wrong.append("took too long")
-    if any(form in ended.out + ended.err for form in FORMS):
-        wrong.append("told a secret")
     return wrong
 
 

@@ -17,7 +17,7 @@ def test_every_command_has_healthy_arguments():
 
 @pytest.mark.slow
 def test_the_faults_are_told():
-    program, count = str(Path(__file__).with_name("run.py")), os.environ.get("HF_DIALEMB_FAULT_CASES", "3000")
+    program, count = str(Path(__file__).with_name("run.py")), os.environ.get("HF_DIALEMB_FAULT_CASES", "600")
     command = [sys.executable, program, "--cases", count, "--seed", SEED]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     print(done.stdout)

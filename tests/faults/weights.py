@@ -31,10 +31,7 @@ def _auto_map(folder: Path) -> None:
 
 
 def _modules(folder: Path) -> None:
-    types = [
-        {"idx": place, "name": str(place), "path": "", "type": kind}
-        for place, kind in enumerate(("evil.Model", "evil"))
-    ]
+    types = [{"idx": at, "name": str(at), "path": "", "type": kind} for at, kind in enumerate(("evil.Model", "evil"))]
     (folder / "modules.json").write_text(json.dumps(types))
 
 
@@ -91,8 +88,7 @@ def words(name: str, place: str, fault: str) -> list[str]:
     chosen = sorted(tensors)[int(float(at) * 0.99 * len(tensors))]
     value = tensors.pop(chosen)
     if CHANGES[change] is not None:
-        tensors[chosen] = CHANGES[change](
-            value.float() if change in ("NaN", "infinite", "huge") else value
-        ).contiguous()
+        value = value.float() if change in ("NaN", "infinite", "huge") else value
+        tensors[chosen] = CHANGES[change](value).contiguous()
     save_file(tensors, place, {"format": "pt"})
     return COMMANDS[name].split()

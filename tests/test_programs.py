@@ -1,0 +1,140 @@
+"""The programs of benchmarks/ and training_scripts/ run, at sizes that take seconds; examples are in test_examples."""
+
+import importlib
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HELPERS = {
+    "hardware",
+    "processes",
+    "published_counts",
+    "encoder_tables",
+    "official_dial2vec",
+    "dial2vec_step_worker",
+    "utterance_step_worker",
+}
+DATA = {"encoders", "corpora", "demo_recipe", "where_time_goes", "widths", "topics", "lstm_step", "corpus_scale",
+        "training_since", "ray_cluster"}  # fmt: skip
+"""Those that read corpora from HF_DIALEMB_DATA."""
+
+NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"), "where_time_goes": ("openvino", "nncf"),
+         "topics_page": ("playwright",), "ray_cluster": ("ray",)}  # fmt: skip
+HELP_ALONE = {"gpu": "a GPU", "ray_cluster": "a cluster", "training_since": "an earlier commit", "bench": "the others"}
+"""Programs whose measurement needs more than a test has; their command lines are read."""
+
+RUNS: dict[str, tuple[str, dict[str, object]]] = {
+    "attention": ("--rounds 1", {"LENGTHS": (16,), "TOKENS": 64}),
+    "checkpoint_times": ("RUNS --output OUT", {}),
+    "conversion": ("--output OUT", {"WORDS": 1300, "WIDTH": 64, "INNER": 128, "LAYERS": 1}),
+    "corpora": ("--measure snips", {}),
+    "corpus_scale": ("--of stats flow --dialogues 20 --utterances 60 --output OUT", {}),
+    "demo_recipe": ("--output OUT --work FOLDER", {"CORPORA": {"sgd": "SGD"}, "RATES": (1e-4,), "BACK": (0.5,),
+                    "TRAIN": 2, "MEASURED": 2, "DOMAINS": 2, "SEEDS": range(1), "OPTIONS": {"max_steps": 1}}),
+    "dial2vec_step": ("--small --steps 1 --dialogues 2 --output OUT", {}),
+    "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {}),
+    "encoding": ("--model all-MiniLM-L6-v2 --word @bfloat16 --utterances 8 --dialogues 2 --rounds 1 --output OUT", {}),
+    "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
+    "granularity_sampling": ("--responses 600 --beside 300 --checked 20 --output OUT", {}),
+    "index_scale": ("--vectors 600 --output OUT", {"QUERIES": 3, "TIMES": 1}),
+    "learning_curve": ("--run tiny=RUN --backbone BERT --corpus sample --split dev --seeds 1 --output OUT", {}),
+    "lstm_step": ("--steps 1 --dialogues 60 --output OUT", {}),
+    "render_cards": ("--check", {}),
+    "render_readme": ("--check", {}),
+    "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
+    "startup": ("--repeats 1 --output OUT", {}),
+    "topics": ("--corpus sgd --output OUT", {"MOST": 60, "SEEDS": range(2)}),
+    "topics_page": ("--limit 40 --domain none --output FOLDER", {}),
+    "under_load": ("--seconds 0.2 --way encoding --rounds 1 --output OUT", {}),
+    "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
+    "where_time_goes": ("--output OUT", {"SPECS": {"dialogue-static": "static"}, "RECIPES": {"dse": "dse_minilm"},
+                        "STEPS": 1}),
+    "widths": ("--model dialogue-static --output OUT", {"WIDTHS": (48,), "ROTATED_ON": ("sgd/train",), "PER_CORPUS": 4,
+               "DIALOGUES": ("sgd",), "INTENTS": ("snips",)}),
+}  # fmt: skip
+
+
+def test_every_program_is_run_or_has_a_reason():
+    programs = {file.stem for file in (ROOT / "benchmarks").glob("*.py")}
+    assert programs == {*RUNS, *HELP_ALONE, *HELPERS}
+    assert {file.name for file in (ROOT / "training_scripts").glob("*.py")} == {"pack_star.py", "ship.py", "train.py"}
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Runs a program of benchmarks/ in this process with other constants; returns its exit code."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.chdir(ROOT)
+
+    def run(name, words, constants):
+        module = importlib.import_module(name)
+        for constant, value in constants.items():
+            monkeypatch.setattr(module, constant, value)
+        monkeypatch.setattr(sys, "argv", [name, *words])
+        try:
+            return module.main()
+        except SystemExit as end:
+            return end.code
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_bert, tmp_path_factory) -> Path:
+    """A training that kept its only checkpoint."""
+    import hf_dialemb
+
+    place = tmp_path_factory.mktemp("runs") / "tiny-0"
+    steps = {"max_steps": 1, "save_steps": 1, "max_dialogues": 20, "use_cpu": True, "disable_tqdm": True}
+    return hf_dialemb.train("dse", "sample", backbone=tiny_bert, output_dir=place, exclude="none", **steps).path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_a_benchmark_runs(name, run, trained, tiny_bert, tmp_path, request):
+    if name in DATA and "HF_DIALEMB_DATA" not in os.environ:
+        pytest.skip("HF_DIALEMB_DATA does not name the folder of real corpora")
+    missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    places = {"OUT": tmp_path / "out.json", "FOLDER": tmp_path / "folder", "RUN": trained, "RUNS": trained.parent,
+              "BERT": tiny_bert}  # fmt: skip
+    words, constants = RUNS[name]
+    filled = [next((word.replace(key, str(place)) for key, place in places.items() if word.split("=")[-1] == key), word)
+              for word in words.split()]  # fmt: skip
+    assert run(name, filled, constants) in (None, 0, 1)  # 1: a bound of the whole size does not hold
+    assert "OUT" not in words or (tmp_path / "out.json").stat().st_size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HELP_ALONE)
+def test_a_program_that_needs_more_shows_its_help(name, run, capsys):
+    assert run(name, ["--help"], {}) == 0
+    assert "--output" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_training_scripts_run(trained, tiny_bert, tmp_path):
+    words = [
+        "--method",
+        "dse",
+        "--backbone",
+        tiny_bert,
+        "--corpus",
+        "sample",
+        "--max_steps",
+        "1",
+        "--max_dialogues",
+        "9",
+    ]
+    scripts = [["train.py", *words, "--per_device_train_batch_size", "2", "--output_dir", str(tmp_path)]]
+    scripts += [["pack_star.py", "--help"], ["ship.py"]]
+    for script, code in zip(scripts, (0, 0, 1), strict=True):
+        command = [sys.executable, str(ROOT / "training_scripts" / script[0]), *script[1:]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert done.returncode == code, done.stderr[-2000:]
