@@ -20,12 +20,12 @@ from .training.run import run_training
 RECIPE, CORPUS = "dse_demo", "star_small"
 QUERY = "I want to see a flat before I rent it"
 SHOWN = ("semantic-relatedness", "dialogue-retrieval")
-"""The tasks that are printed, as far as nothing is drawn: k-means and pairs of so few dialogues differ more by their
-seeds than by the encoders. The file has everything."""
+"""The tasks to print, as far as nothing is drawn: k-means and pairs of few dialogues differ more by seed than by
+encoder. The results file has everything."""
 
 
 def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None]) -> None:
-    """Trains, measures, draws, exports, reloads, searches, and finds the flow."""
+    """Train, measure, draw, export, reload, search, and extract the flow."""
     if max_steps is not None and max_steps < 1:
         raise InputError(f"--max-steps: got {max_steps}, expected at least 1; leave it out for the recipe's own")
     started = time.perf_counter()
@@ -34,13 +34,13 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
     settings = make_settings({"output_dir": trained, **shorter}, RECIPE)
     report(f"1. Training DSE from {settings.run.backbone} on 448 conversations of STAR, without labels")
     run_training(settings, report)
-    report("2. Measuring on 176 others of the same sixteen tasks: untrained, trained, and what comes with the package")
+    report("2. Measuring on 176 others of the same sixteen tasks: untrained, trained, and the encoders in the package")
     models = [MINILM, str(trained), "dialogue-minilm", "dialogue-static"]
     written, picture = output / "results.json", output / "map.png"
     results = evaluate_models(models, CORPUS, None, "test", output=written, plot=picture, command="dialemb demo")
     report(markdown_table(row for row in results.results if row.task in SHOWN and row.std is None))
     if not published.exists():
-        report("3. Exporting what was trained, and loading the export in fresh processes")
+        report("3. Exporting the trained encoder, and loading the export in fresh processes")
         export(trained, published, report=lambda line: report(f"   {line}"))
     dialogues = load_dialogues(CORPUS, None, "test")
     report(f"4. Searching with it: {QUERY!r}")

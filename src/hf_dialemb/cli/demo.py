@@ -9,7 +9,7 @@ from .parser import Parser, add_command, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the command."""
+    """Add the command."""
     parser = add_command(
         commands,
         "demo",

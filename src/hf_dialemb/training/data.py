@@ -1,4 +1,4 @@
-"""Examples for the trainer: the same ones for the same (seed, epoch, index), whoever asks and in whatever order."""
+"""Examples for the trainer, a pure function of (seed, epoch, index) in any process and order."""
 
 import hashlib
 import json
@@ -28,9 +28,9 @@ from .settings import Report, RunArguments
 
 
 class ExampleDataset(Dataset[Any]):
-    """A method's examples behind one running number: ``epoch * len + index``.
+    """A method's examples by a running number: ``epoch * len + index``.
 
-    The epoch is part of the number, so no worker, process or resumed run can be in another epoch than the sampler.
+    The epoch is part of the number, so that workers, processes and resumed runs share the sampler's epoch.
     """
 
     def __init__(self, examples: Examples) -> None:
@@ -41,7 +41,7 @@ class ExampleDataset(Dataset[Any]):
         return len(self.examples)
 
     def set_epoch(self, epoch: int) -> None:
-        """Tells the sampler its epoch: within a resumed epoch of several processes Accelerate finds the data alone."""
+        """Set the sampler's epoch: Accelerate reaches the data alone within a resumed epoch of several processes."""
         if self.sampler is not None:
             self.sampler.set_epoch(epoch)
 
@@ -51,7 +51,7 @@ class ExampleDataset(Dataset[Any]):
 
 
 class EpochSampler(Sampler[int]):
-    """Shuffles each epoch by (seed, epoch) and puts examples of like length into the same batch, over all processes."""
+    """Shuffle each epoch by (seed, epoch) and put examples of similar length into one batch, over all processes."""
 
     def __init__(self, examples: Examples, batch_size: int, seed: int) -> None:
         self.lengths = np.array([examples.length(index) for index in range(len(examples))])
@@ -61,7 +61,7 @@ class EpochSampler(Sampler[int]):
         return len(self.lengths)
 
     def set_epoch(self, epoch: int) -> None:
-        """Chooses the epoch of the next pass."""
+        """Set the epoch of the next pass."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
@@ -81,14 +81,14 @@ class EpochSampler(Sampler[int]):
 
 
 class Collator:
-    """Binds a method's collate to a tokenizer and a config, and keeps count of what was truncated."""
+    """Bind a method's collate to a tokenizer and a config, and count what is truncated."""
 
     def __init__(self, method: Method, tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
         self.method, self.tokenizer, self.config = method, tokenizer, config
         self.truncation = Truncation()
 
     def __call__(self, examples: Sequence[Any]) -> dict[str, Tensor]:
-        """Makes a batch; see the method's ``collate``."""
+        """Make a batch; see the method's ``collate``."""
         return self.method.collate(list(examples), self.tokenizer, self.config, self.truncation)
 
 
@@ -101,7 +101,7 @@ def make_examples(
     report: Report,
     part: str = "train",
 ) -> Examples:
-    """Makes a method's examples, tells what they leave out, and gives labels and responses the vectors they want."""
+    """Make a method's examples, report what they leave out, and embed the labels and responses that they need."""
     examples: Any = method.examples(dialogues, config, args.seed)
     for note in examples.notes:
         report(note)
@@ -117,7 +117,7 @@ def make_examples(
 
 
 def check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - TrainingArguments
-    """Refuses fewer examples than one step takes over all processes, where smaller batches are left out."""
+    """Raise InputError for fewer examples than one step takes over all processes, if smaller batches are left out."""
     name = f"per_device_{part}_batch_size"
     size = getattr(args, name)
     if args.dataloader_drop_last and count < size * args.world_size:
@@ -127,7 +127,7 @@ def check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - Tr
 
 
 def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarray:
-    """Embeds K labels, (K, E) float32, or reads their vectors if this run has embedded the same ones before."""
+    """Embed K labels, (K, E) float32, or read the vectors that this run has embedded before."""
     # A model in a folder may be trained again; the weights of one on the Hub need not be at hand.
     weights = [sha256(file) for file in sorted(Path(encoder).rglob("*.safetensors"))]
     key = hashlib.sha256(json.dumps([encoder, *weights, list(labels)]).encode()).hexdigest()
@@ -141,7 +141,7 @@ def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarr
 
 
 def given_examples(path: str) -> GivenExamples:
-    """Reads the candidate sets that choose a checkpoint."""
+    """Read the candidate sets that choose a checkpoint."""
     _, selections = read_candidates(path)
     examples = [ranking_example(selection) for selection in selections if selection.correct]
     if not examples:
@@ -156,14 +156,14 @@ def given_examples(path: str) -> GivenExamples:
 
 
 def ranking_example(selection: ResponseSelection) -> RankingExample:
-    """Puts the correct response of a candidate set first; others that are correct, or say the same, are left out."""
+    """Put the correct response of a candidate set first; leave out others that are correct or have the same text."""
     correct = {plain(selection.responses[place]) for place in selection.correct}
     others = (text for text in selection.responses if plain(text) not in correct)
     return RankingExample(selection.context, (selection.responses[selection.correct[0]], *others))
 
 
 def response_vectors(responses: Sequence[str], model: str, report: Report) -> np.ndarray:
-    """Embeds N responses with a trained ranker, (N, D) float32, or reads their vectors if that was done before."""
+    """Embed N responses with a trained ranker, (N, D) float32, or read the vectors of an earlier run."""
     ranker = similarity_ranker(model)
     key = hashlib.sha256((weights_digest(Path(model)) + json.dumps(list(responses))).encode()).hexdigest()
 
@@ -176,7 +176,7 @@ def response_vectors(responses: Sequence[str], model: str, report: Report) -> np
 
 
 def similarity_ranker(model: str) -> LoadedRanker:
-    """Loads the ranker that tells how similar responses are."""
+    """Load the ranker that compares responses."""
     if not Path(model).is_dir():
         raise InputError(f"similarity: got {model}, expected the folder of a trained ranker; check the name")
     ranker = load_ranker(model)
@@ -189,7 +189,7 @@ def similarity_ranker(model: str) -> LoadedRanker:
 
 
 def weights_digest(folder: Path) -> str:
-    """Returns the SHA-256 of a checkpoint's weights, in hexadecimal digits."""
+    """Return the SHA-256 of a checkpoint's weights, in hexadecimal digits."""
     weights = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         if not file.name.startswith(RESPONSE_VECTORS):

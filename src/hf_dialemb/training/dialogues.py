@@ -1,4 +1,4 @@
-"""Which dialogues a run learns from, and which choose its checkpoint: loaded, kept apart, fit for the method."""
+"""The dialogues that a run learns from, and those that choose its checkpoint: loaded and kept apart."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from ..methods.method import Method
 from .settings import Report, RunArguments
 
 ENTAILMENT = ("positive", "entailment")
-"""The labels of sentence pairs that are trained on: Dialogue NLI's name for it, and everybody else's."""
+"""The labels of sentence pairs to train on: Dialogue NLI's name for it, and everybody else's."""
 
 DEV_SEED = 0
 """Draws the dev dialogues, whatever the run's seed: runs are chosen by the same ones."""
@@ -27,7 +27,7 @@ DEV_SEED = 0
 def training_dialogues(
     run: RunArguments, method: Method, seed: int, report: Report, given: Sequence[Dialogue] | None = None
 ) -> list[Dialogue]:
-    """Loads what a run learns from, or takes what is given; without evaluation sets and what is of no use to it."""
+    """Load the training dialogues, or take those given; leave out evaluation sets and what the method cannot use."""
     sets = _training_sets(run) if given is None else []
     loaded = list(given or ()) or [dialogue for corpus, split in sets for dialogue in _load(run, corpus, split)]
     dialogues = _usable(_without_leaks(loaded, run, sets, report), run, method, report)
@@ -36,7 +36,7 @@ def training_dialogues(
 
 
 def drawn(dialogues: list[Dialogue], most: int | None, seed: int) -> list[Dialogue]:
-    """Draws at most so many dialogues, in their order, and not the first: corpora are often sorted by domain."""
+    """Draw at most this many dialogues, in their order; the first would be few domains, as corpora are often sorted."""
     if most is None:
         return dialogues
     rows = np.random.default_rng(seed).permutation(len(dialogues))[:most]
@@ -46,7 +46,7 @@ def drawn(dialogues: list[Dialogue], most: int | None, seed: int) -> list[Dialog
 def dev_dialogues(
     run: RunArguments, method: Method, report: Report, given: Sequence[Dialogue] | None = None
 ) -> list[Dialogue]:
-    """Loads the dialogues that choose the checkpoint, or takes what is given; none if there is no dev split."""
+    """Load the dialogues that choose the checkpoint, or take those given; none without a dev split."""
     if run.dev_split is None:
         return []
     if given is None:
@@ -82,7 +82,7 @@ def _dev_sets(run: RunArguments, dev: str) -> list[tuple[str, str]]:
 
 
 def _training_sets(run: RunArguments) -> list[tuple[str, str]]:
-    """Takes ``corpus`` apart: names may carry a split of their own, as in ``multiwoz/dev``."""
+    """Split the names of corpora, as ``multiwoz/dev``, into corpus and split."""
     sets = []
     for item in run.corpus:
         name, _, split = item.partition("/")
@@ -95,17 +95,17 @@ def _training_sets(run: RunArguments) -> list[tuple[str, str]]:
 
 
 def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
-    own = corpus not in CORPORA
-    if not own and get_corpus(corpus).kind == "sentence-pairs":  # entailment pairs stand for consecutive utterances
+    kind = get_corpus(corpus).kind if corpus in CORPORA else ""
+    if kind == "sentence-pairs":  # entailment pairs stand for consecutive utterances
         pairs = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
         chosen = [pair for pair in pairs if pair.label in ENTAILMENT]
         return [Dialogue((Turn(ROLES[0], pair.first), Turn(ROLES[1], pair.second)), pair.id) for pair in chosen]
-    if not own and get_corpus(corpus).kind == "response-selection":  # a context and what followed
+    if kind == "response-selection":  # a context and its continuation
         selections = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
         return [_with_response(selection) for selection in selections if selection.correct]
-    columns, roles = (run.columns, run.roles) if own else (None, None)
-    split = ALL if own and is_own(corpus) else split
-    return load_dialogues(corpus, run.data_dir, split, skip_invalid=run.skip_invalid, columns=columns, roles=roles)
+    more = {} if corpus in CORPORA else {"columns": run.columns, "roles": run.roles}
+    chosen_split = None if corpus not in CORPORA and is_own(corpus) else split
+    return load_dialogues(corpus, run.data_dir, chosen_split, skip_invalid=run.skip_invalid, **more)
 
 
 def _with_response(selection: ResponseSelection) -> Dialogue:
@@ -117,7 +117,7 @@ def _with_response(selection: ResponseSelection) -> Dialogue:
 def _without_leaks(
     dialogues: list[Dialogue], run: RunArguments, sets: Sequence[tuple[str, str]], report: Report
 ) -> list[Dialogue]:
-    """Leaves out what evaluation sets hold: those that were named, or the other splits of the corpora."""
+    """Leave out the content of evaluation sets: those that were named, or the other splits of the corpora."""
     names = list(run.exclude or ())
     if run.exclude is None:
         for corpus in dict.fromkeys(corpus for corpus, _ in sets if corpus in CORPORA):

@@ -1,8 +1,8 @@
 """Distilling an encoder of texts into a table of word vectors: a lookup and a mean in place of a transformer.
 
-A table begins with what the teacher makes of each word piece alone, is brought to its vectors of real texts by ridge
-regression, and learns on those to agree with it, as model2vec's tokenlearn does. The file is sentence-transformers'
-``StaticEmbedding`` in model2vec's form: whole numbers of eight bits, and a scale for each word piece.
+A table starts with the teacher's vector of each word piece, is fitted to its vectors of real texts by ridge regression,
+and learns on those texts to agree with it, as model2vec's tokenlearn does. The file is sentence-transformers'
+``StaticEmbedding`` in model2vec's form: integers of eight bits, and a scale for each word piece.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 Vectors = NDArray[np.float32]
 
 UTTERANCES = 60_000
-"""At most so many the teacher reads, beside runs of turns."""
+"""The most utterances that the teacher reads, beside runs of turns."""
 
 _RARE = 1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
 _TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.2, 512, 5e-3
@@ -53,42 +53,45 @@ def distil(
     corpora: Sequence[str],
     *,
     output_dir: str | Path,
-    data_dir: str | None = None,
-    columns: str | None = None,
-    roles: str | None = None,
-    exclude: Sequence[str] | None = None,
     dimensions: int = 256,
     runs: int = 60_000,
     passes: int = 6,
     seed: int = 0,
+    **reading: Any,  # noqa: ANN401
 ) -> EncoderRun:
-    """Makes a table of word vectors that agrees with an encoder of texts; returns the run's folder.
+    """Make a table of word vectors that agrees with an encoder of texts; return the run's folder.
 
-    The teacher is a folder or Hub id of a transformer with a WordPiece or BPE tokenizer. It reads the texts of corpora,
-    as ``sgd/train``, but for what equals or nearly equals something of the evaluation sets to exclude; no labels are
-    read. The table, so many dimensions wide, sees each text in each of the passes; the seed draws texts, and their
-    order. Beside utterances these are runs of turns, at most one of a dialogue: many make a table for dialogues, few
-    one for utterances. ``SentenceTransformer`` loads the folder as it stands. An InputError says that it exists, that a
-    number is out of range, or that the corpora or the teacher cannot be used.
+    ``SentenceTransformer`` loads the folder. No labels are read.
+
+    Args:
+        teacher: Folder or Hub id of a transformer with a WordPiece or BPE tokenizer.
+        corpora: Corpora whose texts it reads, as ``sgd/train``, or files.
+        output_dir: The folder to write; must not exist yet.
+        dimensions: Width of the table.
+        runs: The most runs of turns, one of a dialogue: many make a table for dialogues, few a table for utterances.
+        passes: How often the table sees each text.
+        seed: Draws texts, and their order.
+        **reading: ``data_dir``, ``columns``, ``roles`` and ``exclude`` of `RunArguments`.
+
+    Raises:
+        InputError: The folder exists, a number is out of range, or the corpora or the teacher cannot be used.
     """
     output, started = Path(output_dir), time.time()
     for name, value, least in (("dimensions", dimensions, 1), ("runs", runs, 0), ("passes", passes, 1)):
         check_range(name, value, least)
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
-    read: dict[str, Any] = {"data_dir": data_dir, "columns": columns, "roles": roles, "skip_invalid": True}
-    left_out = None if exclude is None else list(exclude)
-    chosen = RunArguments(corpus=list(corpora), exclude=left_out, min_turns=1, **read)
+    chosen = RunArguments(corpus=list(corpora), min_turns=1, skip_invalid=True, **reading)
     behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
     texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), runs, seed)
     encoder = load_encoder(teacher)
     tokenizer, words = word_pieces(teacher)
     with quick_reading():
         alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
-    tokens = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
+    tokens = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     kept = [row for row, ids in enumerate(tokens) if ids]
     table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
-    learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
+    learnt = {"/".join(filter(None, names)) for names in sets_behind(teacher)} | set(corpora)
     settings: dict[str, Any] = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt)}
     settings |= {"train_split": "all", "dimensions": dimensions, "runs": runs, "passes": passes, "seed": seed}
     settings |= {"exclude": chosen.exclude, "checkpoint_selection": "last"}
@@ -101,7 +104,7 @@ def distil(
 
 
 def sample_texts(dialogues: Sequence[Dialogue], runs: int, seed: int) -> list[str]:
-    """Draws distinct utterances, and runs of two turns or more, of which every length is as likely."""
+    """Draw distinct utterances, and runs of two turns or more, each length equally likely."""
     random = np.random.default_rng(seed)
     utterances = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
     drawn = [utterances[row] for row in random.permutation(len(utterances))[:UTTERANCES]]
@@ -116,7 +119,7 @@ def sample_texts(dialogues: Sequence[Dialogue], runs: int, seed: int) -> list[st
 def learn_table(
     alone: Vectors, tokens: Sequence[Sequence[int]], vectors: Vectors, dimensions: int, passes: int, seed: int
 ) -> Vectors:
-    """Learns the table, (V, dimensions): from the word pieces' own vectors (V, E), and texts with theirs, (N, E)."""
+    """Learn the table, (V, dimensions), from vectors of word pieces, (V, E), and texts with their vectors, (N, E)."""
     counts = np.bincount(np.concatenate([*map(np.asarray, tokens)]), minlength=len(alone))
     scale = _RARE / (_RARE + counts / counts.sum())
     start = unit_vectors(alone) * scale[:, None]
@@ -138,10 +141,10 @@ def learn_table(
             ids = [torch.as_tensor(tokens[row]) for row in rows]
             offsets = torch.tensor([0, *map(len, ids)])[:-1].cumsum(0)
             flat = torch.cat(ids)
-            found = embedding_bag(flat, table, offsets, mode="sum", per_sample_weights=weights[flat].exp())
-            found, wanted = normalize(found, dim=1), goal[rows]
-            contrast = cross_entropy(found @ wanted.T / _TEMPERATURE, torch.arange(len(rows)))
-            loss = 1 - (found * wanted).sum(1).mean() + _CONTRAST * contrast
+            sums = embedding_bag(flat, table, offsets, mode="sum", per_sample_weights=weights[flat].exp())
+            made, wanted = normalize(sums, dim=1), goal[rows]
+            contrast = cross_entropy(made @ wanted.T / _TEMPERATURE, torch.arange(len(rows)))
+            loss = 1 - (made * wanted).sum(1).mean() + _CONTRAST * contrast
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -151,7 +154,7 @@ def learn_table(
 
 
 def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa: ANN401 - tokenizers.Tokenizer
-    """Writes the model, with each row of the table in eight bits and a scale of its own; the folder is made."""
+    """Write the model, with each row of the table in eight bits and a scale; make the folder."""
     from safetensors.numpy import save_file
 
     scale = np.abs(table).max(axis=1).clip(1e-12) / 127
@@ -170,7 +173,7 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa:
 
 
 def word_pieces(teacher: str) -> tuple[Any, list[str]]:
-    """Returns the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing, and its word pieces as texts."""
+    """Return the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing, and its word pieces as texts."""
     file = Path(resolve_backbone(teacher)) / "tokenizer.json"
     if not file.is_file():
         raise InputError(f"teacher: {teacher} has no tokenizer.json, expected an encoder with a fast tokenizer")
@@ -179,5 +182,5 @@ def word_pieces(teacher: str) -> tuple[Any, list[str]]:
         plain["padding"] = plain["truncation"] = None
         whole: Any = Tokenizer.from_str(json.dumps(plain))
         return whole, [whole.id_to_token(row).removeprefix("##") for row in range(whole.get_vocab_size())]
-    except Exception as error:  # the library below is of Rust, and raises what it likes
+    except Exception as error:  # of any kind, from Rust
         raise InputError(f"{file}: cannot be read ({short_reason(error)}); fetch or train the model again") from None

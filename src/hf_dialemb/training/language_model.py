@@ -1,8 +1,8 @@
-"""Continued masked-language-model pre-training of a backbone on what the dialogues of a run say.
+"""Continued masked-language-model pre-training of a backbone on the utterances of a run.
 
-DialogueCSE (section 5.3) does so for about half an epoch before it contrasts anything, and calls the result
-domain-adaptive BERT (section 5.2.1; Gururangan et al., 2020). Masking and training are transformers' own. A backbone
-that was published without its language-model head (all-MiniLM-L6-v2 is one) gets a new one, which has to be learnt.
+DialogueCSE (section 5.3) does so for about half an epoch before it contrasts, and calls the result domain-adaptive BERT
+(section 5.2.1; Gururangan et al., 2020). Masking and training are transformers' own. A backbone without a
+language-model head, such as all-MiniLM-L6-v2, gets an untrained one.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ FOLDER = "language_model"
 SETTINGS_FILE, REPORT_FILE = "language_model_settings.json", "language_model_report.json"
 MASKED_SHARE, LEARNING_RATE, BATCH_SIZE = 0.15, 2e-5, 50
 _SHARED = ("save_steps", "logging_steps", "seed", "bf16", "fp16", "use_cpu", "disable_tqdm")
-"""Settings of the run's own training that this one has too."""
+"""Settings that this training shares with the run's own."""
 
 
 def adapted_backbone(settings: Settings, backbone: str, dialogues: Sequence[Dialogue], report: Report) -> str:
-    """Goes on with a backbone's pre-training on utterances, if the run asks for it, or from where it was stopped."""
+    """Continue the pre-training of a backbone if the run asks for it, and return the folder; resume a stopped one."""
     run, args = settings.run, settings.training
     if run.language_model_steps is None and run.language_model_epochs is None:
         return backbone
@@ -86,7 +86,7 @@ def adapted_backbone(settings: Settings, backbone: str, dialogues: Sequence[Dial
 
 
 class _Utterances:
-    """Utterances, tokenised when they are asked for."""
+    """Utterances, tokenised on access."""
 
     def __init__(self, texts: Sequence[str], tokenizer: Any, max_tokens: int) -> None:  # noqa: ANN401
         self.texts, self.tokenizer, self.max_tokens = texts, tokenizer, max_tokens
@@ -101,7 +101,7 @@ class _Utterances:
 
 
 class _Masking(DataCollatorForLanguageModeling):
-    """Draws the masks of a batch from what is in it: a run that goes on masks as it would have without a break."""
+    """Draw the masks of a batch from its tokens, so that a resumed run masks as an uninterrupted one."""
 
     def torch_call(self, examples: Any) -> dict[str, Any]:  # noqa: ANN401
         tokens = np.concatenate([np.asarray(example["input_ids"]) for example in examples])
@@ -111,7 +111,7 @@ class _Masking(DataCollatorForLanguageModeling):
 
 
 class _MarkComplete(TrainerCallback):
-    """Marks a checkpoint when all of it is written; a run that was killed goes on from a marked one."""
+    """Mark a checkpoint when all of it is written; a killed run resumes from a marked one."""
 
     def on_save(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:  # noqa: ANN401
         if state.is_world_process_zero:
@@ -156,7 +156,7 @@ def _max_tokens(settings: Settings) -> int:
 
 
 def _is_complete(folder: Path, wanted: dict[str, Any], resume: bool, may_write: bool) -> bool:
-    """Says whether the stage is done already; refuses the folder of another one, unless the run starts over."""
+    """Return whether the stage is complete; refuse the folder of another one, unless the run starts over."""
     if not resume and may_write and folder.is_dir():
         shutil.rmtree(folder)
     file = folder / SETTINGS_FILE

@@ -1,7 +1,7 @@
-"""Trainings of low rank: of each linear layer a product of two thin matrices is learnt (LoRA, arXiv:2106.09685).
+"""Trainings of low rank: each linear layer learns a product of two thin matrices (LoRA, arXiv:2106.09685).
 
-Everything else of the encoder stays the backbone's, so that `hf_dialemb.merge` with the same rank cuts nothing. Folders
-that are written hold whole weights, and the factors beside them, for a run that goes on.
+The rest of the encoder stays the backbone's, so that `hf_dialemb.merge` with the same rank cuts nothing. Saved folders
+hold whole weights, and beside them the factors, for resuming.
 """
 
 import math
@@ -20,7 +20,7 @@ _PART = ".parametrizations.weight."
 
 
 class LowRank(nn.Module):
-    """Adds ``up @ down``, (out, rank) and (rank, in), to a weight that does not learn; begins with nothing added."""
+    """Add ``up @ down``, (out, rank) and (rank, in), to a frozen weight; the product starts at zero."""
 
     def __init__(self, weight: Tensor, rank: int) -> None:
         super().__init__()
@@ -29,42 +29,42 @@ class LowRank(nn.Module):
         nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
 
     def forward(self, weight: Tensor) -> Tensor:
-        """Returns the whole weight, (out, in)."""
+        """Return the whole weight, (out, in)."""
         return weight + self.up @ self.down
 
 
 def limit_rank(model: MethodModel, rank: int) -> None:
-    """Lets the encoder's linear layers learn products of ``rank`` alone, and nothing else of it; heads learn whole."""
+    """Let the encoder's linear layers learn products of ``rank``, and freeze the rest; heads learn whole."""
     encoder: Any = model.encoder
-    linear = [each for each in encoder.modules() if isinstance(each, nn.Linear) and each.weight.requires_grad]
+    linear = [part for part in encoder.modules() if isinstance(part, nn.Linear) and part.weight.requires_grad]
     encoder.requires_grad_(False)
     for module in linear:
         parametrize.register_parametrization(module, "weight", LowRank(module.weight, rank))
 
 
 def is_limited(model: nn.Module) -> bool:
-    """Says whether `limit_rank` was done, and `merge_factors` was not."""
+    """Return whether the model has factors, of `limit_rank`, that were not merged."""
     return any(map(parametrize.is_parametrized, model.modules()))
 
 
 def merge_factors(model: nn.Module) -> None:
-    """Ends it: the products are added to their weights."""
+    """Add the products to their weights."""
     for module in [module for module in model.modules() if parametrize.is_parametrized(module)]:
         parametrize.remove_parametrizations(module, "weight")
 
 
 def whole_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Returns the model's weights by their usual names, with the products added."""
+    """Return the model's weights by their usual names, with the products added."""
     modules = {name: module for name, module in model.named_modules() if parametrize.is_parametrized(module)}
     plain = {name: value for name, value in model.state_dict().items() if _PART not in name}
     return plain | {f"{name}.weight": module.weight.detach() for name, module in modules.items()}
 
 
 def save_factors(model: nn.Module, folder: Path) -> None:
-    """Writes the products of a checkpoint."""
+    """Write the factors of a checkpoint."""
     save_file({name: value for name, value in model.state_dict().items() if f"{_PART}0" in name}, folder / FACTORS)
 
 
 def load_factors(model: nn.Module, folder: Path) -> None:
-    """Reads them into the model."""
+    """Read the factors of a checkpoint into the model."""
     model.load_state_dict(load_file(folder / FACTORS), strict=False)

@@ -43,7 +43,7 @@ UNIFORMITY_SAMPLE = 2_000
 
 
 class DialogueTrainer(Trainer):
-    """Trains any method on dialogues; knows none by name.
+    """A Trainer of any method on dialogues.
 
     Examples:
         >>> model, tokenizer = DSEModel.from_backbone("sentence-transformers/all-MiniLM-L6-v2")
@@ -53,16 +53,16 @@ class DialogueTrainer(Trainer):
     Args:
         model: An untrained or trained model of a registered method.
         args: Trainer's arguments; by default its own.
-        dialogues: What is learnt from: whatever `hf_dialemb.corpora.load_dialogues` takes.
+        dialogues: The training dialogues, in any form that `hf_dialemb.corpora.load_dialogues` takes.
         processing_class: The model's tokenizer, as ``from_backbone`` returns it.
-        dev_dialogues: What ``evaluate`` measures, and what chooses a checkpoint.
-        run: What else a run is told.
-        examples: The method's training examples, if they are made already.
-        dev_examples: Its examples of the dev dialogues, if they are.
+        dev_dialogues: The dialogues that ``evaluate`` measures and that choose a checkpoint.
+        run: Further settings of a run.
+        examples: The method's training examples, if they exist already.
+        dev_examples: Its examples of the dev dialogues, if they exist already.
         **kwargs: Trainer's other arguments.
 
     Raises:
-        InputError: The model is of no registered method, the tokenizer is missing, or the dialogues are of no use.
+        InputError: The model is of no registered method, the tokenizer is missing, or it cannot use the dialogues.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class DialogueTrainer(Trainer):
         self.dev = [] if dev_dialogues is None else load_dialogues(dev_dialogues)
 
         def made(dialogues: Any, part: str) -> Examples:  # noqa: ANN401
-            found = load_dialogues(dialogues)
-            found = [unified_dialogue(dialogue) for dialogue in found] if method.labelled else found
-            return make_examples(method, found, model.config, args, self.run, logger.info, part)
+            loaded = load_dialogues(dialogues)
+            loaded = [unified_dialogue(dialogue) for dialogue in loaded] if method.labelled else loaded
+            return make_examples(method, loaded, model.config, args, self.run, logger.info, part)
 
         self.examples = examples or made(dialogues, "train")
         if dev_examples is None and self.dev:
@@ -117,7 +117,7 @@ class DialogueTrainer(Trainer):
         return sampler
 
     def create_optimizer(self, model: torch.nn.Module | None = None) -> Optimizer:
-        """Makes Trainer's optimiser; the contrastive heads are groups of their own where they have a learning rate."""
+        """Make Trainer's optimizer; contrastive heads with a learning rate become separate groups."""
         optimizer: Optimizer = super().create_optimizer(*([] if model is None else [model]))
         rate = self.run.head_learning_rate
         if rate is not None:
@@ -135,7 +135,7 @@ class DialogueTrainer(Trainer):
         return optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:  # noqa: ANN401
-        """Makes Trainer's schedule, or the released program's, whose clock is the number of examples."""
+        """Make Trainer's schedule, or the released program's, which counts examples."""
         if self.run.learning_rate_schedule == "trainer":
             return super().create_scheduler(num_training_steps, optimizer)
         total = len(self.examples)
@@ -163,7 +163,7 @@ class DialogueTrainer(Trainer):
             rotate_checkpoints(folder, limit, self.state.best_model_checkpoint, use_mtime=True)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        """Saves as Trainer does, and what lets sentence-transformers load the folder right."""
+        """Save as Trainer does, with the files by which sentence-transformers loads the folder."""
         model, folder = self.accelerator.unwrap_model(self.model), Path(str(output_dir or self.args.output_dir))
         limited = is_limited(model)
         with _as_system_error():
@@ -190,11 +190,11 @@ class DialogueTrainer(Trainer):
 
     @torch.no_grad()
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:  # noqa: ANN401
-        """Measures the dev dialogues: how well the method's own task is solved, and how the embeddings spread.
+        """Measure the dev dialogues: how well the model solves the method's task, and how the embeddings spread.
 
-        They are ``eval_contrastive_loss``, ``eval_contrastive_accuracy`` (share of intact dialogues that rank first,
-        over speakers), ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even) and, for the paper's protocol
-        alone, ``eval_dev_purity``.
+        The metrics are ``eval_contrastive_loss``, ``eval_contrastive_accuracy`` (share of intact dialogues that rank
+        first, over speakers), ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even) and, for the paper's
+        protocol alone, ``eval_dev_purity``.
         """
         losses: list[torch.Tensor] = []
         correct: list[torch.Tensor] = []
@@ -233,14 +233,14 @@ class DialogueTrainer(Trainer):
 
 
 def _ranked_first(similarities: torch.Tensor) -> torch.Tensor:
-    """Says in which share of its roles what comes first is the most similar, (B,) in [0, 1]; a tie is no success."""
+    """Return the share of roles whose first candidate is the most similar, (B,) in [0, 1]; a tie is no success."""
     first = (similarities[:, :1] > similarities[:, 1:]).all(1).float()  # (B, R)
     present = (similarities != 0).any(1).float()
     return (first * present).sum(1) / present.sum(1).clamp(min=1)
 
 
 def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
-    """Says whether a run was measured often enough without gain; by its log alone, so that a resumed one agrees."""
+    """Return whether a run was measured often enough without gain, by its log, so that a resumed run agrees."""
     name = f"eval_{run.checkpoint_selection}"
     values = [entry[name] for entry in state.log_history if name in entry]
     if run.patience is None or not values:
@@ -250,7 +250,7 @@ def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
 
 
 def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
-    """Restores a run that was killed after all its steps, or at the end of its patience; Trainer itself would go on."""
+    """Restore a run that was killed after its last step, by count or patience; Trainer itself would take more."""
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
     stopped = isinstance(trainer, DialogueTrainer) and out_of_patience(state, trainer.run)
     if not (stopped or 0 < state.max_steps <= state.global_step):
@@ -265,19 +265,19 @@ def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
 
 
 def mark_complete(checkpoint: Path) -> None:
-    """Says that all of a checkpoint is written, and what, so that damage is seen before anything goes on from it."""
+    """Mark a checkpoint as whole, with the digests of its files, so that damage shows before a run resumes from it."""
     digests = {file.name: sha256(file) for file in sorted(checkpoint.iterdir()) if file.is_file()}
     write_json_atomically(checkpoint / COMPLETE, digests)
 
 
 def last_complete_checkpoint(output_dir: Path, report: Report = lambda line: None) -> Path | None:
-    """Finds where a killed run can go on, and clears away what is of no use: checkpoints that are not whole.
+    """Find the checkpoint to resume from, and remove those that are not whole.
 
-    That is one which was being written when the run died, was damaged since, or has lost the best one before it.
+    Such a checkpoint was being written when the run died, was damaged since, or has lost the best one before it.
     """
     whole: list[Path] = []
     for folder in RunFolder(output_dir).checkpoints():
-        wrong = _damage(folder, {each.name for each in whole})
+        wrong = _damage(folder, {path.name for path in whole})
         if not wrong:
             whole.append(folder)
             continue
@@ -288,7 +288,7 @@ def last_complete_checkpoint(output_dir: Path, report: Report = lambda line: Non
 
 
 def _damage(checkpoint: Path, before: set[str]) -> str:
-    """Says what is wrong with a checkpoint, by the names of the whole ones before it; nothing where it is whole."""
+    """Describe the damage of a checkpoint, given the names of the whole ones before it; empty if it is whole."""
     try:
         digests = read_object(checkpoint / COMPLETE, "")
     except InputError:
@@ -310,7 +310,7 @@ def _is(file: Path, digest: object) -> bool:
 
 @contextmanager
 def _as_system_error() -> Iterator[None]:
-    """Raises what torch says of a file that cannot be written as the system's own error."""
+    """Raise torch's error of a file that cannot be written as the system's own error."""
     try:
         yield
     except RuntimeError as error:

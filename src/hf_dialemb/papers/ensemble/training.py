@@ -98,7 +98,9 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
         if before == header:
             return
         if plan.run(BASELINE).is_dir():
-            there, now = (", ".join(f"{name} {value}" for name, value in each.items()) for each in (before, header))
+            there, now = (
+                ", ".join(f"{name} {value}" for name, value in settings.items()) for settings in (before, header)
+            )
             raise InputError(
                 f"{path}: drawn with {there}, but asked for are {now}, and the former chose the runs beside it; ask "
                 "for these, or choose another --output"
