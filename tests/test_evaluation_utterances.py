@@ -17,7 +17,6 @@ from sklearn.preprocessing import normalize
 
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
-from hf_dialemb.corpora.retrieval_sets import retrieval_queries
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.run import evaluate_models
@@ -25,6 +24,7 @@ from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, l
 from hf_dialemb.evaluation.tasks.intents import OUT_OF_SCOPE, classify_intents, load_intents
 from hf_dialemb.evaluation.tasks.out_of_scope import Parts, detect, load_out_of_scope
 from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.papers.corpora.retrieval_sets import retrieval_queries
 from hf_dialemb.papers.tasks import dialogue_sts, nli, semantic_retrieval
 
 

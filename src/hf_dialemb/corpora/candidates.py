@@ -1,7 +1,7 @@
-"""Candidate sets: contexts with responses to choose from, drawn once and kept, so that every model ranks the same ones.
+"""Candidate sets: contexts with responses to choose from, drawn once so that every model ranks the same candidates.
 
-A file of them has a JSON object on each line: first one that says how they were drawn, then one for each context, with
-``id``, ``context`` (messages), ``responses`` and ``correct`` (places in ``responses`` of those that really followed).
+A file has a JSON object on each line: first how the candidates were drawn, then a context a line, with ``id``,
+``context`` (messages), ``responses`` and ``correct`` (the places in ``responses`` of the true responses).
 """
 
 import json
@@ -23,11 +23,10 @@ HEADER = "candidates"  # the key of the first line's object, which no other line
 def draw_candidates(
     dialogues: Sequence[Dialogue], num_candidates: int, responses: str, seed: int
 ) -> list[ResponseSelection]:
-    """Draws candidates for every response that has a context, uniformly from the dialogues' distinct responses.
+    """Draw candidates for every response that has a context, uniformly from the dialogues' distinct responses.
 
-    Of the K candidates one is the true response; nothing that says the same, but for case and blanks, is beside it.
-    Which turns are responses is said as in `RankerConfig`. An InputError says that there are fewer different ones than
-    K.
+    One of the candidates is the true response; no other equals it but for case and blanks. ``responses`` chooses the
+    turns as in `RankerConfig`. Raise `InputError` if there are fewer distinct responses than candidates.
     """
     items = [(dialogue, place) for dialogue in dialogues for place in response_places(dialogue, responses)]
     forms: dict[str, str] = {}
@@ -53,7 +52,7 @@ def draw_candidates(
 
 
 def write_candidates(path: Path, selections: Iterable[ResponseSelection], drawn_from: dict[str, Any]) -> None:
-    """Writes candidate sets and how they were drawn (corpus, split, seed and the like), whole or not at all."""
+    """Write candidate sets and how they were drawn (corpus, split, seed and the like), whole or not at all."""
     records: list[dict[str, Any]] = [{HEADER: drawn_from}]
     for selection in selections:
         context = [{"role": turn.role, "content": turn.content} for turn in selection.context]
@@ -63,9 +62,9 @@ def write_candidates(path: Path, selections: Iterable[ResponseSelection], drawn_
 
 
 def read_candidates(path: str | Path) -> tuple[dict[str, Any], list[ResponseSelection]]:
-    """Reads candidate sets, and how they were drawn; empty if the file does not say, as its first line may be absent.
+    """Read candidate sets, and how they were drawn, which is empty if the file does not say.
 
-    An InputError says that the file cannot be read, that a line is malformed, or that there is none.
+    Raise `InputError` if the file cannot be read, a line is malformed, or there is no candidate set.
     """
     header: dict[str, Any] = {}
     selections = []

@@ -1,4 +1,4 @@
-"""Corpus: what the package knows of one published corpus, and how it is read."""
+"""Corpus: the facts about a published corpus, and how it is read."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from ..errors import InputError
 from .source.files import Source as Source
 
 SPLITS = ("train", "dev", "test")
-"""How the parts of a corpus are named, whatever its files call them."""
+"""The names of the parts of a corpus, whatever its files call them."""
 
 ALL = "all"
-"""What stands for all splits of a corpus, one after the other, or for all that is at hand."""
+"""The name for all splits of a corpus, one after the other, or for all corpora at hand."""
 
 TERMS = ("permissive", "share-alike", "research")
-"""What a licence lets one do with a copy, from most to least: pass it on under other terms (MIT, Apache, BSD, CC BY,
-CC0, CDLA-Permissive), pass it on under the same terms (CC BY-SA, GPL), use it for research (NC licences, terms of its
-own, none stated)."""
+"""What licences allow with a copy, from most to least: pass it on under other terms (MIT, Apache, BSD, CC BY, CC0,
+CDLA-Permissive), pass it on under the same terms (CC BY-SA, GPL), use it for research (NC licences, own terms, none
+stated)."""
 
 KINDS = ("dialogues", "utterances", "sentence-pairs", "retrieval", "response-selection")
-"""What the records of a corpus are; the first two are read as `Dialogue` objects, an utterance as one of one turn."""
+"""What the records of a corpus are; dialogues and utterances, which have a single turn, are read as `Dialogue`."""
 
 Files = Mapping[str, tuple[str, ...]]
 """From each split to patterns for the end of the paths of its files."""
@@ -28,7 +28,7 @@ Records = Iterator[tuple[str, Any]]
 """Pairs of a place, such as ``"train.json: record 3"``, and the raw record found there."""
 
 Reading = Callable[[Source, str], Records]
-"""What gives the records of a split; reads no more of a file than it must to give the next one."""
+"""Yields the records of a split, and reads a file only as far as the next record needs."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Corpus:
         return tuple(dict.fromkeys(pattern for patterns in self.files.values() for pattern in patterns))
 
     def chosen(self, split: str) -> tuple[str, ...]:
-        """Says which splits are meant by one of them, or by `ALL`; raises `InputError` if there is no such split."""
+        """Return the splits that a name means: a split, or `ALL`; raise `InputError` if it is unknown."""
         if split == ALL:
             return self.splits
         if split not in self.splits:

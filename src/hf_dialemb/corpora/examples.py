@@ -1,4 +1,4 @@
-"""What corpora hold besides dialogues: pairs of sentences, retrieval queries, responses to choose from."""
+"""Items of corpora besides dialogues: pairs of sentences, retrieval queries, responses to choose from."""
 
 from dataclasses import dataclass
 

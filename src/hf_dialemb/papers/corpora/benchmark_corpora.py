@@ -38,7 +38,7 @@ PAPER = {
 def build_benchmark(
     data_dir: str | Path | None, output: Path, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, object]:
-    """Writes what can be built of the benchmark: ``<output>/<corpus>/<split>.jsonl`` and the table of what it holds.
+    """Write the parts of the benchmark at hand, ``<output>/<corpus>/<split>.jsonl``, and the table of their sizes.
 
     Training keeps all dialogues; dev and test those of exactly one domain. A corpus or a split whose files are not at
     hand is left out, and the table says so.
@@ -53,7 +53,7 @@ def build_benchmark(
         labels: set[str] = set()
         for split in SPLITS:
             try:
-                # The first one is asked for before any file is written: only then is it known that there is one.
+                # Reading the first dialogue before any file is written tells whether there is any.
                 dialogues = iterate_dialogues(name, data_dir, split)
                 first = next(dialogues)
             except MissingFilesError as error:
@@ -78,7 +78,7 @@ def build_benchmark(
 
 
 def filtered(name: str, split: str, dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
-    """Keeps what the paper keeps of a corpus."""
+    """Keep the dialogues that the paper keeps of a corpus."""
     for dialogue in dialogues:
         if name == "doc2dial" and not set(dialogue.domains) <= set(DOC2DIAL_DOMAINS):
             continue
@@ -87,16 +87,16 @@ def filtered(name: str, split: str, dialogues: Iterable[Dialogue]) -> Iterator[D
 
 
 def benchmark_table(result: dict[str, object]) -> str:
-    """Draws Table 1 with the paper's figures beside ours."""
+    """Draw Table 1 with the paper's figures beside ours."""
     counts: dict[str, dict[str, dict[str, float]]] = result["counts"]  # type: ignore[assignment]
     domains: dict[str, int] = result["domains"]  # type: ignore[assignment]
     lines = ["| corpus | split | dialogues | turns | words | domains |", "|:--|:--|--:|--:|--:|--:|"]
     for name, (cells, labels) in PAPER.items():
         for split, paper in zip(SPLITS, cells, strict=True):
             ours = counts.get(name, {}).get(split)
-            found = (f"{ours['dialogues']:,}", f"{ours['turns']:.1f}", f"{ours['words']:.1f}") if ours else ("-",) * 3
+            counted = (f"{ours['dialogues']:,}", f"{ours['turns']:.1f}", f"{ours['words']:.1f}") if ours else ("-",) * 3
             quoted = (f"{paper.dialogues:,}", f"{paper.turns:.0f}", f"{paper.words:.0f}")
-            pairs = [" / ".join(pair) for pair in zip(found, quoted, strict=True)]
+            pairs = [" / ".join(pair) for pair in zip(counted, quoted, strict=True)]
             known = f"{domains.get(name, '-')} / {labels}" if split == "test" else ""
             lines.append(f"| {' | '.join((name, split, *pairs, known))} |")
     lines += [

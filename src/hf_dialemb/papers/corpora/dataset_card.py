@@ -1,4 +1,4 @@
-"""What a unified dataset holds: its figures, beside those of the Dialog2Flow paper, and the card that shows them."""
+"""The figures of a unified dataset beside those of the Dialog2Flow paper, and the card that shows them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ PAPER_TABLE = {
 """Table 1 of the paper, by the names that the corpora have here."""
 
 PAPER_TOTALS = {**PaperRow("all twenty", "3.4M", 52, 44, 524)._asdict(), "acts": 18, "actions": 3982}
-"""What the paper says of all its datasets together (section 4 and appendix A)."""
+"""The paper's figures of all its datasets together (section 4 and appendix A)."""
 
 
 class Tally:
@@ -73,7 +73,7 @@ class Tally:
         return {"domains": self.counters["domains"], "labels": labels}
 
     def take(self, split: str, turns: int, labelled: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Counts a dialogue; returns its utterances."""
+        """Count a dialogue and return its utterances."""
         counts, utterances = self.counters["counts"], []
         self.counters["dialogues"][split] += 1
         counts.update(turns=turns, labelled=len(labelled))
@@ -90,12 +90,12 @@ class Tally:
         return utterances
 
     def add(self, counters: Mapping[str, Mapping[str, int]]) -> None:
-        """Adds the counters of another tally."""
+        """Add the counters of another tally."""
         for kind, counter in self.counters.items():
             counter.update(counters[kind])
 
     def figures(self) -> dict[str, Any]:
-        """Returns the counts of dialogues, turns and utterances, and of the distinct labels of each kind."""
+        """Return the counts of dialogues, turns and utterances, and of the distinct labels of each kind."""
         dialogues, counts = self.counters["dialogues"], self.counters["counts"]
         return {
             "dialogues": {split: dialogues[split] for split in SPLITS if dialogues[split]},
@@ -107,7 +107,7 @@ class Tally:
         }
 
     def shares(self) -> dict[str, dict[str, float]]:
-        """Returns the share of the labelled turns in which each act and each domain stands, the largest first."""
+        """Return the share of the labelled turns in which each act and each domain stands, the largest first."""
         labelled = self.counters["counts"]["labelled"]
         return {
             kind: {name: count / labelled for name, count in self.counters[kind].most_common()}
@@ -116,13 +116,13 @@ class Tally:
 
 
 def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
-    """Makes the figures of a dataset."""
+    """Make the figures of a dataset."""
     total, of_paper = Tally(), Tally()
     corpora = {}
     for corpus, tally in tallies:
         row = PAPER_TABLE.get(corpus.name)
-        for each in (total, of_paper) if row else (total,):
-            each.add(tally.counters)
+        for sums in (total, of_paper) if row else (total,):
+            sums.add(tally.counters)
         stated = {field: getattr(corpus, field) for field in ("source", "licence", "terms", "extract")}
         corpora[corpus.name] = {**stated, **tally.figures(), "paper": row._asdict() if row else None}
     return {
@@ -134,7 +134,7 @@ def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
 
 
 def dataset_card(stats: Mapping[str, Any]) -> str:
-    """Renders the card of a unified dataset."""
+    """Render the card of a unified dataset."""
     import yaml
 
     front = yaml.safe_dump(_front_matter(stats), sort_keys=False, allow_unicode=True)
@@ -217,16 +217,16 @@ def _largest(shares: Mapping[str, float]) -> list[tuple[str, str]]:
 
 
 def figures_table(stats: Mapping[str, Any]) -> str:
-    """Draws the figures of the corpora and of all together beside the paper's, and below what the paper has not."""
+    """Draw the figures of the corpora and of all together beside the paper's, and below what the paper has not."""
     totals = (("**those of the paper**", stats["totals_of_paper"]), ("**all**", stats["totals"]))
     rows = (*stats["corpora"].items(), *totals)
     more = [[name, *(f"{figures[field]:,}" for field in _MORE_COUNTED)] for name, figures in rows]
-    beside = _table(("Corpus", *_COUNTED.values()), [_counts(*each) for each in rows])
+    beside = _table(("Corpus", *_COUNTED.values()), [_counts(*row) for row in rows])
     return f"{beside}\n\n{_table(('Corpus', *_MORE_COUNTED.values()), more)}"
 
 
 def excluded(stats: Mapping[str, Any]) -> str:
-    """Says what was left out of train."""
+    """Describe what was left out of train."""
     sets = ", ".join(stats["evaluation"])
     if not sets:
         return "Train was not compared with any evaluation set."

@@ -48,7 +48,7 @@ def unify(
     skip_invalid: bool = False,
     evaluation: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Writes corpora in the unified form."""
+    """Write corpora in the unified form."""
     output = Path(output).expanduser().resolve()
     _check_free(output)
     read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
@@ -67,7 +67,7 @@ def unify(
         of_corpora = zip(chosen, made, strict=True)
         stats = {
             "terms": terms,
-            **statistics((corpus, _write_corpus(corpus, found, temporary)) for (corpus, _), (_, found) in of_corpora),
+            **statistics((corpus, _write_corpus(corpus, ready, temporary)) for (corpus, _), (_, ready) in of_corpora),
             "left_out": left_out,
             "evaluation": [*held_out, *evaluation],
         }
@@ -90,7 +90,7 @@ def _describe(stats: dict[str, Any], folder: Path) -> None:
 
 
 def unified_features() -> Features:
-    """Returns the features of the Parquet files: those of any dataset of dialogues, and what the unified form adds."""
+    """Return the features of the Parquet files: those of a dataset of dialogues, and those of the unified form."""
     from datasets import Features, List, Value
 
     string = Value("string")
@@ -128,7 +128,7 @@ def _choose_named(names: Sequence[str], read: _Read, data_dir: str | Path | None
 
 
 def _choose_from_all(read: _Read, terms: str) -> tuple[list[_Chosen], dict[str, str]]:
-    """The corpora that can enter, and why others cannot."""
+    """Return the corpora that can enter, and why others cannot."""
     chosen, left_out = [], {}
     held: dict[str, str] = {}
     for name in sorted(CORPORA):
@@ -154,7 +154,7 @@ def _choose_from_all(read: _Read, terms: str) -> tuple[list[_Chosen], dict[str, 
 
 
 def _holder(corpus: Corpus, present: Iterable[str], read: _Read, held: dict[str, str]) -> str:
-    """The corpus that holds all that is at hand of this one, or what holds that one in its turn; else nothing."""
+    """Return the corpus that holds all files at hand of this corpus, directly or through another, or nothing."""
     if not corpus.part_of:
         return ""
     there = _look(get_corpus(corpus.part_of), read)
@@ -166,7 +166,7 @@ def _allowed(corpus: Corpus, terms: str) -> bool:
 
 
 def _look(corpus: Corpus, read: _Read) -> dict[str, bool]:
-    """From the splits that are at hand to whether there are acts or slots at their beginning."""
+    """Map the splits at hand to whether their first dialogues have acts or slots."""
     present = {}
     for split in corpus.splits:
         with suppress(MissingFilesError):
@@ -177,7 +177,7 @@ def _look(corpus: Corpus, read: _Read) -> dict[str, bool]:
 
 
 def _parts(chosen: Iterable[_Chosen], read: _Read, index: EvaluationIndex, folder: Path) -> Iterator[_Part]:
-    """Makes the parts of all corpora, and reads them one after another."""
+    """Make the parts of all corpora and read them one after another."""
     from pyarrow.parquet import read_table
     from tqdm.auto import tqdm
 
@@ -197,7 +197,7 @@ def _parts(chosen: Iterable[_Chosen], read: _Read, index: EvaluationIndex, folde
 
 
 def _unified(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
-    """Cleans dialogues of train, counts what is left and makes their rows."""
+    """Clean dialogues of train, count the rest and make their rows."""
     import pyarrow
 
     name, split, dialogues = shard
@@ -228,12 +228,12 @@ def _write_corpus(corpus: Corpus, parts: Iterable[_Part], folder: Path) -> Tally
         separator = ""
 
         def rows(split: str, parts: Iterable[_Part]) -> Iterator[pyarrow.Table]:
-            """Counts the parts of a split, writes their labelled turns and gives their rows, each with an id."""
+            """Count the parts of a split, write their labelled turns and yield their rows, all with ids."""
             nonlocal separator
             number = 0
             for record, table in parts:
                 tally.add(record["counters"])
-                names = [each or f"{split}/{place}" for place, each in enumerate(table["id"].to_pylist(), number)]
+                names = [name or f"{split}/{place}" for place, name in enumerate(table["id"].to_pylist(), number)]
                 number += len(names)
                 for name, utterances in zip(names, table[_PAPER].to_pylist(), strict=True):
                     if utterances:
@@ -262,7 +262,7 @@ def _message(turn: Turn, unified: UnifiedTurn) -> dict[str, Any]:
 
 
 def _labelled(turns: Iterable[UnifiedTurn], domains: list[str]) -> Iterator[dict[str, Any]]:
-    """The labelled turns of a dialogue in the paper's form; intents that were just named are no label."""
+    """Yield the labelled turns of a dialogue in the paper's form; intents that were just named are no label."""
     previous: tuple[str, ...] = ()
     for turn in turns:
         labels: dict[str, Any] = {}
@@ -280,7 +280,7 @@ def _labelled(turns: Iterable[UnifiedTurn], domains: list[str]) -> Iterator[dict
 
 
 def _write_rows(path: Path, tables: Iterable[pyarrow.Table]) -> None:
-    """Writes a Parquet file, a row group for each table; there is no file where there are no rows."""
+    """Write a Parquet file, a row group for each table; write no file without rows."""
     from pyarrow import parquet
 
     with ExitStack() as stack:

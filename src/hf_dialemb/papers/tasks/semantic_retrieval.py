@@ -1,8 +1,8 @@
 """Semantic retrieval (DialogueCSE, section 5.1.2): each sentence ranks candidates of its own by cosine.
 
 A corpus of kind retrieval gives the candidates; from the intents of any other they are built as the paper built its
-own (see `hf_dialemb.corpora.retrieval_sets`). Equal texts are one candidate, which is relevant if one of them is; the
-query itself is none.
+own (see `papers.corpora.retrieval_sets`). Equal texts are one candidate, which is relevant if one of them is; the query
+itself is none.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...corpora import retrieval_sets
 from ...corpora.examples import RetrievalQuery
 from ...encoders import Encoder
 from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, item_percentage
 from ...evaluation.tasks.texts import TextVectors
 from ...metrics.ranking import ranking_scores
+from ..corpora import retrieval_sets
 
 
 class Ranking(NamedTuple):

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dialogue import Dialogue
-from .examples import RetrievalQuery
+from ...corpora.examples import RetrievalQuery
+from ...dialogue import Dialogue
 
 SENTENCES = 7_000  # how many sentences are taken at most, a fixed random sample; about as many as the paper's sets have
 HITS = 100  # how many sentences BM25 retrieves for each
@@ -26,7 +26,7 @@ _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")  # Chinese has no bla
 
 
 def retrieval_queries(dialogues: Iterable[Dialogue]) -> list[RetrievalQuery]:
-    """Builds a query for each sentence of turns with intents whose hits are of its own and of other intents.
+    """Build a query for each sentence of turns with intents whose hits are of its own and of other intents.
 
     They come in alphabetical order, in which equal scores of BM25 are resolved too; that of the dialogues does not
     matter.
@@ -48,31 +48,31 @@ def retrieval_queries(dialogues: Iterable[Dialogue]) -> list[RetrievalQuery]:
     for row, text in enumerate(texts):
         scores = index.get_scores(words[row])
         scores[row] = 0
-        found = [texts[hit] for hit in _best(scores)]
-        relevant = [hit for hit in found if intents[hit] == intents[text]][:RELEVANT]
-        other = [hit for hit in found if intents[hit] != intents[text]][:OTHER]
+        hits = [texts[hit] for hit in _best(scores)]
+        relevant = [hit for hit in hits if intents[hit] == intents[text]][:RELEVANT]
+        other = [hit for hit in hits if intents[hit] != intents[text]][:OTHER]
         if relevant and other:
             queries.append(RetrievalQuery(text, tuple(relevant), tuple(other), label=intents[text]))
     return queries
 
 
 def _best(scores: NDArray[np.float32]) -> NDArray[np.intp]:
-    """The positions of the `HITS` greatest of the positive scores; of equal ones the first come first."""
+    """Return the positions of the `HITS` greatest positive scores; of equal scores the first come first."""
     least = np.partition(scores, -HITS)[-HITS] if len(scores) > HITS else 0
-    found = np.flatnonzero((scores >= least) & (scores > 0))
-    best: NDArray[np.intp] = found[np.argsort(-scores[found], kind="stable")][:HITS]
+    hits = np.flatnonzero((scores >= least) & (scores > 0))
+    best: NDArray[np.intp] = hits[np.argsort(-scores[hits], kind="stable")][:HITS]
     return best
 
 
 def _sentences(dialogues: Iterable[Dialogue]) -> dict[str, str]:
-    """The texts that have words and a single intent wherever they occur, and that intent."""
-    found = defaultdict(set)
+    """Map the texts with words to their intent, if they have a single intent wherever they occur."""
+    by_text = defaultdict(set)
     for dialogue in dialogues:
         for turn in dialogue.turns:
             if turn.intents:
-                found[turn.content].add(turn.intents)
+                by_text[turn.content].add(turn.intents)
     return {
         text: next(iter(intents))[0]
-        for text, intents in found.items()
+        for text, intents in by_text.items()
         if len(intents) == 1 and len(next(iter(intents))) == 1 and (OUT_OF_SCOPE,) not in intents and _WORD.search(text)
     }
