@@ -91,8 +91,7 @@ def cluster_groups(vectors: Any) -> Any:
     """Clusters few vectors in the way that is meant for many."""
     import numpy as np
 
-    from hf_dialemb.flow.average_linkage import average_linkage, cut
-    from hf_dialemb.flow.large import grouped_leaves
+    from hf_dialemb.flow.linkage import average_linkage, cut, grouped_leaves
 
     distinct, places, counts = np.unique(vectors, axis=0, return_inverse=True, return_counts=True)
     unit = distinct / np.maximum(np.linalg.norm(distinct, axis=1, keepdims=True), np.finfo(np.float32).tiny)

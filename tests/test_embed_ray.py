@@ -1,6 +1,5 @@
 """Shards on a cluster of Ray: machines are processes here, and they or their workers are lost on the way."""
 
-import json
 import os
 import signal
 
@@ -10,13 +9,10 @@ from huggingface_hub import constants
 from killed import files_of
 from test_unify import register_two
 
-from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.audit import leakage
 from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.encoders import remembering
 from hf_dialemb.errors import InputError
-from hf_dialemb.flow import report
 from hf_dialemb.papers.corpora import unify
 from hf_dialemb.retrieval import embed as module
 from hf_dialemb.retrieval.embed import embed, embed_file
@@ -97,33 +93,6 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
     with pytest.raises(InputError, match=f"got weights {weights}, expected another; put them there"):
         embed_file("dialogue-static", source, tmp_path / "other.parquet", engine="ray")
     assert not (tmp_path / "other.parquet").exists()
-
-
-@pytest.mark.slow
-def test_a_flow_is_that_of_one_machine_when_a_worker_is_lost(
-    cluster, kill_a_worker, tmp_path, sample_dialogues, monkeypatch, refused
-):
-    source = tmp_path / "dialogues.jsonl"
-    write_jsonl(sample_dialogues, source)
-    words = ["flow", str(source), "--model", "dialogue-static", "--clusters", "4", "--output"]
-    monkeypatch.setattr(remembering, "PART", 30)
-    monkeypatch.setattr(report, "draw_graph", lambda *_: ((), ""))  # pictures take most of the time
-    monkeypatch.setattr(report, "draw_dendrogram", lambda *_: None)
-    assert main([*words, str(tmp_path / "here")]) == 0
-    killed = kill_a_worker(remembering, "")  # the first: utterances are dialogues without an id
-    assert main([*words, str(tmp_path / "there"), "--engine", "ray"]) == 0
-    assert killed.exists()
-    assert len([*(tmp_path / "there").glob("cache/*/rows-*")]) > 1
-    for name in ("flow.json", "state_machine.json", "graph.json"):
-        here, there = (json.loads((tmp_path / folder / name).read_text()) for folder in ("here", "there"))
-        assert here == there
-    ray_words = ["flow", source, "--output", tmp_path / "other", "--engine", "ray"]
-    for more, sentence in (
-        (["--by", "topic"], "got --engine ray and --by topic"),
-        (["--vectors", "said.parquet"], "got --engine ray and --vectors"),
-        (["--model", "tfidf"], "expected a trained encoder"),
-    ):
-        assert sentence in refused(*ray_words, *more)
 
 
 @pytest.fixture

@@ -4,22 +4,16 @@ import csv
 import html
 import json
 import re
-import sys
 from dataclasses import replace
 from itertools import pairwise
 
-import networkx as nx
 import numpy as np
 import pytest
-from flow_words import ORDER, flow_of, flow_of_turns, grouped, named, random_flow, random_words, state_of
-from scipy.cluster.hierarchy import linkage
+from flow_words import ORDER, flow_of, flow_of_turns, grouped, named, random_flow, state_of
 
-from hf_dialemb.flow import drawing
-from hf_dialemb.flow.drawing import draw_dendrogram, draw_graph
-from hf_dialemb.flow.exports import as_cell, label_lines, line_of, write_flow_files
+from hf_dialemb.flow.exports import as_cell, label_lines, line_of, policy_text, write_flow_files
 from hf_dialemb.flow.flow import Utterances
 from hf_dialemb.flow.graph import END, START, FlowGraph
-from hf_dialemb.flow.grounding import policy_text, state_machine
 from hf_dialemb.flow.page.insights import insights
 from hf_dialemb.flow.page.page import kept_dialogues, write_page
 from hf_dialemb.flow.paths import ends
@@ -47,9 +41,9 @@ def whole(flow):
 def written(flow, folder, pruning=None):
     graph = pruned(flow.graph, pruning or Pruning(0, 0))
     folder.mkdir(exist_ok=True)
-    paths = write_flow_files(flow, graph, folder)
-    assert sorted(folder.iterdir()) == sorted(paths)
-    return graph, {path.name: path.read_text(encoding="utf-8") for path in paths}
+    names = write_flow_files(flow, graph, folder)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(names)
+    return graph, {name: (folder / name).read_text(encoding="utf-8") for name in names}
 
 
 def dot_statements(text):
@@ -77,7 +71,7 @@ def data_of(flow, folder):
     return page, json.loads(re.search(r'<script type="application/json" id="flow">(.*?)</script>', page)[1])
 
 
-def test_everything_reads_back_from_json_and_graphml(tmp_path):
+def test_everything_reads_back_from_json(tmp_path):
     flow = flow_of(*["aAb"] * 5, *["aBb"] * 2, "c")
     graph, texts = written(flow, tmp_path, Pruning(0.3, 0.2))
     record = json.loads(texts["graph.json"])
@@ -90,14 +84,6 @@ def test_everything_reads_back_from_json_and_graphml(tmp_path):
     assert counts == {(source[1], target[1]): count for (source, target), count in flow.graph.edges.items()}
     (unshown,) = [edge for edge in record["transitions"] if edge["target"] == state_of(flow, "c")[1]]
     assert (unshown["weight"], unshown["share"]) == (None, 1 / 8)
-    read = nx.read_graphml(tmp_path / "graph.graphml")
-    assert set(read) == {state[1] for state in graph.nodes}
-    weights = {edge[:2]: edge[2]["weight"] for edge in read.edges(data=True)}
-    assert weights == {(source[1], target[1]): weight for (source, target), weight in graph.edges.items()}
-    for cluster in (flow.by_state[state] for state in graph.states):
-        found = read.nodes[cluster.id]
-        assert (found["name"], found["role"], found["count"]) == (cluster.name, cluster.role, cluster.size)
-        assert found["examples"] == " | ".join(cluster.examples)
 
 
 def test_what_people_said_stays_text(tmp_path):
@@ -106,9 +92,6 @@ def test_what_people_said_stays_text(tmp_path):
     names = {cluster.id: cluster.name for cluster in flow.clusters}
     found = {state["id"]: state["name"] for state in json.loads(texts["graph.json"])["states"]}
     assert found == {key: name.replace("\ud800", "?") for key, name in names.items()}
-    read = nx.read_graphml(tmp_path / "graph.graphml")
-    found = {key: data["name"] for key, data in read.nodes(data=True) if key in names}
-    assert found == {key: line_of(name) for key, name in names.items()}
     nodes, edges = dot_statements(texts["graph.dot"])
     lines = [label_lines(flow, state) for state in graph.nodes]
     quoted = [node["label"][1:-1] for node in nodes.values()]
@@ -119,7 +102,6 @@ def test_what_people_said_stays_text(tmp_path):
     shown = [re.sub(r"#(\d+);", lambda found: chr(int(found[1])), text).split("<br/>") for text in drawn]
     assert shown == lines
     assert all(re.fullmatch(r"(?:[\w ,?!]|#\d+;|<br/>)*", text) for text in drawn)
-    json.dumps(state_machine(flow, graph), ensure_ascii=False).encode()
     policy = policy_text(flow, graph)  # what people said is no instruction
     heads = [line for line in re.findall("^#.*$", policy, re.MULTILINE) if not line.startswith("### ")]
     assert heads[1:] == ["## Main path", "## Steps", "## When to end"]
@@ -154,67 +136,6 @@ def test_tables_read_back_and_compute_nothing(tmp_path):
     assert "clusters-..%2Fa%2Fb.csv" in texts  # a role with a slash stays in the folder
 
 
-def is_picture(path):
-    start = b"\x89PNG" if path.suffix == ".png" else b"<?xml"
-    return path.read_bytes().startswith(start)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("error")
-def test_matplotlib_draws_quietly_where_graphviz_is_not(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    flow = flow_of(*random_words(1, 5), *["aA字B"] * 3, title="$x_1$ \\frac 字典")  # a letter that fonts lack
-    for each in (flow, nasty_flow()):
-        paths, sentence = draw_graph(each, whole(each), tmp_path / "pictures")
-        assert [path.name for path in paths] == ["graph.svg", "graph.png"]
-        assert all(map(is_picture, paths))
-        assert sentence == "graphviz would lay them out better, but is not installed"
-    assert draw_graph(flow, pruned(FlowGraph({}, {}), Pruning()), tmp_path / "pictures")[0]  # start and end alone
-    flat = linkage(np.ones((4, 2)), "average", "cosine") * [1, 1, 0, 1]  # a tree without height
-    draw_dendrogram(flat, 2, tmp_path / "tree.png", "字")
-    assert is_picture(tmp_path / "tree.png")
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    paths, sentence = draw_graph(flow, pruned(flow.graph, Pruning()), tmp_path / "none")
-    assert paths == ()
-    assert "needs matplotlib, which is not installed" in sentence
-
-
-def test_layers_go_down_from_start_to_end_and_wide_ones_are_parted(tmp_path):
-    flow = flow_of(*["aAbB"] * 5, "aAbAbB", "c")
-    layers = drawing._layers(flow, whole(flow))
-    assert [named(flow, sorted(layer)) for layer in layers] == ["<", "ac", "A", "b", "B", ">"]
-    wide, many = (flow_of(*(f"a{chr(0x4E00 + place)}" for place in range(count))) for count in (40, 320))
-    assert [len(layer) for layer in drawing._layers(wide, whole(wide))] == [1, 1, 12, 12, 12, 4, 1]
-    paths, sentence = draw_graph(many, whole(many), tmp_path)
-    assert paths == ()
-    assert sentence.startswith("321 states with 641 transitions are too many for one; raise the thresholds")
-    assert not list(tmp_path.iterdir())
-
-
-def test_graphviz_draws_where_it_is(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    told = []
-    for program in ("cat", "exit 3"):
-        (tmp_path / "dot").write_text(f"#!/bin/sh\n{program}\n")
-        (tmp_path / "dot").chmod(0o755)
-        paths, sentence = draw_graph(nasty_flow(), whole(nasty_flow()), tmp_path / program)
-        told.append(sentence)
-    assert all(map(is_picture, paths))
-    assert told[0] == ""
-    assert "did not lay the graph out" in told[1]
-    dot_statements((tmp_path / "cat" / "graph.svg").read_text(encoding="utf-8"))  # what it was given
-
-
-def test_a_tree_is_drawn_with_its_cut(tmp_path):
-    vectors = np.random.default_rng(0).normal(size=(90, 5))
-    merges = linkage(vectors, "average", "cosine")
-    for clusters in (1, 7, 90):
-        draw_dendrogram(merges, clusters, tmp_path / "tree.png", "user $1")
-        assert is_picture(tmp_path / "tree.png")
-        assert (merges[:, 2] > drawing._cut(merges[:, 2], clusters)).sum() + 1 == clusters
-    draw_dendrogram(linkage(vectors[:2], "average", "cosine"), 2, tmp_path / "two.png")
-
-
 def test_the_policy_says_what_follows_with_its_share():
     flow = flow_of(*["aAbB"] * 6, *["aCbB"] * 3, "aD", title="A  \n title")
     text = policy_text(flow, pruned(flow.graph, Pruning(0.2, 0.1)))
@@ -226,23 +147,6 @@ def test_the_policy_says_what_follows_with_its_share():
     assert text.endswith('End the conversation after:\n\n- assistant-1 "B" (100% of the times that it is taken)\n')
     assert "D" not in text
     assert "No step is frequent enough" in policy_text(flow, pruned(FlowGraph({}, {}), Pruning()))
-
-
-def test_the_state_machine_can_be_run():
-    flow = flow_of(*random_words(2))
-    shares = {(source[1], target[1]): share for (source, target), share in flow.graph.shares.items()}
-    for pruning in (Pruning(0, 0), Pruning(0.1, 0.2), Pruning(0, 1, "max")):
-        graph = pruned(flow.graph, pruning)
-        machine = json.loads(json.dumps(state_machine(flow, graph)))
-        assert (machine["initial"], machine["final"]) == (START[1], [END[1]])
-        assert set(machine["states"]) == {state[1] for state in graph.nodes}
-        for key, state in machine["states"].items():
-            chances = {step["target"]: step["probability"] for step in state["on"]}
-            assert sum(chances.values()) + state["other"] == pytest.approx(float(key != END[1]))
-            assert chances == {target: shares[key, target] for target in chances.keys() & machine["states"].keys()}
-            assert bool(chances) == (key != END[1] and bool(graph.states))
-    start = {"role": "", "name": "start", "failed": False, "examples": [], "on": [], "other": 1.0}
-    assert machine["states"][START[1]] == start
 
 
 def test_the_page_needs_no_other_file_and_is_the_same_every_time(tmp_path):

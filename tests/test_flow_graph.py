@@ -295,7 +295,7 @@ def test_ends_tell_what_failed_from_what_is_done_and_what_breaks_off():
     found = {name: end for end in ends(flow) for name in end.dialogues}
     assert {name: found[name].kind for name in ENDS} == {name: kind for name, (kind, _) in ENDS.items()}
     assert flow.by_state[found["failed"].state].name == "3"
-    assert all(found[name].said in {text for _, _, text in turns[found[name].dialogues[0]]} for name in ENDS)
+    assert all(found[name].text in {text for _, _, text in turns[found[name].dialogues[0]]} for name in ENDS)
 
 
 def test_the_page_takes_a_state_that_new_conversations_never_reach(tmp_path):

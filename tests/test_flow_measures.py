@@ -16,8 +16,8 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import rows_of
 from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.flow.comparison import compared, graph_of
 from hf_dialemb.flow.graph import END, START, FlowGraph
+from hf_dialemb.flow.new_dialogues import compared, graph_of
 from hf_dialemb.metrics.graph_size_difference import graph_size_difference
 from hf_dialemb.papers.flow.measures import FOLDS, compared_with_actions, next_action_perplexity, transition_divergence
 from hf_dialemb.papers.tasks import flow_extraction

@@ -14,10 +14,10 @@ from flow_words import angles
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from hf_dialemb.errors import InputError
-from hf_dialemb.flow import naming_by_model as language_model
+from hf_dialemb.flow import language_model
 from hf_dialemb.flow.flow import Cluster, Utterances
+from hf_dialemb.flow.language_model import LONGEST_NAME, clean_name, find_writer, named_by_model, prompt_for
 from hf_dialemb.flow.naming import LONGEST_TEXT, merged_names, named, phrase_names, typical_phrases, with_names
-from hf_dialemb.flow.naming_by_model import LONGEST_NAME, clean_name, find_writer, named_by_model, prompt_for
 
 
 def said(*turns):

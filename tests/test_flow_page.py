@@ -10,10 +10,10 @@ from flow_words import ASK, BYE, HELLO, ORDER, flow_of_actions, flow_of_turns, h
 
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.flow.clustering import Choice
-from hf_dialemb.flow.comparison import Comparison, compared, graph_of
 from hf_dialemb.flow.graph import END, START
+from hf_dialemb.flow.new_dialogues import compared, graph_of
 from hf_dialemb.flow.page.insights import insights
-from hf_dialemb.flow.page.page import Row, Section, write_page
+from hf_dialemb.flow.page.page import Comparison, Row, Section, write_page
 from hf_dialemb.flow.paths import typical_path
 from hf_dialemb.flow.pruning import Pruning, pruned
 

@@ -13,15 +13,14 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.evaluation.results.rows import read_results
-from hf_dialemb.flow import pipeline, report
-from hf_dialemb.flow import run as run_module
-from hf_dialemb.flow.stored_flow import read_flow
+from hf_dialemb.flow import extract
+from hf_dialemb.flow import folder as folder_module
+from hf_dialemb.flow.folder import read_flow
 from hf_dialemb.papers.flow_tables import flow_means
 
 FILES = {
-    "index.html", "graph.json", "graph.graphml", "graph.dot", "graph.mmd", "clusters-user.csv",
-    "clusters-assistant.csv", "policy.md", "state_machine.json", "graph.svg", "graph.png", "dendrogram-user.png",
-    "dendrogram-assistant.png", "ends.csv", "flow.json", "utterances.parquet", "centroids.safetensors", "cache",
+    "index.html", "graph.json", "graph.dot", "graph.mmd", "clusters-user.csv", "clusters-assistant.csv", "policy.md",
+    "ends.csv", "flow.json", "utterances.parquet", "centroids.safetensors", "cache",
 }  # fmt: skip
 
 
@@ -64,13 +63,6 @@ def model(tiny_bert, tmp_path):
     return ["--model", tiny_bert, "--output", tmp_path / "flow"]
 
 
-@pytest.fixture(autouse=True)
-def no_pictures(made, monkeypatch):
-    """Leaves pictures out but once, in what was made before; they take most of the time."""
-    monkeypatch.setattr(report, "draw_graph", lambda *_: ((), ""))
-    monkeypatch.setattr(report, "draw_dendrogram", lambda *_: None)
-
-
 def test_a_folder_of_transcripts_becomes_a_page(model, flow, made, calls, capsys):
     assert {path.name for path in flow.iterdir()} == FILES
     shutil.rmtree(flow)
@@ -88,7 +80,7 @@ def test_a_folder_of_transcripts_becomes_a_page(model, flow, made, calls, capsys
 def test_what_stays_the_same_is_not_done_again_and_what_is_damaged_is(flow, calls, model, monkeypatch):
     graph = (flow / "graph.json").read_text()
     with monkeypatch.context() as patch:
-        for module, name in ((run_module, "encoded"), (pipeline, "cluster_by_role"), (pipeline, "named")):
+        for module, name in ((extract, "utterance_vectors"), (extract, "cluster_by_role"), (extract, "named")):
             patch.setattr(module, name, lambda *_, **__: pytest.fail("done again"))
         run(calls, *model, "--edges", "0.9", "--nodes", "0.1")
         assert (flow / "graph.json").read_text() != graph
@@ -110,7 +102,7 @@ def test_with_no_flag_at_all_the_folder_is_called_flow(calls, tmp_path, monkeypa
 
 
 def test_one_that_was_stopped_ends_as_one_that_was_not(made, calls, model, tmp_path, monkeypatch):
-    steps = (pipeline, "cluster_by_role"), (pipeline, "named"), (report, "write_flow"), (run_module, "write_report")
+    steps = (extract, "cluster_by_role"), (extract, "named"), (folder_module, "write_flow"), (extract, "write_report")
     for module, stopped_at in steps:
         with monkeypatch.context() as patch:
             patch.setattr(module, stopped_at, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -130,7 +122,7 @@ def test_what_is_there_is_of_one_flow_wherever_a_run_with_other_settings_is_stop
     after = contents()
     run(calls, *model)
     before = contents()
-    assert before["state_machine.json"] != after["state_machine.json"]
+    assert before["graph.json"] != after["graph.json"]
     for stopped_at in range(99):
         run(calls, *model)
         assert contents() == before, stopped_at
@@ -172,7 +164,7 @@ def test_numbers_thresholds_and_names_are_as_asked_for(calls, model, tmp_path, c
     assert len(names) == len(set(names)) <= 60
     run(calls, *model, "--nodes", "0.999", "--edges", "1")  # which leaves nothing
     assert "lower the thresholds, here or on the page" in capsys.readouterr().out
-    assert json.loads((tmp_path / "flow" / "state_machine.json").read_text())
+    assert json.loads((tmp_path / "flow" / "graph.json").read_text())
 
 
 def test_dialogues_about_several_things_are_told(calls, model, tmp_path, capsys, sample_dialogues):

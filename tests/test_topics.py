@@ -17,10 +17,8 @@ import hf_dialemb
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import single_domain, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.flow import report
-from hf_dialemb.topics.clustering import find_clusters, placed
+from hf_dialemb.topics.clustering import counted_periods, find_clusters, placed
 from hf_dialemb.topics.naming import names_of, telling_phrases
-from hf_dialemb.topics.periods import counted_periods
 
 SAID = {
     "card": ("my card was stolen", "shall I block the card"),
@@ -59,10 +57,10 @@ def found():
 def test_planted_topics_are_found_named_and_counted(found):
     assert repr(found) == "Calls: 60 dialogues, 3 topics"
     assert normalized_mutual_info_score([dialogue.domains[0] for dialogue in found.corpus], found.labels) == 1
-    for one in found.found:
+    for one in found.by_size:
         topic = found.corpus[one.examples[0]].domains[0]
         assert topic in one.name
-        assert any(topic in phrase for phrase in one.said["user"])
+        assert any(topic in phrase for phrase in one.by_role["user"])
         assert sum(one.periods) == (0 if topic == "train" else 20)
     assert found.topics["size"].tolist() == [20, 20, 20]
     assert found.dialogues["id"].tolist()[:3] == ["card-0", "train-0", "#3"]
@@ -87,7 +85,7 @@ def test_the_order_of_dialogues_does_not_matter():
 def test_few_dialogues_have_topics_and_places(count):
     dialogues = made(2)[:count]
     topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues))
-    assert sum(one.size for one in topics.found) == count
+    assert sum(one.size for one in topics.by_size) == count
     assert ((topics.places >= 0) & (topics.places <= 1)).all()
     assert placed(np.ones((count, 4), dtype=np.float32)).shape == (count, 2)
 
@@ -139,9 +137,7 @@ def test_the_command_writes_page_tables_and_flows(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(report, "draw_graph", lambda *_: ((), ""))  # pictures take most of the time
-    monkeypatch.setattr(report, "draw_dendrogram", lambda *_: None)
+def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
     write_jsonl(made(), calls := tmp_path / "calls.jsonl")
     words = ["flow", str(calls), "--model", "tfidf", "--output", str(tmp_path / "out")]
     assert main(words) == 0
@@ -190,10 +186,10 @@ def test_a_language_model_names_topics_and_phrases_stand_in(server, caplog):
     dialogues = made(5)
     server.answers[:] = [(200, says("Card loss")), (200, says("Card loss")), (200, says("..."))]
     topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), topics=3, names="api:small")
-    assert [one.name for one in topics.found[:2]] == ["Card loss", "Card loss (2)"]
-    assert topics.found[2].name == names_of([topics.found[2].phrases], [[]])[0]
+    assert [one.name for one in topics.by_size[:2]] == ["Card loss", "Card loss (2)"]
+    assert topics.by_size[2].name == names_of([topics.by_size[2].phrases], [[]])[0]
     assert "got no name in an answer" in caplog.text
-    first = dialogues[topics.found[0].examples[0]].turns[0].content
+    first = dialogues[topics.by_size[0].examples[0]].turns[0].content
     assert first in server.requests[0][2]["messages"][0]["content"]
 
 

@@ -1,11 +1,13 @@
-"""``dialemb flow`` and what goes on from it: the workflow that conversations follow, as a page to read."""
+"""The commands ``dialemb flow``, ``dialemb flow next`` and ``dialemb flow compare``."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InputError
 from .parser import (
@@ -20,24 +22,15 @@ from .parser import (
     split_option,
 )
 
-if TYPE_CHECKING:
-    from ..flow.pipeline import FlowSettings
-    from ..flow.run import Selection
-
 COMMANDS = ("flow next", "flow compare")
-"""Those whose name is two words."""
+"""The commands with a name of two words."""
 
-_NAMES = "nearest (the typical utterance), phrases, api:MODEL, or a language model's folder or id (default nearest)"
+_SETTINGS = ("clusters", "threshold", "names", "nodes", "edges", "weights", "seed")
+_SEVERAL = "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the commands to those of ``dialemb``."""
-    _add_build(commands)
-    _add_next(commands)
-    _add_compare(commands)
-
-
-def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Add the commands to those of ``dialemb``."""
     parser = add_command(
         commands,
         "flow",
@@ -49,11 +42,9 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     conversations(parser)
     parser.add_argument("--output", type=Path, default=Path("flow"), help="folder to write (default: flow)")
     model_option(parser)
-    told = "instead of a model: vectors from dialemb embed --level utterances, or a .npy with one row each, in order"
-    parser.add_argument("--vectors", type=Path, help=told)
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    split_option(parser, "all")
-    parser.add_argument("--domain", help="only dialogues with this domain and no other")
+    vectors = "instead of a model: vectors from dialemb embed --level utterances, or a .npy with one row each, in order"
+    parser.add_argument("--vectors", type=Path, help=vectors)
+    _corpus_options(parser)
     by = "topic: find topics first, and write a flow for each with five dialogues or more; all: one flow for all "
     by += "(default: topic where a file of your own is about several things)"
     parser.add_argument("--by", choices=("topic", "all"), help=by)
@@ -61,7 +52,8 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument(
         "--threshold", help="or how different a state may be inside, such as 0.6 or user=0.5,assistant=0.6"
     )
-    parser.add_argument("--names", default="nearest", help=_NAMES)
+    names = "nearest (the typical utterance), phrases, api:MODEL, or a language model's folder or id (default: nearest)"
+    parser.add_argument("--names", default="nearest", help=names)
     parser.add_argument("--nodes", type=float, help="leave out states rarer than this share of the most frequent one")
     parser.add_argument("--edges", type=float, help="leave out transitions that weigh less than this")
     parser.add_argument("--weights", help="what transitions weigh: max, max-out or prob-out (default: max-out)")
@@ -69,65 +61,156 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     own_options(parser)
     parser.set_defaults(run=_build)
 
+    parser = add_command(
+        commands,
+        "flow next",
+        "Say where unfinished dialogues stand in a flow, and what is likely to come next.",
+        "example: dialemb flow next --flow flow/ --input call.txt",
+    )
+    parser.add_argument("--flow", type=Path, required=True, help="output of dialemb flow")
+    parser.add_argument("--input", required=True, help="the dialogues so far: your file or folder")
+    parser.add_argument("--top", type=int, default=5, help="how many actions to list (default: 5)")
+    parser.add_argument("--output", type=Path, help="also write them here, one dialogue per line (JSONL)")
+    own_options(parser)
+    parser.set_defaults(run=_next)
+
+    parser = add_command(
+        commands,
+        "flow compare",
+        "Compare two sets of dialogues by the states of a flow: before and after, good and bad. Dialogues that are "
+        "part of the flow are compared with the rest of it, new ones with all of it.",
+        "example: dialemb flow compare --flow flow/ --input after/ --output comparison/",
+    )
+    parser.add_argument("--flow", type=Path, required=True, help="output of dialemb flow")
+    parser.add_argument("--input", required=True, help="the second set: a folder, a file or a corpus name")
+    parser.add_argument("--output", type=Path, default=Path("comparison"), help="folder to write (default: comparison)")
+    _corpus_options(parser)
+    own_options(parser)
+    parser.set_defaults(run=_compare)
+
+
+def _corpus_options(parser: Parser) -> None:
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    split_option(parser, "all")
+    parser.add_argument("--domain", help="only dialogues with this domain and no other")
+
 
 def _build(options: argparse.Namespace) -> None:
-    from ..flow.pipeline import FlowSettings
-    from ..flow.run import build_flow
+    from ..flow.extract import FlowSettings, check_output, extract_flow
 
-    if options.vectors and options.model:
-        raise InputError("got --vectors and --model, expected one of them; leave one out")
+    if options.vectors and (options.model or options.by == "topic"):
+        other = "--model" if options.model else "--by topic"
+        raise InputError(f"got --vectors and {other}, expected one of them; leave one out")
     try:
-        settings = FlowSettings(
-            clusters=_by_role("clusters", options.clusters, int),
-            threshold=_by_role("threshold", options.threshold, float),
-            **named(options, "names", "nodes", "edges", "weights", "seed"),
-        )
+        options.clusters = _by_role("clusters", options.clusters, int)
+        options.threshold = _by_role("threshold", options.threshold, float)
+        settings = named(options, *_SETTINGS)
+        FlowSettings(**settings)
         model = "" if options.vectors else chosen_model(options.model, "action")
-        selection = _selection(options.input, options)
-        if options.by == "topic" or (options.by is None and _is_mixed(selection, options)):
-            return _by_topic(selection, options, settings, model)
-        build_flow(selection, options.output, settings, say, model, options.vectors)
-        from ..topics.topics import remove_topics  # slow to import: after what is wrong was told
+        dialogues = _dialogues(options)
+        if options.by == "topic" or (options.by is None and _is_mixed(options, dialogues)):
+            return _by_topic(options, dialogues, model, settings)
+        vectors = None
+        if options.vectors:
+            model, vectors = _read_vectors(options.vectors, dialogues)
+        check_output(options.output, options.input)
+        title = f"{_name(options)}, {options.domain}" if options.domain else _name(options)
+        flow = extract_flow(dialogues, model, vectors=vectors, output=options.output, title=title, **settings)
+        for line in (*flow.lines(), *_several(dialogues), f"Wrote {options.output / 'index.html'}"):
+            say(line)
+        from ..topics.topics import remove_topics  # slow to import
 
         remove_topics(options.output)  # of a run by topic
     except InputError as error:
-        raise InputError(re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))) from None
+        message = re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))
+        raise InputError(re.sub(r"^vectors:", f"--vectors {options.vectors}:", message)) from None
 
 
-def _is_mixed(selection: Selection, options: argparse.Namespace) -> bool:
-    """Says whether a file of one's own is about several things, and nothing asks for one flow."""
+def _dialogues(options: argparse.Namespace) -> list[Any]:
+    """Load the dialogues, or those of a domain."""
+    from ..corpora import load_dialogues
+
+    more = named(options, "data_dir", "split", "columns", "roles")
+    dialogues = load_dialogues(options.input, **more)
+    if options.domain is None:
+        return dialogues
+    kept = [dialogue for dialogue in dialogues if dialogue.domains == (options.domain,)]
+    if not kept:
+        counts = Counter(dialogue.domains[0] for dialogue in dialogues if len(dialogue.domains) == 1)
+        known = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common())
+        raise InputError(
+            f"--domain: got '{options.domain}', expected one that dialogues have for themselves: "
+            f"{known or 'none, they have no domains'}"
+        )
+    return kept
+
+
+def _name(options: argparse.Namespace) -> str:
+    return (Path(options.input).name if Path(options.input).exists() else "") or options.input
+
+
+def _read_vectors(path: Path, dialogues: list[Any]) -> tuple[str, Any]:
+    """Read vectors of all utterances and the name of their model, if it is known."""
+    import numpy as np
+
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "no such file"
+        raise InputError(f"--vectors {path}: got {kind}, expected a file of vectors; write one by dialemb embed")
+    if path.suffix == ".parquet":
+        from ..encoders.stored_vectors import stored_vectors
+
+        stored = stored_vectors(path, rows="utterances")
+        return stored.model, stored.of_utterances(dialogues)
+    try:
+        vectors = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"--vectors {path}: got no array ({reason}); write it by numpy.save") from None
+    if not isinstance(vectors, np.ndarray):
+        raise InputError(f"--vectors {path}: got several arrays, expected one; write it by numpy.save")
+    return "", vectors
+
+
+def _is_mixed(options: argparse.Namespace, dialogues: list[Any]) -> bool:
+    """Return whether a user's own file is about several things, and no option asks for one flow."""
     from ..corpora.own.reading import is_own
-    from ..flow.run import about_several_things
+    from ..flow.extract import about_several_things
 
     asked = options.vectors, options.clusters, options.threshold, options.domain
-    if any(asked) or not is_own(options.input) or not about_several_things(selection.dialogues):
+    if any(asked) or not is_own(options.input) or not about_several_things(dialogues):
         return False
     say("These dialogues are about several things: one flow a topic (--by all: one flow for all)")
     return True
 
 
-def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowSettings, model: str) -> None:
-    from ..flow.report import remove_report
+def _several(dialogues: list[Any]) -> list[str]:
+    """Return a hint where one flow is of dialogues about several things, by their domains or else their words."""
+    from ..flow.extract import about_several_things
+
+    if domains := sorted({name for dialogue in dialogues for name in dialogue.domains}):
+        return [f"{_SEVERAL}, --domain NAME of one domain: {', '.join(domains)}"] if len(domains) > 1 else []
+    return [_SEVERAL] if about_several_things(dialogues) else []
+
+
+def _by_topic(options: argparse.Namespace, dialogues: list[Any], model: str, settings: dict[str, Any]) -> None:
+    from ..flow.folder import remove_report
     from ..runs.files import check_writable
     from ..topics.topics import FEWEST, FLOWS, PAGE, find_topics
 
-    if options.vectors:
-        raise InputError("got --vectors and --by topic, expected one of them; leave one out")
-    check_writable(options.output / PAGE, selection.corpus)
-    found = find_topics(selection.dialogues, title=f"Flows of {selection.name} by topic")
-    written = found.save_flows(options.output, model, **vars(settings))
+    check_writable(options.output / PAGE, options.input)
+    topics = find_topics(dialogues, title=f"Flows of {_name(options)} by topic")
+    written = topics.save_flows(options.output, model, **settings)
     remove_report(options.output)  # of a run without --by topic
-    found.save(options.output, written)
+    topics.save(options.output, written)
     few = f"no flow, as it has fewer than {FEWEST} dialogues"
-    for one in found.found:
-        say(f"{one.size:7,} {one.name}: {options.output / FLOWS / one.id if one.id in written else few}")
-    inside = sum(one.size for one in found.found if one.id in written)
-    total = sum(one.size for one in found.found)
-    say(f"Wrote {options.output / PAGE}: {len(written)} flows, of {inside:,} of {total:,} dialogues")
+    for topic in topics.by_size:
+        say(f"{topic.size:7,} {topic.name}: {options.output / FLOWS / topic.id if topic.id in written else few}")
+    inside = sum(topic.size for topic in topics.by_size if topic.id in written)
+    say(f"Wrote {options.output / PAGE}: {len(written)} flows, of {inside:,} of {len(dialogues):,} dialogues")
 
 
 def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:  # noqa: ANN401 - of either kind
-    """Reads ``"12"`` or ``"user=10,assistant=14"``: a number, or one for each role that is named; None for nothing."""
+    """Parse ``"12"`` or ``"user=10,assistant=14"``: a number, or a mapping of roles; None for nothing."""
     if text is None:
         return None
     try:
@@ -144,54 +227,35 @@ def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> 
     return dict(pairs)
 
 
-def _selection(corpus: str, options: argparse.Namespace) -> Selection:
-    from ..flow.run import Selection
-
-    return Selection(corpus, options.data_dir, options.split, options.domain, options.columns, options.roles)
-
-
-def _add_next(commands: argparse._SubParsersAction[Parser]) -> None:
-    parser = add_command(
-        commands,
-        "flow next",
-        "Say where unfinished dialogues stand in a flow, and what is likely to come next.",
-        "example: dialemb flow next --flow flow/ --input call.txt",
-    )
-    parser.add_argument("--flow", type=Path, required=True, help="what dialemb flow wrote")
-    parser.add_argument("--input", required=True, help="the dialogues so far: your file or folder")
-    parser.add_argument("--top", type=int, default=5, help="how many actions to list (default: 5)")
-    parser.add_argument("--output", type=Path, help="also write them here, one dialogue per line (JSONL)")
-    own_options(parser)
-    parser.set_defaults(run=_next)
-
-
 def _next(options: argparse.Namespace) -> None:
-    from ..flow.next import describe_next
+    from ..corpora import load_dialogues
+    from ..flow.extract import short
+    from ..flow.new_dialogues import next_in_dialogues
+    from ..runs.files import check_writable, write_text_atomically
 
-    for line in describe_next(*named(options, "flow", "input", "top", "output", "columns", "roles").values()):
-        (print if options.output is None else say)(line)
-
-
-def _add_compare(commands: argparse._SubParsersAction[Parser]) -> None:
-    parser = add_command(
-        commands,
-        "flow compare",
-        "Compare two sets of dialogues by the states of a flow: before and after, good and bad. Dialogues that are "
-        "part of the flow are compared with the rest of it, new ones with all of it.",
-        "example: dialemb flow compare --flow flow/ --input after/ --output comparison/",
-    )
-    parser.add_argument("--flow", type=Path, required=True, help="what dialemb flow wrote")
-    parser.add_argument("--input", required=True, help="the second set: a folder, a file or a corpus name")
-    parser.add_argument("--output", type=Path, default=Path("comparison"), help="folder to write (default: comparison)")
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    split_option(parser, "all")
-    parser.add_argument("--domain", help="only dialogues with this domain and no other")
-    own_options(parser)
-    parser.set_defaults(run=_compare)
+    if options.output is not None:
+        check_writable(options.output, options.input)
+    records = []
+    dialogues = load_dialogues(options.input, **named(options, "columns", "roles"))
+    for name, clusters, actions in next_in_dialogues(options.flow, dialogues, options.top):
+        say(f"{short(name)}: at {clusters[-1].id}, {short(clusters[-1].name)}")
+        for action in actions:
+            say(f"  {action.probability:6.1%}  {action.state[1]}  {short(action.name)}")
+        likely = [
+            {"state": action.state[1], "name": action.name, "probability": action.probability} for action in actions
+        ]
+        records.append({"id": name, "states": [cluster.id for cluster in clusters], "next": likely})
+    if options.output is not None:
+        text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        write_text_atomically(options.output, text)
+        say(f"Wrote {options.output}")
 
 
 def _compare(options: argparse.Namespace) -> None:
-    from ..flow.compare import compare_with
+    from ..flow.new_dialogues import TRANSITIONS, compare_with
+    from ..runs.files import check_writable
 
-    for line in compare_with(options.flow, _selection(options.input, options), options.output):
+    for name in ("index.html", TRANSITIONS):
+        check_writable(options.output / name, options.flow / "index.html", options.input)
+    for line in compare_with(options.flow, _dialogues(options), options.output, _name(options)):
         say(line)

@@ -1,4 +1,4 @@
-"""The command ``dialemb topics``: what conversations are about, as a page to look at."""
+"""The command ``dialemb topics``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .parser import (
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the command."""
+    """Add the command."""
     parser = add_command(
         commands,
         "topics",
@@ -46,18 +46,16 @@ def _run(options: argparse.Namespace) -> None:
     from ..runs.files import check_writable
     from ..topics.topics import PAGE, find_topics
 
-    dialogues = load_dialogues(options.input, options.data_dir, options.split, **named(options, "columns", "roles"))
+    dialogues = load_dialogues(options.input, **named(options, "data_dir", "split", "columns", "roles"))
     check_writable(options.output / PAGE, options.input, options.vectors or "")
     model, vectors = model_and_vectors(options, dialogues, options.input)
     more = {**named(options, "topics", "names"), "title": f"Topics of {Path(options.input).name}"}
-    if options.names != "phrases":
-        more["cache"] = options.output / "cache" / "names"
-    found = find_topics(dialogues, model, vectors=vectors, **more)
-    for one in found.found:
-        say(f"{one.size:7,} {one.name}")
-    found.save(options.output)
+    topics = find_topics(dialogues, model, vectors=vectors, cache=options.output / "cache" / "names", **more)
+    for topic in topics.by_size:
+        say(f"{topic.size:7,} {topic.name}")
+    topics.save(options.output)
     if options.flows:  # which takes longer
-        found.page(options.output / PAGE, found.save_flows(options.output))
-    say(f"Wrote {options.output / PAGE}: {found.counts}")
+        topics.page(options.output / PAGE, topics.save_flows(options.output))
+    say(f"Wrote {options.output / PAGE}: {topics.counts}")
     if options.topics is None:
         say("More or fewer topics: --topics NUMBER")

@@ -1,6 +1,6 @@
-"""A flow as files for other programs: GraphML, DOT for graphviz, Mermaid for Markdown, JSON and tables.
+"""Write a flow for other programs: JSON, DOT for graphviz, Mermaid for Markdown, tables, and a policy for agents.
 
-Names are what people said, so that they may hold anything: nodes of DOT and Mermaid have numbers, and names are text.
+Names are the words of people and may hold anything: nodes of DOT and Mermaid have numbers, and names are text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import csv
 import io
 import json
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,113 +20,93 @@ from ..drawing import visible
 from ..runs.files import write_text_atomically
 from .flow import Cluster, Flow
 from .graph import END, START, State
-from .paths import ends, typical_path
+from .paths import ends, typical_path, with_gaps
 from .pruning import WeightedGraph
 
 COLOURS = ("#cfe6f7", "#fdf3d8", "#d9efe6", "#f7ddd0", "#f3e0ec")
-"""What nodes of each role are filled with, in the order of `hf_dialemb.dialogue.ROLES`."""
+"""The colours of nodes of each role, in the order of `hf_dialemb.dialogue.ROLES`."""
 
-MAIN, OTHER = "#b8500a", "#7a7a7a"  # transitions of the main path, and the others
+MAIN, OTHER = "#b8500a", "#7a7a7a"  # the colours of transitions of the main path, and of others
 _NO_CHARACTERS = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")  # no XML may hold them
 _WIDTH, _LINES = 26, 3  # of a name in a node
-_MERMAID = " ,?!"  # what needs no code there but letters and digits
-_FORMULA = ("=", "+", "-", "@")  # what a cell begins with that a spreadsheet computes
+_MERMAID = " ,?!"  # needs no code there, like letters and digits
+_FORMULA = ("=", "+", "-", "@")  # the beginning of a cell that a spreadsheet computes
+_EXAMPLES = 3  # texts that show an agent a step
+_ENDS = 0.5  # a step ends a conversation if it does so with at least this share
 
 
-def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[Path, ...]:
-    """Writes a flow, and what is shown of it, for other programs; each file whole or not at all.
+def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> list[str]:
+    """Write a flow for other programs, each file whole or not at all, and return the names of the files.
 
-    ``graph.json`` has all states and transitions with counts, and the weights of those that are shown;
-    ``graph.graphml``, ``graph.dot`` and ``graph.mmd`` have what is shown. ``clusters-ROLE.csv`` has a row for each
-    cluster, ``ends.csv`` one for each dialogue; texts are one line each, with an apostrophe before what a spreadsheet
-    would take for a formula.
+    ``graph.json`` has all states and transitions, with the weights of those that are shown; ``graph.dot``,
+    ``graph.mmd`` and ``policy.md`` have those that are shown. ``clusters-ROLE.csv`` has a row for each cluster,
+    ``ends.csv`` one for each dialogue.
     """
     texts = {
         "graph.json": json.dumps(_record(flow, graph), indent=1, ensure_ascii=False) + "\n",
-        "graph.graphml": _graphml(flow, graph),
         "graph.dot": dot_of(flow, graph),
         "graph.mmd": mermaid_of(flow, graph),
+        "policy.md": policy_text(flow, graph),
+        "ends.csv": _ends(flow),
     }
     for role in sorted({cluster.role for cluster in flow.clusters}):
-        texts[f"clusters-{quote(role, safe='')}.csv"] = _table([one for one in flow.clusters if one.role == role])
-    texts["ends.csv"] = _ends(flow)
+        clusters = [cluster for cluster in flow.clusters if cluster.role == role]
+        texts[f"clusters-{quote(role, safe='')}.csv"] = _clusters(clusters)
     for name, text in texts.items():
-        # Halves of characters, which no file can hold, are replaced.
+        # Lone surrogates, which no file can hold, are replaced.
         write_text_atomically(folder / name, text.encode("utf-8", "replace").decode("utf-8"))
-    return tuple(folder / name for name in texts)
+    return list(texts)
+
+
+def line_of(text: str) -> str:
+    """Return a text as one line that any file can hold; invisible characters become escapes."""
+    return visible(" ".join(text.split())).translate(_NO_CHARACTERS)
 
 
 def as_cell(text: str) -> str:
-    """Makes a text a cell of a table: one visible line that no spreadsheet takes for a formula."""
+    """Return a text as the cell of a table: one visible line that no spreadsheet takes for a formula."""
     line = line_of(text)
     return f"'{line}" if line.startswith(_FORMULA) else line
 
 
+def table_of(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV; see `as_cell` for texts."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([head, *rows])
+    return file.getvalue()
+
+
 def _record(flow: Flow, graph: WeightedGraph) -> dict[str, Any]:
-    """Makes what ``graph.json`` holds; the weight of what is not shown is None, a share is of all from one state."""
+    """Return the content of ``graph.json``; the weight of what is not shown is None."""
     states, transitions = [], []
-    for one in flow.clusters:
-        figures = {"count": one.size, "weight": graph.nodes.get(one.state)}
-        texts = {"phrases": one.phrases, "examples": one.examples}
-        states.append({"id": one.id, "role": one.role, "name": one.name, **figures, **texts})
+    for cluster in flow.clusters:
+        figures = {"count": cluster.size, "weight": graph.nodes.get(cluster.state), "failed": cluster.failed}
+        texts = {"phrases": cluster.phrases, "examples": cluster.examples}
+        states.append({"id": cluster.id, "role": cluster.role, "name": cluster.name, **figures, **texts})
     for edge, count in flow.graph.edges.items():
         figures = {"count": count, "share": flow.graph.shares[edge], "weight": graph.edges.get(edge)}
         transitions.append({"source": edge[0][1], "target": edge[1][1], **figures})
     return {"title": flow.title, "settings": dict(flow.settings), "states": states, "transitions": transitions}
 
 
-def _graphml(flow: Flow, graph: WeightedGraph) -> str:
-    import networkx
-
-    drawn = networkx.DiGraph()
-    for state, weight in graph.nodes.items():
-        drawn.add_node(line_of(state[1]), **_attributes(flow, state), weight=weight)
-    for edge, weight in graph.edges.items():
-        counts = {"count": flow.graph.edges[edge], "share": flow.graph.shares[edge], "weight": weight}
-        drawn.add_edge(line_of(edge[0][1]), line_of(edge[1][1]), **counts)
-    return "\n".join(networkx.generate_graphml(drawn, prettyprint=True)) + "\n"
-
-
-def _attributes(flow: Flow, state: State) -> dict[str, Any]:
-    if state in (START, END):
-        cluster = Cluster(state[1], "", state[1].strip("[]"), len(flow.trajectories))
-    else:
-        cluster = flow.by_state[state]
-    lists = {"phrases": " | ".join(cluster.phrases), "examples": " | ".join(cluster.examples)}
-    found = {"role": cluster.role, "name": cluster.name, "count": cluster.size, **lists}
-    return {key: line_of(value) if isinstance(value, str) else value for key, value in found.items()}
-
-
 def _ends(flow: Flow) -> str:
-    found, rows = {name: end for end in ends(flow) for name in end.dialogues}, []
+    by_name, rows = {name: end for end in ends(flow) for name in end.dialogues}, []
     for name in flow.utterances.dialogues:
-        cluster = flow.by_state[found[name].state]
-        rows.append([as_cell(name), found[name].kind, cluster.id, as_cell(cluster.name)])
+        cluster = flow.by_state[by_name[name].state]
+        rows.append([as_cell(name), by_name[name].kind, cluster.id, as_cell(cluster.name)])
     return table_of(["dialogue", "end", "state", "name"], rows)
 
 
-def _table(clusters: Sequence[Cluster]) -> str:
+def _clusters(clusters: Sequence[Cluster]) -> str:
     total, rows = sum(cluster.size for cluster in clusters), []
-    for one in clusters:
-        texts = [as_cell(text) for text in (one.name, " | ".join(one.phrases), " | ".join(one.examples))]
-        rows.append([one.id, texts[0], one.size, f"{one.size / total:.4f}", *texts[1:]])
+    for cluster in clusters:
+        name, *texts = map(as_cell, (cluster.name, " | ".join(cluster.phrases), " | ".join(cluster.examples)))
+        rows.append([cluster.id, name, cluster.size, f"{cluster.size / total:.4f}", *texts])
     return table_of(["id", "name", "utterances", "share", "phrases", "examples"], rows)
 
 
-def table_of(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Writes a table in CSV; see `as_cell` for texts."""
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([head, *rows])
-    return file.getvalue()
-
-
-def line_of(text: str) -> str:
-    """Brings text to one line that any file can hold; characters that cannot be seen are written as escapes."""
-    return visible(" ".join(text.split())).translate(_NO_CHARACTERS)
-
-
 def label_lines(flow: Flow, state: State) -> list[str]:
-    """Gives the lines that stand in a node, at most four: the name of a state, and how often it occurs."""
+    """Return the lines of a node, at most four: the name of a state, and how often it occurs."""
     if state in (START, END):
         return [state[1].strip("[]")]
     cluster = flow.by_state[state]
@@ -134,15 +115,15 @@ def label_lines(flow: Flow, state: State) -> list[str]:
 
 
 def colour(role: str) -> str:
-    """Gives the colour of a role's nodes."""
+    """Return the colour of a role's nodes."""
     return COLOURS[ROLES.index(role)] if role in ROLES else COLOURS[-1]
 
 
 def dot_of(flow: Flow, graph: WeightedGraph) -> str:
-    """Writes what is shown of a flow in DOT.
+    """Return the shown part of a flow in DOT.
 
-    Borders and lines are as wide as states and transitions are frequent; a transition's label is its share of all from
-    the same state.
+    Borders and lines are as wide as states and transitions are frequent. The label of a transition is its share of all
+    from the same state.
     """
     numbers, shares, main = _numbers(graph), flow.graph.shares, typical_path(flow).steps
     lines = [
@@ -151,12 +132,13 @@ def dot_of(flow: Flow, graph: WeightedGraph) -> str:
         '  node [fontname="Helvetica", fontsize=11]; edge [fontname="Helvetica", fontsize=9];',
     ]
     for state, weight in graph.nodes.items():
-        ends = state in (START, END)
-        shape = 'shape=ellipse, style=filled, fillcolor="#e4e4e4"'
-        box = f'shape=box, style="rounded,filled", fillcolor="{colour(state[0])}"'
+        shape = f'shape=box, style="rounded,filled", fillcolor="{colour(state[0])}"'
+        if state in (START, END):
+            shape = 'shape=ellipse, style=filled, fillcolor="#e4e4e4"'
         text, tooltip = "\\n".join(map(_dot, label_lines(flow, state))), _dot(line_of(state[1]))
-        look = f"{shape if ends else box}, penwidth={1 + 3 * weight:.2f}"
-        lines.append(f'  {numbers[state]} [label="{text}", tooltip="{tooltip}", {look}];')
+        lines.append(
+            f'  {numbers[state]} [label="{text}", tooltip="{tooltip}", {shape}, penwidth={1 + 3 * weight:.2f}];'
+        )
     for edge, weight in graph.edges.items():
         look = f'color="{MAIN if edge in main else OTHER}", penwidth={0.5 + 3.5 * weight:.2f}'
         lines.append(f'  {numbers[edge[0]]} -> {numbers[edge[1]]} [label="{shares[edge]:.0%}", {look}];')
@@ -164,7 +146,7 @@ def dot_of(flow: Flow, graph: WeightedGraph) -> str:
 
 
 def mermaid_of(flow: Flow, graph: WeightedGraph) -> str:
-    """Writes what is shown of a flow in Mermaid, as Markdown pages show it; labels are as in `dot_of`."""
+    """Return the shown part of a flow in Mermaid, which Markdown pages draw; labels are as in `dot_of`."""
     numbers, shares, main = _numbers(graph), flow.graph.shares, typical_path(flow).steps
     lines = ["flowchart TD"]
     for state in graph.nodes:
@@ -184,10 +166,57 @@ def _numbers(graph: WeightedGraph) -> dict[State, str]:
 
 
 def _dot(text: str) -> str:
-    r"""Escapes what a label gives a meaning: the quote, the backslash of ``\N``, and the entities of HTML."""
+    r"""Escape quotes, backslashes such as that of ``\N``, and entities of HTML."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
 
 
 def _mermaid(text: str) -> str:
-    """Writes everything but letters, digits and a few marks as codes: quotes, Markdown and HTML mean nothing then."""
+    """Write everything but letters, digits and a few marks as codes, which are neither Markdown nor HTML."""
     return "".join(letter if letter.isalnum() or letter in _MERMAID else f"#{ord(letter)};" for letter in text)
+
+
+def policy_text(flow: Flow, graph: WeightedGraph) -> str:
+    """Return the shown part of a flow as instructions for a language model, in Markdown.
+
+    The words of people are quoted as JSON, each text in one line, so that they cannot pass for a heading or a list.
+    """
+    if not graph.states:
+        return f"# {line_of(flow.title)}\n\nNo step is frequent enough to be followed; lower the thresholds.\n"
+    following: dict[State, list[State]] = defaultdict(list)
+    for (source, target), _ in sorted(graph.edges.items(), key=lambda item: (-item[1], item[0])):
+        following[source].append(target)
+    path = typical_path(flow)
+    steps = (f"- {state[1]}: {_quoted(text)}" for state, text in zip(path.states, path.texts, strict=True))
+    parts = [
+        f"# {line_of(flow.title)}",
+        f"Conversations usually take the steps below; {len(flow.trajectories):,} were observed. Find the step that "
+        "was taken last, and go on as conversations usually do. Say what the examples say, in your own words. Where "
+        "none of the steps fits, answer what was said, then come back to the main path.",
+        "## Main path",
+        "A typical conversation in its own words, each with its step; … stands for turns left out:",
+        "\n".join(with_gaps(path, steps, "- …")),
+        "## Steps",
+        "Conversations begin with:\n\n" + _list(flow, START, following),
+    ]
+    for state in graph.states:
+        cluster = flow.by_state[state]
+        examples = "".join(f"\n- {_quoted(text)}" for text in cluster.examples[:_EXAMPLES])
+        parts.append(f"### {_step(flow, state)}\n\nThe {cluster.role} says something like:\n{examples}")
+        parts.append("Then usually:\n\n" + _list(flow, state, following))
+    closing = {edge[0]: flow.graph.shares[edge] for edge in graph.edges if edge[1] == END and edge[0] != START}
+    usual = [state for state, share in closing.items() if share >= _ENDS] or [max(closing, key=closing.__getitem__)]
+    lines = [f"- {_step(flow, state)} ({closing[state]:.0%} of the times that it is taken)" for state in usual]
+    return "\n\n".join([*parts, "## When to end", "\n".join(["End the conversation after:\n", *lines])]) + "\n"
+
+
+def _list(flow: Flow, source: State, following: Mapping[State, Sequence[State]]) -> str:
+    shares = flow.graph.shares
+    return "\n".join(f"- {shares[source, target]:.0%}: {_step(flow, target)}" for target in following[source])
+
+
+def _step(flow: Flow, state: State) -> str:
+    return "the conversation ends" if state == END else f"{state[1]} {_quoted(flow.by_state[state].name)}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(line_of(text), ensure_ascii=False)

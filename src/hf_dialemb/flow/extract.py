@@ -1,46 +1,91 @@
-"""The flow of dialogues in memory, from Python: what ``dialemb flow`` does and writes, by any encoder."""
+"""Extract the flow of dialogues, for Python and ``dialemb flow`` alike; no step is repeated."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checkpoints.pretrained import default_encoder
 from ..corpora import load_dialogues
-from ..encoders import load_encoder
-from ..encoders.specs import find_encoder, fingerprint
+from ..dialogue import Dialogue
+from ..drawing import visible
+from ..encoders import Encoder, load_encoder
+from ..encoders.remembering import RememberingEncoder
+from ..errors import InputError
+from ..hashing import json_key
+from ..metrics.vectors import unit_vectors
+from ..runs.files import check_writable
 from ..runs.frames import counted, data_frame, notebook_view
-from .clustering import Clustering
-from .drawing import draw_graph
-from .flow import Flow, read_utterances
+from .clustering import Choice, check_roles, cluster_by_role
+from .flow import Flow, Utterances, read_utterances
+from .folder import (
+    CACHE,
+    PAGE,
+    UTTERANCES,
+    StoredFlow,
+    read_clusters,
+    read_flow,
+    write_clusters,
+    write_main_page,
+    write_report,
+)
 from .graph import END, START
-from .pipeline import CACHE, FlowSettings, find_flow, utterance_vectors
-from .pruning import Pruning, pruned
-from .report import PAGE, write_main_page, write_report
-from .stored_flow import StoredFlow
+from .language_model import find_writer, named_by_model
+from .naming import centroids, merged_names, named, phrase_names, shortened
+from .outcomes import outcomes_apart
+from .paths import typical_path, with_gaps
+from .pruning import Pruning, Weights, pruned, readable
 
 if TYPE_CHECKING:
     import networkx
 
-_ROWS = 20  # so many states a notebook shows
+NEAREST, PHRASES = "nearest", "phrases"  # names without a language model
+_ROWS = 20  # states that a notebook shows
+_ENOUGH = 20  # fewer dialogues are no set of several topics
+_ALIKE = 0.48
+"""The least mean cosine of dialogues about one thing. Each of 54 domains of STAR, SGD and MultiWOZ (training and
+development splits) has 0.497 and more; all domains together have 0.31 (STAR), 0.23 (SGD) and 0.39 (MultiWOZ; its
+development split alone 0.53)."""
+
+
+@dataclass(frozen=True)
+class FlowSettings:
+    """How a flow is made of utterances; an InputError reports values out of range and a missing language model."""
+
+    clusters: int | Mapping[str, int] | None = None  # of each role, or of the named ones; None to choose
+    threshold: float | Mapping[str, float] | None = None  # the distance at which clusters are no longer merged
+    names: str = NEAREST  # or "phrases", "api:MODEL", or a language model's folder or Hub id
+    nodes: float | None = None  # see `hf_dialemb.flow.pruning.Pruning`, as for the next two; None to choose
+    edges: float | None = None
+    weights: Weights | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        given = {"nodes": self.nodes, "edges": self.edges, "weights": self.weights}
+        Pruning(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        if self.seed < 0:
+            raise InputError(f"field seed: got {self.seed}, expected 0 or more")
+        if self.names not in (NEAREST, PHRASES):
+            find_writer(self.names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExtractedFlow:
-    """A flow, and how it was found."""
+    """A flow, how its clusters were chosen, and the part of it that is shown."""
 
-    stored: StoredFlow  # the flow with the centroids of its clusters
-    clusterings: Mapping[str, Clustering]  # how the clusters of each role were found
-    pruning: Pruning  # what of the flow is too rare to be shown
+    stored: StoredFlow
+    choices: Mapping[str, Choice]  # of each role
+    pruning: Pruning
 
     @property
     def flow(self) -> Flow:
@@ -51,97 +96,221 @@ class ExtractedFlow:
     def graph(self) -> networkx.DiGraph[str]:
         """All states and transitions.
 
-        Nodes are ids of states, ``[start]`` and ``[end]`` among them, with ``role``, ``name``, ``count`` and ``shown``:
-        whether pages and pictures show it at first. Edges have ``count``, ``probability``, of all from the same state,
-        and ``shown``.
+        Nodes are ids of states, with ``[start]`` and ``[end]``; they have ``role``, ``name``, ``count`` and ``shown``,
+        whether pages show them at first. Edges have ``count``, ``probability`` (of all from the same state) and
+        ``shown``.
         """
         import networkx
 
-        flow, shown, drawn = self.flow, pruned(self.flow.graph, self.pruning), networkx.DiGraph()
-        for state in (START, END):
-            drawn.add_node(state[1], role="", name=state[1].strip("[]"), count=len(flow.trajectories), shown=True)
-        for one in flow.clusters:
-            drawn.add_node(one.id, role=one.role, name=one.name, count=one.size, shown=one.state in shown.nodes)
-        shares = flow.graph.shares
+        flow, shown, graph = self.flow, pruned(self.flow.graph, self.pruning), networkx.DiGraph()
+        for _, name in (START, END):
+            graph.add_node(name, role="", name=name.strip("[]"), count=len(flow.trajectories), shown=True)
+        for cluster in flow.clusters:
+            facts = {"role": cluster.role, "name": cluster.name, "count": cluster.size}
+            graph.add_node(cluster.id, **facts, shown=cluster.state in shown.nodes)
         for edge, count in flow.graph.edges.items():
-            drawn.add_edge(edge[0][1], edge[1][1], count=count, probability=shares[edge], shown=edge in shown.edges)
-        return drawn
+            share = flow.graph.shares[edge]
+            graph.add_edge(edge[0][1], edge[1][1], count=count, probability=share, shown=edge in shown.edges)
+        return graph
 
     @property
     def states(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """A row for each state: id, role, name, size, and the tuple of its examples; an InputError without pandas."""
         columns = ("id", "role", "name", "size", "examples")
-        return data_frame([{name: getattr(one, name) for name in columns} for one in self.flow.clusters])
+        return data_frame([{name: getattr(cluster, name) for name in columns} for cluster in self.flow.clusters])
 
     def page(self, path: str | Path) -> None:
-        """Writes the page to look at: one HTML file, whole or not at all."""
-        write_main_page(self.flow, self.clusterings, self.pruning, Path(path))
+        """Write the page: one HTML file, whole or not at all."""
+        write_main_page(self.flow, self.choices, self.pruning, Path(path))
 
     def save(self, folder: str | Path) -> None:
-        """Writes all files that ``dialemb flow`` writes; its other commands go on from the folder."""
-        write_report(self.stored, self.clusterings, self.pruning, Path(folder))
+        """Write all files of ``dialemb flow``, whose other commands go on from the folder."""
+        write_report(self.stored, self.choices, self.pruning, Path(folder))
+
+    def lines(self) -> Iterator[str]:
+        """Describe the flow in lines: its size, how clusters were chosen, what is shown, and the main path."""
+        flow, pruning = self.flow, self.pruning
+        yield f"{len(flow.utterances.dialogues):,} dialogues with {len(flow.utterances):,} utterances"
+        yield from (f"{role}: {choice.sentence}" for role, choice in self.choices.items())
+        graph = pruned(flow.graph, pruning)
+        if not graph.states:
+            yield (
+                f"Nothing is frequent enough to be shown (--nodes {pruning.nodes:g}, --edges {pruning.edges:g}): lower "
+                "the thresholds, here or on the page"
+            )
+            return
+        yield (
+            f"Shown are {len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions "
+            f"(--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights})"
+        )
+        main = typical_path(flow)
+        yield f"Main path, as in {short(main.dialogue)}:"
+        steps = (f"  {state[0]}: {short(text)}" for state, text in zip(main.states, main.texts, strict=True))
+        yield from with_gaps(main, steps, "  …")
 
     def __repr__(self) -> str:
-        said = self.flow.utterances
-        counts = ((len(said.dialogues), "dialogue"), (len(said), "utterance"), (len(self.flow.clusters), "state"))
-        return f"{self.flow.title}: {', '.join(counted(*each) for each in counts)}"
+        sizes = len(self.flow.utterances.dialogues), len(self.flow.utterances), len(self.flow.clusters)
+        words = map(counted, sizes, ("dialogue", "utterance", "state"))
+        return f"{self.flow.title}: {', '.join(words)}"
 
     def _repr_html_(self) -> str:
-        found = sorted(self.flow.clusters, key=lambda one: -one.size)
-        rows = ((one.id, one.name, f"{one.size:,}") for one in found[:_ROWS])
-        rest = f", the {_ROWS} most frequent of which are below" if len(found) > _ROWS else ""
-        with TemporaryDirectory() as folder:
-            pictures, _ = draw_graph(self.flow, pruned(self.flow.graph, self.pruning), Path(folder))
-            drawn = [base64.b64encode(path.read_bytes()).decode() for path in pictures if path.suffix == ".png"]
-        picture = "".join(
-            f'<img alt="the flow" style="max-width: 100%" src="data:image/png;base64,{one}">' for one in drawn
-        )
-        return notebook_view(f"{self!r}{rest}", picture, ("state", "name", "utterances"), rows)
+        clusters = sorted(self.flow.clusters, key=lambda cluster: -cluster.size)
+        rows = ((cluster.id, cluster.name, f"{cluster.size:,}") for cluster in clusters[:_ROWS])
+        rest = f", the {_ROWS} most frequent of which are below" if len(clusters) > _ROWS else ""
+        return notebook_view(f"{self!r}{rest}", "", ("state", "name", "utterances"), rows)
 
 
 def extract_flow(
     dialogues: Any,  # noqa: ANN401 - see load_dialogues
-    encoder: Any,  # noqa: ANN401 - see load_encoder
+    encoder: Any = None,  # noqa: ANN401 - see load_encoder
     *,
+    vectors: NDArray[Any] | None = None,
     output: str | Path | None = None,
     title: str = "Dialogue flow",
-    model: str = "",
     overview: str | Path | None = None,
     **settings: Any,  # noqa: ANN401 - fields of `FlowSettings`
 ) -> ExtractedFlow:
-    """Finds the workflow that dialogues follow (Dialog2Flow), as ``dialemb flow`` does.
+    """Find the workflow that dialogues follow (Dialog2Flow).
 
     Examples:
         >>> flow = hf_dialemb.extract_flow(dialogues, encoder="all-MiniLM-L6-v2")
         >>> flow.page("flow.html")
 
-    ``dialogues`` come in the forms of `hf_dialemb.corpora.load_dialogues`, ids that are there all different; the
-    encoder is what `hf_dialemb.encoders.loading.load_encoder` takes. ``output`` is a folder to write everything to;
-    steps that it has of another run are not done again. ``model`` is the spec by which the command line finds the
-    encoder, so that ``dialemb flow next`` and ``compare`` can go on from the saved flow with new utterances, and
-    vectors are kept in ``output``. ``overview`` is the folder of a page of topics: that of a flow links back to it, and
-    the vectors of all flows are kept there. ``settings`` are ``clusters``, ``threshold``, ``names``, ``nodes``,
-    ``edges``, ``weights`` and ``seed``; see `hf_dialemb.flow.pipeline.FlowSettings`. An InputError says that there is
-    no dialogue, a setting is wrong, or the encoder gives no vectors.
+    Args:
+        dialogues: What `load_dialogues` takes, with different ids or none.
+        encoder: What `load_encoder` takes; by default the best that is at hand. With a spec or a loaded spec,
+            ``dialemb flow next`` and ``compare`` can go on from the saved flow, and vectors are kept in ``output``.
+        vectors: The vectors of all utterances in order, ``(N, D)``; then no encoder is loaded.
+        output: A folder to write everything to. Steps that it has of another run are not repeated.
+        title: The title of the page.
+        overview: The folder of a page of topics: the page links back to it, and vectors are kept there.
+        **settings: Fields of `FlowSettings`: ``clusters``, ``threshold``, ``names``, ``nodes``, ``edges``, ``weights``
+            and ``seed``.
+
+    Raises:
+        InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
     """
-    wanted, encoder = FlowSettings(**settings), load_encoder(encoder)
-    said, model = read_utterances(load_dialogues(dialogues)), model or encoder.spec
+    wanted, utterances = FlowSettings(**settings), read_utterances(load_dialogues(dialogues))
+    check_roles(wanted.clusters, wanted.threshold, utterances.roles)
     folder = Path(output) if output is not None else None
-    vectors: Callable[[], NDArray[np.float32]]
-    if model:
-        source, kept = source_of(model), Path(overview or folder) / CACHE if folder else None
-        vectors = partial(utterance_vectors, encoder, said.texts, kept)
+    if vectors is not None:
+        ready, model = _checked(np.asarray(vectors), len(utterances)), encoder if isinstance(encoder, str) else ""
     else:
-        made = np.ascontiguousarray(utterance_vectors(encoder, said.texts))
-        source, vectors = hashlib.sha256(made.tobytes()).hexdigest(), lambda: made
+        loaded, ready = load_encoder(encoder or default_encoder("action")), None
+        model = loaded.spec
+        if not model:
+            ready = utterance_vectors(loaded, utterances.texts)
+    if ready is not None:
+        source, embed = hashlib.sha256(np.ascontiguousarray(ready).tobytes()).hexdigest(), lambda: ready
+    else:
+        cache = Path(overview or folder) / CACHE if folder else None
+        source, embed = source_of(loaded), partial(utterance_vectors, loaded, utterances.texts, cache)
     facts = {"model": model, "vectors": source, "corpus": title}
-    extracted = ExtractedFlow(*find_flow(said, vectors, wanted, facts, folder))
+    flow = _extracted(utterances, embed, wanted, facts, folder)
     if folder:
         back = Path(os.path.relpath(Path(overview) / PAGE, folder)).as_posix() if overview else ""
-        write_report(extracted.stored, extracted.clusterings, extracted.pruning, folder, back)
-    return extracted
+        write_report(flow.stored, flow.choices, flow.pruning, folder, back)
+    return flow
 
 
-def source_of(model: str) -> str:
-    """Tells the vectors of a model (see `hf_dialemb.encoders.specs.load_encoder`) from all others."""
-    return fingerprint(model) + (" whitened" if find_encoder(model).whitened else "")
+def _extracted(
+    utterances: Utterances,
+    embed: Callable[[], NDArray[np.float32]],
+    settings: FlowSettings,
+    facts: Mapping[str, str],
+    folder: Path | None,
+) -> ExtractedFlow:
+    """Cluster utterances and name the clusters, or read the results of another run.
+
+    Clusters are kept by vectors and settings, names by clusters. ``embed`` returns the vectors, ``(N, D)``.
+    """
+    cache = folder / CACHE if folder else None
+    asked = {name: getattr(settings, name) for name in ("clusters", "threshold", "seed")}
+    contents = (
+        utterances.dialogues,
+        utterances.places.tolist(),
+        utterances.roles,
+        utterances.texts,
+        utterances.actions,
+    )
+    clusters_key = json_key(["clusters", version("hf-dialemb"), *contents, facts["vectors"], asked])
+    key = json_key(["names", clusters_key, settings.names, dict(facts), utterances.names])
+    clusterings = read_clusters(cache, clusters_key) if cache else None
+    stored = _kept(folder, key) if folder and settings.names in (NEAREST, PHRASES) else None
+    if clusterings is None or stored is None:
+        vectors = embed()
+        if clusterings is None:
+            by_role = utterances.rows_by_role()
+            texts = {role: [utterances.texts[row] for row in rows] for role, rows in by_role.items()}
+            clusterings = cluster_by_role(vectors, utterances.roles, **asked)
+            clusterings = outcomes_apart(clusterings, texts, {role: vectors[rows] for role, rows in by_role.items()})
+            if cache:
+                write_clusters(clusterings, cache, clusters_key)
+        labels = {role: clustering.labels for role, clustering in clusterings.items()}
+        decided = {
+            "clusters": {role: int(of_role.max()) + 1 for role, of_role in labels.items()},
+            "chosen_by": {role: clustering.choice.kind for role, clustering in clusterings.items()},
+            "names": settings.names,
+            "seed": settings.seed,
+        }
+        flow = named(facts["corpus"], utterances, vectors, labels, {**facts, **decided})
+        if settings.names == PHRASES:
+            flow = merged_names(phrase_names(flow))
+        elif settings.names != NEAREST:
+            flow = named_by_model(flow, settings.names, cache / "names" if cache else None)
+        stored = StoredFlow(flow, centroids(vectors, flow.labels), key)
+    choices = {role: clustering.choice for role, clustering in clusterings.items()}
+    return ExtractedFlow(stored, choices, readable(stored.flow.graph, settings.nodes, settings.edges, settings.weights))
+
+
+def _kept(folder: Path, key: str) -> StoredFlow | None:
+    try:
+        stored = read_flow(folder)
+    except InputError:
+        return None
+    return stored if stored.key == key else None
+
+
+def utterance_vectors(encoder: Encoder, texts: Sequence[str], cache: Path | None = None) -> NDArray[np.float32]:
+    """Embed texts, equal ones once, ``(N, D)``; the folder ``cache`` keeps their vectors."""
+    distinct = {text: row for row, text in enumerate(sorted(set(texts)))}
+    vectors = RememberingEncoder(encoder, cache).encode_utterances(list(distinct))
+    return vectors[[distinct[text] for text in texts]]
+
+
+def source_of(encoder: Encoder) -> str:
+    """Return a digest of the vectors of an encoder with a spec."""
+    return encoder.fingerprint + (" whitened" if encoder.whitened else "")
+
+
+def _checked(vectors: NDArray[Any], count: int) -> NDArray[np.float32]:
+    if np.ndim(vectors) != 2 or len(vectors) != count or not np.size(vectors) or vectors.dtype.kind != "f":
+        raise InputError(
+            f"vectors: got {vectors.dtype} of shape {vectors.shape}, expected floats of shape ({count}, D), a row for "
+            "each utterance in order; write them again"
+        )
+    with np.errstate(over="ignore"):
+        rows: NDArray[np.float32] = vectors.astype(np.float32)
+    if not np.isfinite(rows).all():
+        raise InputError("vectors: got NaN, infinity or numbers beyond float32, expected finite ones; write them again")
+    return rows
+
+
+def about_several_things(dialogues: Sequence[Dialogue]) -> bool:
+    """Return whether dialogues are about several things, by their words."""
+    if len(dialogues) < _ENOUGH:
+        return False
+    sample = random.Random(0).sample(dialogues, min(len(dialogues), 1_000))
+    mean = unit_vectors(load_encoder("dialogue-static").encode(sample)).mean(axis=0)
+    return bool(mean @ mean < _ALIKE)
+
+
+def check_output(folder: Path, source: str) -> None:
+    """Raise an InputError where the files of a flow cannot be written, or would replace what is read."""
+    for name in (PAGE, UTTERANCES):
+        check_writable(folder / name, source)
+
+
+def short(name: str, most: int = 90) -> str:
+    """Cut a name for a line of a terminal, without characters that would control it."""
+    return shortened(visible(" ".join(name.split())), most)

@@ -1,4 +1,4 @@
-"""What a dialogue flow is made of: utterances, the clusters that they fall in, and the paths that dialogues take."""
+"""Hold a dialogue flow: utterances, the clusters that they belong to, and the paths that dialogues take."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from ..dialogue import Dialogue
 from ..errors import InputError
 from .graph import FlowGraph, State, transition_graph
 
-EXAMPLES = 10  # so many texts a cluster shows
+EXAMPLES = 10  # texts that a cluster shows
 
 Group = tuple[str, Hashable]
-"""A role, and what tells some of its utterances from the others."""
+"""A role, and the name of a group of its utterances."""
 
 
 @dataclass(frozen=True)
 class Utterances:
     """The N utterances of D dialogues, in order."""
 
-    dialogues: tuple[str, ...]  # their ids, D of them, each once
-    places: NDArray[np.int32]  # which dialogue each utterance is of, (N,), ascending
+    dialogues: tuple[str, ...]  # D different ids
+    places: NDArray[np.int32]  # the dialogue of each utterance, (N,), ascending
     roles: tuple[str, ...]  # who speaks
     texts: tuple[str, ...]
-    actions: tuple[str, ...]  # what each utterance does, as annotated; empty where that is not known
-    names: tuple[str, ...] = ()  # what its speaker is called; empty where that is not known, none where it never is
+    actions: tuple[str, ...]  # the annotated action of each utterance, or an empty text
+    names: tuple[str, ...] = ()  # the name of each speaker, or an empty text; no names at all where none is known
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def rows_of(self, dialogue: int) -> range:
-        """Returns which utterances a dialogue has, by its place among the dialogues."""
+        """Return the utterances of a dialogue, by its place among the dialogues."""
         first, last = np.searchsorted(self.places, [dialogue, dialogue + 1])
         return range(int(first), int(last))
 
     def rows_by_role(self) -> dict[str, NDArray[np.intp]]:
-        """Returns which utterances each role has; roles in alphabetical order."""
+        """Return the utterances of each role; roles in alphabetical order."""
         roles = np.array(self.roles, dtype=object)
         return {role: np.flatnonzero(roles == role) for role in sorted(set(self.roles))}
 
@@ -51,16 +51,16 @@ class Cluster:
     """Utterances of one role that do the same."""
 
     id: str  # its role and number, such as user-3; the largest of a role has number 1
-    role: str  # who speaks
-    name: str  # what a person calls it
-    size: int  # how many utterances it has, at least 1
-    phrases: tuple[str, ...] = ()  # what is typical of it, the most typical first
-    examples: tuple[str, ...] = ()  # some of its utterances, the most typical first, each text once
-    failed: bool = False  # whether most of them say that something failed
+    role: str
+    name: str
+    size: int  # its number of utterances, at least 1
+    phrases: tuple[str, ...] = ()  # the most typical first
+    examples: tuple[str, ...] = ()  # different texts of its utterances, the most typical first
+    failed: bool = False  # whether most utterances say that something failed
 
     @property
     def state(self) -> State:
-        """The state of a graph that it is."""
+        """The state of the cluster in a graph."""
         return self.role, self.id
 
 
@@ -70,20 +70,20 @@ class Flow:
 
     title: str
     utterances: Utterances
-    labels: NDArray[np.int32]  # which cluster each utterance is in, (N,), each in [0, C)
-    clusters: tuple[Cluster, ...]  # C of them, no two with one id
+    labels: NDArray[np.int32]  # the cluster of each utterance, (N,), in [0, C)
+    clusters: tuple[Cluster, ...]  # C of them, with different ids
     settings: Mapping[str, Any] = field(default_factory=dict)  # everything that decided the result, as JSON has it
 
     @cached_property
     def trajectories(self) -> tuple[tuple[State, ...], ...]:
         """The states that each dialogue goes through, in the order of the dialogues."""
         states = [cluster.state for cluster in self.clusters]
-        rows = map(self.utterances.rows_of, range(len(self.utterances.dialogues)))
-        return tuple(tuple(states[self.labels[row]] for row in of_one) for of_one in rows)
+        dialogues = map(self.utterances.rows_of, range(len(self.utterances.dialogues)))
+        return tuple(tuple(states[self.labels[row]] for row in rows) for rows in dialogues)
 
     @cached_property
     def graph(self) -> FlowGraph:
-        """What follows what, over all dialogues, nothing cut off."""
+        """The graph of all dialogues, with nothing cut off."""
         return transition_graph(self.trajectories)
 
     @cached_property
@@ -93,10 +93,12 @@ class Flow:
 
 
 def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
-    """Lists the utterances of dialogues; one without an id gets one of its number, counted from 1.
+    """List the utterances of dialogues; a dialogue without an id is named by its number, counted from 1.
 
-    What an utterance does is known where it has dialogue acts or slots, see `hf_dialemb.corpora.labels.unified_turn`.
-    An InputError says that two dialogues have the same id, or that there is none.
+    Dialogue acts and slots decide an utterance's action, see `hf_dialemb.corpora.labels.unified_turn`.
+
+    Raises:
+        InputError: There is no dialogue, or two have the same id.
     """
     from ..corpora.labels import unified_turn
 
@@ -116,14 +118,15 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
             names.append(turn.name)
     if not ids:
         raise InputError("got no dialogue, expected at least one; look at the input")
-    said = (tuple(roles), tuple(texts), tuple(actions), tuple(names) if any(names) else ())
-    return Utterances(tuple(ids), np.array(places, dtype=np.int32), *said)
+    columns = tuple(roles), tuple(texts), tuple(actions), tuple(names) if any(names) else ()
+    return Utterances(tuple(ids), np.array(places, dtype=np.int32), *columns)
 
 
 def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDArray[np.int32]]:
-    """Numbers the groups of N utterances: by role, then by falling size, then as they first occur.
+    """Assign numbers to the groups of N utterances: by role, then by falling size, then by first occurrence.
 
-    Returns the id and the size of each group, in that order; and the number of each utterance's group, ``(N,)``.
+    Returns:
+        The id and the size of each group, in that order; and the number of each utterance's group, ``(N,)``.
     """
     sizes = Counter(groups)
     order = sorted(sizes, key=lambda group: (group[0], -sizes[group]))
@@ -136,7 +139,7 @@ def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDA
 
 
 def restricted_to(utterances: Utterances, rows: NDArray[np.intp]) -> Utterances:
-    """Keeps some utterances, in order, and the dialogues that they are of."""
+    """Keep some utterances, in order, and their dialogues."""
     places, renumbered = np.unique(utterances.places[rows], return_inverse=True)
     columns = (utterances.roles, utterances.texts, utterances.actions, utterances.names)
     kept = (tuple(column[row] for row in rows if column) for column in columns)

@@ -1,7 +1,7 @@
-"""What an utterance says of how things went: that something failed, that it is done, or that the conversation is over.
+"""Read from an utterance how things went: whether something failed, is done, or the conversation is over.
 
-English words alone tell, so that an utterance in another language says nothing of it. They were chosen on the
-development splits of SGD, MultiWOZ and STAR, whose annotations tell what succeeded.
+Only English words are recognised. They were chosen on the development splits of SGD, MultiWOZ and STAR, whose
+annotations tell what succeeded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dialogue import ROLES
-from .clustering import Clustering, cluster, unit
+from ..metrics.vectors import unit
+from .clustering import Clustering, cluster
 
 _UNABLE = (
     r"unable|unsuccessful\w*|fail(?:s|ed|ure)?|declined|rejected|denied|(?:went|gone) wrong"
@@ -76,114 +77,105 @@ _WITHDRAWN = re.compile(
 _ELSE = re.compile(r"\b(?:anything|nothing) (?:else|more)\b", re.IGNORECASE)
 _YES = re.compile(r"(?:yes|yeah|yep|yup|sure|correct|right)\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
-_FEWEST_WORDS = 4  # of a sentence that tells something
-_FEWEST_APART = 5  # utterances of one cluster with another outcome are a state; fewer join those of other clusters
-_ALIKE = 0.5  # the cosine with a state that they join; it and the next were chosen on SGD and MultiWOZ, not their tests
+_FEWEST_WORDS = 4  # of a sentence with information
+_FEWEST_APART = 5  # utterances of a cluster with another outcome form a state; fewer join those of other clusters
+_ALIKE = 0.5  # the cosine with a state that they join; chosen, like the next, on SGD and MultiWOZ without their tests
 _UNLIKE = 0.7  # the mean cosine distance below which those that join none are one state
 _ANSWERS = {"yes": _YES, "no": _NO}
 _MANNERS = ("greeting", "over")
 
 Part = tuple[int, str, int]
-"""A cluster, what utterances of it tell, and a number that parts those of no cluster, whose cluster is -1."""
+"""A cluster or -1, the kind of its utterances, and a number that separates those without a cluster."""
 
 
 @lru_cache(1 << 16)
 def says_failed(text: str) -> bool:
-    """Says whether a text tells that something did not work, or is not there, and no other sentence that it is done."""
+    """Return whether a text says that something failed or is missing, and no other sentence that it is done."""
     return _FAILED.search(text) is not None and not says_done(text)
 
 
 def says_tried(text: str) -> bool:
-    """Says whether a text tells that something was tried and did not work, not only that something is not there."""
+    """Return whether a text says that something was tried and failed, not only that something is missing."""
     return says_failed(text) and _TRIED.search(text) is not None
 
 
 @lru_cache(1 << 16)
 def says_done(text: str) -> bool:
-    """Says whether a text tells that something was done, outside of questions."""
+    """Return whether a text says that something was done, outside of questions."""
     return any(_DONE.search(sentence) for sentence in _statements(text))
 
 
 def _statements(text: str) -> list[str]:
-    """Lists the sentences that ask nothing, and do not say that something failed."""
+    """List the sentences that are no questions, and do not say that something failed."""
     sentences = (sentence.strip() for sentence in _BETWEEN_SENTENCES.split(text))
     return [sentence for sentence in sentences if not sentence.endswith("?") and not _FAILED.search(sentence)]
 
 
 @lru_cache(1 << 16)
 def says_something(text: str) -> bool:
-    """Says whether a text tells something else than that something failed, outside of questions, thanks and leave."""
-    told = (sentence for sentence in _statements(text) if not says_over(sentence))
-    return any(len(sentence.split()) >= _FEWEST_WORDS for sentence in told)
+    """Return whether a text has information besides failures, questions, thanks and goodbyes."""
+    sentences = (sentence for sentence in _statements(text) if not says_over(sentence))
+    return any(len(sentence.split()) >= _FEWEST_WORDS for sentence in sentences)
 
 
 def says_over(text: str) -> bool:
-    """Says whether a text thanks or takes leave."""
+    """Return whether a text thanks or takes leave."""
     return _OVER.search(text) is not None
 
 
 def says_only_over(text: str) -> bool:
-    """Says whether a text thanks or takes leave, and hardly does anything else."""
+    """Return whether a text thanks or takes leave, and does hardly anything else."""
     return says_over(text) and len(_OVER.sub("", text).split()) < _FEWEST_WORDS
 
 
 def says_unclear(text: str) -> bool:
-    """Says whether a text tells that something was not understood."""
+    """Return whether a text says that something was not understood."""
     return _UNCLEAR.search(text) is not None
 
 
 def withdrawal(roles: Sequence[str], texts: Sequence[str]) -> int | None:
-    """Finds the turn at which the user wants no longer what was asked for, if nothing but manners comes after it."""
+    """Return the turn at which the user withdraws a request, if only manners come after it."""
     for turn in reversed(range(len(texts))):
-        if roles[turn] == ROLES[0] and _WITHDRAWN.search(texts[turn]):
+        by_user = roles[turn] == ROLES[0]
+        if by_user and _WITHDRAWN.search(texts[turn]):
             return turn
-        if says_done(texts[turn]) or (
-            roles[turn] == ROLES[0] and not (says_over(texts[turn]) or _NO.match(texts[turn]))
-        ):
+        if says_done(texts[turn]) or (by_user and not (says_over(texts[turn]) or _NO.match(texts[turn]))):
             return None
     return None
 
 
-def _only_greets(text: str) -> bool:
-    return _GREETING.match(text) is not None and len(_GREETING.sub("", text).split()) < _FEWEST_WORDS
-
-
 def _kind(role: str, text: str) -> str:
-    """Says what an utterance tells: what failed, is not wanted any more or at all, is done or wrong; or manners."""
+    """Return the outcome that an utterance reports, or whether it is manners; empty for anything else."""
+    by_user = role == ROLES[0]
     if says_failed(text):
         return "failed"
     if says_unclear(text):
         return "unclear"
-    if role == ROLES[0]:
-        if _WITHDRAWN.search(text):
-            return "withdrawn"
-        if not _ELSE.search(text) and (_DECLINED.search(text) or (_NO.match(text) and not says_over(text))):
-            return "refused"
-    if role != ROLES[0] and _WRONG.search(text):
+    if by_user and _WITHDRAWN.search(text):
+        return "withdrawn"
+    refuses = _DECLINED.search(text) or (_NO.match(text) and not says_over(text))
+    if by_user and refuses and not _ELSE.search(text):
+        return "refused"
+    if not by_user and _WRONG.search(text):
         return "wrong"
-    return "done" if role != ROLES[0] and says_done(text) else _manners(text)
-
-
-def _manners(text: str) -> str:
-    """Says whether an utterance only greets, or only thanks or takes leave: it neither asks nor answers anything."""
-    if _only_greets(text):
+    if not by_user and says_done(text):
+        return "done"
+    if _GREETING.match(text) and len(_GREETING.sub("", text).split()) < _FEWEST_WORDS:
         return "greeting"
     answers = _YES.match(text) or _NO.match(text) or text.rstrip().endswith("?")
-    return "" if answers or not says_only_over(text) else "over"
+    return "over" if says_only_over(text) and not answers else ""
 
 
 def _rarer_answers(labels: Sequence[int], texts: Sequence[str]) -> dict[int, tuple[str, re.Pattern[str]]]:
-    """Finds the clusters in which both yes and no are said, and the rarer of the two in each."""
-    counts: dict[int, list[int]] = {}
-    for label, text in zip(labels, texts, strict=True):
-        of = counts.setdefault(label, [0, 0])
-        of[0] += _YES.match(text) is not None
-        of[1] += _NO.match(text) is not None
-    return {label: ("yes", _YES) if yes < no else ("no", _NO) for label, (yes, no) in counts.items() if yes and no}
+    """Return the rarer of yes and no in each cluster that has both."""
+    yes, no = (
+        Counter(label for label, text in zip(labels, texts, strict=True) if words.match(text)) for words in (_YES, _NO)
+    )
+    return {label: ("yes", _YES) if yes[label] < no[label] else ("no", _NO) for label in yes.keys() & no.keys()}
 
 
 def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[Part]:
-    """Lists the cluster and the kind of each utterance; the cluster is -1 for what is apart from all clusters."""
+    """Return the cluster and the kind of each utterance; the cluster is -1 for what lies apart from all clusters."""
     rarer, parts = _rarer_answers(labels, texts), []
     sizes, over = Counter(labels), Counter(label for label, text in zip(labels, texts, strict=True) if says_over(text))
     for label, text in zip(labels, texts, strict=True):
@@ -197,8 +189,8 @@ def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[Part]
 
 
 def _joined(parts: Sequence[Part], texts: Sequence[str], vectors: NDArray[np.float32]) -> list[Part]:
-    """Gives what is apart to the nearest state that tells the same, if it is near, and clusters the rest."""
-    found, members = list(parts), defaultdict[Part, list[int]](list)
+    """Let what lies apart join the nearest state of its kind, if that is near, and cluster the rest."""
+    result, members = list(parts), defaultdict[Part, list[int]](list)
     for row, part in enumerate(parts):
         members[part].append(row)
     states = {part: rows for part, rows in members.items() if part[0] >= 0}
@@ -206,21 +198,21 @@ def _joined(parts: Sequence[Part], texts: Sequence[str], vectors: NDArray[np.flo
         if label >= 0 or kind in _MANNERS:
             continue
         near = np.zeros(len(rows), dtype=bool)
-        same = [part for part, those in states.items() if part[1] == kind or _mostly(kind, part, texts, those)]
+        same = [part for part, others in states.items() if part[1] == kind or _mostly(kind, part, texts, others)]
         if same:
             nearness = vectors[rows] @ unit(np.stack([vectors[states[part]].mean(axis=0) for part in same])).T
             near = nearness.max(axis=1) >= _ALIKE
             for place in np.flatnonzero(near):
-                found[rows[place]] = same[int(nearness[place].argmax())]
+                result[rows[place]] = same[int(nearness[place].argmax())]
         left = [row for row, joins in zip(rows, near, strict=True) if not joins]
         if left:
             for row, number in zip(left, cluster(vectors[left], threshold=_UNLIKE).labels.tolist(), strict=True):
-                found[row] = (-1, kind, number)
-    return found
+                result[row] = (-1, kind, number)
+    return result
 
 
 def _mostly(kind: str, part: Part, texts: Sequence[str], rows: Sequence[int]) -> bool:
-    """Says whether most of a state say yes, or no: the more frequent of the two gets no kind of its own."""
+    """Return whether most of a state says yes, or no: the more frequent answer has no kind of its own."""
     words = _ANSWERS.get(kind)
     return words is not None and not part[1] and 2 * sum(bool(words.match(texts[row])) for row in rows) > len(rows)
 
@@ -228,26 +220,24 @@ def _mostly(kind: str, part: Part, texts: Sequence[str], rows: Sequence[int]) ->
 def outcomes_apart(
     clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]], vectors: Mapping[str, NDArray[Any]]
 ) -> dict[str, Clustering]:
-    """Splits clusters in which utterances say different things of how it went; by role.
+    """Split the clusters of each role in which utterances report different outcomes.
 
-    What failed is kept apart from what did not, what was not understood from all else, and the rarer of yes and no from
-    the other; of users also what is refused, of others what is done, and which answers were wrong. What only greets
-    becomes one cluster, and so does what only thanks or takes leave in clusters about something else. What few
-    utterances of a cluster tell joins the nearest state that tells the same, at a cosine of `_ALIKE` or more; what is
-    left joins its like. Vectors are ``(N, D)`` for each role. A role whose number of clusters or distance was asked for
-    keeps its clusters.
+    Failures are separated from all else, and so is what was not understood, and the rarer of yes and no. Of users also
+    refusals, of others what is done and wrong answers. Pure greetings become one cluster, and so do pure thanks and
+    goodbyes in clusters about something else. An outcome of few utterances joins the nearest state of the same
+    outcome, at a cosine of at least `_ALIKE`; the rest is clustered. Vectors are ``(N, D)`` for each role. A role with
+    a given number or distance keeps its clusters.
     """
-    found = {}
-    for role, one in clusterings.items():
-        found[role] = one
-        if one.choice.kind != "chosen":
+    result = dict(clusterings)
+    for role, clustering in clusterings.items():
+        if clustering.choice.kind != "chosen":
             continue
-        before, directions = one.labels.tolist(), unit(np.array(vectors[role], dtype=np.float32))
-        parts = _joined(_parts(role, before, texts[role]), texts[role], directions)
+        before = clustering.labels.tolist()
+        parts = _joined(_parts(role, before, texts[role]), texts[role], unit(vectors[role]))
         if parts != [(label, "", 0) for label in before]:
             numbers: dict[Part, int] = {}
             labels = np.array([numbers.setdefault(part, len(numbers)) for part in parts], dtype=np.int32)
             apart = f"Outcomes, yes and no, greetings and thanks stand apart: {len(numbers)} in all."
-            sentence = f"{one.choice.sentence} {apart}"
-            found[role] = replace(one, labels=labels, choice=replace(one.choice, sentence=sentence))
-    return found
+            choice = replace(clustering.choice, sentence=f"{clustering.choice.sentence} {apart}")
+            result[role] = replace(clustering, labels=labels, choice=choice)
+    return result

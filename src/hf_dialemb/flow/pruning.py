@@ -1,6 +1,6 @@
-"""What of a flow is shown: weights of states and transitions, and the thresholds under which they are left out.
+"""Choose the states and transitions that are shown: their weights, and the thresholds below which they are left out.
 
-This is what the program of Dialog2Flow does to its graphs, but for self-loops: it takes them out, here they stay.
+This is how the official program of Dialog2Flow prunes graphs, except that self-loops stay.
 """
 
 from __future__ import annotations
@@ -15,15 +15,25 @@ from .graph import END, NOISE, START, FlowGraph, State, on_a_way, within
 Weights = Literal["max", "max-out", "prob-out"]
 """How transitions are weighed; see `Pruning`."""
 
+STATES, TRANSITIONS = 30, 2  # the states, and the transitions per state, that a person still reads
+_LOW = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)  # tried where all others leave no path
+_TENTHS = [number / 10 for number in range(1, 10)]
+_KEPT = 0.9  # of utterances in states, at least, when transitions are left out
+_MANY_MORE = 1.5  # times the transitions that a person reads are too many even to keep frequent states
+_FEW_MORE = 1.25  # times the fewest states are not worth a higher threshold
+
 
 @dataclass(frozen=True)
 class Pruning:
-    """Which states and transitions are too rare to be shown; an InputError says what is out of range or unknown.
+    """The thresholds of a graph.
 
-    A state goes if its weight, its count as a share of that of the most frequent state, is at most ``nodes``, in
-    ``[0, 1)``, the paper's ε. A transition goes if its weight is less than ``edges``, in ``[0, 1]``: its count as a
-    share, by ``"max"``, of the most frequent transition's; by ``"max-out"``, of the most frequent one's from the same
-    state; by ``"prob-out"``, of all from the same state.
+    A state is left out if its weight is at most ``nodes``, in ``[0, 1)``: its count divided by that of the most
+    frequent state (the paper's ε). A transition is left out if its weight is less than ``edges``, in ``[0, 1]``: its
+    share of the most frequent transition's count (``"max"``), of the most frequent one's from the same state
+    (``"max-out"``), or of all from the same state (``"prob-out"``).
+
+    Raises:
+        InputError: A threshold is out of range, or the rule of weights is unknown.
     """
 
     nodes: float = NOISE
@@ -42,18 +52,11 @@ class Pruning:
             raise unknown_name("rule of weights", self.weights, get_args(Weights))
 
 
-STATES, TRANSITIONS = 30, 2  # so many states, and so many transitions for each, are a picture that a person still reads
-_LOW = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)  # tried where no other leaves a path
-_KEPT = 0.9  # of what is said in states, at least, when transitions are left out
-_MANY_MORE = 1.5  # times the transitions, which are too many even so
-_NOT_MANY_MORE = 1.25  # times the fewest states, which a higher threshold is not worth
-
-
 @dataclass(frozen=True)
 class WeightedGraph:
-    """What is shown of a flow, with weights in ``(0, 1]``."""
+    """The shown part of a flow, with weights in ``(0, 1]``."""
 
-    nodes: dict[State, float]  # `START` and `END` are there always and weigh 1
+    nodes: dict[State, float]  # `START` and `END` are always there and weigh 1
     edges: dict[tuple[State, State], float]
 
     @property
@@ -62,68 +65,68 @@ class WeightedGraph:
         return tuple(state for state in self.nodes if state not in (START, END))
 
 
-def readable(graph: FlowGraph, *, nodes: float | None, edges: float | None, weights: Weights | None) -> Pruning:
-    """Chooses thresholds at which a person sees the main ways; those that are given stay.
+def readable(
+    graph: FlowGraph, nodes: float | None = None, edges: float | None = None, weights: Weights | None = None
+) -> Pruning:
+    """Choose thresholds at which a person sees the main ways; given ones stay.
 
-    Nodes: the paper's, or the lowest twentieth at which at most `STATES` are shown. Edges: the lowest tenth at which
-    there are at most `TRANSITIONS` for each state that is shown. A lower one is taken where frequent states would go,
-    such as talk goes to and fro between, unless there are half as many transitions again. Where none leads to so few,
-    it is the lowest that leads to the fewest transitions, and to hardly more than the fewest states; where all of these
-    leave nothing, such as in one long dialogue, which ends but once, the highest of some lower ones that does not; and
-    where nothing is left at all, 0.
+    Nodes: the paper's threshold, or the lowest twentieth that shows at most `STATES`. Edges: the lowest tenth that
+    shows at most `TRANSITIONS` per state. A lower one is taken where frequent states would go, unless there are half
+    as many transitions again. Where no threshold leads to so few, the lowest with the fewest transitions, and hardly
+    more than the fewest states, is taken. Where all of these leave nothing, as in one long dialogue, the highest of
+    some lower ones that leaves something; and 0 where there is none.
     """
     given = Pruning(nodes or 0.0, edges or 0.0, weights or Pruning.weights)
 
-    tenths = [number / 10 for number in range(1, 10)]
-
     def telling(pruning: Pruning) -> Pruning | None:
-        """Chooses transitions that leave hardly any frequent state out, if so many can be read."""
-        most = _said(graph, replace(pruning, edges=0.0))
-        kept = (one for one in (replace(pruning, edges=each) for each in tenths) if _said(graph, one) >= _KEPT * most)
-        found = _lowest(graph, kept, _transitions, 1.0)
-        shown = None if found is None else pruned(graph, found)
-        return found if shown and _transitions(shown) <= _MANY_MORE and _states(shown) <= 1 else None
+        """Choose a threshold of edges that keeps frequent states, if the result can be read."""
+        most = _utterances(graph, replace(pruning, edges=0.0))
+        tried = (replace(pruning, edges=tenth) for tenth in _TENTHS)
+        kept = (pruning for pruning in tried if _utterances(graph, pruning) >= _KEPT * most)
+        best = _lowest(graph, kept, _transitions, 1.0)
+        shown = pruned(graph, best) if best else None
+        return best if shown and _transitions(shown) <= _MANY_MORE and _states(shown) <= 1 else None
 
     def with_edges(pruning: Pruning) -> Pruning:
         if edges is not None:
             return pruning
-        lower = [replace(pruning, edges=one) for one in _LOW]
-        tried = [replace(pruning, edges=one) for one in tenths]
-        return _lowest(graph, tried, _transitions, 1.0) or _first(graph, lower) or pruning
+        tenths, lower = ([replace(pruning, edges=tried) for tried in thresholds] for thresholds in (_TENTHS, _LOW))
+        return _lowest(graph, tenths, _transitions, 1.0) or _first(graph, lower) or pruning
 
     tried = (NOISE, *(part / 20 for part in range(1, 11))) if nodes is None else (nodes,)
-    if edges is None and (best := next(filter(None, (telling(replace(given, nodes=one)) for one in tried)), None)):
+    prunings = [replace(given, nodes=threshold) for threshold in tried]
+    if edges is None and (best := next(filter(None, map(telling, prunings)), None)):
         return best
-    found = _lowest(graph, (with_edges(replace(given, nodes=one)) for one in tried), _states, _NOT_MANY_MORE)
-    if found is None and nodes is None:
-        found = _first(graph, (with_edges(replace(given, nodes=one)) for one in _LOW if one < NOISE))
-    return found or given
+    best = _lowest(graph, map(with_edges, prunings), _states, _FEW_MORE)
+    if best is None and nodes is None:
+        best = _first(graph, (with_edges(replace(given, nodes=low)) for low in _LOW if low < NOISE))
+    return best or given
 
 
 def _lowest(
     graph: FlowGraph, ascending: Iterable[Pruning], size: Callable[[WeightedGraph], float], more: float
 ) -> Pruning | None:
-    """Finds the first thresholds that show few enough (a size of at most 1), or else ``more`` times the least at most.
+    """Return the first thresholds of size at most 1, or else of at most ``more`` times the least size.
 
     None where the lowest thresholds leave nothing.
     """
-    found = []
+    sizes: list[tuple[Pruning, float]] = []
     for pruning in ascending:
         shown = pruned(graph, pruning)
         if not shown.states:
             break  # higher ones leave nothing either
-        found.append((pruning, size(shown)))
-        if found[-1][1] <= 1:
+        sizes.append((pruning, size(shown)))
+        if sizes[-1][1] <= 1:
             break
-    bound = max(1.0, more * min((many for _, many in found), default=1.0))
-    return next((pruning for pruning, many in found if many <= bound), None)
+    bound = max(1.0, more * min((many for _, many in sizes), default=1.0))
+    return next((pruning for pruning, many in sizes if many <= bound), None)
 
 
 def _first(graph: FlowGraph, descending: Iterable[Pruning]) -> Pruning | None:
-    return next((one for one in descending if pruned(graph, one).states), None)
+    return next((pruning for pruning in descending if pruned(graph, pruning).states), None)
 
 
-def _said(graph: FlowGraph, pruning: Pruning) -> int:
+def _utterances(graph: FlowGraph, pruning: Pruning) -> int:
     return sum(graph.states[state] for state in pruned(graph, pruning).states)
 
 
@@ -136,14 +139,10 @@ def _transitions(shown: WeightedGraph) -> float:
 
 
 def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:
-    """Leaves out what is rare, and what then lies on no way from the start to the end.
+    """Leave out rare states, then rare transitions, and each time the states on no way from start to end.
 
-    Transitions are weighed among all; then rare states go, then rare transitions, and each time the states that the
-    start does not lead to, or that do not lead to the end. The weights of what is left are shares of what is left. A
-    self-loop counts as any transition in all of this, but makes no way. The paper's program takes self-loops out once
-    all are weighed, so that what is left weighs more there.
-
-    States and transitions come in the order of the graph; start and end are alone where nothing is left.
+    Transitions are weighed among all; the weights of what is left are shares of what is left. A self-loop counts as
+    any transition, but makes no way. The official program removes self-loops once all transitions are weighed.
     """
     most = max(graph.states.values(), default=1)
     shares = {state: count / most for state, count in graph.states.items()}

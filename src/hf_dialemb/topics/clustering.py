@@ -1,59 +1,64 @@
-"""Clusters dialogues by their vectors, and puts them on a map.
+"""Cluster dialogues by their vectors, place them on a map, and count topics over time.
 
-Dialogues are joined to their nearest neighbours, the more strongly the more neighbours two of them share (Jarvis and
-Patrick, 1973), and groups are found that are joined more within than between (Louvain: Blondel et al., 2008). So the
-number of topics is found. `NEIGHBOURS` and `RESOLUTION` were chosen on development splits; see docs/topics.md.
+Dialogues are joined to their nearest neighbours, more strongly the more neighbours two of them share (Jarvis and
+Patrick, 1973). Louvain's method (Blondel et al., 2008) finds groups that are joined more within than between, and so
+the number of topics. `NEIGHBOURS` and `RESOLUTION` were chosen on development splits; see docs/topics.md.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 NEIGHBOURS = (12, 10, 8, 6, 5)
-"""So many are joined; of fewer dialogues than `FEW` each number is tried, of others the first is taken."""
+"""The numbers of neighbours that are joined; for fewer dialogues than `FEW` each is tried, else the first is taken."""
 FEW = 300
-RESOLUTION = 1.0  # Louvain's: more of it, more topics
-_MOST_AT_ONCE = 3_000  # so many dialogues the map is made of; others lie beside those that they are nearest to
-_SAME = 1e-6  # vectors that differ by less are one
-_AXES = 50  # what t-SNE sees of vectors
+RESOLUTION = 1.0  # Louvain's: a higher one gives more topics
+_MOST_AT_ONCE = 3_000  # dialogues that the map is made of; others lie beside their nearest
+_SAME = 1e-6  # vectors that differ by less are equal
+_AXES = 50  # of vectors that t-SNE sees
+_MOST_PERIODS = 60  # of a curve, unless years are more
+_UNITS = {"h": "hour", "D": "day", "W": "week", "M": "month", "Y": "year"}
 
 
 def find_clusters(vectors: NDArray[np.float32], topics: int | None = None, seed: int = 0) -> NDArray[np.int32]:
-    """Clusters unit vectors ``(N, D)``; returns the cluster of each, ``(N,)``, the largest of which is 0.
+    """Return the cluster of each unit vector ``(N, D)``, ``(N,)``; cluster 0 is the largest.
 
-    So many clusters as are asked for, in ``[1, N]``, or as there are. The order of vectors does not matter.
+    There are ``topics`` clusters, in ``[1, N]``, or as many as are found. The order of vectors does not matter.
     """
     count = len(vectors)
     order = np.lexsort(vectors.T[::-1])
     if topics is None:
-        found = _communities(vectors[order], seed)
+        communities = _communities(vectors[order], seed)
     else:
         from sklearn.cluster import KMeans
 
-        found = KMeans(topics, n_init=10, random_state=seed).fit_predict(vectors[order])
+        communities = KMeans(topics, n_init=10, random_state=seed).fit_predict(vectors[order])
     labels = np.empty(count, dtype=np.intp)
-    labels[order] = found
+    labels[order] = communities
     sizes = np.bincount(labels)
     first = np.full(len(sizes), count)
-    np.minimum.at(first, found, np.arange(count))
+    np.minimum.at(first, communities, np.arange(count))
     ranks = np.empty(len(sizes), dtype=np.int32)
     ranks[np.lexsort((first, -sizes))] = np.arange(len(sizes))
     return ranks[labels]
 
 
 def _communities(vectors: NDArray[np.float32], seed: int) -> NDArray[np.intp]:
-    """Finds groups; where there are few dialogues, so that many neighbours join topics, those that lie best apart."""
+    """Return the groups; for few dialogues, whose neighbours may join topics, those that lie best apart."""
     from sklearn.metrics import silhouette_score
 
     tried = NEIGHBOURS if len(vectors) < FEW else NEIGHBOURS[:1]
-    found = [_communities_by(neighbours, vectors, seed) for neighbours in tried]
+    groupings = [_communities_by(neighbours, vectors, seed) for neighbours in tried]
 
     def apart(labels: NDArray[np.intp]) -> float:
         defined = 1 < len(np.unique(labels)) < len(labels)
         return float(silhouette_score(vectors, labels, metric="cosine")) if defined else -1.0
 
-    return found[0] if len(found) == 1 else max(found, key=apart)
+    return groupings[0] if len(groupings) == 1 else max(groupings, key=apart)
 
 
 def _communities_by(neighbours: int, vectors: NDArray[np.float32], seed: int) -> NDArray[np.intp]:
@@ -65,7 +70,7 @@ def _communities_by(neighbours: int, vectors: NDArray[np.float32], seed: int) ->
     near = kneighbors_graph(vectors, neighbours, include_self=True)
     joined = near.maximum(near.T).tocoo()
     shared = np.asarray((near @ near.T).tocsr()[joined.row, joined.col]).ravel()
-    weights = shared / (2 * neighbours - shared)  # of all neighbours of either, those of both
+    weights = shared / (2 * neighbours - shared)  # the share of common neighbours among all of both
     kept = (joined.row < joined.col) & (weights > 0)
     graph = networkx.Graph()
     graph.add_nodes_from(range(count))
@@ -78,7 +83,7 @@ def _communities_by(neighbours: int, vectors: NDArray[np.float32], seed: int) ->
 
 
 def placed(vectors: NDArray[np.float32], seed: int = 0) -> NDArray[np.float32]:
-    """Places vectors ``(N, D)`` on a plane, ``(N, 2)`` in ``[0, 1]``: near ones beside each other (t-SNE)."""
+    """Place vectors ``(N, D)`` on a plane by t-SNE, near ones beside each other, ``(N, 2)`` in ``[0, 1]``."""
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
     from sklearn.neighbors import NearestNeighbors
@@ -98,5 +103,38 @@ def placed(vectors: NDArray[np.float32], seed: int = 0) -> NDArray[np.float32]:
         noise = np.random.default_rng(seed).normal(0, spread, (len(others), 2))
         places[others] = np.median(places[base][nearest], axis=1) + noise
     places -= places.min(axis=0)
-    found: NDArray[np.float32] = (places / max(places.max(), 1e-9)).astype(np.float32)
-    return found
+    scaled: NDArray[np.float32] = (places / max(places.max(), 1e-9)).astype(np.float32)
+    return scaled
+
+
+def counted_periods(
+    times: Sequence[str], labels: NDArray[np.int32], topics: int
+) -> tuple[list[str], str, NDArray[np.int64]]:
+    """Count the dialogues of each topic in each period, in the finest unit with a readable number of periods.
+
+    Args:
+        times: ISO 8601 or empty, for N dialogues.
+        labels: Their topics, ``(N,)``.
+        topics: The number of topics.
+
+    Returns:
+        The beginnings of the P periods, their unit, and counts ``(topics, P)``; P is 0 where no dialogue has a time.
+    """
+    rows = [row for row, time in enumerate(times) if time]
+    if not rows:
+        return [], "", np.zeros((topics, 0), dtype=np.int64)
+    moments = np.array([_moment(times[row]) for row in rows], dtype="datetime64[s]")
+    for unit in _UNITS:
+        places = moments.astype(f"datetime64[{unit}]").astype(np.int64)
+        if np.ptp(places) < _MOST_PERIODS:
+            break
+    first = int(places.min())
+    counts = np.zeros((topics, int(np.ptp(places)) + 1), dtype=np.int64)
+    np.add.at(counts, (labels[rows], places - first), 1)
+    begins = np.arange(first, first + counts.shape[1]).astype(f"datetime64[{unit}]")
+    return [str(day.astype("datetime64[D]")) if unit == "W" else str(day) for day in begins], _UNITS[unit], counts
+
+
+def _moment(time: str) -> datetime:
+    moment = datetime.fromisoformat(time)
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment

@@ -1,4 +1,4 @@
-"""Names topics: by phrases that tell each from the others, or by a language model."""
+"""Name topics by phrases that distinguish them from the others, or by a language model."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from ..dialogue import Dialogue
-from ..flow.naming import best_phrases, counted_phrases
-from ..flow.naming_by_model import LONGEST_NAME, asked_names, quoted
+from ..flow.language_model import LONGEST_NAME, asked_names, quoted
+from ..flow.naming import NAMING, best_phrases, counted_phrases
 
-_NAMING = 3  # so many phrases make a name
 _CLAUSES = re.compile(
     r"\b(?:to|is|was|are|be|that|how|what|which|when|where|who|want|need|know|yes|hi|hello|looking)\b"
 )
@@ -24,10 +23,10 @@ _PARTICULARS = re.compile(
     r"|november|december)\b"
 )
 """Times and praise, which many topics share."""
-_ENDING = 3  # so many letters an ending has
+_ENDING = 3  # letters
 _RARE = 2.0
-_BEGINNING = 600  # so many characters of a dialogue a language model reads
-_SHOWN = 5  # so many dialogues of a topic
+_BEGINNING = 600  # characters of a dialogue that a language model reads
+_SHOWN = 5  # dialogues of a topic that it reads
 
 _PROMPT = """\
 Below are typical phrases of conversations on one topic, and how some of these conversations begin. Name the topic: a \
@@ -44,45 +43,43 @@ Name:"""
 
 
 def text_of(dialogue: Dialogue, role: str = "") -> str:
-    """Joins the turns of a dialogue, or of one role; a bar keeps phrases from going across turns."""
+    """Join the turns of a dialogue, or of a role; bars keep phrases from going across turns."""
     return " | ".join(turn.content for turn in dialogue.turns if not role or turn.role == role)
 
 
 def telling_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Finds for each of G groups of long texts the phrases that tell it from the others, the best first.
+    """Return the phrases that distinguish each of G groups of long texts from the others, the best first.
 
-    A phrase scores the share p of the group's texts that hold it, times ``log(p / q)`` of the share q of the other
-    groups' texts that do, up to `_RARE`: what is rare is no better for being rarer still. Phrases that are no more
-    frequent than elsewhere, hold a number or are one letter are left out. One group is told by what is frequent.
+    A phrase scores the share p of the group's texts that hold it, times ``log(p / q)``, at most `_RARE`; q is its share
+    in the other groups. Phrases that are no more frequent than elsewhere, hold a number or are a letter are left out.
+    A single group has its frequent phrases.
     """
     phrases, counts = counted_phrases(groups)
     sizes = np.array([len(group) for group in groups], dtype=np.float64)
     totals = np.asarray(counts.sum(axis=0)).ravel()
     worded = np.array([len(phrase) > 1 and bool(re.fullmatch(r"\D*[^\W\d_]\D*", phrase)) for phrase in phrases], bool)
-    found = []
+    result = []
     for row, size in enumerate(sizes):
         start, end = counts.indptr[row : row + 2]
         columns, often = counts.indices[start:end], counts.data[start:end]
         elsewhere = (totals[columns] - often + 0.5) / (sizes.sum() - size + 1)
         worth = np.log(often / size / elsewhere) if len(groups) > 1 else np.ones(len(often))
         kept = (often >= min(2, size)) & (worth > 0) & worded[columns]
-        worth = np.minimum(worth, _RARE)
-        found.append(best_phrases(phrases, columns[kept], often[kept], worth[kept]))
-    return found
+        result.append(best_phrases(phrases, columns[kept], often[kept], np.minimum(worth, _RARE)[kept]))
+    return result
 
 
 def names_of(phrases: Sequence[Sequence[str]], groups: Sequence[Sequence[str]]) -> list[str]:
-    """Makes names of whole phrases, up to `LONGEST_NAME` characters; all are different.
+    """Make different names of whole phrases, up to `LONGEST_NAME` characters.
 
-    Phrases with words of `_CLAUSES` or `_PARTICULARS` come last, and so do those that the group's texts write as names.
+    Phrases with words of `_CLAUSES` or `_PARTICULARS` come last, and so do those that the group's texts capitalise.
     """
     names = []
     for number, (of_topic, texts) in enumerate(zip(phrases, groups, strict=True), 1):
-        found = sorted(of_topic, key=lambda phrase: _says_little(phrase) or _is_written_as_name(phrase, texts))
         kept: list[str] = []
-        for phrase in found:
-            new = not any(_one_word(phrase, other) for other in kept)
-            if not kept or (new and len(kept) < _NAMING and len(", ".join([*kept, phrase])) <= LONGEST_NAME):
+        for phrase in sorted(of_topic, key=lambda phrase: _says_little(phrase) or _is_capitalised(phrase, texts)):
+            new = not any(_same_word(phrase, other) for other in kept)
+            if not kept or (new and len(kept) < NAMING and len(", ".join([*kept, phrase])) <= LONGEST_NAME):
                 kept.append(phrase)
         names.append(", ".join(kept) or f"topic {number}")
     return _different(names)
@@ -92,15 +89,15 @@ def _says_little(phrase: str) -> bool:
     return bool(_CLAUSES.search(phrase) or _PARTICULARS.search(phrase))
 
 
-def _is_written_as_name(phrase: str, texts: Sequence[str]) -> bool:
-    """Says whether a phrase mostly has a capital letter within sentences, as names of places and people do."""
+def _is_capitalised(phrase: str, texts: Sequence[str]) -> bool:
+    """Return whether a phrase mostly has a capital letter within sentences, as names of places and people do."""
     within = re.compile(rf"[^\W\d_],? ({re.escape(phrase)})\b", re.IGNORECASE)
-    found: list[str] = [each for text in texts for each in within.findall(text)]
-    return 2 * sum(each != each.lower() for each in found) > len(found)
+    matches: list[str] = [match for text in texts for match in within.findall(text)]
+    return 2 * sum(match != match.lower() for match in matches) > len(matches)
 
 
-def _one_word(phrase: str, other: str) -> bool:
-    """Says whether two phrases differ in their ending alone, as "movie" and "movies"."""
+def _same_word(phrase: str, other: str) -> bool:
+    """Return whether two phrases differ in their ending alone, as "movie" and "movies"."""
     short, long = sorted((phrase, other), key=len)
     return long.startswith(short[:-1] if len(short) > _ENDING else short) and len(long) - len(short) <= _ENDING
 
@@ -108,14 +105,14 @@ def _one_word(phrase: str, other: str) -> bool:
 def names_by_model(
     topics: Sequence[tuple[str, Sequence[str], Sequence[Dialogue]]], spec: str, cache: Path | None
 ) -> tuple[list[str], str]:
-    """Lets a language model name topics, which have a name, by their phrases and typical dialogues.
+    """Let a language model name topics, which have a name already, by their phrases and typical dialogues.
 
-    Returns the names, those that they have where there is no answer, and why there is none.
+    Returns:
+        The names, the given ones where there is no answer, and the reason for these.
     """
     prompts = []
     for _, phrases, dialogues in topics:
-        beginnings = (text_of(dialogue)[:_BEGINNING] for dialogue in dialogues[:_SHOWN])
-        lines = "\n".join(quoted(text) for text in beginnings)
+        lines = "\n".join(quoted(text_of(dialogue)[:_BEGINNING]) for dialogue in dialogues[:_SHOWN])
         prompts.append(_PROMPT.format(phrases=", ".join(map(quoted, phrases)) or "none", beginnings=lines))
     names, reason = asked_names(prompts, spec, cache)
     return _different([name or own for name, (own, *_) in zip(names, topics, strict=True)]), reason
@@ -123,8 +120,8 @@ def names_by_model(
 
 def _different(names: Sequence[str]) -> list[str]:
     seen: Counter[str] = Counter()
-    found = []
+    result = []
     for name in names:
         seen[name] += 1
-        found.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
-    return found
+        result.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+    return result

@@ -1,4 +1,4 @@
-"""The topics of dialogues, found without labels: what ``dialemb topics`` does, from Python."""
+"""Find the topics of dialogues without labels: the one function of Python and of ``dialemb topics``."""
 
 from __future__ import annotations
 
@@ -12,38 +12,69 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import normalize
 
 from ..checkpoints.pretrained import default_encoder
 from ..corpora import load_dialogues
 from ..dialogue import ROLES, Dialogue
-from ..encoders.loading import load_encoder
+from ..encoders import load_encoder
 from ..errors import InputError
-from ..flow.average_linkage import average_linkage
 from ..flow.exports import as_cell, table_of
 from ..flow.extract import extract_flow
-from ..flow.naming_by_model import find_writer
-from ..flow.report import remove_report
+from ..flow.folder import remove_report
+from ..flow.language_model import find_writer
+from ..flow.linkage import average_linkage
+from ..metrics.vectors import unit
 from ..runs.files import write_atomically, write_json_atomically, write_text_atomically
-from ..runs.frames import data_frame, notebook_view
-from .clustering import find_clusters, placed
-from .found import Clustered, Topic
+from ..runs.frames import counted, data_frame, notebook_view
+from .clustering import counted_periods, find_clusters, placed
 from .naming import names_by_model, names_of, telling_phrases, text_of
 from .page import picture_of, write_page
-from .periods import counted_periods
 
 PAGE, FLOWS, RECORD = "index.html", "flows", "topics.json"
 TABLES = ("topics.csv", "dialogues.csv", "dialogues.parquet")
 PHRASES = "phrases"
-EXAMPLES = 5  # so many typical dialogues of a topic are named
+EXAMPLES = 5  # typical dialogues of a topic
 FEWEST = 5  # a topic with fewer dialogues gets no flow of its own
 
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Topic:
+    """Dialogues about the same."""
+
+    id: str  # topic-1 is the largest
+    name: str
+    size: int
+    phrases: tuple[str, ...]  # that distinguish it from the others, the best first
+    by_role: dict[str, tuple[str, ...]]  # the same of each role alone
+    examples: tuple[int, ...]  # the places of its most typical dialogues
+    periods: tuple[int, ...]  # its dialogues in each period
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class FoundTopics(Clustered):
+class Topics:
     """The topics of N dialogues, as tables and files."""
+
+    title: str
+    by_size: tuple[Topic, ...]  # the largest first
+    corpus: tuple[Dialogue, ...]
+    labels: NDArray[np.int32]  # the topic of each dialogue, (N,)
+    similarity: NDArray[np.float32]  # the cosine of each with the mean of its topic, (N,)
+    tree: NDArray[np.float64]  # joins of similar topics, (T - 1, 4); see `hf_dialemb.flow.linkage`
+    places: NDArray[np.float32]  # on the map, (N, 2) in [0, 1]
+    periods: tuple[str, ...]  # the beginnings of the periods that dialogues are counted in; empty without times
+    unit: str  # hour, day, week, month or year
+
+    @property
+    def counts(self) -> str:
+        """The numbers of dialogues and topics, in words."""
+        return f"{counted(len(self.corpus), 'dialogue')}, {counted(len(self.by_size), 'topic')}"
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the dialogues, or their numbers as ``#12``."""
+        return [dialogue.id or f"#{number}" for number, dialogue in enumerate(self.corpus, 1)]
 
     @property
     def topics(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
@@ -58,15 +89,19 @@ class FoundTopics(Clustered):
     @property
     def over_time(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """A row for each period and a column for each topic, of counts; empty where no dialogue has a time."""
-        counts = [{one.id: one.periods[row] for one in self.found} for row in range(len(self.periods))]
-        return data_frame([{"period": begins, **of_one} for begins, of_one in zip(self.periods, counts, strict=True)])
+        return data_frame(
+            [
+                {"period": begins, **{topic.id: topic.periods[row] for topic in self.by_size}}
+                for row, begins in enumerate(self.periods)
+            ]
+        )
 
     def page(self, path: str | Path, flows: Sequence[str] = ()) -> None:
-        """Writes the page to look at: one HTML file; it links to flows of the topics with these ids beside it."""
+        """Write the page: one HTML file. It links to flows of the topics with these ids beside it."""
         write_page(self, Path(path), frozenset(flows))
 
     def save(self, folder: str | Path, flows: Sequence[str] = ()) -> None:
-        """Writes the page, ``topics.csv``, ``dialogues.csv`` and ``.parquet``, and ``topics.json``."""
+        """Write the page, ``topics.csv``, ``dialogues.csv`` and ``.parquet``, and ``topics.json``."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -74,26 +109,25 @@ class FoundTopics(Clustered):
         write_text_atomically(place / TABLES[0], _csv(topics))
         write_text_atomically(place / TABLES[1], _csv(dialogues))
         write_atomically(place / TABLES[2], partial(pq.write_table, pa.Table.from_pylist(dialogues)))
-        pairs = zip(topics, self.found, strict=True)
-        told = [{**record, "said": one.said, "periods": one.periods} for record, one in pairs]
+        pairs = zip(topics, self.by_size, strict=True)
+        records = [{**record, "said": topic.by_role, "periods": topic.periods} for record, topic in pairs]
         record = {"title": self.title, "dialogues": len(self.corpus), "unit": self.unit, "periods": self.periods}
-        write_json_atomically(place / RECORD, {**record, "topics": told})
+        write_json_atomically(place / RECORD, {**record, "topics": records})
         self.page(place / PAGE, flows)
 
-    def save_flows(self, folder: str | Path, model: str = "", **settings: Any) -> list[str]:  # noqa: ANN401
-        """Writes a flow of each topic of at least `FEWEST` dialogues; returns their ids.
+    def save_flows(self, folder: str | Path, encoder: Any = None, **settings: Any) -> list[str]:  # noqa: ANN401
+        """Write a flow of each topic of at least `FEWEST` dialogues, and return the ids of these topics.
 
-        Flows that an earlier call wrote, of topics that are no longer there, are removed.
-        ``settings`` are those of `hf_dialemb.flow.extract.extract_flow`.
+        Flows of an earlier call, of topics that no longer exist, are removed. The encoder and the settings are those of
+        `hf_dialemb.flow.extract.extract_flow`.
         """
-        encoder, written = model or default_encoder("action"), []
-        loaded = load_encoder(encoder)
-        for number, one in enumerate(self.found):
-            if one.size >= FEWEST:
+        written, loaded = [], load_encoder(encoder or default_encoder("action"))
+        for number, topic in enumerate(self.by_size):
+            if topic.size >= FEWEST:
                 members = [self.corpus[row] for row in np.flatnonzero(self.labels == number)]
-                output = Path(folder) / FLOWS / one.id
-                extract_flow(members, loaded, output=output, title=one.name, model=encoder, overview=folder, **settings)
-                written.append(one.id)
+                output = Path(folder) / FLOWS / topic.id
+                extract_flow(members, loaded, output=output, title=topic.name, overview=folder, **settings)
+                written.append(topic.id)
         _remove_flows(Path(folder), written)
         return written
 
@@ -101,28 +135,27 @@ class FoundTopics(Clustered):
         return f"{self.title}: {self.counts}"
 
     def _repr_html_(self) -> str:
-        rows = ((one.id, one.name, f"{one.size:,}", ", ".join(one.phrases)) for one in self.found)
+        rows = ((topic.id, topic.name, f"{topic.size:,}", ", ".join(topic.phrases)) for topic in self.by_size)
         return notebook_view(repr(self), picture_of(self), ("topic", "name", "dialogues", "phrases"), rows)
 
     def _topic_records(self) -> list[dict[str, Any]]:
-        names = self.names_of_dialogues()
-        fields = ("id", "name", "size", "phrases")
+        ids = self.ids
         return [
             {
-                **{field: getattr(one, field) for field in fields},
-                "share": one.size / len(self.corpus),
-                "examples": tuple(names[row] for row in one.examples),
+                **{field: getattr(topic, field) for field in ("id", "name", "size", "phrases")},
+                "share": topic.size / len(self.corpus),
+                "examples": tuple(ids[row] for row in topic.examples),
             }
-            for one in self.found
+            for topic in self.by_size
         ]
 
     def _dialogue_records(self) -> list[dict[str, Any]]:
-        rows = zip(self.names_of_dialogues(), self.labels.tolist(), self.similarity, self.corpus, strict=True)
+        rows = zip(self.ids, self.labels.tolist(), self.similarity, self.corpus, strict=True)
         return [
             {
                 "id": name,
-                "topic": self.found[label].id,
-                "name": self.found[label].name,
+                "topic": self.by_size[label].id,
+                "name": self.by_size[label].name,
                 "similarity": round(float(similarity), 4),
                 "time": dialogue.time,
             }
@@ -140,22 +173,22 @@ def find_topics(
     title: str = "Topics",
     cache: str | Path | None = None,
     seed: int = 0,
-) -> FoundTopics:
-    """Finds what dialogues are about, without labels: clusters of whole dialogues, named and counted.
+) -> Topics:
+    """Find the topics of dialogues without labels: clusters of whole dialogues, named and counted.
 
     Example:
         >>> topics = hf_dialemb.find_topics(dialogues)
         >>> topics.page("topics.html")
 
     Args:
-        dialogues: In the forms of `hf_dialemb.corpora.load_dialogues`.
+        dialogues: What `load_dialogues` takes.
         encoder: What `load_encoder` takes; by default the best that is at hand.
-        topics: How many there are; by default it is found.
+        topics: The number of topics; by default it is found.
         names: ``phrases``; or a language model: ``api:MODEL``, a folder or a Hub id.
-        vectors: The dialogues' vectors, ``(N, D)``, if they are there already; then no encoder is needed.
-        title: What the page is called.
+        vectors: The vectors of the dialogues, ``(N, D)``; then no encoder is needed.
+        title: The title of the page.
         cache: A folder where answers of the language model are kept.
-        seed: Of what is drawn at random.
+        seed: The seed of random draws.
 
     Raises:
         InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
@@ -164,7 +197,7 @@ def find_topics(
     if topics is not None and not 1 <= topics <= len(corpus):
         raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the number of dialogues; change it")
     if names != PHRASES:
-        find_writer(names)  # says what is wrong before anything is computed
+        find_writer(names)  # raises before anything is computed
     if vectors is None:
         vectors = load_encoder(encoder or default_encoder()).encode(list(corpus))
     if np.ndim(vectors) != 2 or len(vectors) != len(corpus) or not np.isfinite(vectors).all():
@@ -172,20 +205,19 @@ def find_topics(
             f"vectors: got shape {np.shape(vectors)}, expected finite numbers, a row for each of {len(corpus)} "
             "dialogues; embed these again"
         )
-    units = normalize(np.asarray(vectors, dtype=np.float32))
+    units = unit(vectors)
     labels = find_clusters(units, topics, seed)
     count = int(labels.max()) + 1
     means = np.stack([units[labels == number].mean(axis=0) for number in range(count)])
-    similarity = np.einsum("nd,nd->n", units, normalize(means)[labels])
+    similarity = np.einsum("nd,nd->n", units, unit(means)[labels])
     tree = average_linkage(means, np.bincount(labels))
-    periods, unit, counts = counted_periods([dialogue.time for dialogue in corpus], labels, count)
-    found = _described(corpus, labels, similarity, counts, names, Path(cache) if cache else None)
-    places = placed(units, seed)
-    return FoundTopics(title, found, corpus, labels, similarity, tree, places, tuple(periods), unit)
+    periods, period, counts = counted_periods([dialogue.time for dialogue in corpus], labels, count)
+    described = _described(corpus, labels, similarity, counts, names, Path(cache) if cache else None)
+    return Topics(title, described, corpus, labels, similarity, tree, placed(units, seed), tuple(periods), period)
 
 
 def remove_topics(folder: Path) -> None:
-    """Removes what `FoundTopics.save` wrote beside its page, and the flows of topics; files of others stay."""
+    """Remove what `Topics.save` wrote beside its page, and the flows of topics; files of others stay."""
     if (folder / RECORD).is_file():
         _remove_flows(folder, ())
         for name in (*TABLES, RECORD):
@@ -196,7 +228,7 @@ def _remove_flows(folder: Path, but: Collection[str]) -> None:
     for old in (folder / FLOWS).glob("topic-*"):
         if old.name not in but:
             remove_report(old, cache=True)
-    with suppress(OSError):  # there is none, or there are some
+    with suppress(OSError):  # it does not exist, or has flows
         (folder / FLOWS).rmdir()
 
 
@@ -215,22 +247,19 @@ def _described(
     phrases = telling_phrases(texts)
     given = names_of(phrases, texts)
     if names != PHRASES:
-        told = [
-            (name, of_one, [corpus[row] for row in rows])
-            for name, of_one, rows in zip(given, phrases, typical, strict=True)
-        ]
-        given, reason = names_by_model(told, names, cache)
+        examples = [[corpus[row] for row in rows] for rows in typical]
+        given, reason = names_by_model(list(zip(given, phrases, examples, strict=True)), names, cache)
         if reason:
             logger.warning("some topics are named by their phrases: %s", reason)
     roles = [role for role in ROLES if any(role in dialogue.roles for dialogue in corpus)]
-    said = {role: telling_phrases([[text_of(one, role) for one in group] for group in groups]) for role in roles}
+    by_role = {role: telling_phrases([[text_of(own, role) for own in group] for group in groups]) for role in roles}
     return tuple(
         Topic(
             f"topic-{number + 1}",
             given[number],
             len(rows),
             phrases[number],
-            {role: of_role[number] for role, of_role in said.items()},
+            {role: of_role[number] for role, of_role in by_role.items()},
             tuple(typical[number]),
             tuple(counts[number].tolist()),
         )
@@ -239,7 +268,7 @@ def _described(
 
 
 def _csv(records: Sequence[dict[str, Any]]) -> str:
-    """Writes a table; no cell is one that a spreadsheet would compute."""
+    """Return a table in which no cell is a formula of a spreadsheet."""
 
     def cell(value: object) -> object:
         text = "; ".join(value) if isinstance(value, tuple) else value

@@ -1,6 +1,6 @@
-"""The page of a flow: one HTML file, to be opened without a network, in which a designer reads how dialogues go.
+"""Write the page of a flow: one HTML file, to be opened without a network, that shows how dialogues go.
 
-It knows counts of everything, and of the dialogues so many as a page can carry.
+It has the counts of everything, and as many dialogues in full as a page can carry.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from ...dialogue import ROLES
 from ...runs import frames
 from ...runs.frames import counted
 from ..clustering import Choice
-from ..comparison import Comparison
 from ..exports import line_of
 from ..flow import Flow
 from ..graph import END, START, State, steps_of
@@ -26,16 +25,16 @@ from ..naming import shortened
 from ..paths import typical_path
 from ..pruning import Pruning
 
-TEMPLATE = "page.html.jinja"
 SCRIPTS = ("graph", "layout", "draw", "move", "make", "panel", "overview", "search", "tables")
 """The parts of the page's program, in the order in which they need each other; ``page.js`` comes last."""
 
-MOST_DIALOGUES = 2_000  # so many dialogues a page has in full
-MOST_CHARACTERS = 4_000_000  # so much text these dialogues have at most
-LONGEST_TEXT = 2_000  # so much of one text
-MOST_TEXTS = 50  # so many different texts are counted for each state
-MOST_TEXTS_OF_ALL = 20_000  # so many of all states together, about
-NAMED = 20  # so many dialogues of each thing that is told are there in full
+MOST_DIALOGUES = 2_000  # dialogues that a page has in full
+MOST_CHARACTERS = 4_000_000  # of these dialogues
+LONGEST_TEXT = 2_000  # characters
+MOST_TEXTS = 50  # different texts that are counted for each state
+MOST_TEXTS_OF_ALL = 20_000  # of all states together, about
+NAMED = 20  # dialogues of each row of an insight that are there in full
+SIGNIFICANT = 0.05  # a difference with a higher corrected p may be chance
 
 _SETTINGS = {
     "model": "encoder, which says how alike utterances are",
@@ -58,20 +57,43 @@ _VALUES = {
 
 @dataclass(frozen=True)
 class Row:
-    """One thing that is told of a flow."""
+    """A fact about a flow."""
 
-    text: str  # what it is, in a sentence
-    dialogues: tuple[str, ...] = ()  # the ids of dialogues that show it, the best first
-    states: tuple[State, ...] = ()  # what it is about, in order
+    text: str  # a sentence
+    dialogues: tuple[str, ...] = ()  # ids of dialogues that show it, the best first
+    states: tuple[State, ...] = ()  # its states, in order
 
 
 @dataclass(frozen=True)
 class Section:
-    """What is told of a flow, of one kind, the most important first."""
+    """Facts of one kind, the most important first."""
 
     title: str
     explanation: str
     rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class TransitionDifference:
+    """How often a transition is taken in two sets of dialogues."""
+
+    source: State
+    target: State
+    counts: tuple[int, int]
+    shares: tuple[float | None, float | None]  # of all from the source; None in a set that never reaches it
+    difference: float | None  # the second share minus the first; None where a share is
+    p: float  # of Fisher's exact test, two-sided; 1 where a share is None
+    corrected_p: float  # after Holm's correction over all transitions with two shares
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two sets of the dialogues of a flow differ."""
+
+    names: tuple[str, str]  # of the sets
+    dialogues: tuple[int, int]  # their sizes
+    differences: Sequence[TransitionDifference]
+    second: Collection[str] = frozenset()  # the ids of the second set
 
 
 def write_page(
@@ -85,29 +107,33 @@ def write_page(
     facts: Sequence[tuple[str, str]] = (),
     back: str = "",
 ) -> None:
-    """Writes the page: one HTML file, whole or not at all, that needs no other file and no network.
+    """Write the page, whole or not at all.
 
-    Its address keeps the view, such as ``index.html#state=user-3&nodes=0.05&weights=prob-out``. Sliders change what the
-    pruning shows at first. ``choices`` say how the number of clusters of each role was decided, ``insights`` what to
-    tell of the dialogues beside the map, and ``facts`` are names and values for the account of how the page was made.
-    ``back`` is the address of a page of topics.
+    Its address keeps the view, such as ``index.html#state=user-3&nodes=0.05&weights=prob-out``.
+
+    Args:
+        flow: The flow.
+        path: The file to write.
+        pruning: What is shown at first; sliders change it.
+        comparison: Two sets of dialogues, which colours tell apart.
+        choices: How the number of clusters of each role was decided.
+        insights: Facts that stand beside the map.
+        facts: Names and values of how the page was made.
+        back: The address of a page of topics.
     """
     folder = Path(__file__).parent
     record = _record(flow, pruning or Pruning(), comparison, choices or {}, insights, facts)
+    counts = record["counts"]
     frames.write_page(
         Path(path),
-        folder / TEMPLATE,
+        folder / "page.html.jinja",
         record,
         [*(f"page_{name}.js" for name in SCRIPTS), "page.js"],
         title=flow.title or "Dialogue flow",
-        counts=_counts(record["counts"]),
+        counts=" · ".join(counted(counts[f"{word}s"], word) for word in ("dialogue", "utterance", "state")),
         back=back,
         compared=comparison is not None,
     )
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return " · ".join(counted(counts[f"{word}s"], word) for word in ("dialogue", "utterance", "state"))
 
 
 def _record(
@@ -118,10 +144,10 @@ def _record(
     insights: Sequence[Section],
     facts: Sequence[tuple[str, str]],
 ) -> dict[str, Any]:
-    """Collects what the page shows, as JSON has it.
+    """Return the content of the page, as JSON has it.
 
-    States are numbered in the order of the flow's clusters, then come start and end; texts are numbers of their place
-    in ``texts``, so that each is there once.
+    States are numbered in the order of the flow's clusters, then start and end; texts are numbers of their place in
+    ``texts``, which has each text once.
     """
     numbers = {cluster.state: number for number, cluster in enumerate(flow.clusters)}
     numbers |= {START: len(numbers), END: len(numbers) + 1}
@@ -154,7 +180,7 @@ def _record(
         "comparison": _comparison(comparison, numbers) if comparison else None,
         "choices": [_choice(role, choice) for role, choice in choices.items()],
         "facts": [list(fact) for fact in facts],
-        "settings": _told(flow.settings),
+        "settings": _settings(flow.settings),
         "texts": list(texts),
     }
 
@@ -162,14 +188,13 @@ def _record(
 def kept_dialogues(
     flow: Flow, named: Iterable[str] = (), seed: int = 0, most: int = MOST_DIALOGUES, characters: int = MOST_CHARACTERS
 ) -> list[int]:
-    """Chooses the dialogues that a page has in full, and returns their places, ascending.
+    """Return the places of the dialogues that a page has in full, ascending.
 
-    They are all, or those that are named by their ids, then up to half of ``most`` such as show a transition that is
-    not seen yet, then others that the seed decides. A dialogue with which there would be more characters than given, of
-    each text up to `LONGEST_TEXT`, is left out, but one is there in any case.
+    All of them, or the named ones first, then up to half of ``most`` that show a new transition, then others by the
+    seed. A dialogue with which there would be too many characters is left out, but at least one is there.
     """
-    said = flow.utterances
-    places = {name: place for place, name in enumerate(said.dialogues)}
+    utterances = flow.utterances
+    places = {name: place for place, name in enumerate(utterances.dialogues)}
     shuffled = np.random.default_rng([seed, len(places)]).permutation(len(places)).tolist()
     order = dict.fromkeys(places[name] for name in named)
     if len(places) > most:
@@ -182,7 +207,7 @@ def kept_dialogues(
     kept: list[int] = []
     order |= dict.fromkeys(shuffled)
     for place in order:
-        size = sum(min(LONGEST_TEXT, len(said.texts[row])) for row in said.rows_of(place))
+        size = sum(min(LONGEST_TEXT, len(utterances.texts[row])) for row in utterances.rows_of(place))
         if len(kept) < most and size <= characters:
             kept.append(place)
             characters -= size
@@ -194,21 +219,16 @@ def _texts_per_state(states: int) -> int:
 
 
 def _number(texts: dict[str, int], text: str) -> int:
-    return texts.setdefault(_cut(text), len(texts))
-
-
-def _cut(text: str) -> str:
-    return shortened(text, LONGEST_TEXT)
+    return texts.setdefault(shortened(text, LONGEST_TEXT), len(texts))
 
 
 def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
     counts: list[Counter[str]] = [Counter() for _ in flow.clusters]
     for label, text in zip(flow.labels.tolist(), flow.utterances.texts, strict=True):
         counts[label][text] += 1
-    pairs = np.unique(np.stack([flow.labels, flow.utterances.places]), axis=1)
+    places, most = flow.utterances.places, _texts_per_state(len(flow.clusters))
+    pairs = np.unique(np.stack([flow.labels, places]), axis=1)
     through = np.bincount(pairs[0], minlength=len(flow.clusters)).tolist()
-    most = _texts_per_state(len(flow.clusters))
-    places = flow.utterances.places
     firsts, lengths = np.searchsorted(places, places), np.bincount(places)[places]
     passed = np.bincount(flow.labels, (np.arange(len(places)) - firsts) / lengths, len(flow.clusters))
     when = passed / np.maximum(1, np.bincount(flow.labels, minlength=len(flow.clusters)))  # a state may have lost all
@@ -216,7 +236,7 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
         {
             "id": cluster.id,
             "role": cluster.role,
-            "name": _cut(line_of(cluster.name)),
+            "name": shortened(line_of(cluster.name), LONGEST_TEXT),
             "size": flow.graph.states.get(cluster.state, 0),
             "through": through[label],
             "when": round(float(when[label]), 3),  # in [0, 1) from the beginning of dialogues to their end
@@ -252,10 +272,10 @@ def _section(section: Section, numbers: Mapping[State, int]) -> dict[str, Any]:
 
 def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[str, Any]:
     edges = []
-    for one in comparison.differences:
-        source, target = numbers[one.source], numbers[one.target]
-        record = {"source": source, "target": target, "key": f"{source}>{target}", "p": one.corrected_p}
-        edges.append({**record, "counts": one.counts, "shares": one.shares, "difference": one.difference})
+    for change in comparison.differences:
+        source, target = numbers[change.source], numbers[change.target]
+        record = {"source": source, "target": target, "key": f"{source}>{target}", "p": change.corrected_p}
+        edges.append({**record, "counts": change.counts, "shares": change.shares, "difference": change.difference})
     return {"names": tuple(map(line_of, comparison.names)), "dialogues": comparison.dialogues, "edges": edges}
 
 
@@ -264,21 +284,21 @@ def _choice(role: str, choice: Choice) -> dict[str, Any]:
     return {"role": role, "count": choice.count, "sentence": choice.sentence, "curve": curve}
 
 
-def _told(settings: Mapping[str, Any]) -> list[list[str]]:
-    """Says by which settings a flow was made, without those that are for programs alone."""
-    found = []
-    for name, value in settings.items():
-        label = _SETTINGS.get(name, name.replace("_", " "))
-        if label and value not in (None, "", {}):
-            found.append([label, _printed(value)])
-    return found
+def _settings(settings: Mapping[str, Any]) -> list[list[str]]:
+    """Describe the settings of a flow, without those that are for programs alone."""
+    labels = {name: _SETTINGS.get(name, name.replace("_", " ")) for name in settings}
+    return [
+        [labels[name], _printed(value)]
+        for name, value in settings.items()
+        if labels[name] and value not in (None, "", {})
+    ]
 
 
 def _printed(value: object) -> str:
     if isinstance(value, Mapping):
         if value and set(map(type, value.values())) == {str} and len(set(value.values())) == 1:
             return _printed(next(iter(value.values())))  # the same for every speaker
-        return ", ".join(f"{name}: {_printed(one)}" for name, one in value.items())
+        return ", ".join(f"{name}: {_printed(inner)}" for name, inner in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_printed, value))
     return _VALUES.get(str(value), str(value))

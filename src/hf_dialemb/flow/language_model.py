@@ -1,11 +1,10 @@
-"""Names of clusters by a language model (Dialog2Flow, appendix G): a canonical form of what utterances do.
+"""Let a language model name clusters (Dialog2Flow, appendix G): by a canonical form of what utterances do.
 
 The model is one of an endpoint, or on this machine.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import re
@@ -17,21 +16,17 @@ from typing import Any
 
 from ..encoders.endpoint import answered, check_endpoint, endpoint_url
 from ..errors import InputError
-from ..hashing import sha256
+from ..hashing import json_key, sha256_of_files
 from ..runs.files import write_json_atomically
 from .flow import Cluster, Flow
 from .naming import merged_names, with_names
 
-API = "api:"  # what the spec of an endpoint's model begins with
-_WANTED = "chat completions"
+API = "api:"  # the beginning of the spec of an endpoint's model
+LONGEST_NAME = 60  # characters
 _MOST_TOKENS = 40
-_FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "*token*.json", "*.index.json", "vocab*", "merges.txt")
-_TEMPLATES = ("*.jinja", "chat_template*", "additional_chat_templates/*")
-
-LONGEST_NAME = 60  # so many characters a name has at most
-_UTTERANCES = 10
-_LONGEST_UTTERANCE = 300
-_MOST_FAILURES = 3
+_UTTERANCES, _LONGEST_UTTERANCE = 10, 300
+_MOST_FAILURES = 3  # in a row, after which no more questions are asked
+_FILES = ("*.safetensors", "*.bin", "*.model", "*.json", "*.jinja", "vocab*", "merges.txt")
 
 _PROMPT = """\
 Below are utterances of conversations, all by the same speaker, who is called {role}. They have the same purpose. Name \
@@ -54,9 +49,9 @@ logger = logging.getLogger(__name__)
 
 
 def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
-    """Lets a language model name clusters; those of a role that get the same name become one, as in the program.
+    """Let a language model name clusters, and merge those of a role with the same name, as the official program does.
 
-    A cluster that gets no answer keeps its name, and one warning says how many do; see `asked_names` for the cache.
+    A cluster without an answer keeps its name; one warning counts these. See `asked_names` for the cache.
     """
     names, reason = asked_names([prompt_for(cluster) for cluster in flow.clusters], spec, cache)
     if reason:
@@ -66,9 +61,11 @@ def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
 
 
 def asked_names(prompts: Sequence[str], spec: str, cache: Path | None) -> tuple[list[str], str]:
-    """Asks a language model for a name by each prompt; returns names, empty ones for no answer, and the first reason.
+    """Ask a language model for a name by each prompt.
 
-    Answers are kept in the folder of the cache, by model and prompt, so that nothing is asked twice.
+    Returns:
+        The names, empty ones for no answer, and the first reason of these. Answers are kept in the cache folder, by
+        model and prompt, so that nothing is asked twice.
     """
     from tqdm.auto import tqdm
 
@@ -77,7 +74,7 @@ def asked_names(prompts: Sequence[str], spec: str, cache: Path | None) -> tuple[
     reason, failures = "", 0
     for prompt in tqdm(prompts, desc="name", unit="cluster", file=sys.stderr, leave=False):
         name = ""
-        if failures < _MOST_FAILURES:  # after so many in a row no other will be answered either
+        if failures < _MOST_FAILURES:
             try:
                 name, failures = _name(writer, prompt, cache), 0
                 reason = reason or ("" if name else f"model '{spec}': got no name in an answer, expected a few words")
@@ -88,45 +85,39 @@ def asked_names(prompts: Sequence[str], spec: str, cache: Path | None) -> tuple[
 
 
 def prompt_for(cluster: Cluster) -> str:
-    """Writes the prompt that asks for a cluster's name; examples are JSON strings, which no quote of theirs ends."""
+    """Return the prompt that asks for a cluster's name; examples are JSON strings, which their quotes cannot end."""
     lines = [quoted(text[:_LONGEST_UTTERANCE]) for text in cluster.examples[:_UTTERANCES]]
     return _PROMPT.format(role=quoted(cluster.role), utterances="\n".join(lines))
 
 
 def clean_name(answer: str) -> str:
-    """Takes the name out of an answer: its first line with words in it, or nothing where there is none.
+    """Return the first line of an answer that has words, without quotes and marks around it; empty if there is none.
 
-    Quotes, marks around it and what does not print are left out; it is cut between words to `LONGEST_NAME` characters.
+    It is cut between words to `LONGEST_NAME` characters.
     """
     for line in _THOUGHT.sub("", answer).splitlines():
         plain = " ".join("".join(letter if letter.isprintable() else " " for letter in line).split())
-        name = _LABEL.sub("", plain.strip(_AROUND)).strip(_AROUND)
+        name = _LABEL.sub("", plain.strip(_AROUND)).strip(_AROUND).replace('"', "")
         if any(letter.isalnum() for letter in name):
-            return _cut(name.replace('"', ""))
+            start, blank, _ = name[: LONGEST_NAME + 1].rpartition(" ")
+            return name if len(name) <= LONGEST_NAME else (start if blank else name[:LONGEST_NAME]).rstrip(_AROUND)
     return ""
 
 
-def _cut(name: str) -> str:
-    if len(name) <= LONGEST_NAME:
-        return name
-    start, blank, _ = name[: LONGEST_NAME + 1].rpartition(" ")
-    return (start if blank else name[:LONGEST_NAME]).rstrip(_AROUND)
-
-
 def quoted(text: str) -> str:
-    """Writes a JSON string; what does not print is escaped too, such as line breaks beyond ASCII."""
-    quoted = json.dumps(text, ensure_ascii=False)
-    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in quoted)
+    """Return a JSON string in which everything that does not print is escaped, such as line breaks beyond ASCII."""
+    letters = json.dumps(text, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in letters)
 
 
 def _name(writer: ChatEndpoint | LocalWriter, prompt: str, cache: Path | None) -> str:
-    """Asks for a name, or reads what was answered before; an answer without a name is not kept."""
+    """Ask for a name, or read an earlier answer; an answer without a name is not kept."""
     if cache is None:
         return clean_name(writer(prompt))
-    path = cache / f"{hashlib.sha256(json.dumps([writer.identity, prompt]).encode()).hexdigest()[:32]}.json"
+    path = cache / f"{json_key([writer.identity, prompt])[:32]}.json"
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["name"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # not there, or damaged: asked anew
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # missing or damaged
         name = clean_name(writer(prompt))
     if name:
         write_json_atomically(path, {"model": writer.identity, "prompt": prompt, "name": name})
@@ -134,10 +125,14 @@ def _name(writer: ChatEndpoint | LocalWriter, prompt: str, cache: Path | None) -
 
 
 def find_writer(spec: str) -> ChatEndpoint | LocalWriter:
-    """Looks a language model up; asks no server, and loads no weights before the first prompt.
+    """Look up a language model; this asks no server, and loads no weights before the first prompt.
 
-    A spec is ``api:MODEL``, a model of the endpoint of `hf_dialemb.encoders.endpoint`, or the folder or Hub id of any
-    model that ``AutoModelForCausalLM`` loads. An InputError says that it is not found, or a package or key is missing.
+    Args:
+        spec: ``api:MODEL``, a model of the endpoint of `hf_dialemb.encoders.endpoint`, or the folder or Hub id of a
+            model that ``AutoModelForCausalLM`` loads.
+
+    Raises:
+        InputError: The model is not found, or a package or key is missing.
     """
     if spec.startswith(API):
         if spec == API:
@@ -150,19 +145,15 @@ def find_writer(spec: str) -> ChatEndpoint | LocalWriter:
 
 
 class ChatEndpoint:
-    """Answers by a model of the endpoint, by the endpoint's name for it."""
+    """Answers by a model of the endpoint, under the endpoint's name for it."""
 
     def __init__(self, model: str) -> None:
         self.model = model
-
-    @property
-    def identity(self) -> str:
-        """The model and the endpoint's address."""
-        return f"{API}{self.model} {endpoint_url()}"
+        self.identity = f"{API}{model} {endpoint_url()}"
 
     def __call__(self, prompt: str) -> str:
-        """Returns the answer; an `InputError` says that the endpoint refuses, or is not there, or makes no sense."""
-        with answered(f"{API}{self.model}", _WANTED):
+        """Return the answer; an `InputError` reports a refusal, a missing server or nonsense."""
+        with answered(f"{API}{self.model}", "chat completions"):
             answer = self._client.chat.completions.create(
                 model=self.model, messages=[{"role": "user", "content": prompt}], temperature=0, max_tokens=_MOST_TOKENS
             )
@@ -184,21 +175,18 @@ class LocalWriter:
 
     @cached_property
     def identity(self) -> str:
-        """A digest of the files in the folder that decide an answer, wherever it lies; or the Hub id and its commit."""
+        """A digest of the files of a folder that decide an answer; or the Hub id and its commit."""
         folder = Path(self.path)
         if not folder.is_dir():
             from huggingface_hub import try_to_load_from_cache
 
             config = try_to_load_from_cache(self.path, "config.json")  # in a folder named for the commit
             return f"{self.path} {Path(config).parent.name if isinstance(config, str) else ''}"
-        digest = hashlib.sha256()
-        found = {path for pattern in (*_FILES, *_TEMPLATES) for path in folder.glob(pattern) if path.is_file()}
-        for path in sorted(found):
-            digest.update(f"{path.relative_to(folder).as_posix()} {sha256(path)}\n".encode())
-        return f"sha256:{digest.hexdigest()}"
+        files = {path for pattern in _FILES for path in folder.glob(pattern) if path.is_file()}
+        return f"sha256:{sha256_of_files(folder, files)}"
 
     def __call__(self, prompt: str) -> str:
-        """Returns the answer; an `InputError` says that the model cannot be read, or not take the prompt."""
+        """Return the answer; an `InputError` reports a model that cannot be read, or not take the prompt."""
         import torch
 
         from ..checkpoints.pretrained import reading
@@ -211,21 +199,16 @@ class LocalWriter:
                 prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         inputs = tokenizer(prompt, return_tensors="pt", add_special_tokens=not chat).to(model.device)
         inputs.pop("token_type_ids", None)  # some tokenizers make them; a model that only continues text takes none
+        greedy = {"max_new_tokens": _MOST_TOKENS, "do_sample": False, "num_beams": 1}
         try:
             with torch.no_grad():
-                found = model.generate(
-                    **inputs,
-                    max_new_tokens=_MOST_TOKENS,
-                    do_sample=False,
-                    num_beams=1,
-                    pad_token_id=tokenizer.pad_token_id,
-                )
+                output = model.generate(**inputs, **greedy, pad_token_id=tokenizer.pad_token_id)
         except (IndexError, RuntimeError, ValueError) as error:  # such as a prompt beyond the model's positions
             reason = " ".join(str(error).split())[:200]
             raise InputError(
                 f"model '{self.path}': the prompt cannot be answered ({reason}); choose another model"
             ) from None
-        answer: str = tokenizer.decode(found[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        answer: str = tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
         return answer
 
     @cached_property
