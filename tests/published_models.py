@@ -1,4 +1,4 @@
-"""Tiny untrained models of every method that is published: training folders, published folders, results files."""
+"""Tiny untrained models of every published method: training folders, published folders, results files."""
 
 import json
 import os
@@ -32,7 +32,7 @@ SETTINGS = {
     "dual_encoder": {"hidden_size": 12, "embedding_size": 8, "max_context_tokens": 40},
     "transformer_dual_encoder": {"max_context_tokens": 40},
 }
-"""What a run of each method has beside the defaults."""
+"""Settings of each method beside the defaults."""
 
 ENSEMBLE = "multi_granularity"
 REPORT = {
@@ -43,7 +43,7 @@ REPORT = {
 
 
 def train(method: str, backbone: str, dialogues, folder: Path, seed: int = 0, **more: object) -> Path:
-    """Writes what a training leaves, without training."""
+    """Write the folder of a training, without training."""
     start = None if get_method(method).from_scratch else backbone
     place = {"method": method, "backbone": start, "output_dir": folder, "use_cpu": True, "seed": seed}
     settings = make_settings(place | SETTINGS[method] | more)
@@ -56,7 +56,7 @@ def train(method: str, backbone: str, dialogues, folder: Path, seed: int = 0, **
 
 
 def train_ensemble(dialogues, folder: Path) -> Path:
-    """Writes two granularities, their baseline, and the ensemble of them."""
+    """Write two granularities, their baseline, and the ensemble of them."""
     train("dual_encoder", "", dialogues, folder / "baseline")
     members = []
     for level in (1, 2):
@@ -67,13 +67,13 @@ def train_ensemble(dialogues, folder: Path) -> Path:
 
 
 def publish(run: Path, folder: Path) -> Path:
-    """Writes the published form, unverified."""
+    """Write the published form, unverified."""
     write_checkpoint(*load_checkpoint(str(run)), folder)
     return folder
 
 
 def measure(path: Path, model: Path | str, reference: Path | str | None) -> Path:
-    """Writes a results file: of the model, of what it is compared with, and quoted figures that are none of its own."""
+    """Write a results file of the model, of its reference, and with a quoted figure."""
     purity = {"task": "domain-categorization", "metric": "purity", "setting": ""}
     uniformity = {"task": "alignment-uniformity", "metric": "uniformity", "setting": ""}
     measured = [
@@ -99,10 +99,10 @@ class Made(NamedTuple):
     results: Path
     reference: Path | None
 
-    def card(self, *results: Path, licences=()) -> str:
+    def card(self, *results: Path, licences=None) -> str:
         return render_record(make_record(self.folder, self.run, licences), list(results) or [self.results], REPO)
 
-    def evaluation(self, *results: Path, licences=()) -> str:
+    def evaluation(self, *results: Path, licences=None) -> str:
         return section(self.card(*results, licences=licences), "Evaluation")
 
     def command(self, *words: object) -> int:

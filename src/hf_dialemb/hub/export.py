@@ -56,7 +56,7 @@ def export(
     Raises:
         InputError: The output exists, the model is none of this package's, or a way of loading fails.
     """
-    source, output, form = os.fspath(model), Path(output), WeightForm(dtype and DTYPES[dtype], max_shard_size)
+    source, output, form = os.fspath(model), Path(output), WeightForm(DTYPES[dtype] if dtype else None, max_shard_size)
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
     if source in shipped():  # its files are in the published form already

@@ -1,1 +1,1 @@
-"""Model cards, rendered from files."""
+"""Model cards, rendered from records and results files."""

@@ -1,7 +1,7 @@
-"""The card of a published model, rendered from files: nothing in it is written by hand.
+"""Render the card of a published model from its record and results files.
 
-It needs the data and licences of the training; figures stand beside those of what the model began as, and
-without any it says that there are none.
+The card needs the data and licences of the training. Figures are optional, and stand beside those of the model that
+this one began as.
 """
 
 from __future__ import annotations
@@ -17,37 +17,83 @@ from typing import Any
 import yaml
 from huggingface_hub import ModelCardData
 from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils._validators import validate_repo_id
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...corpora import CORPORA, get_corpus
 from ...corpora.own.reading import is_own
-from ...errors import InputError
-from ...evaluation.results.tables import mark_notes
+from ...errors import InputError, told
+from ...evaluation.results.tables import column_of, mark_notes
 from ...methods import get_method
+from ...runs.files import check_writable, write_json_atomically, write_text_atomically
 from ...training.arguments import make_settings
-from .figures import Measured, command_of, count, evaluation_results, measured
-from .record import ENSEMBLE, corpora_of, matches
+from ..published_folder import PublishedFolder
+from .figures import Measured, command_of, evaluation_results, measured, write_published_results
+from .record import ENSEMBLE, corpora_of, make_record, matches
 
-_HERE = Path(__file__).parent
+_FOLDER = Path(__file__).parent
 _HUB_DATASETS = "https://huggingface.co/datasets/"
-# What the Hub files a kind of model under.
 _TASKS = {"utterances": "sentence-similarity", "dialogues": "feature-extraction", "responses": "text-ranking"}
+"""Kinds of models, as the Hub names their tasks."""
+
+
+def write_card(
+    folder: str | Path,
+    run: str | Path,
+    results: Sequence[str | Path] = (),
+    *,
+    repo_id: str | None = None,
+    licences: Mapping[str, str] | None = None,
+    output: str | Path | None = None,
+    record: str | Path | None = None,
+) -> list[Path]:
+    """Write the card of a published folder, and return the files written.
+
+    Args:
+        folder: A folder that `export` wrote.
+        run: The run that it was exported from.
+        results: Results files with figures of the model and of its backbone.
+        repo_id: The place of publication; ``org/`` and the folder's name by default.
+        licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know.
+        output: The card's file; by default ``README.md`` of the folder, with the figures in ``results/``.
+        record: Where to keep the card's sources. With neither results nor an output, it is written alone.
+
+    Raises:
+        InputError: A source is missing or of another model, a licence is unknown, or a file cannot be written.
+    """
+    folder, run, files = Path(folder), Path(run), [Path(file) for file in results]
+    for target in filter(None, (output, record)):
+        check_writable(Path(target), *files)
+    written: list[Path] = []
+    with told(f"{folder}, {run} and the results", "write them again, by export, train, benchmark"):
+        made = make_record(folder, run, licences)
+        wanted = files or output or not record
+        card = render_record(made, files, repo_id) if wanted else ""
+    if card:
+        file = Path(output) if output else folder / PublishedFolder.CARD
+        written.append(file)
+        if not output and files:
+            written += write_published_results(figures_of(made, files), files, _repository(made, repo_id), folder)
+        write_text_atomically(file, card)
+    if record:
+        write_json_atomically(Path(record), made)
+        written.append(Path(record))
+    return written
 
 
 def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: str | None = None) -> str:
-    """Renders the card of a model whose folders are elsewhere."""
-    repo_id = repository(record, repo_id)
+    """Return the card of a model by its record; its folders are not needed."""
+    repo_id = _repository(record, repo_id)
     corpora = [_corpus(name, split, record) for name, split in corpora_of(record)]
     research = any(corpus["terms"] == "research" for corpus in corpora)
     method = get_method(record["model"]["method"])
-    found = figures_of(record, results)
+    figures = figures_of(record, results)
     citation = cited(method.paper) if method.paper else ""
     environment = Environment(  # in which an unknown name is an error
-        loader=FileSystemLoader(_HERE), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=FileSystemLoader(_FOLDER), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters.update(md=escaped, fenced=fenced, command=command_of, verdicts=count)
+    environment.filters.update(md=escaped, fenced=fenced, command=command_of)
     text = environment.get_template("model_card.md.jinja").render(
         record=record,
         model=record["model"],
@@ -57,8 +103,9 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
         paper_url=next(iter(re.findall(r"url = \{(.+?)\}", citation)), ""),
         reference=record["reference"],
         is_ensemble=record["model"]["method"] == ENSEMBLE,
-        measured=found,
-        mark_notes="\n\n".join(filter(None, mark_notes(figure.row for figure in found.figures))),
+        measured=figures,
+        lower=lambda row: column_of(row).lower_is_better,
+        mark_notes="\n\n".join(filter(None, mark_notes(figures.rows))),
         corpora=corpora,
         research=research,
         stated_none=list(dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research")),
@@ -66,17 +113,16 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
         differing=differing(record["training"]),
         citations=[*filter(None, [citation]), cited("hf_dialemb")],
     )  # fmt: skip
-    front = _front_matter(record, found, corpora, research, repo_id)
+    front = _front_matter(record, figures, corpora, research, repo_id)
     return f"---\n{front.to_yaml(line_break=chr(10))}\n---\n\n{text}"
 
 
 def figures_of(record: Mapping[str, Any], results: Sequence[Path]) -> Measured:
-    """Finds the figures of a card; takes and raises what `render_record` does."""
+    """Return the figures of a card."""
     return measured(record, results, get_method(record["model"]["method"]).suite or "")
 
 
-def repository(record: Mapping[str, Any], repo_id: str | None = None) -> str:
-    """Says where a model is to be published; takes and raises what `render_record` does."""
+def _repository(record: Mapping[str, Any], repo_id: str | None) -> str:
     repo_id = repo_id or f"org/{record['name']}"
     try:
         validate_repo_id(repo_id)
@@ -86,35 +132,35 @@ def repository(record: Mapping[str, Any], repo_id: str | None = None) -> str:
 
 
 def cited(key: str) -> str:
-    """Finds an entry of ``citations.bib``."""
+    """Return an entry of ``citations.bib``, or a citation as it is."""
     if key.lstrip().startswith("@"):
         return key.strip()
-    entries = (_HERE / "citations.bib").read_text(encoding="utf-8").split("\n\n")
+    entries = (_FOLDER / "citations.bib").read_text(encoding="utf-8").split("\n\n")
     entry = next(entry for entry in entries if entry.partition("{")[2].startswith(f"{key},"))
     return entry.strip().replace("VERSION", metadata.version("hf-dialemb"))
 
 
 def recipe(training: Sequence[Mapping[str, Any]]) -> str:
-    """Writes the settings that trainings share and that are not the defaults, as YAML for ``dialemb train``."""
-    several = [_chosen(each["settings"]) for each in training]
-    shared = {name: value for name, value in several[0].items() if all(each.get(name) == value for each in several)}
+    """Return the settings that trainings share and that differ from the defaults, as YAML for ``dialemb train``."""
+    several = [_chosen(run["settings"]) for run in training]
+    shared = {name: value for name, value in several[0].items() if all(run.get(name) == value for run in several)}
     return yaml.safe_dump(shared, sort_keys=False, allow_unicode=True, width=10**9)
 
 
 def differing(training: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Finds the settings in which several trainings differ."""
-    names = dict.fromkeys(name for each in training for name in each["settings"])
-    others = [name for name in names if len({json.dumps(each["settings"].get(name)) for each in training}) > 1]
+    """Return the settings in which several trainings differ."""
+    names = dict.fromkeys(name for run in training for name in run["settings"])
+    others = [name for name in names if len({json.dumps(run["settings"].get(name)) for run in training}) > 1]
     if not others:
         return {}
     return {
-        each["name"]: {name: each["settings"][name] for name in others if each["settings"].get(name) is not None}
-        for each in training
+        run["name"]: {name: run["settings"][name] for name in others if run["settings"].get(name) is not None}
+        for run in training
     }
 
 
 def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Leaves out what has its default, but for method, backbone and corpora."""
+    """Return settings without those that have their default, except method, backbone and corpora."""
     defaults = make_settings({"method": settings["method"]}).fingerprint()
     shown = ("method", "backbone", "corpus")
     return {
@@ -129,7 +175,7 @@ def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
         known = get_corpus(name)
         stated = {field: getattr(known, field) for field in ("licence", "terms", "source", "extract")}
         return {"name": name, "split": split, **stated}
-    given = next((each for key, each in record["licences"].items() if matches(key, name)), None)
+    given = next((licence for key, licence in record["licences"].items() if matches(key, name)), None)
     if given is None:
         raise InputError(
             f"training_settings.json: field corpus: got '{name}', whose licence the catalogue (dialemb corpus list) "
@@ -140,7 +186,7 @@ def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _front_matter(
-    record: Mapping[str, Any], found: Measured, corpora: Sequence[Mapping[str, str]], research: bool, repo_id: str
+    record: Mapping[str, Any], figures: Measured, corpora: Sequence[Mapping[str, str]], research: bool, repo_id: str
 ) -> ModelCardData:
     model, reference = record["model"], record["reference"]
     task = _TASKS[model["kind"]]
@@ -153,8 +199,8 @@ def _front_matter(
     optional: dict[str, Any] = {
         "base_model": base,
         "datasets": list(dict.fromkeys(datasets)),
-        "metrics": sorted({figure.row.metric for figure in found.figures if not figure.row.learnt}),
-        "eval_results": evaluation_results(found.figures),
+        "metrics": sorted({row.metric for row in figures.rows if not row.learnt}),
+        "eval_results": evaluation_results(figures.rows),
     }
     return ModelCardData(
         license="other" if research else "apache-2.0",
@@ -172,13 +218,13 @@ def _is_hub_id(name: str) -> bool:
 
 
 def escaped(text: object) -> str:
-    """Escapes a text for Markdown, in a table or out of it, as one line."""
+    """Return a text as one line of Markdown, in a table or outside."""
     line = html.escape(" ".join(str(text).split()), quote=False)
-    return re.sub(r"([\\`*\[\]|~$#])|(?<!\w)(_)|(_)(?!\w)", lambda found: f"\\{found[0]}", line)
+    return re.sub(r"([\\`*\[\]|~$#])|(?<!\w)(_)|(_)(?!\w)", lambda match: f"\\{match[0]}", line)
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Puts a text into a code block that it cannot close."""
+    """Return a code block that its text cannot close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -1,12 +1,12 @@
-"""The figures of a model card: the model's own, those of what it began as, and what lies between them."""
+"""The figures of a model card: the model's own, and those of the model that it began as."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from huggingface_hub import EvalResult
 
@@ -15,117 +15,108 @@ from ...errors import InputError
 from ...evaluation.results import rows as results_files
 from ...evaluation.results.learnt import Set, learnt_sets, marked
 from ...evaluation.results.rows import Place, Results, Row, part_named, place_of
-from ...evaluation.results.tables import Column, as_papers_print, column_of, is_in_short, printed, printed_figure
+from ...evaluation.results.tables import as_papers_print, column_of, is_in_short, printed, printed_figure
 from ...training.record import without_places
 from ..published_folder import PublishedFolder
 from .record import matches
 
 
-class Figure(NamedTuple):
-    """One figure of the model, and the same of what it is compared with; None where that has none."""
+@dataclass(frozen=True)
+class Source:
+    """A results file: its name, its run, the model's rows, and the rows of the model that it is compared with."""
 
-    row: Row
-    reference: Row | None
-
-    @property
-    def column(self) -> Column:
-        """How it is printed."""
-        return as_papers_print(column_of(self.row))
-
-    @property
-    def printed(self) -> str:
-        """The figure as tables print it."""
-        return printed(self.row, self.column)
-
-    @property
-    def interval(self) -> str:
-        """Its 95 % interval, or a dash."""
-        ends = self.row.interval
-        return "—" if ends is None else " to ".join(printed_figure(self.column, end) for end in ends)
-
-    @property
-    def printed_reference(self) -> str:
-        """The reference's figure, or a dash."""
-        return "—" if self.reference is None else printed(self.reference, self.column)
-
-    @property
-    def difference(self) -> str:
-        """What the model has more than the reference, with its sign, or a dash."""
-        if self.reference is None:
-            return "—"
-        difference = f"{self.row.mean - self.reference.mean:+.{self.column.decimals}f}"
-        return difference if float(difference) else difference[1:]
-
-    @property
-    def verdict(self) -> str:
-        """``better``, ``worse`` or ``equal`` as printed; empty without a reference, or where the model learnt."""
-        if self.reference is None or self.row.learnt:
-            return ""
-        difference = float(self.difference) * (-1 if self.column.lower_is_better else 1)
-        return "better" if difference > 0 else "worse" if difference < 0 else "equal"
+    file: str
+    run: Mapping[str, Any]
+    rows: list[Row]
+    compared: dict[Place, Row]
 
 
-class Measured(NamedTuple):
-    """All figures of a model, in the order of the files; one of a later file replaces the same of an earlier one.
+@dataclass(frozen=True)
+class Measured:
+    """All figures of a model; a figure of a later file replaces the same of an earlier one.
 
-    ``others`` are figures of other methods' suites, which are only counted, by suite, but for what the model learnt
-    from. ``reference`` is what the files call that which the model is compared with, if anything, without its place on
-    a machine. ``runs`` has of each file its name, its ``run`` object and its figures.
+    Attributes:
+        sources: The results files.
+        rows: The figures that the card shows.
+        others: Figures of other methods' suites by suite, without those that the model learnt from; only counted.
+        reference: The name of the model that this one is compared with, if any.
     """
 
-    figures: list[Figure]
-    others: dict[str, list[Figure]]
-    reference: str | None
-    runs: list[tuple[str, Mapping[str, Any], list[Figure]]]
+    sources: list[Source] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    others: dict[str, list[Row]] = field(default_factory=dict)
+    reference: str | None = None
 
+    def compared(self, row: Row) -> Row | None:
+        """Return the same figure of the reference."""
+        rows = (source.compared.get(place_of(row)) for source in reversed(self.sources) if row in source.rows)
+        return next(rows, None)
 
-def count(figures: Sequence[Figure], verdict: str) -> int:
-    """Counts the figures of a verdict."""
-    return sum(figure.verdict == verdict for figure in figures)
+    def cells(self, row: Row) -> list[str]:
+        """Return a figure and its 95 % interval; beside a reference also its figure, the difference and the verdict."""
+        column, other = as_papers_print(column_of(row)), self.compared(row)
+        interval = "—" if row.interval is None else " to ".join(printed_figure(column, end) for end in row.interval)
+        cells = [printed(row, column), interval]
+        if self.reference is None:
+            return cells
+        return [
+            *cells,
+            "—" if other is None else printed(other, column),
+            self._difference(row) or "—",
+            self.verdict(row),
+        ]
+
+    def verdict(self, row: Row) -> str:
+        """Return ``better``, ``worse`` or ``equal`` as printed; empty without a reference, or if the model learnt."""
+        difference = self._difference(row)
+        if not difference or row.learnt:
+            return ""
+        gain = float(difference) * (-1 if column_of(row).lower_is_better else 1)
+        return "better" if gain > 0 else "worse" if gain < 0 else "equal"
+
+    def count(self, rows: Iterable[Row], verdict: str) -> int:
+        """Count the figures with a verdict."""
+        return sum(self.verdict(row) == verdict for row in rows)
+
+    def _difference(self, row: Row) -> str:
+        other = self.compared(row)
+        if other is None:
+            return ""
+        difference = f"{row.mean - other.mean:+.{as_papers_print(column_of(row)).decimals}f}"
+        return difference if float(difference) else difference[1:]
 
 
 def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Measured:
-    """Finds a model's figures; without a file it has none."""
-    if not files:
-        return Measured([], {}, None, [])
-    reference: str | None = record["reference"]
-    results_files.check_same_data(map(results_files.read_results, files))
-    figures: dict[str, dict[Place, Figure]] = {}
-    runs, called = [], None
-    behind = frozenset().union(*map(_learnt, record["training"]))
-    for file in files:
-        results = results_files.read_results(file)
-        if not results.run["seeds"]:
-            raise InputError(f"{file}: run: field seeds: got none, expected at least one; {remedy(record)}")
-        known = frozenset(corpus for corpus, digest in results_files.data_hashes(results) if ("", digest) in behind)
-        learnt = behind | {(corpus, of) for corpus in known for of in ("", ALL)}
-        rows = marked(_rows(results, _own_spec(record, results, file)).values(), sets=learnt)
-        compared: dict[Place, Row] = {}
-        if reference is not None:
-            called = _spec_of(results, [reference, Path(reference).name], str(file))
-            if called is None:
-                raise InputError(f"{file}: results: got no figures of {reference}, expected them; {remedy(record)}")
-            compared = _rows(results, called)
-        found = {place_of(row): Figure(row, compared.get(place_of(row))) for row in rows}
-        figures.setdefault(results.run["config"].get("suite", ""), {}).update(found)
-        runs.append((file.name, results.run, list(found.values())))
+    """Return a model's figures in results files.
+
+    Raises:
+        InputError: A file has no figures of the model or of its reference, or measured other weights.
+    """
+    read = [results_files.read_results(file) for file in files]
+    results_files.check_same_data(read)
+    sources = [_source(record, file, results) for file, results in zip(files, read, strict=True)]
+    suites: dict[str, dict[Place, Row]] = {}
+    for source in sources:
+        rows = {place_of(row): row for row in source.rows}
+        suites.setdefault(source.run["config"].get("suite", ""), {}).update(rows)
     others = {
-        name: [figure for figure in found.values() if not figure.row.learnt]
-        for name, found in figures.items()
-        if suite in figures and name not in ("", suite)
+        name: [row for row in rows.values() if not row.learnt]
+        for name, rows in suites.items()
+        if suite in suites and name not in ("", suite)
     }
-    shown = {place: figure for name in figures if name not in others for place, figure in figures[name].items()}
-    return Measured(list(shown.values()), others, None if called is None else without_places(called), runs)
+    shown = {place: row for name, rows in suites.items() if name not in others for place, row in rows.items()}
+    names = [row.model for source in sources for row in source.compared.values()]
+    return Measured(sources, list(shown.values()), others, without_places(names[-1]) if names else None)
 
 
 def is_measured_in(record: Mapping[str, Any], file: Path) -> bool:
-    """Says whether a results file has figures of a model."""
-    names = [each["name"] for each in record["measured_as"]]
-    return _spec_of(results_files.read_results(file), names, str(file)) is not None
+    """Return whether a results file has figures of a model."""
+    names = [known["name"] for known in record["measured_as"]]
+    return _spec_of(results_files.read_results(file), names, file) is not None
 
 
-def evaluation_results(figures: Sequence[Figure]) -> list[EvalResult]:
-    """Makes what the Hub reads: the model's own figures, unrounded, of dialogues that it did not learn from."""
+def evaluation_results(rows: Iterable[Row]) -> list[EvalResult]:
+    """Return figures as the Hub reads them, unrounded, without those that the model learnt from."""
     return [
         EvalResult(
             task_type=row.task,
@@ -137,13 +128,13 @@ def evaluation_results(figures: Sequence[Figure]) -> list[EvalResult]:
             metric_name=f"{row.metric} ({row.setting})" if row.setting else row.metric,
             metric_value=row.mean,
         )
-        for row, _ in figures
+        for row in rows
         if not row.learnt
     ]
 
 
 def command_of(run: Mapping[str, Any]) -> str:
-    """Returns the command of a run without places on the machine."""
+    """Return the command of a run without places on the machine."""
     try:
         words = shlex.split(str(run["command"]))
     except ValueError:
@@ -151,8 +142,56 @@ def command_of(run: Mapping[str, Any]) -> str:
     return shlex.join(without_places(words))
 
 
-def remedy(record: Mapping[str, Any]) -> str:
-    """Names the command that measures a model and what it is compared with."""
+def write_published_results(measured: Measured, files: Sequence[Path], name: str, folder: Path) -> list[Path]:
+    """Write the figures of a card into ``results/`` of a published folder, and return the files."""
+    place = folder / PublishedFolder.RESULTS
+    for file in files:
+        if file.resolve().parent == place.resolve():
+            raise InputError(
+                f"--results {file}: lies where the card's figures are written and would be replaced; move it elsewhere"
+            )
+    for old in place.glob("*.json"):
+        old.unlink()
+    place.mkdir(exist_ok=True)
+    written: list[Path] = []
+    for source in measured.sources:
+        own = [replace(row, model=name) for row in source.rows]
+        others = filter(None, map(source.compared.get, map(place_of, source.rows)))
+        rows = (*own, *(replace(row, model=without_places(row.model)) for row in others))
+        stem = source.file.removesuffix(".json")
+        names = (source.file, *(f"{stem}-{number}.json" for number in range(2, 1000)))
+        path = next(place / name for name in names if place / name not in written)
+        # Neither places on the machine nor other models.
+        config = {
+            key: value for key, value in source.run["config"].items() if key not in ("models", "weights", "cells")
+        }
+        public = {
+            **without_places(dict(source.run)),
+            "config": without_places(config),
+            "command": command_of(source.run),
+        }
+        results_files.write_results(Results(public, rows), path)
+        written.append(path)
+    return written
+
+
+def _source(record: Mapping[str, Any], file: Path, results: Results) -> Source:
+    if not results.run["seeds"]:
+        raise InputError(f"{file}: run: field seeds: got none, expected at least one; {_remedy(record)}")
+    behind = frozenset().union(*map(_learnt, record["training"]))
+    known = frozenset(corpus for corpus, digest in results_files.data_hashes(results) if ("", digest) in behind)
+    learnt = behind | {(corpus, split) for corpus in known for split in ("", ALL)}
+    rows = marked(_rows(results, _own_spec(record, results, file)), sets=learnt)
+    reference = record["reference"]
+    if reference is None:
+        return Source(file.name, results.run, rows, {})
+    spec = _spec_of(results, [reference, Path(reference).name], file)
+    if spec is None:
+        raise InputError(f"{file}: results: got no figures of {reference}, expected them; {_remedy(record)}")
+    return Source(file.name, results.run, rows, {place_of(row): row for row in _rows(results, spec)})
+
+
+def _remedy(record: Mapping[str, Any]) -> str:
     names = [record["measured_as"][0]["name"], *([record["reference"]] if record["reference"] else [])]
     return (
         f"measure both with dialemb papers benchmark --suite all --output benchmark --model {' '.join(names)}, or on "
@@ -160,81 +199,50 @@ def remedy(record: Mapping[str, Any]) -> str:
     )
 
 
-def _rows(results: Results, spec: str) -> dict[Place, Row]:
-    """Returns a model's measured figures in short; times say more of the machine than of the model."""
-    return {
-        place_of(row): row
-        for row in results.results
-        if row.model == spec and row.quoted_from is None and row.metric != "seconds" and is_in_short(row)
-    }
+def _rows(results: Results, spec: str) -> list[Row]:
+    """Return a model's measured figures in short, without times, which depend on the machine."""
+    rows = (row for row in results.results if row.model == spec and row.quoted_from is None)
+    return list({place_of(row): row for row in rows if row.metric != "seconds" and is_in_short(row)}.values())
 
 
 def _learnt(training: Mapping[str, Any]) -> frozenset[Set]:
-    """Says what a training read: an own file by its hash behind no name, or by its bare name where it is gone."""
+    """Return the sets of a training: an own file by its hash behind no name, or by its bare name if it is gone."""
     own = training.get("own_files", {})
     read = {(corpus, split) for corpus, split in learnt_sets(training["settings"]) if corpus not in own}
     return frozenset(read | {("", digest) if digest else (Path(name).name, "") for name, digest in own.items()})
 
 
 def _own_spec(record: Mapping[str, Any], results: Results, file: Path) -> str:
-    """Finds what a file calls the model, and makes sure that it measured the same weights."""
-    names = [each["name"] for each in record["measured_as"]]
+    """Return the model's name in a file, which must have measured the same weights."""
+    names = [known["name"] for known in record["measured_as"]]
+    digests = [known["weights"] for known in record["measured_as"]]
     weights = results.run["config"].get("weights", {})
-    for each in record["measured_as"]:
-        for spec in _specs(results):
-            whitened = "@" in spec and "whitened" in spec.rpartition("@")[2].split(",")  # which no weights tell
-            if weights.get(spec) == each["weights"] and _rows(results, spec) and not whitened:
-                return spec
-    found = _spec_of(results, names, str(file))
-    if found is None or not _rows(results, found):
-        raise InputError(f"{file}: results: got no figures of {names[0]}, expected them; {remedy(record)}")
-    if found in weights:
-        expected = " or ".join(each["weights"] for each in record["measured_as"])
+    for spec in _specs(results):
+        whitened = "@" in spec and "whitened" in spec.rpartition("@")[2].split(",")  # weights do not show it
+        if weights.get(spec) in digests and _rows(results, spec) and not whitened:
+            return spec
+    named = _spec_of(results, names, file)
+    if named is None or not _rows(results, named):
+        raise InputError(f"{file}: results: got no figures of {names[0]}, expected them; {_remedy(record)}")
+    if named in weights:
         raise InputError(
-            f"{file}: run: config: field weights: got {weights[found]} for {found}, expected {expected}: it measured "
-            f"other weights; {remedy(record)}"
+            f"{file}: run: config: field weights: got {weights[named]} for {named}, expected {' or '.join(digests)}: "
+            f"it measured other weights; {_remedy(record)}"
         )
-    return found
+    return named
 
 
-def _spec_of(results: Results, names: Sequence[str], file: str) -> str | None:
+def _spec_of(results: Results, names: Sequence[str], file: Path) -> str | None:
     for name in names:
-        found = [spec for spec in _specs(results) if matches(spec, name)]
-        if name in found:
+        specs = [spec for spec in _specs(results) if matches(spec, name)]
+        if name in specs:
             return name
-        if len(found) > 1:
-            raise InputError(f"{file}: results: got {' and '.join(found)}, which may both be {name}; leave one out")
-        if found:
-            return found[0]
+        if len(specs) > 1:
+            raise InputError(f"{file}: results: got {' and '.join(specs)}, which may both be {name}; leave one out")
+        if specs:
+            return specs[0]
     return None
 
 
-def _specs(results: Results) -> Iterator[str]:
-    yield from dict.fromkeys(row.model for row in results.results if row.quoted_from is None)
-
-
-def write_published_results(measured: Measured, sources: Sequence[Path], name: str, folder: Path) -> list[Path]:
-    """Writes what a card was rendered from, so that whoever reads the card can look it up."""
-    place = folder / PublishedFolder.RESULTS
-    for source in sources:
-        if source.resolve().parent == place.resolve():
-            raise InputError(
-                f"--results {source}: lies where the card's figures are written and would be replaced; move it "
-                "elsewhere"
-            )
-    for old in place.glob("*.json"):
-        old.unlink()
-    place.mkdir(exist_ok=True)
-    written: list[Path] = []
-    for file, run, figures in measured.runs:
-        own = [replace(figure.row, model=name) for figure in figures]
-        others = [figure.reference for figure in figures if figure.reference is not None]
-        rows = (*own, *(replace(row, model=without_places(row.model)) for row in others))
-        names = (file, *(f"{file.removesuffix('.json')}-{number}.json" for number in range(2, 1000)))
-        path = next(place / name for name in names if place / name not in written)
-        # Neither where the run lay on a machine, nor what it says of other models.
-        config = {key: value for key, value in run["config"].items() if key not in ("models", "weights", "cells")}
-        public = {**without_places(dict(run)), "config": without_places(config), "command": command_of(run)}
-        results_files.write_results(Results(public, rows), path)
-        written.append(path)
-    return written
+def _specs(results: Results) -> list[str]:
+    return list(dict.fromkeys(row.model for row in results.results if row.quoted_from is None))

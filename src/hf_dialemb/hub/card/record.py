@@ -1,7 +1,4 @@
-"""What a model card needs of a published folder and of the training behind it, as a small file that can be committed.
-
-It is read from the two folders, and says nothing of where they lie on a machine.
-"""
+"""The record of a published folder and its training: a small file without places on the machine, for a model card."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from ...corpora.corpus import TERMS
 from ...encoders.specs import fingerprint
 from ...errors import InputError
 from ...methods import get_method, method_of, register
-from ...methods.config import own_settings
 from ...runs.folder import BASELINE, GRANULARITIES, RunFolder, field_of, read_object
 from ...training.record import trainings_behind, without_places
 from ..published_folder import PublishedFolder
@@ -29,33 +25,38 @@ ENSEMBLE, MERGED = "multi_granularity", "merged"
 _EXPORT = "write it with dialemb export"
 
 
-def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[str, Any]:
-    """Reads a published folder and its training's."""
+def make_record(folder: Path, run: Path, licences: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the record of a published folder and the run that it was exported from.
+
+    Args:
+        folder: The published folder.
+        run: The folder of the training.
+        licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know.
+
+    Raises:
+        InputError: The folder has other weights than the run, or a file lacks a field.
+    """
     published = PublishedFolder(folder)
-    model, settings = _model(published)
+    model = _model(published)
     members = _members(run, model["method"])
-    training = [each for path in _runs(run, members) for each in trainings_behind(path)]
-    if get_method(model["method"]).trained:
-        _check_settings(folder, run, {"method": model["method"], **settings}, training[0]["settings"])
     published.check_made_of(run)
     return {
         "schema": SCHEMA,
         "name": folder.resolve().name,
         "model": model,
-        "measured_as": [{"name": _given(path), "weights": fingerprint(str(path))} for path in (run, folder)],
+        "measured_as": [{"name": _relative(path), "weights": fingerprint(str(path))} for path in (run, folder)],
         "members": members,
         "reference": _reference(run, model["method"]),
-        "training": training,
-        "licences": dict(_licence(each) for each in licences),
+        "training": [training for path in _runs(run, members) for training in trainings_behind(path)],
+        "licences": {name: _licence(name, terms) for name, terms in (licences or {}).items()},
         "quantisation": _quantisation(published / PublishedFolder.QUANTISATION),
     }
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Reads a record that was kept."""
+    """Return a record from its file."""
     record = read_object(path, "write it with dialemb model card --record")
-    if record.get("schema") != SCHEMA:
-        got = record.get("schema")
+    if (got := record.get("schema")) != SCHEMA:
         raise InputError(
             f"{path}: field schema: got {got!r}, expected {SCHEMA}; write it with dialemb model card --record"
         )
@@ -63,38 +64,49 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def matches(spec: str, name: str) -> bool:
-    """Says whether two names are of one model: they are equal, or one is the end of the other's path."""
-    one, other = (tuple(part for part in Path(each).parts if part not in (".", "..", "/")) for each in (spec, name))
-    shorter = min(len(one), len(other))
-    return shorter > 0 and one[-shorter:] == other[-shorter:]
+    """Return whether two names are of one model: equal, or one is the end of the other's path."""
+    first, second = (tuple(part for part in Path(name).parts if part not in (".", "..", "/")) for name in (spec, name))
+    shorter = min(len(first), len(second))
+    return shorter > 0 and first[-shorter:] == second[-shorter:]
 
 
-def _model(published: PublishedFolder) -> tuple[dict[str, Any], dict[str, Any]]:
+def corpora_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the corpora that a model learnt from, with their splits."""
+    corpora = []
+    for settings in (training["settings"] for training in record["training"]):
+        given = settings["corpus"]
+        for item in [given] if isinstance(given, str) else given:
+            name, _, split = str(item).partition("/")
+            corpora.append((name, split or str(settings.get("train_split"))) if name in CORPORA else (str(item), ""))
+    return list(dict.fromkeys(corpora))
+
+
+def _model(published: PublishedFolder) -> dict[str, Any]:
     folder = published.path
     if not published.holds(published.MODULES, published.CONFIG):
         raise InputError(f"{folder}: got no modules.json and config.json, expected a published model; {_EXPORT}")
     register()
     config = load_pretrained(AutoConfig, str(folder))
+    limits: dict[str, Any]
     if published.holds(published.SETTINGS):
-        plain = str(published / published.SETTINGS)
-        found = read_object(Path(plain), _EXPORT)
-        name = str(field_of(found, "method", plain, _EXPORT)).replace("-", "_")
-        settings = dict(field_of(found, "settings", plain, _EXPORT))
-        longest = settings.get("encoding_tokens") or field_of(settings, "max_tokens", plain, _EXPORT)
+        plain = published / published.SETTINGS
+        record = read_object(plain, _EXPORT)
+        name = str(field_of(record, "method", str(plain), _EXPORT)).replace("-", "_")
+        settings = dict(field_of(record, "settings", str(plain), _EXPORT))
+        longest = settings.get("encoding_tokens") or field_of(settings, "max_tokens", str(plain), _EXPORT)
         kind, limits = "utterances", {"max_tokens": longest}
     else:
         method = method_of(config)
         if not getattr(config, "auto_map", None) or method is None:
             raise InputError(f"{folder}/config.json: field auto_map: got nothing, expected the model's code; {_EXPORT}")
-        settings = {each: getattr(config, each) for each in own_settings(type(config))}
-        name, kind, limits = method.name, str(method.kind), {each: settings[each] for each in config.limits}
+        name, kind, limits = method.name, str(method.kind), {name: getattr(config, name) for name in config.limits}
     parameters, dtype = published.count_weights()
     model = {"method": name, "kind": kind, "dimensions": config.hidden_size, **limits}
-    return {**model, "parameters": parameters, "dtype": dtype, "onnx": published.graphs()}, settings
+    return {**model, "parameters": parameters, "dtype": dtype, "onnx": published.graphs()}
 
 
 def _members(run: Path, method: str) -> list[str]:
-    """Names what an ensemble or a merged encoder was made of; nothing for any other model."""
+    """Return the members of an ensemble or the parts of a merged encoder; nothing for any other model."""
     if method == MERGED:
         return [f"{Path(part).name} x {weight:g}" for part, weight in RunFolder(run).settings()["parts"].items()]
     if method != ENSEMBLE:
@@ -105,7 +117,7 @@ def _members(run: Path, method: str) -> list[str]:
 
 
 def _runs(run: Path, members: Sequence[str]) -> list[Path]:
-    """Finds the trainings behind a run: itself, or those of an ensemble's members and what told them similarity."""
+    """Return the trainings behind a run: itself, or those of an ensemble's members and of its granularity model."""
     if not members or not RunFolder(run).members_file.is_file():
         return [run]
     beside = run.resolve().parent
@@ -115,20 +127,10 @@ def _runs(run: Path, members: Sequence[str]) -> list[Path]:
     return [beside / name for name in names]
 
 
-def _check_settings(folder: Path, run: Path, published: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    for name, value in without_places(published).items():
-        fitted = name == "encoding_tokens" and settings.get(name) is None  # what nobody sets, the backbone decides
-        if name in settings and settings[name] != value and not fitted:
-            raise InputError(
-                f"{folder}: field {name}: got {value!r}, but {RunFolder(run).settings_file} says {settings[name]!r}; "
-                "give the run that the folder was exported from, or export it again"
-            )
-
-
 def _reference(run: Path, method: str) -> str | None:
-    """Names what a model is compared with: its backbone, or for an ensemble the single ranker."""
+    """Return the name of the model to compare with: the backbone, or for an ensemble the single ranker."""
     if method == ENSEMBLE:
-        return _given(run.parent / BASELINE)
+        return _relative(run.parent / BASELINE)
     backbone = without_places(RunFolder(run).settings().get("backbone"))
     return None if get_method(method).from_scratch or backbone is None else str(backbone)
 
@@ -137,38 +139,26 @@ def _quantisation(file: Path) -> dict[str, Any] | None:
     if not file.is_file():
         return None
     remedy = "export again with dialemb export --int8"
-    found = read_object(file, remedy)
-    kept = {name: field_of(found, name, str(file), remedy) for name in ("method", "bytes", "cosine", "figures")}
+    record = read_object(file, remedy)
+    kept = {name: field_of(record, name, str(file), remedy) for name in ("method", "bytes", "cosine")}
     for name in ("texts", "mean", "min"):
         field_of(kept["cosine"], name, f"{file}: cosine", remedy)
     return kept
 
 
-def _licence(given: str) -> tuple[str, dict[str, str]]:
-    name, _, rest = given.rpartition("=")
-    terms, _, licence = rest.partition(":")
-    if not name or terms not in TERMS or not licence.strip():
+def _licence(name: str, given: str) -> dict[str, str]:
+    terms, _, licence = given.partition(":")
+    if terms not in TERMS or not licence.strip():
         raise InputError(
-            f"--corpus-licence {given}: expected NAME=TERMS:LICENCE with terms {', '.join(TERMS)}, as in "
+            f"--corpus-licence {name}={given}: expected NAME=TERMS:LICENCE with terms {', '.join(TERMS)}, as in "
             "'calls.jsonl=permissive:CC BY 4.0'"
         )
     if name in CORPORA:
-        raise InputError(f"--corpus-licence {given}: the licence of {name} is in the catalogue; leave it out")
-    return name, {"terms": terms, "licence": licence.strip()}
+        raise InputError(f"--corpus-licence: the licence of {name} is in the catalogue; leave it out")
+    return {"terms": terms, "licence": licence.strip()}
 
 
-def _given(path: Path) -> str:
-    """Names a folder as results files do: from the folder of work on, never by its place on the machine."""
+def _relative(path: Path) -> str:
+    """Return a folder's name as results files have it: relative to the working directory, never absolute."""
     whole = path.resolve()
     return (whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else Path(whole.name)).as_posix()
-
-
-def corpora_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Lists the corpora that a model learnt from, each once."""
-    found = []
-    for settings in (training["settings"] for training in record["training"]):
-        given = settings["corpus"]
-        for item in [given] if isinstance(given, str) else given:
-            name, _, split = str(item).partition("/")
-            found.append((name, split or str(settings.get("train_split"))) if name in CORPORA else (str(item), ""))
-    return list(dict.fromkeys(found))

@@ -58,7 +58,7 @@ def card_of(folder: Path) -> tuple[dict[str, Any], str]:
         card = RepoCard(file.read_text(encoding="utf-8", errors="replace"))
     except (ValueError, TypeError, yaml.YAMLError):
         raise InputError("README.md: the front matter between the lines --- is no YAML mapping; correct it") from None
-    return card.data.to_dict(), card.text
+    return card.data.to_dict(), card.text  # type: ignore[no-untyped-call]
 
 
 def _entries(folder: Path) -> Iterator[str]:
@@ -120,10 +120,7 @@ def _check_model(folder: Path, _name: str) -> Iterator[str]:
         if not published.holds(published.TOKENIZER) and not published.holds(published.TOKENIZER_CONFIG):
             problems.append(f"the tokenizer is missing; {export}")
         yield from problems or _loaded(folder, config)
-    yield from _card(
-        folder,
-        f"write one with 'dialemb model card {folder} --run RUN' (figures are optional: --results FILE), or by hand",
-    )
+    yield from _card(folder, f"write one with 'dialemb model card --model {folder} --run RUN', or by hand")
 
 
 def _loaded(folder: Path, config: dict[str, Any]) -> Iterator[str]:
