@@ -43,7 +43,7 @@ def dialog2flow(anchors: Tensor, positives: Tensor, targets: list[list[float]], 
 
 def soft_targets(labels: Tensor, temperature: float) -> list[list[float]]:
     """Equation 4, of N unit vectors of labels."""
-    e = [[math.exp(float(one @ other) / temperature) for other in labels] for one in labels]
+    e = [[math.exp(float(first @ other) / temperature) for other in labels] for first in labels]
     return [[value / sum(row) for value in row] for row in e]
 
 
@@ -182,4 +182,4 @@ def embed(state: dict[str, torch.Tensor], dialogue, words) -> np.ndarray:
     mask = (turns > 0).float()
     hidden = forward(state, ids, mask, positions, types, turns)[0]
     speakers = [(mask * (types == kind))[0] for kind in (0, 1)]
-    return sum((hidden * each[:, None]).sum(0) / (each.sum() + 1e-6) for each in speakers).numpy()
+    return sum((hidden * item[:, None]).sum(0) / (item.sum() + 1e-6) for item in speakers).numpy()

@@ -59,7 +59,7 @@ def padded(rows: list[list[list[int]]], first: bool, extra: int = 0) -> tuple[to
 
 def scores_of(model, contexts=CONTEXTS, candidates=CANDIDATES, extra: int = 0, first: bool = True) -> torch.Tensor:
     turns, responses = padded(contexts, first, extra), padded(candidates, False)
-    responses = [torch.nn.functional.pad(each, (0, extra)) for each in responses]
+    responses = [torch.nn.functional.pad(entry, (0, extra)) for entry in responses]
     return model(*turns, *responses).logits
 
 
@@ -126,7 +126,9 @@ def same(scores, expected):
 def test_it_equals_the_formulas_whatever_stands_beside_them(positional):
     model = make(positional=positional)
     pairs = list(zip(CONTEXTS, CANDIDATES, strict=True))
-    rows = [torch.stack([reference_score(model, context, each) for each in responses]) for context, responses in pairs]
+    rows = [
+        torch.stack([reference_score(model, context, entry) for entry in responses]) for context, responses in pairs
+    ]
     expected, scores = torch.stack(rows), scores_of(model)
     assert same(scores, expected)
     assert expected.std() > 0.1
@@ -183,7 +185,7 @@ def test_it_begins_as_the_program_does():
     inner = model.turn_blocks[1].inner.weight
     assert torch.allclose(inner @ inner.T, torch.eye(200), atol=1e-5)
     largest = [convolution.weight.abs().max().item() for convolution in model.reader.convolutions]
-    assert all(0.0099 < each <= 0.01 for each in largest)
+    assert all(0.0099 < entry <= 0.01 for entry in largest)
     assert all(parameter.abs().max() == 0 for name, parameter in model.named_parameters() if name.endswith("bias"))
 
 

@@ -37,20 +37,20 @@ def rendered(model, tokenizer, dialogues):
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "distilbert", "modernbert"])
-def test_untrained_it_equals_its_backbone_and_markers_are_roles_and_turns(tiny_backbones, family, sample_dialogues):
+def test_an_untrained_model_equals_its_backbone(tiny_backbones, family, sample_dialogues):
     texts = ["i need a hotel in the north", "for how many nights?"]
     plain = AutoModel.from_pretrained(tiny_backbones[family]).eval()
     words = AutoTokenizer.from_pretrained(tiny_backbones[family])
-    said = [token for text in texts for token in words(text, add_special_tokens=False)["input_ids"]]
+    spoken = [token for text in texts for token in words(text, add_special_tokens=False)["input_ids"]]
     with torch.inference_mode():
-        ids = torch.tensor([[words.cls_token_id, *said, words.sep_token_id]])
+        ids = torch.tensor([[words.cls_token_id, *spoken, words.sep_token_id]])
         expected = plain(ids).last_hidden_state.mean(1).numpy()
     untrained = Dial2VecModel.from_backbone(tiny_backbones[family], pooling="mean")
     assert np.abs(encode(*untrained, [dialogue(*texts)]) - expected).max() < 1e-5
     model, tokenizer = make(tiny_backbones[family])
     explicit = encode(model, tokenizer, sample_dialogues[:6])
-    found = rendered(model, tokenizer, sample_dialogues[:6]).pooler_output.numpy()
-    assert np.abs(found - explicit).max() < 1e-5 * np.abs(explicit).max()
+    actual = rendered(model, tokenizer, sample_dialogues[:6]).pooler_output.numpy()
+    assert np.abs(actual - explicit).max() < 1e-5 * np.abs(explicit).max()
 
 
 def test_control_tokens_in_a_users_text_are_only_text(tiny_bert):
@@ -113,8 +113,8 @@ def random_batch(num_roles: int, one_sided: bool = False, length: int = 40):
     return hidden, mask, speaker.gather(1, turn_ids), turn_ids
 
 
-def assert_near(found: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-10) -> None:
-    assert (found - expected).abs().max() / expected.abs().max().clamp(min=1) < tolerance
+def assert_near(actual: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-10) -> None:
+    assert (actual - expected).abs().max() / expected.abs().max().clamp(min=1) < tolerance
 
 
 @pytest.mark.parametrize("num_roles", [2, 3, 4, 5])
@@ -123,11 +123,11 @@ def test_the_interaction_equals_the_matrices_in_value_and_gradient(num_roles, wi
     hidden, *layout = random_batch(num_roles)
     weights = torch.randn(2, 3, num_roles, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
     leaves = [hidden.clone().requires_grad_() for _ in range(2)]
-    found = torch.stack(speaker_representations(leaves[0], *layout, num_roles, window)[:2])
+    actual = torch.stack(speaker_representations(leaves[0], *layout, num_roles, window)[:2])
     expected = torch.stack(reference_representations(leaves[1], *layout, num_roles, window))
-    for values in (found, expected):
+    for values in (actual, expected):
         (values * weights).sum().backward()
-    assert_near(found, expected)
+    assert_near(actual, expected)
     assert_near(leaves[0].grad, leaves[1].grad)
     assert leaves[1].grad.abs().max() > 0.1  # the comparison is not one of zeros
 
@@ -141,10 +141,10 @@ def test_one_sided_dialogues_have_exactly_zero_cross_representations(num_roles):
     assert torch.equal(own[:, 1:], torch.zeros_like(own[:, 1:]))
 
 
-def test_padding_and_numbering_backwards_change_no_interaction_and_swapped_speakers_swap():
+def test_padding_and_the_order_of_turn_numbers_change_no_interaction():
     hidden, mask, role_ids, turn_ids = random_batch(2)
     whole = speaker_representations(hidden, mask, role_ids, turn_ids, 2, 3)
-    short = speaker_representations(*(each[1:2, :20] for each in (hidden, mask, role_ids, turn_ids)), 2, 3)
+    short = speaker_representations(*(entry[1:2, :20] for entry in (hidden, mask, role_ids, turn_ids)), 2, 3)
     backwards = speaker_representations(hidden, mask, role_ids, turn_ids.max() - turn_ids, 2, 3)
     swapped = speaker_representations(hidden, mask, 1 - role_ids, turn_ids, 2, 3)
     for kind in (0, 1):
@@ -190,21 +190,23 @@ def drawn(dialogues, index=0, epoch=0, **settings):
     return intact, corrupted
 
 
-def test_negatives_keep_the_anchor_and_replace_the_rest_from_other_dialogues(sample_dialogues):
+def test_negatives_replace_all_but_the_anchor_from_other_dialogues(sample_dialogues):
     examples = Dial2VecExamples(sample_dialogues, Dial2VecConfig(num_negatives=6), seed=0)
     assert len(examples) == 2 * len(sample_dialogues)  # one example per dialogue and anchor role
     for index in range(20):
         intact, *corrupted = examples.example(0, index)
-        others = {(turn.role, turn.content) for each in sample_dialogues if each is not intact for turn in each.turns}
+        others = {
+            (turn.role, turn.content) for entry in sample_dialogues if entry is not intact for turn in entry.turns
+        }
         for before, after in (pair for copy in corrupted for pair in zip(intact.turns, copy.turns, strict=True)):
             assert after.role == before.role
             assert after == before if before.role == ROLES[index % 2] else (after.role, after.content) in others
 
 
 def test_pools_of_negatives():
-    said = [dialogue(f"a{number}", f"b{number}") for number in range(3)]
+    spoken = [dialogue(f"a{number}", f"b{number}") for number in range(3)]
     for pool, expected in (({}, {"b1", "b2"}), ({"negative_pool": "official"}, {"b0", "b1", "b2"})):
-        _, corrupted = drawn(said, num_negatives=40, **pool)
+        _, corrupted = drawn(spoken, num_negatives=40, **pool)
         assert {turn.content for copy in corrupted for turn in copy.turns} - {"a0"} == expected
     three = Dialogue((*dialogue("a0", "b0").turns, Turn("speaker_3", "c0")))  # nobody else has this role
     _, corrupted = drawn([three, dialogue("a1", "b1")], num_roles=3, num_negatives=30)
@@ -218,7 +220,7 @@ def test_frozen_negatives_and_a_random_anchor(sample_dialogues):
     assert len(Dial2VecExamples(sample_dialogues, config, seed=0)) == len(sample_dialogues)
     intact, corrupted = drawn(sample_dialogues, num_negatives=8, anchor="random")
     pairs = [pair for copy in corrupted for pair in zip(copy.turns, intact.turns, strict=True)]
-    assert {one.role for one, other in pairs if one.content == other.content} == {"user", "assistant"}
+    assert {first.role for first, other in pairs if first.content == other.content} == {"user", "assistant"}
 
 
 def test_one_speaker_or_one_dialogue_cannot_be_learnt_from(sample_dialogues):
@@ -228,7 +230,7 @@ def test_one_speaker_or_one_dialogue_cannot_be_learnt_from(sample_dialogues):
             Dial2VecExamples(dialogues, Dial2VecConfig(), seed=0)
 
 
-def test_training_can_start_from_a_checkpoint_of_ours_with_its_tables(tiny_checkpoint, sample_dialogues):
+def test_training_starts_from_a_checkpoint_with_its_tables(tiny_checkpoint, sample_dialogues):
     before, words = AutoModel.from_pretrained(tiny_checkpoint), AutoTokenizer.from_pretrained(tiny_checkpoint)
     model, tokenizer = Dial2VecModel.from_backbone(str(tiny_checkpoint))
     assert before.role_embeddings.weight.abs().sum() > 0
@@ -248,14 +250,14 @@ def test_training_can_start_from_a_checkpoint_of_ours_with_its_tables(tiny_check
 )  # fmt: skip
 def test_whole_turns_or_tokens_stay_at_the_end_that_is_kept(tiny_bert, keep, whole_turns, words):
     model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, max_tokens=15, keep=keep, whole_turns=whole_turns)
-    count, said = Truncation(), [" ".join([letter] * 5) for letter in "abcdef"]
-    batch = tokenize([dialogue(*said)], tokenizer, model.config, count)
+    count, spoken = Truncation(), [" ".join([letter] * 5) for letter in "abcdef"]
+    batch = tokenize([dialogue(*spoken)], tokenizer, model.config, count)
     assert tokenizer.decode(batch["input_ids"][0], skip_special_tokens=True).split() == list(words)
     assert batch["turn_ids"].max() == len(set(words)) - 1
     assert str(count) == f"1 of 1 dialogues were truncated ({30 - len(words)} of 30 tokens dropped)"
 
 
-def test_a_single_turn_beyond_the_limit_is_cut_and_what_fits_or_has_no_token_is_counted(tiny_bert, sample_dialogues):
+def test_a_single_long_turn_is_cut_and_empty_ones_are_counted(tiny_bert, sample_dialogues):
     model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, max_tokens=10)
     batch = tokenize([dialogue("a " * 50)], tokenizer, model.config, Truncation())
     assert batch["input_ids"].shape == (1, 10)
@@ -281,7 +283,7 @@ def any_dialogue(generator, words: int) -> Dialogue:
 @pytest.mark.parametrize("whole_turns", [True, False])
 @pytest.mark.parametrize("layout", [{}, {"wrapped": False, "position_layout": "utterance", "turn_order": "descending"}])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_rendered_dialogues_are_cut_as_dialogues_are(tiny_bert, keep, whole_turns, layout, side):
+def test_rendered_dialogues_are_cut_as_explicit_ones(tiny_bert, keep, whole_turns, layout, side):
     settings = {"max_tokens": 20, "keep": keep, "whole_turns": whole_turns, **layout}
     model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, **settings)
     for table in (model.turn_embeddings, model.role_embeddings):
@@ -290,7 +292,7 @@ def test_rendered_dialogues_are_cut_as_dialogues_are(tiny_bert, keep, whole_turn
     dialogues = [any_dialogue(generator, words) for words in (3, 6, 12, 40) for _ in range(25)]
     tokenizer.padding_side = side
     asked = {"return_dict": True, "return_tensors": "pt", "padding": True, "truncation": True}
-    batch = tokenizer.apply_chat_template([each.to_messages() for each in dialogues], **asked)
+    batch = tokenizer.apply_chat_template([entry.to_messages() for entry in dialogues], **asked)
     with torch.inference_mode():
         rendered = model(**batch)
         explicit = model(**tokenize(dialogues, tokenizer, model.config, Truncation()))

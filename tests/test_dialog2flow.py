@@ -82,7 +82,7 @@ def test_an_utterance_said_twice_counts_once_and_carries_all_its_labels():
     assert labels_of(made.spaces[0], "yes please") == {"agreement", "request area"}
 
 
-def test_an_utterance_on_its_own_without_acts_and_slots_carries_its_intents():
+def test_a_single_utterance_without_acts_carries_its_intents():
     alone = [Dialogue((Turn("user", text, intents=intents),)) for text, intents in (
         ("how do I block my card", ("block card", "help")), ("block this card please", ("block card",)),
     )]  # fmt: skip
@@ -98,9 +98,9 @@ def test_an_utterance_on_its_own_without_acts_and_slots_carries_its_intents():
 
 @pytest.mark.parametrize(("form", "count"), [("raw", 6), ("words", 4), ("both", 4), ("official", 4)])
 def test_utterances_that_their_form_makes_alike_are_one(form, count):
-    said = [("Thank you so much!", "thank"), ("Thank you so much.", "thank"), ("Thanks a lot", "thank"),
+    spoken = [("Thank you so much!", "thank"), ("Thank you so much.", "thank"), ("Thanks a lot", "thank"),
             ("thank you so much", "bye"), ("See you then", "bye"), ("So long then", "bye")]  # fmt: skip
-    made = examples([utterance(text, [label]) for text, label in said], text_forms=form)
+    made = examples([utterance(text, [label]) for text, label in spoken], text_forms=form)
     assert len(made.spaces[0].texts) == count
     if form != "raw":
         assert labels_of(made.spaces[0], "Thank you so much!") == {"thank", "bye"}
@@ -123,19 +123,21 @@ def test_pairs_have_their_form(form):
     made = examples([utterance(text, [label]) for text, label in zip(raw, labels, strict=True)], text_forms=form)
     drawn = {text for epoch in range(20) for example in all_of(made, epoch) for text in example[0].texts}
     forms = ("raw", "words") if form == "both" else (form,)
-    assert drawn == {utterance_text(text, each) for text in raw for each in forms}
+    assert drawn == {utterance_text(text, entry) for text in raw for entry in forms}
     expected = {"raw": "Yes, isn't it 5 ?", "words": "yes isn't it 5 ?", "official": "yes isn't it 5'"}
     assert form == "both" or utterance_text("Yes, isn't it 5 ?", form) == expected[form]
 
 
-def test_across_domains_examples_go_by_the_domain_of_the_anchor_and_pairs_are_of_two():
-    said = [(domain, act, f"{act} {domain} {number}") for domain in ("hotel", "taxi", "")
+def test_across_domains_a_pair_is_of_two_domains():
+    spoken = [(domain, act, f"{act} {domain} {number}") for domain in ("hotel", "taxi", "")
             for act in ("inform", "request") for number in range(3)]  # fmt: skip
-    said += [("taxi", "confirm", f"confirm taxi {number}") for number in range(4)]
-    dialogues = [Dialogue(utterance(text, [act]).turns, domains=(domain,) * bool(domain)) for domain, act, text in said]
+    spoken += [("taxi", "confirm", f"confirm taxi {number}") for number in range(4)]
+    dialogues = [
+        Dialogue(utterance(text, [act]).turns, domains=(domain,) * bool(domain)) for domain, act, text in spoken
+    ]
     made = examples(dialogues, across_domains=True)
     assert [made.spaces[0].labels[example[0].label] for example in all_of(made)].count("confirm") == 4
-    kinds = {text: ("", "hotel", "taxi").index(domain) for domain, _, text in said}
+    kinds = {text: ("", "hotel", "taxi").index(domain) for domain, _, text in spoken}
     anchors = set()
     for epoch in range(4):
         for index, [pair] in enumerate(all_of(made, epoch)):
@@ -144,8 +146,8 @@ def test_across_domains_examples_go_by_the_domain_of_the_anchor_and_pairs_are_of
             assert pair.texts[0] != pair.texts[1]
             assert (anchor == positive) == (pair.texts[0].startswith("confirm"))
             anchors.add(pair.texts[0])
-    assert len(anchors) == len(said)  # every utterance has its turn
-    assert {examples(dialogues).length(index) for index in range(len(said))} == {0}
+    assert len(anchors) == len(spoken)  # every utterance has its turn
+    assert {examples(dialogues).length(index) for index in range(len(spoken))} == {0}
 
 
 def test_utterances_of_few_words_are_left_out_and_counted():
@@ -171,8 +173,8 @@ def model_of(tiny_bert, **settings):
     return model.double(), tokenizer
 
 
-def batch_of(found, model, tokenizer):
-    return collate(found, tokenizer, model.config, Truncation())
+def batch_of(actual, model, tokenizer):
+    return collate(actual, tokenizer, model.config, Truncation())
 
 
 def sides_of(model, batch, space, name):
@@ -200,15 +202,15 @@ def test_the_soft_loss_is_that_of_the_formula(tiny_bert, target):
 @torch.no_grad()
 def test_the_hard_loss_is_that_of_the_formula(tiny_bert):
     model, tokenizer = model_of(tiny_bert, contrast="hard")
-    found = all_of(examples(contrast="hard"))
-    batch, names = batch_of(found, model, tokenizer), [example[0].label for example in found]
-    targets = [[(one == other) / names.count(one) for other in names] for one in names]
+    actual = all_of(examples(contrast="hard"))
+    batch, names = batch_of(actual, model, tokenizer), [example[0].label for example in actual]
+    targets = [[(first == other) / names.count(first) for other in names] for first in names]
     expected = reference.dialog2flow(*sides_of(model, batch, 0, "actions"), targets, 0.5)
     assert abs(model(**batch).loss.item() - expected) < 1e-10
 
 
 @torch.no_grad()
-def test_an_utterance_is_never_a_negative_of_a_label_that_it_carries(tiny_bert):
+def test_an_utterance_is_never_a_negative_of_its_own_label(tiny_bert):
     # "inform" and "request" meet in one utterance: as the positive of one, it is a full positive of the other.
     model, tokenizer = model_of(tiny_bert, contrast="hard", target="joint")
     made = examples(contrast="hard", target="joint")

@@ -73,11 +73,11 @@ def official(model, refined, turns, example):
     [("mean", mean, 0.25), ("attention", attention, 0.25), ("official", official, 0.1)],  # 0.25: the width is 16
     ids=["mean", "attention", "official"],
 )
-def test_it_equals_the_matrices_whatever_stands_beside_them(tiny_bert, aggregation, reference, factor):
+def test_similarities_equal_the_papers_matrices(tiny_bert, aggregation, reference, factor):
     model, tokenizer = make(tiny_bert, turn_aggregation=aggregation)
     batch = batch_of(model, tokenizer)
     output = model(**batch)
-    expected = torch.stack([reference_similarities(model, tokenizer, each, reference, factor) for each in EXAMPLES])
+    expected = torch.stack([reference_similarities(model, tokenizer, entry, reference, factor) for entry in EXAMPLES])
     assert output.similarities.shape == (3, 4, 1)
     assert (output.similarities.squeeze(-1) - expected).abs().max() < 1e-10
     loss = -torch.log_softmax(expected / 0.1, dim=1)[:, 0].mean()
@@ -86,11 +86,11 @@ def test_it_equals_the_matrices_whatever_stands_beside_them(tiny_bert, aggregati
     assert abs(model(**batch).loss.item() - loss.item() / 4) < 1e-10
     assert expected.std() > 1e-3  # the figures tell candidates apart
     # Neither company nor order nor padding changes a result.
-    alone = [model(**batch_of(model, tokenizer, [each])) for each in EXAMPLES]
+    alone = [model(**batch_of(model, tokenizer, [entry])) for entry in EXAMPLES]
     backwards = model(**batch_of(model, tokenizer, EXAMPLES[::-1]))
     padded = model(**{name: torch.nn.functional.pad(tensor, (0, 9)) for name, tensor in batch.items()})
     for name in ("similarities", "pooler_output"):
-        for other in (torch.cat([each[name] for each in alone]), backwards[name].flip(0), padded[name]):
+        for other in (torch.cat([entry[name] for entry in alone]), backwards[name].flip(0), padded[name]):
             assert torch.allclose(output[name], other, atol=1e-10)
     assert output.pooler_output.shape == (3, 16)
     assert torch.allclose(output.pooler_output[0], tokens_of(model, tokenizer, EXAMPLES[0].response).mean(0))
@@ -121,7 +121,7 @@ def test_siamese_baselines_are_cosines_of_two_embeddings(tiny_bert, context, pro
     model, tokenizer = make(tiny_bert, context=context, projection_size=projection_size)
     texts = {
         "siamese": ["from friday on", "is it cheap?", "hello"],
-        "siamese_multi_turn": [" ".join((*each.previous, *each.following)) for each in EXAMPLES],
+        "siamese_multi_turn": [" ".join((*entry.previous, *entry.following)) for entry in EXAMPLES],
     }[context]
     head = model.heads["pairs"] if projection_size else torch.nn.Identity()
 
@@ -137,7 +137,7 @@ def test_siamese_baselines_are_cosines_of_two_embeddings(tiny_bert, context, pro
     assert abs(output.loss.item() + torch.log_softmax(expected / 0.1, 1)[:, 0].mean().item()) < 1e-10
 
 
-def test_a_flattened_context_that_is_too_long_keeps_its_end_and_is_counted(tiny_bert):
+def test_a_long_flattened_context_keeps_its_end_and_is_counted(tiny_bert):
     model, tokenizer = make(tiny_bert, context="siamese_multi_turn", max_tokens=8)
     count = Truncation()
     batch = collate(EXAMPLES[:1], tokenizer, model.config, count)
@@ -154,7 +154,7 @@ def made(dialogues, **settings):
 def test_a_window_holds_the_nearest_turns_in_order():
     dialogues = [dialogue("u0", "a1", "u2", "a3", "u4", "a5"), dialogue("x", "y")]
     examples = made(dialogues, context_turns=2, num_negatives=1)
-    assert [said.text for said in examples.items] == ["u0", "a1", "u2", "a3", "u4", "a5", "x", "y"]
+    assert [spoken.text for spoken in examples.items] == ["u0", "a1", "u2", "a3", "u4", "a5", "x", "y"]
     assert examples.example(0, 3) == (("a1", "u2"), ("u4", "a5"), "a3", ("y",))
     assert examples.example(0, 0) == ((), ("a1", "u2"), "u0", ("x",))
     assert examples.length(0) == 1
@@ -164,22 +164,24 @@ def test_a_window_holds_the_nearest_turns_in_order():
     assert backwards.notes == ["Left out 2 turns without a turn beside them"]
     # What a speaker says in one go is one turn.
     joined = dialogue("hi", "hello", "yes?", "a room", roles=("user", "assistant", "assistant", "user"))
-    found = made([joined, dialogue("x", "y")], num_negatives=1).example(0, 1)
-    assert found == (("hi",), ("a room",), "hello yes?", ("y",))
+    actual = made([joined, dialogue("x", "y")], num_negatives=1).example(0, 1)
+    assert actual == (("hi",), ("a room",), "hello yes?", ("y",))
 
 
-def test_negatives_have_the_role_of_the_response_and_come_from_other_dialogues(sample_dialogues):
+def test_negatives_have_the_responses_role_and_another_dialogue(sample_dialogues):
     examples = made(sample_dialogues)
     for index in range(0, len(examples), 7):
-        said, example = examples.items[index], examples.example(0, index)
-        others = [turn for place, each in enumerate(sample_dialogues) if place != said.dialogue for turn in each.turns]
-        assert example.response == said.text
+        spoken, example = examples.items[index], examples.example(0, index)
+        others = [
+            turn for place, entry in enumerate(sample_dialogues) if place != spoken.dialogue for turn in entry.turns
+        ]
+        assert example.response == spoken.text
         assert example.previous or example.following
         assert len(example.negatives) == 9
-        assert {*example.negatives} <= {turn.content for turn in others if turn.role == said.role} - {said.text}
+        assert {*example.negatives} <= {turn.content for turn in others if turn.role == spoken.role} - {spoken.text}
 
 
-def test_a_single_other_utterance_is_found_among_many_of_the_same_text():
+def test_the_only_other_utterance_is_drawn_among_many_equal_ones():
     dialogues = [dialogue("hello", f"number {n}") for n in range(400)] + [dialogue("rare", "bye")]
     assert made(dialogues, num_negatives=2).example(0, 0).negatives == ("rare", "rare")
 
@@ -187,7 +189,7 @@ def test_a_single_other_utterance_is_found_among_many_of_the_same_text():
 def test_turns_that_cannot_be_learnt_from_are_counted():
     dialogues = [dialogue("hello", "one"), dialogue("hello", "two"), dialogue("alone")]
     examples = made([*dialogues[:2], dialogue("alone", roles=("assistant",))])
-    assert [said.text for said in examples.items] == ["one", "two"]
+    assert [spoken.text for spoken in examples.items] == ["one", "two"]
     assert examples.notes == [
         "Left out 1 turns without a turn beside them",
         "Left out 2 turns whose role says nothing else in any other dialogue",

@@ -28,34 +28,34 @@ def pairs(dialogues, **settings):
     return [examples.example(0, index) for index in range(len(examples))], examples.notes
 
 
-def test_pairs_are_consecutive_utterances_of_one_dialogue_and_of_more_than_three_words():
-    found, notes = pairs(TALK)
-    assert found == [
+def test_pairs_are_consecutive_utterances_of_a_dialogue():
+    actual, notes = pairs(TALK)
+    assert actual == [
         ("I need a cheap hotel", "For how many nights then"),
         ("My card was stolen yesterday", "Please tell me its number"),
     ]
     assert notes == ["Left out 2 pairs with a side of fewer than 4 words"]
-    found, _ = pairs(TALK, min_words=1)
-    assert len(found) == 4
-    assert ("In which part of town", "My card was stolen yesterday") not in found
+    actual, _ = pairs(TALK, min_words=1)
+    assert len(actual) == 4
+    assert ("In which part of town", "My card was stolen yesterday") not in actual
     with pytest.raises(InputError, match=r"no pair of utterances from 1 dialogues \(1 are shorter than min_words 9"):
         pairs(TALK[1:], min_words=9)
 
 
 @pytest.mark.parametrize(("turns", "count"), [("1", 3), ("2", 2), ("3", 1), ("123", 6)])
 def test_queries_of_several_utterances(turns, count):
-    found, _ = pairs(TALK[:1], query_turns=turns, min_words=1)
-    assert len(found) == count
+    actual, _ = pairs(TALK[:1], query_turns=turns, min_words=1)
+    assert len(actual) == count
     spans = int(max(turns))
     query = " ".join(turn.content for turn in TALK[0].turns[3 - spans : 3])
-    assert found[-1] == (query, "In which part of town")
+    assert actual[-1] == (query, "In which part of town")
 
 
-def test_the_words_of_a_query_count_together_and_dropout_pairs_are_an_utterance_and_itself():
+def test_words_of_a_query_count_together():
     assert pairs(TALK[:1], query_turns="2")[0] == [("For how many nights then Yes", "In which part of town")]
-    found, _ = pairs(TALK, positives="dropout")
-    assert len(found) == 5
-    assert all(first == second for first, second in found)
+    actual, _ = pairs(TALK, positives="dropout")
+    assert len(actual) == 5
+    assert all(first == second for first, second in actual)
 
 
 @pytest.mark.parametrize("form", ["hard", "printed", "plain"])
@@ -71,7 +71,7 @@ def test_the_loss_of_a_batch_is_that_of_the_formula(tiny_bert, form):
 
 
 @pytest.mark.parametrize(("turns", "kept"), [("1", "1 2 3 4 5 6"), ("2", "4 5 6 7 8 9")])
-def test_of_a_text_too_long_the_start_stays_and_of_several_turns_the_end(tiny_bert, turns, kept):
+def test_a_long_text_keeps_its_start_and_several_turns_their_end(tiny_bert, turns, kept):
     model, tokenizer = DSEModel.from_backbone(tiny_bert, query_turns=turns, max_tokens=8)
     batch = collate([("1 2 3 4 5 6 7 8 9", "1 2 3")], tokenizer, model.config, Truncation())
     assert tokenizer.decode(batch["input_ids"][0, 0]) == f"[CLS] {kept} [SEP]"
@@ -83,26 +83,26 @@ def pairs_loss(queries, responses, gradient=True):
     return pair_contrastive(rows @ rows.T, at, at.roll(len(queries)), 0.5, "hard", gradient)
 
 
-def test_gradients_of_weights_are_those_of_finite_differences_or_none_and_change_no_loss():
-    responses, found = unit(3, 4, 5), {}
+def test_gradients_of_weights_equal_finite_differences():
+    responses, actual = unit(3, 4, 5), {}
     for gradient in (True, False):
         queries = unit(3, 4, 4).requires_grad_()
         loss = pairs_loss(queries, responses, gradient)
         loss.backward()
-        found[gradient] = loss.item(), queries.grad
-    assert math.isclose(found[True][0], found[False][0], rel_tol=1e-12)
-    assert not torch.allclose(found[True][1], found[False][1])
+        actual[gradient] = loss.item(), queries.grad
+    assert math.isclose(actual[True][0], actual[False][0], rel_tol=1e-12)
+    assert not torch.allclose(actual[True][1], actual[False][1])
     queries = unit(3, 4, 4).requires_grad_()
     assert torch.autograd.gradcheck(lambda queries: pairs_loss(queries, responses), queries)
 
 
-def test_rows_that_are_all_alike_cost_what_guessing_does_and_a_single_pair_nothing():
+def test_equal_rows_cost_as_much_as_guessing():
     rows = torch.ones(4, 3, dtype=torch.float64) / math.sqrt(3)
     assert math.isclose(pairs_loss(rows, rows).item(), math.log(7), rel_tol=1e-10)
     assert pairs_loss(unit(1, 4, 0), unit(1, 4, 1)).item() == 0
 
 
-def test_soft_targets_become_hard_ones_as_their_temperature_falls_and_likeness_of_a_shared_label_is_one():
+def test_soft_targets_become_hard_ones_as_their_temperature_falls():
     labels = unit(6, 4, 0)[[0, 1, 0, 2, 1, 0]]
     shared = (labels @ labels.T) > 1 - 1e-9
     assert torch.allclose(soft_targets(labels @ labels.T, shared, 1e-4), hard_targets(shared, labels))
@@ -122,7 +122,7 @@ def encoder(tiny_bert):
     return DSEModel.from_backbone(tiny_bert, dropout=0.0)
 
 
-def test_padding_and_the_order_of_a_batch_do_not_matter_and_parts_are_put_back_in_order(encoder):
+def test_padding_and_order_of_a_batch_change_no_vector(encoder):
     together = encode_utterances(*encoder, TEXTS)
     assert together == pytest.approx(np.concatenate([encode_utterances(*encoder, [text]) for text in TEXTS]), abs=1e-5)
     model, tokenizer = encoder
@@ -150,7 +150,7 @@ def test_gradient_caching_repeats_the_dropout_of_the_forward_pass(tiny_bert):
     assert torch.allclose(gradient, cached, atol=1e-6)
 
 
-def test_what_is_cut_or_without_tokens_is_counted_and_control_tokens_in_a_text_are_words(encoder):
+def test_cut_and_empty_utterances_are_counted(encoder):
     (model, tokenizer), count = encoder, Truncation()
     batch = tokenize_utterances(["\u200b", "[SEP]", "1 2 3 4 5 6 7 8 9"], tokenizer, 8, count)
     assert str(count) == "1 of 3 utterances were truncated (3 of 14 tokens dropped); 1 gave no token"

@@ -37,7 +37,7 @@ KINDS = ["words", "shared", "separate"]
 
 @pytest.fixture(scope="module")
 def rankers(tiny_bert):
-    dialogues = [dialogue(*(turn.content for turn in each.context), each.candidates[0]) for each in EXAMPLES]
+    dialogues = [dialogue(*(turn.content for turn in entry.context), entry.candidates[0]) for entry in EXAMPLES]
     torch.manual_seed(0)
     sizes = {"vocabulary_size": 200, "embedding_size": 8, "hidden_size": 12}
     build = TOWERS.model_class.build
@@ -82,12 +82,12 @@ def test_contexts_keep_their_end_and_responses_their_start(words):
     assert (count.truncated, count.dialogues, count.dropped_tokens) == (2, 3, 402 - 160 + 251 - 160)
 
 
-def test_the_state_after_the_last_word_is_what_torch_says_of_the_text_alone(words):
+def test_an_embedding_is_the_state_after_the_last_word(words):
     batch, tower = batch_of(words), words.model.context
-    found = words.model(**batch).pooler_output
+    actual = words.model(**batch).pooler_output
     for row, length in enumerate(batch["attention_mask"].sum(-1).tolist()):
         hidden = tower.words(batch["input_ids"][row : row + 1, :length])
-        torch.testing.assert_close(found[row], tower.reader(hidden)[1][0][0, 0])
+        torch.testing.assert_close(actual[row], tower.reader(hidden)[1][0][0, 0])
 
 
 def test_scores_are_products_and_the_loss_is_equation_6(words):
@@ -102,7 +102,7 @@ def test_scores_are_products_and_the_loss_is_equation_6(words):
     assert torch.equal(output.similarities.squeeze(-1), output.logits)
 
 
-def test_a_cosine_and_a_temperature_change_the_scores_as_they_say(words, monkeypatch):
+def test_scores_may_be_cosines_divided_by_a_temperature(words, monkeypatch):
     contexts, responses = torch.randn(2, 12), torch.randn(2, 3, 12)
     monkeypatch.setattr(words.model.config, "score", "cosine")
     monkeypatch.setattr(words.model.config, "loss_temperature", 0.5)
@@ -117,7 +117,7 @@ def test_contexts_and_responses_may_come_mixed(rankers, kind):
     responses = batch["candidate_ids"][0], batch["candidate_mask"][0]
     width = max(contexts[0].shape[1], responses[0].shape[1])
     ids, mask = (
-        torch.cat([torch.nn.functional.pad(each, (0, width - each.shape[1])) for each in pair])
+        torch.cat([torch.nn.functional.pad(entry, (0, width - entry.shape[1])) for entry in pair])
         for pair in zip(responses, contexts, strict=True)
     )
     expected = torch.cat([model(*responses).pooler_output, model(*contexts).pooler_output])
@@ -154,7 +154,7 @@ def test_word_vectors_begin_both_tables(tmp_path):
         DualEncoderModel.build(str(file), [dialogue("a hotel", "yes")], **{**sizes, "embedding_size": 4})
 
 
-def test_sets_of_different_sizes_are_refused_together_and_scored_apart(words):
+def test_sets_of_different_sizes_are_scored_apart(words):
     uneven = [EXAMPLES[0], RankingExample(EXAMPLES[1].context, EXAMPLES[1].candidates[:2])]
     with pytest.raises(InputError, match="got 2 for one context and 3 for another"):
         batch_of(words, uneven)
@@ -175,13 +175,13 @@ def examples(seed=0, dialogues=DIALOGUES, **settings):
     return RankingExamples(dialogues, RankerConfig(**{"num_candidates": 5, "responses": "assistant", **settings}), seed)
 
 
-def test_an_example_is_all_that_was_said_before_and_its_true_response_before_others():
-    dialogues = [Dialogue((*each.turns, Turn("user", f"bye {each.id}"))) for each in DIALOGUES]
+def test_an_example_is_a_context_with_its_true_response_first():
+    dialogues = [Dialogue((*entry.turns, Turn("user", f"bye {entry.id}"))) for entry in DIALOGUES]
     for responses, count in (("assistant", 80), ("any", 160), ("last", 40)):
         assert len(examples(dialogues=dialogues, responses=responses)) == count
-    found = examples().example(0, 1)
-    assert [turn.content for turn in found.context] == ["ask 0", "answer 0", "again 0"]
-    assert (found.candidates[0], len(found.candidates)) == ("You're  Welcome", 5)
+    actual = examples().example(0, 1)
+    assert [turn.content for turn in actual.context] == ["ask 0", "answer 0", "again 0"]
+    assert (actual.candidates[0], len(actual.candidates)) == ("You're  Welcome", 5)
     assert examples().response_texts == []  # no vectors are asked for without a granularity
     made = examples(num_candidates=41)
     for index in range(len(made)):
@@ -231,7 +231,7 @@ def test_candidate_sets_hold_the_true_response_once_at_a_drawn_place():
     assert drawn != draw_candidates(DIALOGUES, 10, "assistant", seed=4)
 
 
-def test_a_file_of_candidates_says_how_they_were_drawn_and_keeps_other_line_breaks(tmp_path):
+def test_a_file_of_candidates_comes_back_with_all_line_breaks(tmp_path):
     turns = (Turn("user", "one\u2028two\x85three\x0bfour"),)
     sets = [*draw_candidates(DIALOGUES, 10, "any", seed=3), ResponseSelection(turns, ("a\u2029b", "c"), (0,), "x")]
     write_candidates(tmp_path / "c.jsonl", sets, {"seed": 3})
@@ -254,11 +254,11 @@ def test_a_malformed_set_is_named_by_its_line(tmp_path):
         read_candidates(tmp_path / "none.jsonl")
 
 
-def test_what_is_correct_too_is_no_false_response_and_all_sets_keep_as_many(tmp_path):
+def test_other_correct_responses_are_no_false_ones(tmp_path):
     turns, file = (Turn("user", "Which food?"),), tmp_path / "sets.jsonl"
     both = ResponseSelection(turns, ("a", "b", "A", "c", "d"), (0, 1), "x")
     write_candidates(file, [both, ResponseSelection(turns, ("a", "b", "c", "d"), (1,), "y")], {})
-    assert [each.candidates for each in given_examples(str(file)).items] == [("a", "c", "d"), ("b", "a", "c")]
+    assert [entry.candidates for entry in given_examples(str(file)).items] == [("a", "c", "d"), ("b", "a", "c")]
     write_candidates(file, [ResponseSelection(turns, ("a", "A"), (0,), "x")], {})
     with pytest.raises(InputError, match="got a set whose responses are all correct"):
         given_examples(str(file))

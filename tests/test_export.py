@@ -88,9 +88,7 @@ def exports(tiny_checkpoint, ensemble, exporting) -> dict[str, tuple[Path, list[
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_the_folder_holds_what_strangers_need_and_every_way_of_loading_was_verified(
-    kind, exports, tiny_bert, tiny_checkpoint, ensemble
-):
+def test_an_exported_folder_is_complete_and_verified(kind, exports, tiny_bert, tiny_checkpoint, ensemble):
     (folder, lines), (ways, verified, code, auto_map) = exports[kind], FORMS[kind]
     expected = [*(f"Verified: {way}" for way in verified), f"Wrote {folder}"]
     assert [line.split(": largest")[0] for line in lines] == expected
@@ -122,15 +120,15 @@ def test_the_export_has_the_weights_and_vectors_of_the_checkpoint(exports, tiny_
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
     few = sample_dialogues[:7]
-    expected, found = (encode(*load_checkpoint(str(place)), few) for place in (tiny_checkpoint, folder))
-    assert np.array_equal(found, expected)
+    expected, actual = (encode(*load_checkpoint(str(place)), few) for place in (tiny_checkpoint, folder))
+    assert np.array_equal(actual, expected)
     assert close(stock(folder).encode([dialogue.to_messages() for dialogue in few]), expected, 1e-5)
     texts = [Dialogue((Turn("user", text),)) for text in ("i need a hotel", "a taxi to the station")]
-    found = stock(folder).encode([dialogue.turns[0].content for dialogue in texts])
-    assert close(found, encode(*load_checkpoint(str(folder)), texts), 1e-5)
+    actual = stock(folder).encode([dialogue.turns[0].content for dialogue in texts])
+    assert close(actual, encode(*load_checkpoint(str(folder)), texts), 1e-5)
 
 
-def test_a_checkpoint_of_an_older_version_reads_long_dialogues_as_it_does(tiny_checkpoint, tmp_path):
+def test_an_older_checkpoint_reads_long_dialogues_as_before(tiny_checkpoint, tmp_path):
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
     model.config.opening_tokens = model.config.closing_tokens = None
     tokenizer.model_max_length = model.config.max_tokens = 32
@@ -141,7 +139,7 @@ def test_a_checkpoint_of_an_older_version_reads_long_dialogues_as_it_does(tiny_c
     np.testing.assert_allclose(stock(tmp_path / "new").encode([turns]), expected, atol=1e-5)
 
 
-def test_what_is_there_stays_and_what_is_not_ours_or_embeds_nothing_is_refused(
+def test_an_existing_folder_or_a_foreign_model_is_refused(
     tiny_checkpoint, tiny_bert, sample_dialogues, tmp_path, refused
 ):
     sizes = {"vocabulary_size": 200, "embedding_size": 6, "num_blocks": 0, "max_turns": 3, "max_turn_tokens": 8}
@@ -185,6 +183,15 @@ def test_sentence_transformers_embeds_contexts_and_responses(exports, ensemble):
     assert np.allclose(model.similarity(contexts, responses), contexts @ responses.T, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_published_model_keeps_its_code_when_it_is_saved_again(kind, exports, tmp_path):
+    (folder, _), (_, _, code, auto_map) = exports[kind], FORMS[kind]
+    AutoModel.from_pretrained(folder).save_pretrained(tmp_path)
+    assert {path.name for path in tmp_path.glob("*.py")} == code
+    assert all((tmp_path / name).read_bytes() == (folder / name).read_bytes() for name in code)
+    assert json.loads((tmp_path / "config.json").read_text())["auto_map"] == auto_map
+
+
 @pytest.mark.parametrize("family", ["words", "bert", "roberta", "modernbert"])
 def test_the_stock_tokenizer_serves_texts_of_any_length(family, lstm, tiny_backbones, tmp_path):
     """What is too long is cut by the model as by our own layout, special tokens kept."""
@@ -197,12 +204,12 @@ def test_the_stock_tokenizer_serves_texts_of_any_length(family, lstm, tiny_backb
     batch = tokenizer.apply_chat_template(MESSAGES + AS_MESSAGES, **options)
     assert batch["input_ids"].shape[1] > 2 * LIMITS["max_context_tokens"]
     with torch.inference_mode():
-        found = model.eval()(**batch).pooler_output.numpy()
-    assert close(found[: len(TURNS)], encode_contexts(ranker, TURNS))
-    assert close(found[len(TURNS) :], encode_responses(ranker, RESPONSES))
+        actual = model.eval()(**batch).pooler_output.numpy()
+    assert close(actual[: len(TURNS)], encode_contexts(ranker, TURNS))
+    assert close(actual[len(TURNS) :], encode_responses(ranker, RESPONSES))
 
 
-def test_an_old_tokenizer_gets_template_and_limit_and_dot_products_stay_dot_products(lstm, tmp_path):
+def test_an_old_tokenizer_gets_a_template_and_no_limit(lstm, tmp_path):
     model, tokenizer = lstm
     expected = tokenizer.chat_template
     tokenizer.chat_template, tokenizer.model_max_length = "{{- messages[0]['content'] -}}", 24
@@ -211,8 +218,8 @@ def test_an_old_tokenizer_gets_template_and_limit_and_dot_products_stay_dot_prod
     assert again.chat_template == expected
     assert again.model_max_length > 1000
     assert published.similarity_fn_name == "dot"
-    one, two = published.encode_query(MESSAGES[:1]), published.encode_document(["yes"])
-    assert np.allclose(published.similarity(one, two), one @ two.T)
+    left, two = published.encode_query(MESSAGES[:1]), published.encode_document(["yes"])
+    assert np.allclose(published.similarity(left, two), left @ two.T)
     system = {"role": "system", "content": "You are a helpful assistant."}  # no response, which is prompted
     with pytest.raises(TemplateError, match="Unknown role system: expected one of user, assistant"):
         again.apply_chat_template([system, *MESSAGES[0]], tokenize=False)

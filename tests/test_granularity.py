@@ -117,7 +117,7 @@ def test_a_tie_across_a_bound_is_shared_at_random(sample_size):
     assert len(np.unique(second[second < 1000])) > 700
 
 
-def test_zeros_have_cosine_0_with_all_and_lengths_of_vectors_do_not_matter():
+def test_zeros_have_cosine_0_and_lengths_do_not_matter():
     vectors = clustered(30)
     vectors[:10], vectors[10:, 0] = 0, np.abs(vectors[10:, 0])
     segments = Segments(vectors, 2)

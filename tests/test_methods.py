@@ -55,10 +55,10 @@ def test_examples_are_a_pure_function_of_seed_epoch_and_index(name, sample_dialo
             examples.label_vectors = torch.eye(len(examples.label_texts)).numpy()
         return examples
 
-    one, two, other = made(3), made(3), made(4)
+    left, two, other = made(3), made(3), made(4)
     for index in range(10):
         two.example(0, index)
-    drawn, again, others = ([repr(each.example(epoch, 5)) for epoch in range(5)] for each in (one, two, other))
+    drawn, again, others = ([repr(item.example(epoch, 5)) for epoch in range(5)] for item in (left, two, other))
     assert drawn == again != others
     assert len(set(drawn)) > 1
 
@@ -83,7 +83,7 @@ def test_any_backbone_learns(tiny_backbones, name, family, sample_dialogues):
     ("name", "settings", "size"),
     [
         *(("dse", {}, size) for size in (1, 5, 64)),
-        *(("dialogue_cse", {"turn_aggregation": each}, 4) for each in ("mean", "attention", "official")),
+        *(("dialogue_cse", {"turn_aggregation": item}, 4) for item in ("mean", "attention", "official")),
         *(("deep_attention_matching", {"num_candidates": 4, **SMALL}, size) for size in (1, 2, 5)),
     ],
 )
@@ -98,7 +98,7 @@ def test_gradient_caching_changes_no_gradient(tiny_bert, sample_dialogues, name,
         model.zero_grad()
         losses.append(model(**batch).loss)
         losses[-1].backward()
-        gradients.append({key: each.grad.clone() for key, each in model.named_parameters() if each.grad is not None})
+        gradients.append({key: item.grad.clone() for key, item in model.named_parameters() if item.grad is not None})
     assert torch.allclose(*losses, rtol=1e-12)
     assert gradients[0].keys() == gradients[1].keys()
     assert sum(bool(gradient.any()) for gradient in gradients[0].values()) > 15
@@ -176,7 +176,7 @@ def run(tiny_bert, sample_dialogues, tmp_path_factory):
     return folder, settings
 
 
-def test_it_trains_and_a_resumed_run_ends_in_the_same_weights(run, sample_dialogues, tmp_path):
+def test_a_resumed_run_of_an_outside_method_ends_in_the_same_weights(run, sample_dialogues, tmp_path):
     (folder, settings), again = run, tmp_path / "again"
     other = {**settings, "output_dir": again}
     hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **other)
@@ -189,14 +189,14 @@ def test_it_trains_and_a_resumed_run_ends_in_the_same_weights(run, sample_dialog
     assert (again / "model.safetensors").read_bytes() == expected
 
 
-def test_it_is_evaluated_exported_verified_four_ways_and_gets_card_and_graph(run, tiny_bert, tmp_path, capsys):
+def test_an_outside_method_is_evaluated_exported_and_described(run, tiny_bert, tmp_path, capsys):
     folder, exported = run[0], tmp_path / "simcse"
     results = tmp_path / "results.json"
     words = ["--corpus", "sample", "--split", "dev", "--seeds", "2", "--output", str(results)]
     assert main(["evaluate", "--model", str(folder), tiny_bert, *words]) == 0
     assert main(["export", "--model", str(folder), "--output", str(exported), "--onnx"]) == 0
-    told = capsys.readouterr().out
-    assert sum("package absent" in line for line in told.splitlines()) >= 4
+    output_lines = capsys.readouterr().out
+    assert sum("package absent" in line for line in output_lines.splitlines()) >= 4
     assert (exported / "onnx" / "model.onnx").is_file()
     assert json.loads((exported / "1_Pooling" / "config.json").read_text())["pooling_mode_cls_token"] is True
     assert main(["model", "card", "--model", str(exported), "--run", str(folder), "--results", str(results)]) == 0

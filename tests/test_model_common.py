@@ -38,7 +38,7 @@ def config_of(name: str) -> Any:
         "deep_attention_matching": {**words, **limits, "embedding_size": 8, "num_blocks": 1},
     }.get(name, encoder)
     if name == "multi_granularity":
-        own = {"members": [config_of(each).to_diff_dict() for each in ("dual_encoder", "transformer_dual_encoder")]}
+        own = {"members": [config_of(item).to_diff_dict() for item in ("dual_encoder", "transformer_dual_encoder")]}
     elif name not in WORD_RANKERS:
         sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
         dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -144,7 +144,7 @@ def learner(request) -> str:
     return request.param
 
 
-def test_what_was_saved_loads_with_every_key_and_the_same_results_from_shards_too(saved, tmp_path):
+def test_a_saved_model_loads_with_the_same_results(saved, tmp_path):
     model, loading = AutoModel.from_pretrained(saved.folder, output_loading_info=True)
     assert type(model) is type(saved.model)
     assert not any(loading[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs"))
@@ -163,7 +163,7 @@ def test_a_config_comes_back_with_all_fields(saved, tmp_path):
     volatile = {"_name_or_path": "", "architectures": None, "dtype": None}  # what loading adds
     for again in (first, second, type(config).from_dict(config.to_dict()), copy.deepcopy(config)):
         assert type(again) is type(config)
-        got, expected = (json.loads(each.to_json_string(use_diff=False)) for each in (again, config))
+        got, expected = (json.loads(item.to_json_string(use_diff=False)) for item in (again, config))
         assert got | volatile == expected | volatile
 
 
@@ -173,13 +173,13 @@ def test_a_tuple_holds_what_the_output_holds(saved):
         whole, parts = saved.model(**batch), saved.model(**batch, return_dict=False)
     assert isinstance(parts, tuple)
     flat = [value for value in whole.to_tuple() if isinstance(value, torch.Tensor)]
-    assert all(torch.equal(one, other) for one, other in zip(flat, parts, strict=True))
+    assert all(torch.equal(left, other) for left, other in zip(flat, parts, strict=True))
 
 
 def test_every_trainable_parameter_learns(learner):
-    found = gradients(build(learner), training_batch(learner))
-    assert all(gradient is not None and gradient.isfinite().all() for gradient in found.values())
-    still = [name for name, gradient in found.items() if not gradient.any()]
+    actual = gradients(build(learner), training_batch(learner))
+    assert all(gradient is not None and gradient.isfinite().all() for gradient in actual.values())
+    still = [name for name, gradient in actual.items() if not gradient.any()]
     assert [name for name in still if not name.endswith("key.bias")] == []  # what all keys share changes no attention
 
 
@@ -189,14 +189,14 @@ def test_gradient_checkpointing_changes_no_gradient(name):
     expected = gradients(model, batch)
     model.gradient_checkpointing_enable()
     assert model.is_gradient_checkpointing
-    found = gradients(model, batch)  # of utterances, by the other way to attend, which rounds differently
+    actual = gradients(model, batch)  # of utterances, by the other way to attend, which rounds differently
     for key, value in expected.items():
         least = 1e-6 * max(1.0, float(value.abs().max()))
-        assert torch.allclose(found[key], value, rtol=1e-4, atol=least), key
+        assert torch.allclose(actual[key], value, rtol=1e-4, atol=least), key
 
 
 @pytest.mark.parametrize("name", RANKERS)
-def test_rankers_refuse_another_token_table_and_gradient_checkpointing_without_layers_of_a_backbone(name):
+def test_rankers_refuse_another_token_table(name):
     """Words are counted once, before the training; the members of an ensemble learn before they are in it."""
     model = build(name)
     assert model.get_input_embeddings().num_embeddings == WORDS
@@ -224,7 +224,7 @@ def test_attention_implementations_agree(name, all_saved):
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_what_analyses_and_adapters_ask_of_an_encoder(name, all_saved):
+def test_encoders_give_hidden_states_and_attentions(name, all_saved):
     saved, batch, model = all_saved[name], inputs_of(name), build(name)
     model.set_attn_implementation("eager")
     output = model(**batch, output_hidden_states=True, output_attentions=True)
@@ -253,29 +253,29 @@ def test_the_token_table_is_resized_and_stays_so(name, size, multiple, expected,
 def test_any_precision_loads_and_runs(saved, dtype, tmp_path):
     model = AutoModel.from_pretrained(saved.folder, dtype=str(dtype).removeprefix("torch."))
     assert {value.dtype for value in model.state_dict().values() if value.is_floating_point()} == {dtype}
-    found = result(model, inputs_of(saved.name)).double()
-    assert (found - saved.before).abs().max() <= (1e-5 if dtype == torch.float64 else 0.1) * saved.before.abs().max()
+    actual = result(model, inputs_of(saved.name)).double()
+    assert (actual - saved.before).abs().max() <= (1e-5 if dtype == torch.float64 else 0.1) * saved.before.abs().max()
     model.save_pretrained(tmp_path)
     again = AutoModel.from_pretrained(tmp_path)  # "auto" is the default
     assert again.dtype == dtype
-    assert torch.equal(result(again, inputs_of(saved.name)).double(), found)
+    assert torch.equal(result(again, inputs_of(saved.name)).double(), actual)
 
 
-def test_what_no_file_holds_is_drawn_as_in_a_new_model(saved):
+def test_missing_weights_are_drawn_as_in_a_new_model(saved):
     """Loading happens on the meta device: what is missing in the files must be initialised, buffers too."""
     cls, config = type(saved.model), saved.model.config
     new = cls(copy.deepcopy(config))
-    found = cls.from_pretrained(None, config=copy.deepcopy(config), state_dict={})
-    values, expected = ({**dict(each.named_parameters()), **dict(each.named_buffers())} for each in (found, new))
+    actual = cls.from_pretrained(None, config=copy.deepcopy(config), state_dict={})
+    values, expected = ({**dict(item.named_parameters()), **dict(item.named_buffers())} for item in (actual, new))
     assert values.keys() == expected.keys()
     for name, value in values.items():
         assert value.device.type == "cpu", name
-        one, other = value.detach().double(), expected[name].detach().double()
-        assert torch.isfinite(one).all(), name
+        left, other = value.detach().double(), expected[name].detach().double()
+        assert torch.isfinite(left).all(), name
         if other.numel() < 2 or other.std() < 1e-12 or not value.is_floating_point():
-            assert torch.equal(one, other), name
+            assert torch.equal(left, other), name
         else:
-            assert 0.5 < one.std() / other.std() < 2, name
+            assert 0.5 < left.std() / other.std() < 2, name
 
 
 def padded(batch: dict[str, torch.Tensor], widths: tuple[int, int]) -> dict[str, torch.Tensor]:
@@ -284,7 +284,7 @@ def padded(batch: dict[str, torch.Tensor], widths: tuple[int, int]) -> dict[str,
     return {key: pad(value, widths, value=0 if "mask" in key else 17) for key, value in batch.items()}
 
 
-def test_neither_company_nor_order_nor_padding_nor_repetition_changes_a_result(saved):
+def test_order_and_padding_of_a_batch_change_no_result(saved):
     batch, model = inputs_of(saved.name), saved.model
     assert saved.gives(copy.deepcopy(model))
     rows = range(len(batch["input_ids"]))

@@ -89,16 +89,16 @@ def test_scores_far_apart_stay_finite():
     assert torch.allclose(logits, torch.tensor([[1 / 3, 2 / 3], [1.0, 0.0]]).log().clamp(min=-3e4))
 
 
-def test_the_order_of_members_does_not_matter_and_that_of_candidates_is_kept(ensemble, folders, examples):
+def test_the_order_of_members_does_not_matter(ensemble, folders, examples):
     scores, other = scores_of(ensemble, examples), assembled([folders[name] for name in "tba"])
     assert np.allclose(scores_of(other, examples), scores, atol=1e-6)
     order = [3, 0, 4, 1, 2]
-    shuffled = [RankingExample(each.context, tuple(each.candidates[place] for place in order)) for each in examples]
+    shuffled = [RankingExample(item.context, tuple(item.candidates[place] for place in order)) for item in examples]
     assert np.allclose(scores_of(ensemble, shuffled), scores[:, order], atol=1e-6)
 
 
 def test_the_cosine_of_embeddings_is_the_mean_of_the_members_cosines(ensemble, folders, examples):
-    contexts, responses = [each.context for each in examples], [each.candidates[1] for each in examples]
+    contexts, responses = [item.context for item in examples], [item.candidates[1] for item in examples]
     left, right = encode_contexts(ensemble, contexts), encode_responses(ensemble, responses)
     assert left.shape == (len(examples), 12 + 12 + 16) == (len(examples), ensemble.model.config.hidden_size)
     assert np.allclose(np.linalg.norm(left, axis=1), 1, atol=1e-6)
@@ -106,8 +106,8 @@ def test_the_cosine_of_embeddings_is_the_mean_of_the_members_cosines(ensemble, f
     for name in "abt":
         member = load_ranker(folders[name])
         pair = encode_contexts(member, contexts), encode_responses(member, responses)
-        one, two = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in pair)
-        cosines.append(one @ two.T)
+        first, second = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in pair)
+        cosines.append(first @ second.T)
     assert np.allclose(left @ right.T, np.mean(cosines, axis=0), atol=1e-6)
     output = ensemble.model(**batch_of(ensemble, examples))  # beside candidates it gives the contexts' embeddings
     assert np.allclose(output.pooler_output.detach().numpy(), left, atol=1e-6)
@@ -116,9 +116,9 @@ def test_the_cosine_of_embeddings_is_the_mean_of_the_members_cosines(ensemble, f
 def test_layout_and_settings_are_the_members(ensemble, folders, examples):
     member, config = load_ranker(folders["a"]), ensemble.model.config
     counts = Truncation(), Truncation()
-    expected, found = batch_of(member, examples, counts[0]), batch_of(ensemble, examples, counts[1])
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], expected[name]) for name in found)
+    expected, actual = batch_of(member, examples, counts[0]), batch_of(ensemble, examples, counts[1])
+    assert actual.keys() == expected.keys()
+    assert all(torch.equal(actual[name], expected[name]) for name in actual)
     assert str(counts[0]) == str(counts[1])
     assert (config.max_context_tokens, config.max_response_tokens, config.granularity) == (40, 12, None)
     assert config.marker_ids == member.model.config.marker_ids
@@ -133,7 +133,7 @@ def test_it_is_saved_as_one_file(ensemble, tmp_path):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "ensemble" / name).read_bytes()
 
 
-def test_a_checkpoint_may_be_two_members_which_then_share_no_weight(folders, tmp_path):
+def test_a_checkpoint_may_be_two_members(folders, tmp_path):
     folder = save(assembled([folders["t"]] * 2), tmp_path)
     first, second = AutoModel.from_pretrained(folder).members
     assert all(map(torch.equal, first.state_dict().values(), second.state_dict().values()))
@@ -144,7 +144,7 @@ def test_a_checkpoint_may_be_two_members_which_then_share_no_weight(folders, tmp
 def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(folders, examples, tmp_path):
     ranker = load_ranker(save(assembled([folders["m"], folders["n"]]), tmp_path))
     alone = [np.exp(scores_of(load_ranker(folders[name]), examples)) for name in "mn"]
-    expected = np.mean([each / each.sum(-1, keepdims=True) for each in alone], axis=0)
+    expected = np.mean([item / item.sum(-1, keepdims=True) for item in alone], axis=0)
     assert np.allclose(np.exp(scores_of(ranker, examples)), expected, atol=1e-6)
     assert not ranker.model.embeds
     assert ranker.model.config.hidden_size == 0
@@ -157,7 +157,7 @@ def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(folders, exampl
             attempt()
 
 
-def test_what_a_tokenizer_last_cut_or_padded_is_no_difference(folders, tmp_path):
+def test_tokenizers_may_differ_in_their_last_padding(folders, tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(folders["b"])
     tokenizer(["a hotel"], padding="max_length", max_length=9, truncation=True)
     save(LoadedRanker(load_ranker(folders["b"]).model, tokenizer, None), tmp_path)

@@ -3,22 +3,15 @@
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
 from training_runs import train, values_of
-from transformers import AutoTokenizer
 
-import hf_dialemb
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.encoders import fewer_bits, text_models
-from hf_dialemb.encoders.specs import find_encoder, fingerprint, load_encoder
-from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.tasks.registry import load_problem
-from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.encoders.loading import load_encoder
 from hf_dialemb.methods import backbone_model, batching, get_method
 from hf_dialemb.methods.batching import batches
 from hf_dialemb.runs.hardware import multiplies_bfloat16, quick_reading
@@ -27,7 +20,7 @@ MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")
 
 
 @pytest.mark.parametrize("most", [1, 7, 64, 10_000])
-def test_a_batch_holds_at_most_so_many_tokens_with_its_padding_and_every_row_is_in_one(most):
+def test_every_row_is_in_a_batch_of_bounded_tokens(most):
     lengths = np.random.default_rng(0).integers(0, 40, size=300)
     parts = batches(lengths.tolist(), most)
     assert sorted(np.concatenate(parts).tolist()) == list(range(300))
@@ -41,37 +34,14 @@ def test_a_batch_ends_where_padding_would_cost_more_than_another():
     assert [len(rows) for rows in batches([40, 39] * 10, 1_000)] == [20]
 
 
-def test_texts_are_tokenised_as_transformers_does(tiny_checkpoint):
-    tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint)
-    texts = ["Two  words", " padded\n", "[CLS] marks [SEP]", "", "naïve 東京 ☃", "word " * 40]
-
-    def prepare(given):
-        return tokenizer(given, padding=True, truncation=True, max_length=16, return_tensors="pt")
-
-    how = text_models.Reading(tokenizer, 16, 4, torch.device("cpu"))
-    quick = text_models._quickest(prepare, ["a"], how)
-    assert quick is not prepare
-    expected, found = prepare(texts), quick(texts)
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], expected[name]) for name in found)
-
-    def backwards(given):
-        return prepare([text[::-1] for text in given])
-
-    assert text_models._quickest(backwards, ["a"], how) is backwards
-    assert text_models._quickest(prepare, ["a"], how._replace(limit=15)) is prepare  # cuts elsewhere
-    tokenizer.padding_side = "left"
-    assert text_models._quickest(prepare, ["a"], how) is prepare
-
-
 @pytest.fixture(scope="module")
 def texts(sample_dialogues):
-    said = [turn.content for dialogue in sample_dialogues[:12] for turn in dialogue.turns]
-    return [*said, "", "word " * 600, *said[:5]]
+    spoken = [turn.content for dialogue in sample_dialogues[:12] for turn in dialogue.turns]
+    return [*spoken, "", "word " * 600, *spoken[:5]]
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_vectors_do_not_depend_on_what_else_is_encoded_or_on_the_batch(model, texts):
+def test_vectors_do_not_depend_on_the_batch(model, texts):
     encoder = load_encoder(model, batch_size=4)
     together = encoder.encode_utterances(texts)
     assert np.array_equal(together[:5], together[-5:])  # what comes twice is read once
@@ -80,8 +50,8 @@ def test_vectors_do_not_depend_on_what_else_is_encoded_or_on_the_batch(model, te
     assert np.allclose(load_encoder(model, batch_size=500).encode_utterances(texts), together, atol=1e-5)
 
 
-def cosines(one, other):
-    return (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+def cosines(first, other):
+    return (first * other).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(other, axis=1)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -90,7 +60,7 @@ def test_bfloat16_gives_nearly_the_vectors_of_float32(model, texts, sample_dialo
     assert cosines(plain.encode_utterances(texts), quick.encode_utterances(texts)).min() > 0.999
     assert cosines(plain.encode(sample_dialogues), quick.encode(sample_dialogues)).min() > 0.999
     assert quick.encode(sample_dialogues).dtype == np.float32
-    assert fingerprint(model) != fingerprint(f"{model}@bfloat16") != fingerprint(f"{model}@bfloat16,utterances")
+    assert plain.fingerprint != quick.fingerprint
 
 
 @pytest.mark.skipif(not multiplies_bfloat16(), reason="the processor does not multiply bfloat16")
@@ -104,74 +74,19 @@ def test_quick_reading_gives_nearly_the_vectors_of_float32(texts):
 
 
 @pytest.mark.slow
-def test_waiting_threads_soon_sleep_unless_told_otherwise_and_vectors_stay_the_same(sample_dialogues, tmp_path):
+def test_waiting_threads_sleep_unless_the_environment_says_otherwise(sample_dialogues, tmp_path):
     write_jsonl(sample_dialogues[:2], tmp_path / "some.jsonl")
     request = ("embed", "--model", "all-MiniLM-L6-v2", "--input", tmp_path / "some.jsonl", "--output")
     names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
     usual = {name: value for name, value in os.environ.items() if name not in names}
     usual |= {"OMP_NUM_THREADS": "2", "OMP_DISPLAY_ENV": "VERBOSE"}
     tables = []
-    for spins, told in (("4000", {}), ("0", {"OMP_WAIT_POLICY": "PASSIVE"}), ("7", {"GOMP_SPINCOUNT": "7"})):
+    for spins, output_lines in (("4000", {}), ("0", {"OMP_WAIT_POLICY": "PASSIVE"}), ("7", {"GOMP_SPINCOUNT": "7"})):
         words = [sys.executable, "-m", "hf_dialemb.cli", *map(str, request), str(tmp_path / f"{spins}.parquet")]
-        run = subprocess.run(words, check=True, capture_output=True, text=True, env=usual | told)
+        run = subprocess.run(words, check=True, capture_output=True, text=True, env=usual | output_lines)
         assert f"GOMP_SPINCOUNT = '{spins}'" in run.stderr
         tables.append(pq.read_table(tmp_path / f"{spins}.parquet"))
     assert all(table.equals(tables[0]) for table in tables)
-
-
-REFUSED = {
-    "tfidf@int8": "got int8 for a baseline",
-    "dialogue-static@bfloat16": "got bfloat16 for this model, expected a transformer that reads texts; leave 'bfloat1",
-    "dialogue-minilm@int8,bfloat16": "one of bfloat16 and int8",
-}
-
-
-@pytest.mark.parametrize("spec", REFUSED)
-def test_fewer_bits_are_refused_where_there_is_no_transformer(spec):
-    with pytest.raises(InputError, match=REFUSED[spec]):
-        find_encoder(spec)
-
-
-def test_what_has_no_integers_of_8_bits_says_so(monkeypatch, tiny_checkpoint):
-    with pytest.raises(InputError, match="this model, expected a transformer that reads texts"):
-        find_encoder(f"{tiny_checkpoint}@bfloat16")
-    with pytest.raises(InputError, match="int8: got the device cuda, expected cpu; choose bfloat16 there"):
-        fewer_bits.check_int8("cuda")
-    monkeypatch.setattr(fewer_bits, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r'openvino is missing; pip install "hf-dialemb\[int8\]"'):
-        hf_dialemb.load_encoder("dialogue-minilm@int8")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not find_spec("nncf"), reason="nncf is not installed")
-def test_int8_finds_dialogues_on_the_same_topic_nearly_as_well(data_dir):
-    problem = load_problem("domains", CorpusPart("sgd", data_dir, "dev", 300))
-    found = {}
-    for word in ("", "@int8"):
-        rows = problem.measure(load_encoder(f"dialogue-minilm{word}"), [0])
-        found[word] = next(row.mean for row in rows if row.metric == "map")
-    assert found["@int8"] > found[""] - 0.5
-
-
-GRAPHS_COME_AND_GO = """
-import gc, signal, subprocess, sys
-import hf_dialemb
-signal.signal(signal.SIGCHLD, lambda *_: None)
-encoders = [hf_dialemb.load_encoder(sys.argv[1] + "@int8") for _ in range(2)]
-while encoders:
-    del encoders[0]
-    gc.collect()
-subprocess.run([sys.executable, "-c", ""], check=True)
-print("goes on")
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not find_spec("nncf"), reason="nncf is not installed")
-def test_a_process_outlives_the_graphs_of_int8_whatever_signals_come(tiny_bert, tmp_path):
-    words = [sys.executable, "-X", "faulthandler", "-c", GRAPHS_COME_AND_GO, tiny_bert]
-    run = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "HF_HOME": str(tmp_path)})
-    assert (run.returncode, run.stdout.splitlines()[-1:]) == (0, ["goes on"]), run.stderr[-2000:]
 
 
 QUICK = {

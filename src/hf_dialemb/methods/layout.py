@@ -113,26 +113,16 @@ def token_ids(
     """
     specials = special_texts(tokenizer)
     escaped = [escape(text, specials) for text in shortened(texts, tokenizer, most, keep)]
+    # The library below transformers, whose own objects take most of the time.
+    backend: Any = tokenizer.backend_tokenizer
+    backend.no_padding()
+    backend.no_truncation()
+    backend.encode_special_tokens = tokenizer.split_special_tokens
     ids: list[list[int]] = []
     for start in range(0, len(escaped), _TEXTS):
-        ids += quick_ids(escaped[start : start + _TEXTS], tokenizer)
+        encodings = backend.encode_batch_fast(escaped[start : start + _TEXTS], add_special_tokens=False)
+        ids += [encoding.ids for encoding in encodings]
     return ids
-
-
-def quick_ids(
-    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int | None = None, framed: bool = False
-) -> list[list[int]]:
-    """Return the ids of each text by the library below transformers, whose own objects take most of the time.
-
-    The ids are cut at ``most`` and ``framed`` by the tokenizer's special tokens.
-    """
-    inner: Any = tokenizer.backend_tokenizer
-    inner.no_padding()
-    inner.no_truncation()
-    if most is not None:
-        inner.enable_truncation(most, direction=tokenizer.truncation_side)
-    inner.encode_special_tokens = tokenizer.split_special_tokens
-    return [encoding.ids for encoding in inner.encode_batch_fast(list(texts), add_special_tokens=framed)]
 
 
 def shortened(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int, keep: str = "start") -> list[str]:
