@@ -127,7 +127,7 @@ def test_beside_other_encoders_and_columns(vectorizer, tiny_bert, dialogues):
     ("tfidf", [], "X: got none"),
     ("tfidf", ["a text", ""], r"X\[1\]: field content"),
     ("tfidf", ["a text", float("nan")], r"X\[1\]: got float"),
-    ("tfidf", [{"role": "user", "content": "a"}], r"X\[0\]: field messages is missing"),
+    ("tfidf", [{"role": "user", "content": "a"}], r"X\[0\]: got one message"),
 ])  # fmt: skip
 def test_mistakes_are_told_in_one_sentence(model, dialogues, sentence):
     with pytest.raises(InputError, match=sentence):

@@ -267,6 +267,8 @@ def _dialogue(item: Any, place: str, roles: RoleMap, notes: Notes) -> Dialogue |
         raise InputError(
             "got a list of texts, expected messages such as {'role': 'user', 'content': 'Hello'}; say who speaks"
         )
+    if not isinstance(item, Mapping | Sequence):
+        raise InputError(f"got {type(item).__name__}, expected a list of messages or a Dialogue; leave it out")
     record = item if isinstance(item, Mapping) else {"messages": item}
     if not roles.given and record.keys() <= _FIELDS:
         with suppress(InputError):  # of other names or of parts, below

@@ -7,6 +7,7 @@ messages; ``id``, ``domains``, ``time`` and the messages' labels may be missing,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,28 +95,18 @@ def record_of(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
 
 def _open(identifier: str) -> Mapping[str, IterableDataset]:
     from datasets import load_dataset
-    from huggingface_hub.errors import HfHubHTTPError
 
     name, _, configuration = identifier.partition(":")
-    try:
-        splits: Mapping[str, IterableDataset] = load_dataset(name, configuration or None, streaming=True)
-    except (HfHubHTTPError, OSError, ValueError, RuntimeError) as error:
-        raise _unreachable(identifier, error) from None
-    return splits
+    with _reached(identifier):
+        return load_dataset(name, configuration or None, streaming=True)  # type: ignore[no-any-return]
 
 
 def _stream(identifier: str, split: str, rows: IterableDataset) -> Iterator[tuple[str, dict[str, Any]]]:
-    from huggingface_hub.errors import HfHubHTTPError
-
     messages = _messages_column(identifier, rows.column_names) if rows.column_names else ""
-    try:
+    with _reached(identifier):
         for index, row in enumerate(rows):
             messages = messages or _messages_column(identifier, list(row))
             yield f"{identifier} {split}: row {index}", record_of(row, messages)
-    except InputError:
-        raise
-    except (HfHubHTTPError, OSError, ValueError, RuntimeError) as error:
-        raise _unreachable(identifier, error) from None
 
 
 def _split(identifier: str, split: str, present: Sequence[str]) -> str:
@@ -125,20 +116,30 @@ def _split(identifier: str, split: str, present: Sequence[str]) -> str:
     raise InputError(f"{identifier}: {unknown_name('split', split, [*present, 'all'])}")
 
 
-def _unreachable(identifier: str, error: Exception) -> InputError:
+@contextmanager
+def _reached(identifier: str) -> Iterator[None]:
+    """Turn errors of the Hub and of its library into an `InputError`."""
     from huggingface_hub import constants
+    from huggingface_hub.errors import HfHubHTTPError
 
-    reason = " ".join(str(error).split())
-    name = identifier.partition(":")[0]
-    remedy = "correct the id and the configuration (org/name:config), log in with 'hf auth login', or try again later"
-    if constants.HF_HUB_OFFLINE and isinstance(error, ConnectionError):
+    try:
+        yield
+    except InputError:
+        raise
+    except (HfHubHTTPError, OSError, ValueError, RuntimeError) as error:
         remedy = (
-            "HF_HUB_OFFLINE is set: unset it, or get the files where there is a network "
-            f"('hf download --repo-type dataset {name} --local-dir FOLDER') and give a .parquet file of them"
+            "correct the id and the configuration (org/name:config), log in with 'hf auth login', or try again later"
         )
-    return InputError(
-        f"{identifier}: is no file or folder here, and the dataset cannot be read from the Hub ({reason}); {remedy}"
-    )
+        if constants.HF_HUB_OFFLINE and isinstance(error, ConnectionError):
+            name = identifier.partition(":")[0]
+            remedy = (
+                "HF_HUB_OFFLINE is set: unset it, or get the files where there is a network "
+                f"('hf download --repo-type dataset {name} --local-dir FOLDER') and give a .parquet file of them"
+            )
+        raise InputError(
+            f"{identifier}: is no file or folder here, and the dataset cannot be read from the Hub "
+            f"({' '.join(str(error).split())}); {remedy}"
+        ) from None
 
 
 def _messages_column(place: str, present: Sequence[str]) -> str:
