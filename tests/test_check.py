@@ -19,11 +19,11 @@ from hf_dialemb.errors import InputError
 GOOD = '{"id": "1", "messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]}'
 
 
-def found(path, content, **options):
-    """The problems of a file: whether it is an error or a warning, the place without the path, and what came."""
+def result(path, content, **options):
+    """Return the problems of a file: severity, the place without the path, and the beginning of the message."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     problems = list(check(path, **options))
-    assert all(";" in each.message for each in problems if each.severity != "note"), "each says what to do"
+    assert all(";" in item.message for item in problems if item.severity != "note"), "each says what to do"
     return [
         f"{problem.severity[0].upper()}{problem.place.removeprefix(str(path))} {problem.message.split(', expected')[0]}"
         for problem in problems
@@ -36,7 +36,7 @@ def starts(problems, *expected):
 
 def test_good_data_have_no_problem(tmp_path, sample_dialogues):
     for name, content in (("d.jsonl", GOOD), ("d.txt", "Agent: Hi\nCustomer: Ho\n")):
-        assert found(tmp_path / name, content) == []
+        assert result(tmp_path / name, content) == []
     to_dataset(sample_dialogues[:5]).to_parquet(tmp_path / "d.parquet")
     assert list(check(tmp_path / "d.parquet")) == list(check("sample")) == []
 
@@ -47,7 +47,7 @@ def test_every_fault_of_every_line_of_json(tmp_path):
     lines = [{"id": [], "domains": "taxi", "messages": messages}, {"messages": []}, {"messages": "Hi"}, {"text": "Hi"}]
     half = '{"messages": [{"role": "user", "content": "\\ud800"}]}'
     starts(
-        found(tmp_path / "d.jsonl", "\n".join([GOOD, *map(json.dumps, lines), "[1]", "{", GOOD, half])),
+        result(tmp_path / "d.jsonl", "\n".join([GOOD, *map(json.dumps, lines), "[1]", "{", GOOD, half])),
         *("E:2 field id: got list", "E:2 field domains: got 'taxi'", "E:2 messages[0]: field role: got 'bot'"),
         *("E:2 messages[0]: field content: got ' '", "E:2 messages[0]: field dialogue_acts: got [1]"),
         *("E:2 messages[0]: field slots: got str", "E:2 messages[0]: field intents: got 'y'"),
@@ -62,7 +62,7 @@ def test_every_fault_of_every_line_of_json(tmp_path):
 def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
     content = b'id,role,text\n1,,\n1,A,Hi,\n,A,\xc3\xa9\n2,A,Hi\n2,B,\xff\n2,B,Ho\n1,A,Hi\n3,A,"a" b\n4,A,Hi\n4,B,Ho\n'
     starts(
-        found(tmp_path / "d.csv", content),
+        result(tmp_path / "d.csv", content),
         *("E:3 got 4 cell(s)", "E:9 got broken CSV", "E:6 got bytes that are not UTF-8"),
         *("W roles: guessed A: user; B: assistant", "N 1 dialogue whose rows stood apart put together"),
         *("N:4 left out a turn without an id", "N:2 left out a turn without text"),
@@ -82,23 +82,23 @@ def test_a_name_that_no_speaker_has_is_told(tmp_path, caplog):
     for name, content in (("d.csv", table), ("d.txt", "agt_007: Hi\nAnn: Ho\n"), ("d.jsonl", GOOD)):
         path = tmp_path / name
         guesses = ["W roles: guessed agt_007: user; Ann: assistant; to "] if content != GOOD else []
-        starts(found(path, content, roles="agt_07=assistant"), f"W {expected}", *guesses)
+        starts(result(path, content, roles="agt_07=assistant"), f"W {expected}", *guesses)
         caplog.clear()
         list(read_own(path, roles="agt_07=assistant"))
         assert caplog.messages[0] == f"{path}: {expected}"
-    assert found(tmp_path / "d.csv", table, roles="Agt_007=assistant,*=user") == []
+    assert result(tmp_path / "d.csv", table, roles="Agt_007=assistant,*=user") == []
     rows, columns = "1,Ann,Hi\n1,Bob,Ho\n", "id=1,role=2,content=3"
-    guessed, one = "W roles: guessed Ann: user; Bob: assistant; to confirm", "W:1 got one speaker only (user)"
-    starts(found(tmp_path / "d.csv", rows, columns=columns), guessed)
-    starts(found(tmp_path / "d.csv", rows, columns=columns, roles="Ann=user,Bob=user"), one)
+    guessed, first = "W roles: guessed Ann: user; Bob: assistant; to confirm", "W:1 got one speaker only (user)"
+    starts(result(tmp_path / "d.csv", rows, columns=columns), guessed)
+    starts(result(tmp_path / "d.csv", rows, columns=columns, roles="Ann=user,Bob=user"), first)
 
 
 def test_what_ends_the_reading_is_a_problem_too(tmp_path):
     how = "with --columns 'id=NAME,role=NAME,content=NAME', or with numbers, as in 'id=1', if there is no header"
-    starts(found(tmp_path / "d.csv", "1,A,Hi\n"), f"E:1 got no column for id (found: 1, A, Hi); say which {how}")
-    assert found(tmp_path / "d.jsonl", "\n") == ["E got no dialogue"]
-    starts(found(tmp_path / "d.jsonl.gz", "no gzip"), "E cannot be read (Not a gzipped file")
-    starts(found(tmp_path / "d.parquet", "no parquet"), "E cannot be read")
+    starts(result(tmp_path / "d.csv", "1,A,Hi\n"), f"E:1 got no column for id (found: 1, A, Hi); say which {how}")
+    assert result(tmp_path / "d.jsonl", "\n") == ["E got no dialogue"]
+    starts(result(tmp_path / "d.jsonl.gz", "no gzip"), "E cannot be read (Not a gzipped file")
+    starts(result(tmp_path / "d.parquet", "no parquet"), "E cannot be read")
     problem = str(Problem("caf\udce9.csv:1", "got '\ud800" + "x" * 10_000 + "', expected less; shorten it"))
     assert problem.encode()  # can always be printed
     assert len(problem) < 1000
@@ -110,7 +110,7 @@ def test_warnings(tmp_path):
     rows = ["a,A,Hi", "a,B,Ho", "b,A,Hi", "b,B,Ho", "c,B,Hi", "c,B,Ho", "d,B,A single turn"]
     rows += [f"e,A,{long}", f"e,B,{longer}", "f,A,caf\ufffd", "f,B,?"]
     starts(
-        found(tmp_path / "d.csv", "\n".join(["id,role,text", *rows])),
+        result(tmp_path / "d.csv", "\n".join(["id,role,text", *rows])),
         *(f"W:4 got the same turns as {tmp_path}/d.csv:2;", "W:6 got one speaker only (user)"),
         *("W:8 got a single turn", "W:9 turn 2: got 2,001 words", "W:11 turn 1: got the character U+FFFD"),
         "W roles: guessed A: user; B: assistant; if",

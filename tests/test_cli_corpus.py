@@ -55,20 +55,12 @@ def test_stats_counts_draws_and_writes_what_it_read(capsys, tmp_path):
 def test_own_transcripts_are_counted_shown_and_written_as_jsonl(capsys, tmp_path):
     calls, output = write(tmp_path / "calls", {"billing/one.txt": CALLS}), tmp_path / "calls.jsonl"
     table = run(capsys, "stats", "--corpus", calls, "--roles", "Ana=user", "--output", output)
-    said = ("Hello, how may I help?", "My bill is wrong.")
-    expected = dialogue(*said, id="billing/one", domains=("billing",), roles=("assistant", "user"))
+    texts = ("Hello, how may I help?", "My bill is wrong.")
+    expected = dialogue(*texts, id="billing/one", domains=("billing",), roles=("assistant", "user"))
     assert list(read_jsonl(output)) == [expected]
     assert table == f"{describe([expected])}\nWrote {output}\n"
     assert run(capsys, "show", "--corpus", calls, "--id", "billing/one") == render_dialogue(expected) + "\n"
     assert "billing/one" in run(capsys, "show", "--corpus", calls, "--id", "billing/on", code=2)[1]
-
-
-def test_skipped_dialogues_are_counted_and_listed(capsys, tmp_path, caplog):
-    path = write(tmp_path, {"d.jsonl": f"{HELLO}broken\n{{}}\n"}) / "d.jsonl"
-    assert f"{path}:2: broken JSON" in run(capsys, "stats", "--corpus", path, code=2)[1]
-    run(capsys, "stats", "--corpus", path, "--skip-invalid")
-    assert caplog.messages[-1].startswith(f"Skipped 2 malformed record(s):\n  {path}:2: ")
-    assert f"\n  {path}:3: " in caplog.messages[-1]
 
 
 def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_path):
@@ -85,8 +77,8 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
     assert line.endswith(f" (1,200 times, such as {path}:2, {path}:3, {path}:4)")
     assert "errors: 1,200, warnings: 0" in error
     write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana,hi\n"})
-    said = run(capsys, "check", path, "--columns", columns).splitlines()
-    assert said[-1] == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No errors, 1 warning."
+    texts = run(capsys, "check", path, "--columns", columns).splitlines()
+    assert texts[-1] == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No errors, 1 warning."
     more = ("--columns", columns, "--roles", "Agent=assistant,Ana=user")
     assert run(capsys, "check", path, *more) == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No problems.\n"
     assert run(capsys, "check", "sample").splitlines()[-1].startswith("sample: 816 dialogues, ")
@@ -111,9 +103,9 @@ def test_leakage_between_splits(capsys, tmp_path):
 
 def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
     turns = [{"speaker": "USER", "utterance": "hello", "frames": []}]
-    one = {"dialogue_id": "1", "services": ["Hotels_1"], "turns": turns}
-    two = {**one, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
-    data, output = write(tmp_path / "data", {"sgd/test/dialogues_001.json": [one, two]}), tmp_path / "benchmark"
+    first = {"dialogue_id": "1", "services": ["Hotels_1"], "turns": turns}
+    two = {**first, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
+    data, output = write(tmp_path / "data", {"sgd/test/dialogues_001.json": [first, two]}), tmp_path / "benchmark"
     table = run_papers(capsys, "benchmark", "--data-dir", data, "--output", output)
     assert "| sgd | test | 1 / 1,331 | 1.0 / 12 | 1.0 / 124 | 1 / 45 |" in table
     assert "| bitod | train | - / 2,952 |" in table
@@ -123,7 +115,7 @@ def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
     )
 
 
-def test_an_output_of_another_form_or_over_what_is_read_or_written_is_refused(capsys, tmp_path):
+def test_an_output_of_another_form_or_over_the_input_is_refused(capsys, tmp_path):
     write(tmp_path, {"d.jsonl": HELLO, "calls/one.txt": CALLS, "calls/two.txt": CALLS})
     path, calls, report = tmp_path / "d.jsonl", tmp_path / "calls", tmp_path / "r.json"
     before = sorted(tmp_path.rglob("*"))
@@ -151,7 +143,7 @@ def test_an_output_of_another_form_or_over_what_is_read_or_written_is_refused(ca
     assert b"hello" in reader.communicate(timeout=60)[0]
 
 
-def test_a_reader_that_has_seen_enough_is_no_error_nor_text_that_the_terminal_cannot_show(tmp_path):
+def test_a_closed_pipe_and_letters_that_a_terminal_lacks_are_no_errors(tmp_path):
     command = [sys.executable, "-m", "hf_dialemb.cli", "corpus"]
     listed = f"{shlex.join(command)} list | head -1"
     done = subprocess.run(["bash", "-c", listed], capture_output=True, text=True, check=True, timeout=120)

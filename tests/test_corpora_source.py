@@ -48,7 +48,7 @@ def test_archive_in_any_order_equals_the_folder(tmp_path, archive):
     assert [content for _, content in listed(last, "a/*")] == [b"new", b"two"]
 
 
-def test_members_outside_the_archive_and_what_is_truncated_or_corrupt_are_refused(archive):
+def test_members_outside_the_archive_and_damaged_archives_are_refused(archive):
     for name in ("../train/a.json", "train/../../a.json", "/train/a.json"):
         with pytest.raises(InputError, match=r"member '.*a\.json' points outside the archive"):
             listed(Source(pack(archive, {"train/d.json": b"[]", name: b"[]"})))
@@ -155,21 +155,21 @@ def test_every_corpus_of_a_reader_is_registered_and_in_the_catalogue():
         assert corpus.real or "not run on the real files" in rows[name]
 
 
-def test_all_is_every_split_in_turn_and_single_domain_keeps_exactly_one_label():
+def test_all_is_every_split_in_turn():
     splits = [load_dialogues("sample", None, split) for split in ("train", "dev", "test")]
-    assert load_dialogues("sample", None, "all") == [each for split in splits for each in split]
+    assert load_dialogues("sample", None, "all") == [item for split in splits for item in split]
     dialogues = [dialogue("Hi", id=str(count), domains=tuple("abc"[:count])) for count in range(4)]
     assert single_domain(dialogues) == dialogues[1:2]
 
 
-def test_a_corpus_has_one_hash_packed_or_not_and_another_when_a_file_that_is_read_differs(tmp_path):
+def test_the_hash_of_a_corpus_depends_on_its_files_only(tmp_path):
     names = [f"sgd/{split}/dialogues_001.json" for split in ("train", "dev", "test")]
-    one, two = (write(tmp_path / text, {name: [text] for name in names}) for text in ("hello", "hallo"))
+    left, two = (write(tmp_path / text, {name: [text] for name in names}) for text in ("hello", "hallo"))
     (tmp_path / "packed").mkdir()
     pack(tmp_path / "packed" / "sgd.tar.gz", dict.fromkeys(names, b'["hello"]'))
-    first = data_hash("sgd", one)
+    first = data_hash("sgd", left)
     assert first == data_hash("sgd", tmp_path / "packed") != data_hash("sgd", two)
-    assert data_hash("sgd", write(one, {"sgd/README.md": "notes"})) == first
+    assert data_hash("sgd", write(left, {"sgd/README.md": "notes"})) == first
     mine = tmp_path / "mine.jsonl"
     assert len({data_hash(str(mine)) for text in ("{}", "{ }") if mine.write_text(text)}) == 2
     assert data_hash("sample") is None
@@ -177,18 +177,18 @@ def test_a_corpus_has_one_hash_packed_or_not_and_another_when_a_file_that_is_rea
         data_hash("sgd", tmp_path)
 
 
-def test_transcripts_are_told_apart_by_their_folders_which_are_their_labels(tmp_path):
-    said = "Agent: hello\nCustomer: yes\n"
-    first = data_hash(str(write(tmp_path, {"sales/a.txt": said, "support/a.txt": said})))
+def test_the_hash_of_transcripts_depends_on_their_folders(tmp_path):
+    texts = "Agent: hello\nCustomer: yes\n"
+    first = data_hash(str(write(tmp_path, {"sales/a.txt": texts, "support/a.txt": texts})))
     (write(tmp_path, {".hidden.txt": "nobody reads this"}) / "folder.txt").mkdir()
     assert data_hash(str(tmp_path)) == first
     (tmp_path / "sales").rename(tmp_path / "selling")
     second = data_hash(str(tmp_path))
-    write(tmp_path, {"selling/B.TXT": said})
+    write(tmp_path, {"selling/B.TXT": texts})
     assert len({first, second, data_hash(str(tmp_path))}) == 3
 
 
-def test_the_example_of_a_new_corpus_in_the_docs_is_short_and_reads_its_files(tmp_path, monkeypatch):
+def test_the_example_of_a_new_corpus_in_the_docs_reads_its_files(tmp_path, monkeypatch):
     text = (Path(__file__).parents[1] / "docs" / "corpora.md").read_text(encoding="utf-8")
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "helpdesk" in block]
     assert len(code.splitlines()) < 40
@@ -200,8 +200,8 @@ def test_the_example_of_a_new_corpus_in_the_docs_is_short_and_reads_its_files(tm
     monkeypatch.setitem(CORPORA, "helpdesk", name)
     call = {"call": "c1", "topic": "billing", "talk": [["caller", "my bill is wrong"], ["agent", "let me look"]]}
     write(tmp_path / "helpdesk", {"train.json": [call]})
-    (found,) = load_dialogues("helpdesk", tmp_path, "train")
-    assert found == dialogue("my bill is wrong", "let me look", id="c1", domains=("billing",))
+    (result,) = load_dialogues("helpdesk", tmp_path, "train")
+    assert result == dialogue("my bill is wrong", "let me look", id="c1", domains=("billing",))
     write(tmp_path / "helpdesk", {"train.json": [call, {**call, "talk": [["agent"]]}]})
     with pytest.raises(InputError, match=r"train\.json: record 1: talk\[0\]: got \['agent'\], expected a list of 2"):
         load_dialogues("helpdesk", tmp_path, "train")

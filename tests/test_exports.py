@@ -16,7 +16,7 @@ SAID = (Turn("user", "Where is my parcel?"), Turn("assistant", "Let me look."), 
 PARCEL = Dialogue(SAID, "7")
 
 
-def told(path, **options):
+def remarks(path, **options):
     return [problem.message for problem in check(path, **options)]
 
 
@@ -74,10 +74,10 @@ CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thank
 def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
     if not isinstance(content, str | bytes):
         content = json.dumps(content)
-    found = read_file(tmp_path / name, content)
-    assert PARCEL in [replace(dialogue, time="") for dialogue in found]
+    result = read_file(tmp_path / name, content)
+    assert PARCEL in [replace(dialogue, time="") for dialogue in result]
     times = {"times.csv": "2024-05-01T09:59:00", "7.txt": "2024-05-01T10:08:03"}
-    assert {dialogue.time for dialogue in found} == {times.get(name, "")}
+    assert {dialogue.time for dialogue in result} == {times.get(name, "")}
 
 
 def test_a_messengers_marks_and_placeholders_are_left_out(tmp_path):
@@ -94,7 +94,7 @@ def test_a_messengers_marks_and_placeholders_are_left_out(tmp_path):
         "Messages are encrypted.", "Where is\u200f my parcel?", "Let me look."
     ]  # fmt: skip
     assert [turn.name for turn in dialogue.turns] == ["Shop", "+49 170 1", "Shop"]
-    told_of = [sentence for sentence in told(path) if "deleted" in sentence]
+    told_of = [sentence for sentence in remarks(path) if "deleted" in sentence]
     places = ", ".join(f"{path}:{line}" for line in (4, 5, 6))
     assert told_of == [f"left out what was sent without words, or deleted (4 times, such as {places})"]
 
@@ -120,10 +120,10 @@ def test_the_times_of_a_chat_say_when_it_began(tmp_path, stamps, time):
 def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
     lines = [{"id": "7", "conversations": [{"from": "human", "value": "Hi"}]}, [{"role": "user", "content": "Ho"}]]
     lines[0]["created_at"] = 1714557600
-    found = read_file(tmp_path / "d.jsonl", "\n".join(map(json.dumps, lines)))
-    assert [dialogue.time for dialogue in found] == ["2024-05-01T10:00:00", ""]
+    result = read_file(tmp_path / "d.jsonl", "\n".join(map(json.dumps, lines)))
+    assert [dialogue.time for dialogue in result] == ["2024-05-01T10:00:00", ""]
     assert "field time: got 'noon'" in refusal(tmp_path / "d.jsonl", json.dumps({**PARCEL.to_json(), "time": "noon"}))
-    assert [dialogue.turns for dialogue in found] == [(Turn("user", "Hi"),), (Turn("user", "Ho"),)]
+    assert [dialogue.turns for dialogue in result] == [(Turn("user", "Hi"),), (Turn("user", "Ho"),)]
     assert "dialogue 1: field messages is missing (found: text)" in refusal(tmp_path / "d.json", '[{"text": "Hi"}]')
     assert ":2: broken JSON" in refusal(tmp_path / "d.json", json.dumps(lines[0]) + "\n{")
     assert ": broken JSON at line 2 column 2" in refusal(tmp_path / "d.json", "[1,\n2")
@@ -134,7 +134,7 @@ def test_old_spreadsheets_text_is_read_and_told(tmp_path):
     (dialogue,) = read_file(path, "id,role,text\n1,user,Größe – “40”\n1,agent,Café\n".encode("cp1252"))
     assert [turn.content for turn in dialogue.turns] == ["Größe – “40”", "Café"]
     remedy = 'if its letters look wrong, as in "Größe", save it as UTF-8'
-    assert told(path) == [f"read as cp1252, since it is not UTF-8; {remedy}"]
+    assert remarks(path) == [f"read as cp1252, since it is not UTF-8; {remedy}"]
 
 
 def test_a_workbook_is_read_as_a_table(tmp_path):
@@ -147,7 +147,7 @@ def test_a_workbook_is_read_as_a_table(tmp_path):
         book.active.append((*row, datetime.datetime(2024, 5, 1, hour)))
     book.save(path)
     assert list(load_dialogues(str(path))) == [replace(PARCEL, time="2024-05-01T09:00:00")]
-    assert told(path)[-2:] == ["1 dialogue sorted by time", "read the sheet 'Sheet' alone"]
+    assert remarks(path)[-2:] == ["1 dialogue sorted by time", "read the sheet 'Sheet' alone"]
     assert "cannot be read" in refusal(path, b"no workbook")
 
 
@@ -155,15 +155,15 @@ def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
     path = tmp_path / "d.csv"
     rows = "".join(f"{number},Visitor,Hi\n{number},System,Chat started\n{number},,\n" for number in range(5))
     path.write_text("id,role,text\n" + rows + "0,Ann,Ho\n1,Bob,Ho\n")
-    guess, apart, empty = (sentence for sentence in told(path) if "got" not in sentence)
+    guess, apart, empty = (sentence for sentence in remarks(path) if "got" not in sentence)
     assert guess.startswith("roles: guessed System: ignore; Ann, Bob: assistant; to confirm or change it, say ")
     assert guess.endswith(" --roles 'System=ignore,Ann=assistant,Bob=assistant'")
     assert apart == "2 dialogues whose rows stood apart put together"
     assert empty == f"left out a turn without text (5 times, such as {path}:4, {path}:7, {path}:10)"
     roles = "System=ignore,Visitor=user,*=assistant"
-    assert not [sentence for sentence in told(path, roles=roles) if "guessed" in sentence]
-    found = load_dialogues(str(path), roles=roles)
-    assert [dialogue.roles for dialogue in found] == [("user", "assistant")] * 2 + [("user",)] * 3
+    assert not [sentence for sentence in remarks(path, roles=roles) if "guessed" in sentence]
+    result = load_dialogues(str(path), roles=roles)
+    assert [dialogue.roles for dialogue in result] == [("user", "assistant")] * 2 + [("user",)] * 3
 
 
 def test_a_check_names_every_column_that_was_taken_once(tmp_path, printed, caplog):
@@ -175,22 +175,22 @@ def test_a_check_names_every_column_that_was_taken_once(tmp_path, printed, caplo
 
 def test_who_speaks_in_many_conversations_is_the_desk(tmp_path):
     calls = [("Zoe", "Ann"), ("Ann", "Yan"), ("Xi", "Ann"), ("Wu", "Ann"), ("Ann", "Vic")]
-    write(tmp_path, {f"{number}.txt": f"{one}: Hi\n{other}: Ho\n" for number, (one, other) in enumerate(calls)})
-    for dialogue, (one, _) in zip(load_dialogues(str(tmp_path)), calls, strict=True):
-        assert dialogue.roles[0] == ("assistant" if one == "Ann" else "user")
-    assert "*=user" in " ".join(told(tmp_path))
+    write(tmp_path, {f"{number}.txt": f"{first}: Hi\n{other}: Ho\n" for number, (first, other) in enumerate(calls)})
+    for dialogue, (first, _) in zip(load_dialogues(str(tmp_path)), calls, strict=True):
+        assert dialogue.roles[0] == ("assistant" if first == "Ann" else "user")
+    assert "*=user" in " ".join(remarks(tmp_path))
 
 
-def test_agents_behind_a_bot_are_told_from_customers_by_their_names_coming_back(tmp_path):
+def test_agents_behind_a_bot_have_names_that_come_back(tmp_path):
     path = tmp_path / "d.csv"
     rows = [(n, who) for n in range(12) for who in ("Bot", f"Kim{n}", "Bot", ("Ann", "Ben")[n % 2])]
     path.write_text("id,role,text\n" + "".join(f"{n},{who},Hi\n" for n, who in rows))
-    found = load_dialogues(str(path))
-    assert {dialogue.roles for dialogue in found} == {("assistant", "user")}
-    assert [turn.role for turn in found[0].turns] == ["assistant", "user", "assistant", "assistant"]
+    result = load_dialogues(str(path))
+    assert {dialogue.roles for dialogue in result} == {("assistant", "user")}
+    assert [turn.role for turn in result[0].turns] == ["assistant", "user", "assistant", "assistant"]
     words = "Ann=assistant,Ben=assistant,Bot=assistant,*=user"
-    assert f"--roles '{words}'" in " ".join(told(path))
-    assert load_dialogues(str(path), roles=words) == found
+    assert f"--roles '{words}'" in " ".join(remarks(path))
+    assert load_dialogues(str(path), roles=words) == result
 
 
 def test_the_command_converts_any_form_and_says_what_it_guessed(tmp_path, printed, caplog):
@@ -211,10 +211,10 @@ def test_a_folder_holds_exports_of_any_form_beside_transcripts(tmp_path):
     files = {"a.csv": "call,who,said\n" + CUSTOMER, "cards/b.jsonl": lines, "c.json": chat, "v.parquet": "vectors"}
     folder = write(tmp_path, {**files, "a/7.txt": "Bob: Hi\nCustomer: Ho\n"})
     columns = "id=call,role=who,content=said"
-    found = load_dialogues(str(folder), columns=columns)
-    assert [dialogue.id for dialogue in found] == ["a/7", "a.csv/7", "", "cards/b.jsonl/7"]
-    assert [dialogue.turns for dialogue in found[1:]] == [SAID] * 3
-    assert [dialogue.domains for dialogue in found] == [("a",), (), (), ("cards",)]
+    result = load_dialogues(str(folder), columns=columns)
+    assert [dialogue.id for dialogue in result] == ["a/7", "a.csv/7", "", "cards/b.jsonl/7"]
+    assert [dialogue.turns for dialogue in result[1:]] == [SAID] * 3
+    assert [dialogue.domains for dialogue in result] == [("a",), (), (), ("cards",)]
     write(folder, {"d.csv": "text\nHi\n"})
     assert any(problem.place.startswith(f"{folder}/d.csv") for problem in check(folder, columns=columns))
     output = ["--output", str(folder / "c.json")]  # it is read, and is not written over
@@ -222,8 +222,8 @@ def test_a_folder_holds_exports_of_any_form_beside_transcripts(tmp_path):
 
 
 def test_every_measurement_reads_tables_by_their_columns_and_roles(tmp_path):
-    rows = "".join(f"{n},Zoe,{said} {n},{topic}\n{n},Ann,Yes {n},{topic}\n" for n in range(6)
-                   for said, topic in [(("Pay", "cards"), ("Taxi", "cars"))[n % 2]])  # fmt: skip
+    rows = "".join(f"{n},Zoe,{texts} {n},{topic}\n{n},Ann,Yes {n},{topic}\n" for n in range(6)
+                   for texts, topic in [(("Pay", "cards"), ("Taxi", "cars"))[n % 2]])  # fmt: skip
     write(tmp_path, {"d.csv": "call,who,said,about\n" + rows})
     how = ["--columns", "id=call,role=who,content=said,domain=about", "--roles", "Zoe=user,Ann=assistant"]
     words = ["evaluate", "--model", "tfidf", "--corpus", str(tmp_path / "d.csv"), "--seeds", "1"]

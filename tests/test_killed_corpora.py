@@ -37,7 +37,7 @@ def data(tmp_path, monkeypatch, sample_dialogues):
 
 @pytest.fixture
 def whole(data, tmp_path):
-    """A function that tells what a run writes that nobody disturbs."""
+    """Return a function that gives the files of an undisturbed run."""
 
     def run(command, name="whole", **options):
         command(data, tmp_path / name / "made", **options)

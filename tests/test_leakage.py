@@ -9,8 +9,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from made_up_corpora import write
 from talks import dialogue
 
@@ -46,8 +44,8 @@ QUESTION = "How do I renew my library card?"
 
 def index(*dialogues, kind="dialogues", sets=(), **options):
     result = EvaluationIndex(**options)
-    for name, each, kind_of_set in sets or [("set/test", dialogues, kind)]:
-        result.add(name, each, kind_of_set)
+    for name, item, kind_of_set in sets or [("set/test", dialogues, kind)]:
+        result.add(name, item, kind_of_set)
     return result
 
 
@@ -61,15 +59,15 @@ def spoken(generator, turns=6):
 
 
 def test_copies_compare_as_equal_and_what_says_something_else_does_not():
-    for one, other in (
+    for single, other in (
         ("I don't know, Mr. Smith!", "i do n't know , mr smith"),
         ("It costs £12.50 (per head)", "it costs 12 . 50 per head"),
         *(("STRASSE, Café", "straße  cafe\u0301"), ("ｈｏｔｅｌ　２", "hotel 2"), ("你好，明天见！", "你好 明天见")),
         *(("нет, спасибо", "НЕТ СПАСИБО."), ("हाँ, ठीक है।", "हाँ ठीक है"), ("👍", " 👍 "), ("?!", "? !")),
     ):
-        assert comparable(one) == comparable(other) != ""
-    for one, other in (("yes", "no"), ("room 1", "room 2"), ("की", "का"), ("?", "!"), ("好", "")):
-        assert comparable(one) != comparable(other)
+        assert comparable(single) == comparable(other) != ""
+    for single, other in (("yes", "no"), ("room 1", "room 2"), ("की", "का"), ("?", "!"), ("好", "")):
+        assert comparable(single) != comparable(other)
 
 
 def test_dialogues_that_are_found():
@@ -94,9 +92,9 @@ def test_dialogues_that_are_found():
         for leak in leaks:
             assert (leak.evaluation, leak.id, leak.level, leak.turn) == ("set/test", "a", "dialogue", None)
             assert near.DIALOGUE_THRESHOLD < leak.similarity <= 1
-        found = ["exact" if leak.exact else "within" if leak.similarity == 1 else "near" for leak in leaks]
-        assert found == ([expected] if expected != "nothing" else [])
-        assert list(evaluation.clean([dialogue(*training)])) == ([] if found else [dialogue(*training)])
+        outcome = ["exact" if leak.exact else "within" if leak.similarity == 1 else "near" for leak in leaks]
+        assert outcome == ([expected] if expected != "nothing" else [])
+        assert list(evaluation.clean([dialogue(*training)])) == ([] if outcome else [dialogue(*training)])
 
 
 def test_what_many_dialogues_share_tells_nothing():
@@ -163,20 +161,6 @@ def test_an_utterance_gives_no_dialogue_away():
     assert (row.level, row.items, row.exact, row.near, row.after) == ("turn", 6, 5, 0, 4)
 
 
-@pytest.mark.slow
-@given(generator=st.randoms(use_true_random=False))
-def test_any_evaluation_dialogue_is_found_whatever_its_case_and_punctuation(generator):
-    pool = [dialogue(*spoken(random.Random(number)), id=f"d{number}") for number in range(30)]
-    copied = generator.choice(pool)
-
-    def changed(letter):
-        mark = generator.choice(["", "", "", " ", ",", " . ", "!", "'", "—"])
-        return (letter.upper() if generator.random() < 0.5 else letter) + mark
-
-    (leak,) = index(*pool).leaks(dialogue(*["".join(map(changed, turn.content)) for turn in copied.turns]))
-    assert (leak.id, leak.exact) == (copied.id, True)
-
-
 def edited(generator, texts, changes):
     texts = [text.split() for text in texts]
     for _ in range(changes):
@@ -201,29 +185,29 @@ def variations(count):
 
 @pytest.mark.slow
 def test_near_dialogues_are_those_of_a_comparison_of_all_pairs():
-    def all_runs(each):
-        text = comparable(" ".join(turn.content for turn in each.turns))
+    def all_runs(item):
+        text = comparable(" ".join(turn.content for turn in item.turns))
         return {text[start : start + 8] for start in range(len(text) - 7)}
 
     evaluation, training = variations(200)
-    runs = {each.id: all_runs(each) for each in evaluation}
-    owners = Counter(run for found in runs.values() for run in found)
+    runs = {item.id: all_runs(item) for item in evaluation}
+    owners = Counter(run for outcome in runs.values() for run in outcome)
     common = {run for run, count in owners.items() if count > near.MOST_OWNERS}
     assert common
-    expected, found, index_of_all = {}, {}, index(*evaluation)
-    for each in training:
-        leaks = index_of_all.leaks(each)
-        if len(each.turns) == 1 or (leaks and leaks[0].exact):
+    expected, outcome, index_of_all = {}, {}, index(*evaluation)
+    for item in training:
+        leaks = index_of_all.leaks(item)
+        if len(item.turns) == 1 or (leaks and leaks[0].exact):
             continue
-        own, shares = all_runs(each) - common, []
+        own, shares = all_runs(item) - common, []
         for identifier, others in runs.items():
             shared, smaller = len(own & others), min(len(own), len(others - common))
             if shared >= near.LEAST_SHARED and shared / smaller >= near.DIALOGUE_THRESHOLD:
                 shares.append((-shared / smaller, identifier))
-        expected[each.id] = min(shares, default=None)
-        found[each.id] = (-leaks[0].similarity, leaks[0].id) if leaks else None
-    assert found == expected
-    assert len(found) - 50 > sum(map(bool, found.values())) > 50
+        expected[item.id] = min(shares, default=None)
+        outcome[item.id] = (-leaks[0].similarity, leaks[0].id) if leaks else None
+    assert outcome == expected
+    assert len(outcome) - 50 > sum(map(bool, outcome.values())) > 50
 
 
 def test_near_utterances_are_those_of_a_comparison_of_all_pairs(monkeypatch):
@@ -239,18 +223,18 @@ def test_near_utterances_are_those_of_a_comparison_of_all_pairs(monkeypatch):
         own = utterance_shingles(comparable(text))
         best = max(len(own & other) / len(own | other) for other in shingles)
         similarities.append(best if best >= near.UTTERANCE_THRESHOLD else 0.0)
-    assert 50 < sum(0 < each < 1 for each in similarities) < 500
+    assert 50 < sum(0 < item < 1 for item in similarities) < 500
     for remembered in (1000, 1000, 7):  # as it was remembered, and half forgotten, too
         monkeypatch.setattr(near, "_REMEMBERED", remembered)
-        found = [utterances.find(comparable(text)) for text in training]
-        assert [matches[0].similarity if matches else 0.0 for matches in found] == similarities
+        outcome = [utterances.find(comparable(text)) for text in training]
+        assert [matches[0].similarity if matches else 0.0 for matches in outcome] == similarities
     utterances.add("other", "o", comparable(texts[1]))  # the same text in a set that comes after a look-up
     assert [match.evaluation for match in utterances.find(comparable(texts[1]))] == ["other", "set"]
 
 
-def test_after_cleaning_nothing_is_found_and_the_order_of_everything_changes_nothing():
+def test_cleaning_leaves_no_leak_whatever_the_order():
     evaluation, training = variations(80)
-    utterances = [dialogue(turn.content, id=f"u{each.id}") for each in training[:20] for turn in each.turns[:2]]
+    utterances = [dialogue(turn.content, id=f"u{item.id}") for item in training[:20] for turn in item.turns[:2]]
     held_out = [("a/test", evaluation[:50], "dialogues"), ("b/test", evaluation[40:], "dialogues")]
     held_out.append(("c/test", utterances, "utterances"))
     training = [("a", training[:60]), ("b", training[60:])]
@@ -258,22 +242,22 @@ def test_after_cleaning_nothing_is_found_and_the_order_of_everything_changes_not
     assert [row.after for row in report.rows] == [0] * 6
     assert sum(row.near for row in report.rows) > 20 < sum(row.exact for row in report.rows)
     for row in report.rows:  # examples are few, and near ones come first
-        assert [each.leak.exact for each in row.examples] == ([False] * row.near + [True] * row.exact)[:3]
+        assert [item.leak.exact for item in row.examples] == ([False] * row.near + [True] * row.exact)[:3]
     evaluation = index(sets=held_out)
     for name, dialogues in training:
         cleaning = Cleaning()
         left = list(evaluation.clean(dialogues, cleaning))
         assert cleaning == report.cleaning[name]
         assert 0 < len(left) == cleaning.dialogues - cleaning.removed_dialogues < len(dialogues)
-        assert sum(len(each.turns) for each in left) == cleaning.turns - cleaning.removed_turns
-        assert [leak for each in left for leak in evaluation.leaks(each)] == []
+        assert sum(len(item.turns) for item in left) == cleaning.turns - cleaning.removed_turns
+        assert [leak for item in left for leak in evaluation.leaks(item)] == []
         assert list(evaluation.clean(left)) == left
     for seed in range(3):
         generator = random.Random(seed)
-        shuffled = [(name, generator.sample(each, len(each)), kind) for name, each, kind in held_out]
-        other = [(name, generator.sample(each, len(each))) for name, each in training]
+        shuffled = [(name, generator.sample(item, len(item)), kind) for name, item, kind in held_out]
+        other = [(name, generator.sample(item, len(item))) for name, item in training]
         again = leakage_table(generator.sample(other, 2), index(sets=generator.sample(shuffled, 3)))
-        both = [sorted(each.to_json()["rows"], key=json.dumps) for each in (again, report)]
+        both = [sorted(item.to_json()["rows"], key=json.dumps) for item in (again, report)]
         assert both[0] == both[1]
 
 
@@ -304,7 +288,7 @@ def test_sets_are_read_and_the_report_is_written(files, tmp_path):
     counts = [(row.training, row.evaluation, row.level, row.exact, row.near, row.after) for row in report.rows]
     assert counts[:2] == [(train, held_out, "dialogue", 1, 0, 0), (train, utterances, "utterance", 1, 0, 0)]
     assert counts[3:5] == [("sample", held_out, "dialogue", 0, 0, 0), ("sample", utterances, "utterance", 0, 0, 0)]
-    assert [count[:3] for count in counts[2::3]] == [(each, "sample/test", "dialogue") for each in (train, "sample")]
+    assert [count[:3] for count in counts[2::3]] == [(item, "sample/test", "dialogue") for item in (train, "sample")]
     written = json.loads(output.read_text(encoding="utf-8"))
     assert written == json.loads(json.dumps(report.to_json()))
     assert "\n".join(written["table"]) == report.markdown()
@@ -317,13 +301,13 @@ def test_sets_are_read_and_the_report_is_written(files, tmp_path):
     assert (tmp_path / "other.json").read_bytes() == output.read_bytes()  # another process finds the same
 
 
-def test_an_index_cleans_a_stream_and_takes_sentences_of_other_kinds_of_corpora(files, tmp_path):
+def test_an_index_cleans_a_stream_and_takes_other_kinds_of_corpora(files, tmp_path):
     held_out, train, utterances = files
     evaluation = build_index([held_out, utterances, held_out])
     assert evaluation.kinds == {held_out: "dialogues", utterances: "utterances"}
     left = list(evaluation.clean(read_jsonl(train)))
     assert [turn.content for turn in left[0].turns] == ["Nothing, thanks."]
-    assert "x" not in {each.id for each in left}
+    assert "x" not in {item.id for item in left}
     sentences = f"3\t{CHINESE[0]}\t{CHINESE[1]}\n1\t{CHINESE[2]}\t好的"
     queries = f"1\t{CHINESE[0]}\t\t2\t3\n2\t谢谢\t\t1\t3\n3\t再见\t\t1\t2\n"
     write(tmp_path / "jddc", {"test/sts.txt": sentences, "test/select.txt": queries})
@@ -358,16 +342,16 @@ def leaks_of(report):
 
 @pytest.mark.slow
 def test_copies_of_multiwoz_are_found_under_their_ids(data_dir, multiwoz):
-    held_out = {each.id for split in ("dev", "test") for each in iterate_dialogues("multiwoz", data_dir, split)}
+    held_out = {item.id for split in ("dev", "test") for item in iterate_dialogues("multiwoz", data_dir, split)}
     for corpus, same in (("hdsa", 1999), ("titan", 182), ("multiwoz20_single_domain", 430)):
-        found = others = 0
-        for each in iterate_dialogues(corpus, data_dir, "all"):
-            leaks = multiwoz.leaks(each)
-            identifier = each.id.rpartition("/")[2]
-            found += bool(leaks) and identifier in held_out
+        outcome = others = 0
+        for item in iterate_dialogues(corpus, data_dir, "all"):
+            leaks = multiwoz.leaks(item)
+            identifier = item.id.rpartition("/")[2]
+            outcome += bool(leaks) and identifier in held_out
             others += bool(leaks) and identifier not in held_out
             assert bool(leaks) or identifier not in held_out, identifier
-        assert found == same, corpus
+        assert outcome == same, corpus
         assert others <= 13, corpus
     for corpus, split, exact, near_ones in (("multiwoz", "train", 2, 11), ("multiwoz21_restaurant", "all", 111, 0)):
         report = leakage_table([(corpus, iterate_dialogues(corpus, data_dir, split))], multiwoz)

@@ -11,18 +11,13 @@ from hypothesis import strategies as st
 from made_up_corpora import read_file, refusal, write
 from talks import dialogue
 
-from hf_dialemb.cli import main
-from hf_dialemb.corpora import load_dialogues, write_jsonl
+from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.loading import form_of
 from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.reading import ENDINGS, is_own, read_own
 from hf_dialemb.corpora.own.roles import WELL_KNOWN, RoleMap
 from hf_dialemb.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.methods import get_method
-from hf_dialemb.papers.ensemble.plan import EnsemblePlan
-from hf_dialemb.training.dialogues import training_dialogues
-from hf_dialemb.training.settings import RunArguments
 
 TWO = [
     Dialogue((Turn("user", 'A "room", please\nfor two'), Turn("assistant", "Which day?\t")), "a", ("hotel", "taxi")),
@@ -34,8 +29,8 @@ def table(dialogues, delimiter=","):
     text = io.StringIO(newline="")
     rows = csv.writer(text, delimiter=delimiter)
     rows.writerow(["id", "role", "content", "domain"])
-    for each in dialogues:
-        rows.writerows([each.id, turn.role, turn.content, "|".join(each.domains)] for turn in each.turns)
+    for item in dialogues:
+        rows.writerows([item.id, turn.role, turn.content, "|".join(item.domains)] for turn in item.turns)
     return text.getvalue().encode()
 
 
@@ -76,9 +71,9 @@ def test_columns_by_name_by_number_and_by_usual_names_beside_others(tmp_path):
     read = read_file(tmp_path / "d.tsv", dial2vec, columns="id=1,role=2,content=3,domain=4")
     assert read == [dialogue("A room", "Where?", id="s1", domains=("hotel",))]
     content = "id,role,content,domain,dialogue_act\n1,user,Hi,taxi | bus,greet|ask\n1,user,Ho,bus|,\n"
-    (found,) = read_file(tmp_path / "d.csv", content)
-    assert found.domains == ("taxi", "bus")
-    assert [turn.dialogue_acts for turn in found.turns] == [("greet", "ask"), ()]
+    (result,) = read_file(tmp_path / "d.csv", content)
+    assert result.domains == ("taxi", "bus")
+    assert [turn.dialogue_acts for turn in result.turns] == [("greet", "ask"), ()]
     rows = ["time,id,role,content,mood", "", "3,1,user,Hi,good", ",,,,", "4,1,bot,Ho,"]
     for end in ("\n", "\r\n", "\r"):
         assert read_file(tmp_path / "d.csv", end.join(rows)) == [dialogue("Hi", "Ho", id="1")]
@@ -86,16 +81,16 @@ def test_columns_by_name_by_number_and_by_usual_names_beside_others(tmp_path):
 
 def test_speakers_keep_their_own_names(tmp_path):
     rows = "id,role,content,agent_name\n7,customer,Hi,Maria\n7,agent,Hello,Maria\n"
-    for name, content, told in (
+    for name, content, remarks in (
         ("d.csv", rows, ["", "Maria"]),
         ("d.txt", "Customer: Hi\nMaria Lopez: Hello\n", ["", "Maria Lopez"]),
         ("d.jsonl", '{"messages": [{"role": "user", "content": "Hi", "name": "Ann"}]}\n', ["Ann"]),
     ):
-        found = read_file(tmp_path / name, content.encode())
-        write_jsonl(found, tmp_path / "again.jsonl")
-        for dialogues in (found, list(read_own(tmp_path / "again.jsonl"))):
-            assert [turn.name for turn in dialogues[0].turns] == told
-            assert [turn.role for turn in dialogues[0].turns] == ["user", "assistant"][: len(told)]
+        result = read_file(tmp_path / name, content.encode())
+        write_jsonl(result, tmp_path / "again.jsonl")
+        for dialogues in (result, list(read_own(tmp_path / "again.jsonl"))):
+            assert [turn.name for turn in dialogues[0].turns] == remarks
+            assert [turn.role for turn in dialogues[0].turns] == ["user", "assistant"][: len(remarks)]
 
 
 def test_reading_is_lazy(tmp_path):
@@ -142,16 +137,16 @@ def test_malformed_columns_and_roles(tmp_path):
 def test_a_line_without_a_speaker_goes_on_with_the_turn_before(tmp_path):
     long = "x" * 41 + ": y"
     lines = ["\ufeffCaller:  A room ", "", "   for two", ": and", "at 10: 30", "Agent:", "Which day?", long]
-    roles, said = ("user", "speaker_3", "assistant"), ("A room for two : and", "30", f"Which day? {long}")
-    assert read_file(tmp_path / "call.txt", "\r\n".join(lines)) == [dialogue(*said, id="call", roles=roles)]
+    roles, spoken = ("user", "speaker_3", "assistant"), ("A room for two : and", "30", f"Which day? {long}")
+    assert read_file(tmp_path / "call.txt", "\r\n".join(lines)) == [dialogue(*spoken, id="call", roles=roles)]
 
 
-def test_a_time_before_the_speaker_is_left_out_and_a_doubtful_speaker_is_told(tmp_path):
+def test_a_time_is_no_speaker_and_a_rare_speaker_is_doubted(tmp_path):
     path = tmp_path / "call.txt"
     stamps = ("[00:07] AGENT", "(1:02:03) CUSTOMER", "2024-05-01 10:30:00 AGENT", "10:31 CUSTOMER", "AGENT")
     content = "\n".join(f"{stamp}: at 10:30" for stamp in stamps)
-    said = dialogue(*["at 10:30"] * 5, id="call", roles=("assistant", "user"))
-    assert read_file(path, content) == [replace(said, time="2024-05-01T10:30:00")]
+    spoken = dialogue(*["at 10:30"] * 5, id="call", roles=("assistant", "user"))
+    assert read_file(path, content) == [replace(spoken, time="2024-05-01T10:30:00")]
     assert list(check(path)) == []
     path.write_text(f"{content}\nNote: nobody says this", encoding="utf-8")
     guess, doubt = check(path)
@@ -159,26 +154,30 @@ def test_a_time_before_the_speaker_is_left_out_and_a_doubtful_speaker_is_told(tm
     assert (doubt.place, doubt.severity) == (f"{path}:6", "warning")
     assert "'Note', who speaks once beside 2 others" in doubt.message
     # A time within what is said stays.
-    said = ["A train at 10:30 from platform 2: am I late?", "We open at 9:00 Note: not today", "19:30 then: ok?"]
-    content = "\n".join(f"[00:0{n}] Customer: {text}" for n, text in enumerate(said))
-    assert read_file(path, content) == [dialogue(*said, id="call", roles=("user",))]
+    spoken = ["A train at 10:30 from platform 2: am I late?", "We open at 9:00 Note: not today", "19:30 then: ok?"]
+    content = "\n".join(f"[00:0{n}] Customer: {text}" for n, text in enumerate(spoken))
+    assert read_file(path, content) == [dialogue(*spoken, id="call", roles=("user",))]
 
 
-def test_a_folder_is_read_in_order_and_its_folders_are_labels_behind_a_link_too(tmp_path):
+def test_a_folder_is_read_in_order_and_its_folders_are_labels(tmp_path):
     names = ("b.txt", "a.b.txt", "taxi/z.TXT", "taxi/2024/y.txt", ".hidden.txt", ".git/x.txt", "notes.md")
-    said = (Turn("user", "Hi: there"), Turn("speaker_3", "at 10:30, see https://example.org"), Turn("assistant", "Hm"))
-    content = "".join(f"{turn.role}: {turn.content}\n" for turn in said)
+    spoken = (
+        Turn("user", "Hi: there"),
+        Turn("speaker_3", "at 10:30, see https://example.org"),
+        Turn("assistant", "Hm"),
+    )
+    content = "".join(f"{turn.role}: {turn.content}\n" for turn in spoken)
     folder = write(tmp_path / "calls", dict.fromkeys(names, content))
-    expected = [Dialogue(said, "a.b"), Dialogue(said, "b"), Dialogue(said, "taxi/z", ("taxi",))]
-    expected.append(Dialogue(said, "taxi/2024/y", ("2024",)))
+    expected = [Dialogue(spoken, "a.b"), Dialogue(spoken, "b"), Dialogue(spoken, "taxi/z", ("taxi",))]
+    expected.append(Dialogue(spoken, "taxi/2024/y", ("2024",)))
     assert list(read_own(folder)) == expected
-    for one in ("taxi/2024", "taxi/2024/y.txt"):
-        assert list(read_own(folder / one)) == [Dialogue(said, "y")]
+    for first in ("taxi/2024", "taxi/2024/y.txt"):
+        assert list(read_own(folder / first)) == [Dialogue(spoken, "y")]
     write(tmp_path / "elsewhere", {"b.txt": content})
     (folder / "support").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere" / "again").symlink_to(folder)
     (folder / "gone.txt").symlink_to(tmp_path / "nowhere")
-    assert list(read_own(folder)) == [*expected[:2], Dialogue(said, "support/b", ("support",)), *expected[2:]]
+    assert list(read_own(folder)) == [*expected[:2], Dialogue(spoken, "support/b", ("support",)), *expected[2:]]
 
 
 def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
@@ -190,10 +189,10 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
     with pytest.raises(InputError, match=r"got no dialogue, expected \.txt, \.jsonl, .*\.xlsx files"):
         list(read_own(folder))
     write(folder, {"a.txt": "Agent: Hi\nUser: Ho"})
-    assert [each.id for each in read_own(folder)] == ["a"]
+    assert [item.id for item in read_own(folder)] == ["a"]
     assert "passed over a file that a folder is not read with; give it by itself (2 times: " in caplog.text
     write(folder, {"0.txt": b"\xff"})
-    assert [each.id for each in read_own(folder, skip_invalid=True)] == ["a"]
+    assert [item.id for item in read_own(folder, skip_invalid=True)] == ["a"]
     (folder / "a.txt").unlink()
     with pytest.raises(InputError, match="got no dialogue that is not malformed"):
         list(read_own(folder, skip_invalid=True))
@@ -201,7 +200,7 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
 
 # What is told comes first, then well-known names, then who speaks first.
 def test_roles_of_speakers():
-    for told, names, expected in (
+    for remarks, names, expected in (
         *(("", ["Alice", "Bob"], "user assistant"), ("", ["Agent", "Customer"], "assistant user"), ("", [], "")),
         ("", ["Alice", "Bob", "Cem", "Dora", "Eve"], "user assistant speaker_3 speaker_4 speaker_5"),
         *(("", ["Alice", "Agent"], "user assistant"), ("", [" SYSTEM ", "usr"], "assistant user")),
@@ -216,7 +215,7 @@ def test_roles_of_speakers():
         ("Ann = of = York=speaker_5", ["Ann = of = York", "x"], "speaker_5 user"),
         ("System=ignore,Ann=user,*=assistant", ["System", "Zoe", "Ann", "Bob"], "ignore assistant user assistant"),
     ):
-        assigned = RoleMap.parse(told).assign(names)
+        assigned = RoleMap.parse(remarks).assign(names)
         assert " ".join(assigned[name] for name in names) == " ".join(assigned.values()) == expected
 
 
@@ -254,17 +253,3 @@ def test_skipping_leaves_out_whole_dialogues_and_counts_them(tmp_path, caplog):
     content = "id,role,text\n1,user,Hi\n1,user\n1,user,Ho\nk,user,Hi\n"
     assert read_file(tmp_path / "d.csv", content, skip_invalid=True) == [dialogue("Hi", id="k")]
     assert caplog.messages[0].startswith(f"Skipped 1 malformed record(s):\n  {tmp_path}/d.csv:3: ")
-
-
-def test_every_command_that_learns_or_measures_reads_tables_by_their_columns(tmp_path, capsys):
-    rows = {name: f"1,Zoe,{name} is gone\n1,Ann,Let me look for {name}\n" for name in ("cat", "dog", "cow")}
-    write(tmp_path, {f"{name}.csv": "call,who,said\n" + said for name, said in rows.items()})
-    cat, dog, cow = (str(tmp_path / f"{name}.csv") for name in rows)
-    how = {"columns": "id=call,role=who,content=said", "roles": "Zoe=user,Ann=assistant"}
-    run = RunArguments(corpus=[cat], exclude=[dog], **how)
-    assert training_dialogues(run, get_method("dse"), 0, print) == load_dialogues(cat, **how)
-    plan = EnsemblePlan("dual_encoder_multiwoz", cat, tmp_path, {"columns": how["columns"]}, dev=dog, test=cow)
-    assert [turn.content for turn in plan.load("test")[0].turns] == ["cow is gone", "Let me look for cow"]
-    words = ["model", "distil", "--model", "t", "--corpus", cat, "--output", str(tmp_path / "o"), "--columns", "id=no"]
-    assert main(words) == 2
-    assert "Unknown column 'no'" in capsys.readouterr().err
