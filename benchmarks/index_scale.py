@@ -92,7 +92,6 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
 def eight_bits(units: Any) -> Any:
     """Returns what finds nearest rows in cells as `VectorIndex` makes them, each number of eight bits."""
     import faiss
-
     from hf_dialemb.retrieval.vector_index import _PER_CELL
 
     cells, width = math.isqrt(len(units)), units.shape[1]

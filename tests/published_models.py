@@ -12,8 +12,7 @@ from typing import NamedTuple
 import torch
 
 from hf_dialemb.cli import main
-from hf_dialemb.evaluation.results.rows import Results, describe_run, rows_of, write_results
-from hf_dialemb.evaluation.tasks.task import Measurement
+from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from hf_dialemb.hub.card.card import render_record
 from hf_dialemb.hub.card.record import make_record
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
@@ -77,15 +76,15 @@ def measure(path: Path, model: Path | str, reference: Path | str | None) -> Path
     purity = {"task": "domain-categorization", "metric": "purity", "setting": ""}
     uniformity = {"task": "alignment-uniformity", "metric": "uniformity", "setting": ""}
     measured = [
-        Measurement(**purity, mean=81.23456, std=1.98765, n=10, interval=(80.111, 82.222)),
-        Measurement(**uniformity, mean=-2.34567),
-        Measurement(task="semantic-relatedness", metric="spearman", setting="per-query", mean=38.3),
-        Measurement(task="encoding", metric="seconds", setting="", mean=17.5),
+        Row(**purity, mean=81.23456, std=1.98765, n=10, interval=(80.111, 82.222)),
+        Row(**uniformity, mean=-2.34567),
+        Row(task="semantic-relatedness", metric="spearman", setting="per-query", mean=38.3),
+        Row(task="encoding", metric="seconds", setting="", mean=17.5),
     ]
     rows = rows_of(str(model), "sgd", "test", measured)
-    rows += rows_of("dial2vec (PLATO)", "sgd", "test", [Measurement(**purity, mean=99.875)], quoted_from="a table")
+    rows += rows_of("dial2vec (PLATO)", "sgd", "test", [Row(**purity, mean=99.875)], quoted_from="a table")
     if reference is not None:
-        measured = [Measurement(**purity, mean=83.5, std=0.7, n=10), Measurement(**uniformity, mean=-1.5)]
+        measured = [Row(**purity, mean=83.5, std=0.7, n=10), Row(**uniformity, mean=-1.5)]
         rows += rows_of(str(reference), "sgd", "test", measured)
     command = f"dialemb papers benchmark --data-dir {path.parent} --output benchmark"
     described = describe_run(command, {"models": [str(model)]}, [0, 1, 2], time.perf_counter())

@@ -16,7 +16,7 @@ import hf_dialemb
 from hf_dialemb import corpora
 from hf_dialemb.corpora import loading, write_jsonl
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import evaluate_embeddings, evaluate_models, markdown_table
+from hf_dialemb.evaluation import evaluate, evaluate_embeddings, markdown_table
 from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, marked, sets_behind
 from hf_dialemb.evaluation.results.rows import Results, describe_run, merge_results, read_results, write_results
 from hf_dialemb.evaluation.results.tables import latex_table, paper_table
@@ -36,7 +36,7 @@ SHAPE = {"task": "alignment-uniformity", "metric": "uniformity"}
 
 
 def measured(**more):
-    return evaluate_models(["tfidf"], "small", None, "test", seeds=[0, 1], **more)
+    return evaluate(["tfidf"], "small", seeds=[0, 1], **more)
 
 
 def test_every_figure_stands_under_its_own_name_in_percent_and_what_is_left_out_is_logged(caplog):
@@ -188,10 +188,22 @@ def test_a_file_of_ones_own_has_no_split_and_what_is_left_out_is_told(tmp_path, 
     labels = [("hotel",), ("hotel",), ("taxi",), ("taxi",), (), (), ("hotel", "taxi")]
     said = [dialogue(f"number {n}", domains=domains, id=str(n)) for n, domains in enumerate(labels)]
     write_jsonl(said, tmp_path / "calls.jsonl")
-    results = evaluate_models(["tfidf"], str(tmp_path / "calls.jsonl"), None, "test", seeds=[0])
+    results = evaluate(["tfidf"], str(tmp_path / "calls.jsonl"), seeds=[0])
     assert markdown_table(results.results).startswith("**calls.jsonl**\n")
     assert {each.split for each in results.results} == {"all"}
     assert "calls.jsonl: left out 3 of 7 dialogues: 2 have no label, 1 have several" in caplog.messages
+
+
+def test_dialogues_in_memory_give_the_figures_of_their_file(tmp_path, monkeypatch):
+    dialogues = corpora.load_dialogues("sample", None, "test")
+    write_jsonl(dialogues, tmp_path / "calls.jsonl")
+    measured = [evaluate("tfidf", source, seeds=[0]) for source in (tmp_path / "calls.jsonl", dialogues)]
+    of_file, in_memory = ([row for row in found.results if row.metric != "seconds"] for found in measured)
+    assert [replace(row, corpus="dialogues") for row in of_file] == in_memory
+    assert len(measured[1].run["config"]["data_sha256"]) == 64
+    assert "| tfidf |" in repr(measured[1])
+    monkeypatch.setattr("hf_dialemb.evaluation.tasks.task.corpora.load_dialogues", lambda *_: pytest.fail("read again"))
+    assert evaluate("tfidf", dialogues[:20], seeds=[0]).run["config"]["corpus"] == "dialogues"
 
 
 def test_the_caption_of_a_picture_is_of_what_it_shows():
@@ -216,7 +228,6 @@ def test_too_few_labels_are_refused(monkeypatch):
     ("request_", "words"),
     [
         ({"models": []}, "models: got"),
-        ({"models": "tfidf"}, "models: got 'tfidf'"),
         ({"models": ["tfidf", "tfidf"]}, "more than once"),
         ({"seeds": []}, "seeds: got none"),
         ({"limit": 1}, "limit: got 1"),
@@ -231,7 +242,7 @@ def test_wrong_requests_are_refused_before_any_work(monkeypatch, tmp_path, reque
     if "output" in request_:
         request_ = {"output": tmp_path / request_["output"]}
     with pytest.raises(InputError, match=words):
-        evaluate_models(**{"models": ["tfidf"], "corpus": "small", "data_dir": None, "split": "test", **request_})
+        evaluate(**{"models": ["tfidf"], "dialogues": "small", **request_})
 
 
 @pytest.mark.parametrize(
@@ -319,7 +330,7 @@ def test_evaluation_marks_the_model_that_learnt_from_the_corpus_and_no_other(tin
     model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
     for corpus, learnt in (("sample/train", False), ("sample/all", True)):
         learning_from(model, corpus)
-        results = evaluate_models([str(model), "tfidf"], "sample", None, "test", tasks=["domains"], seeds=[0])
+        results = evaluate([str(model), "tfidf"], "sample", tasks=["domains"], seeds=[0])
         marks = {(row.model, row.metric): row.learnt for row in results.results}
         assert (marks[str(model), "map"], marks["tfidf", "map"], marks[str(model), "seconds"]) == (learnt, False, False)
 
@@ -334,7 +345,7 @@ def test_texts_that_a_model_learnt_are_marked_whatever_file_has_them(tiny_bert, 
     run = hf_dialemb.train("dse", tmp_path / "calls.jsonl", **settings)
     for name, learnt in (("labelled", True), ("other", False)):
         file = str(tmp_path / f"{name}.jsonl")
-        results = evaluate_models([str(run.path), "tfidf"], file, None, "all", tasks=["domains"], seeds=[0])
+        results = evaluate([str(run.path), "tfidf"], file, tasks=["domains"], seeds=[0])
         marks = {(row.model, row.metric): row.learnt for row in results.results}
         assert (marks[str(run.path), "map"], marks["tfidf", "map"]) == (learnt, False)
 

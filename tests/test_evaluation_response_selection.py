@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from given_vectors import Given, figures, hashed
-from hf_dialemb.encoders.baselines import TfidfEncoder
 from made_up_corpora import FILES
 from talks import dialogue
 
@@ -11,6 +10,7 @@ from hf_dialemb import corpora
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import ResponseSelection
 from hf_dialemb.dialogue import Dialogue, Turn, plain
+from hf_dialemb.encoders.tfidf import TfidfEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks import contexts
 from hf_dialemb.evaluation.tasks.registry import get_task

@@ -17,11 +17,10 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.corpus import KINDS
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders import load_encoder, remembering
 from hf_dialemb.encoders.remembering import RememberingEncoder
-from hf_dialemb.encoders.specs import load_encoder
-from hf_dialemb.encoders.whitening import InputWhitenedEncoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import TASKS, default_tasks, evaluate_models, get_task, read_results, run
+from hf_dialemb.evaluation import TASKS, default_tasks, evaluate, get_task, read_results, run
 from hf_dialemb.evaluation.tasks import sampling
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.sampling import draw_examples, fixed_sample, mean_interval
@@ -42,11 +41,11 @@ def test_every_task_is_there(name):
 
 
 def test_what_an_encoder_can_beside_vectors_is_asked_of_the_one_that_is_remembered():
-    ranker, plain = SimpleNamespace(name="ranker", ranker="scores", encode=len), Given(hashed)
-    whitened = InputWhitenedEncoder(ranker, "whitened")  # has vectors of its own
+    ranker, plain = load_encoder(SimpleNamespace(name="ranker", encode=len)), Given(hashed)
+    ranker.ranker = "scores"
     for encoder in (ranker, RememberingEncoder(ranker)):
         assert ask_encoder(encoder, "ranker", str) == "scores"
-    for encoder in (whitened, plain, RememberingEncoder(plain)):
+    for encoder in (plain, RememberingEncoder(plain)):
         assert ask_encoder(encoder, "ranker", str) is None
 
 
@@ -62,7 +61,7 @@ def test_what_suits_a_corpus_and_what_does_not():
     with pytest.raises(InputError, match=r"holds sentence-pairs, expected dialogues; .* the task dialogue-sts"):
         load_problem("domains", CorpusPart("jddc_sts", FILES, "dev"))
     with pytest.raises(InputError, match="task intent-fine-tuning: got the model tfidf, which has no weights"):
-        evaluate_models(["tfidf"], "clinc150", FILES, "test", tasks=["intent-fine-tuning"])
+        evaluate(["tfidf"], "clinc150", data_dir=FILES, tasks=["intent-fine-tuning"])
 
 
 def test_a_sample_is_fixed_and_in_order_and_examples_are_drawn_of_labels_that_have_enough(random):
@@ -88,20 +87,20 @@ def banking(monkeypatch, tmp_path):
     (tmp_path / "clinc150").mkdir()  # a corpus is looked for, and not read
     monkeypatch.setenv("HF_DIALEMB_DATA", str(tmp_path))
     encoder = Given(hashed)
-    monkeypatch.setattr(run, "load_encoder", lambda model: encoder)
+    monkeypatch.setattr(remembering, "load_encoder", lambda model: load_encoder(encoder))
     monkeypatch.setattr(run, "find_encoder", lambda model: None)
     monkeypatch.setattr(run, "fingerprint", lambda model: "0" * 16)
     return encoder
 
 
 def measured(**more):
-    return evaluate_models(["one"], "clinc150", None, "test", **more)
+    return evaluate(["one"], "clinc150", **more)
 
 
 def test_several_tasks_share_what_is_encoded_and_many_figures_stand_below_each_other(banking, tmp_path):
     output = tmp_path / "results.json"
     results = measured(seeds=[0, 1], output=output)
-    assert read_results(output) == results
+    assert read_results(output).results == results.results
     assert set(Counter(chain(*banking.calls)).values()) == {1}
     assert {row.task for row in results.results} == {"intent-classification", "out-of-scope-detection", "encoding"}
     assert sum(row.task == "encoding" for row in results.results) == 1
@@ -170,9 +169,9 @@ def test_a_dialogue_encoder_gives_its_parts_of_the_whole_dialogue(tiny_checkpoin
     np.testing.assert_array_equal(found[FIRST][-1], speakers[-1, 1])  # the assistant calls
     np.testing.assert_array_equal(found[SECOND][-1], speakers[-1, 0])
     np.testing.assert_array_equal(found[FIRST][:-1], speakers[:-1, 0])
-    center = encoder.model.center.numpy()
+    center = encoder.encode_speakers.args[0].center.numpy()
     np.testing.assert_allclose(found[SUM], encoder.encode(dialogues) + center, atol=1e-5)
-    encoder.model.config.pooling = "mean"
+    encoder.encode_speakers.args[0].config.pooling = "mean"
     np.testing.assert_allclose(found[MEAN], encoder.encode(dialogues) + center, atol=1e-5)
 
 
@@ -184,7 +183,7 @@ def test_one_voice_is_left_out_and_all_settings_are_measured(tmp_path):
     write_jsonl([*rooms, *trains, alone], path)
     problem = load_ablations(CorpusPart(str(path)))
     assert (problem.config["dialogues"], problem.config["labels"]) == (8, 2)
-    found = {row[:3]: row.mean for row in problem.measure(load_encoder("tfidf"), [0])}
+    found = {(row.task, row.metric, row.setting): row.mean for row in problem.measure(load_encoder("tfidf"), [0])}
     assert found["dialogue-retrieval", "map", FIRST] == pytest.approx(100)
     measured = [("domain-categorization", "purity", ""), ("semantic-relatedness", "spearman", "per-query, ")]
     measured += [("dialogue-retrieval", "map", "")]

@@ -8,7 +8,6 @@ from math import log
 import numpy as np
 import pytest
 from given_vectors import Given, figures, hashed, said
-from hf_dialemb.encoders.baselines import TfidfEncoder
 from made_up_corpora import FILES
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import label_ranking_average_precision_score, ndcg_score
@@ -18,8 +17,10 @@ from sklearn.preprocessing import normalize
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders.tfidf import TfidfEncoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.run import evaluate_models
+from hf_dialemb.evaluation.results.rows import Row
+from hf_dialemb.evaluation.run import evaluate
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions
 from hf_dialemb.evaluation.tasks.intents import OUT_OF_SCOPE, classify_intents, load_intents
 from hf_dialemb.evaluation.tasks.out_of_scope import Parts, detect, load_out_of_scope
@@ -33,9 +34,8 @@ def test_examples_come_from_train_every_utterance_is_classified_and_a_seed_draws
     vectors = np.eye(3)[["abc".index(label) for label in labels]]
     found = classify_intents(vectors, labels, 15, range(3))
     settings = ("1-shot", "5-shot", "5-shot, unit prototypes")
-    assert found == [
-        ("intent-classification", "accuracy", setting, 100.0, 0.0, 3, (100.0, 100.0)) for setting in settings
-    ]
+    whole = {"task": "intent-classification", "metric": "accuracy", "mean": 100.0, "std": 0.0, "n": 3}
+    assert found == [Row(**whole, setting=setting, interval=(100.0, 100.0)) for setting in settings]
     labels, vectors = list("abcd" * 20), random.normal(size=(80, 5))
     first, again, other = (classify_intents(vectors, labels, 40, [seed]) for seed in (3, 3, 4))
     assert first == again
@@ -196,7 +196,7 @@ def test_the_sets_of_the_papers(data_dir, tmp_path):
     intents = load_intents(CorpusPart("clinc150", data_dir))
     assert (intents.config["utterances"], intents.config["labels"], len(intents.labels)) == (4_500, 150, 19_500)
     output = tmp_path / "results.json"
-    results = evaluate_models(["tfidf"], "dialog2flow_evaluation", data_dir, "test", seeds=[0], output=output)
+    results = evaluate(["tfidf"], "dialog2flow_evaluation", data_dir=data_dir, seeds=[0], output=output)
     found = figures(results.results)
     assert 20 < found["f1", "1-shot"] < found["f1", "5-shot"] < 40
     assert 20 < found["ndcg10", "official"] < found["ndcg10", ""] < 40

@@ -15,10 +15,11 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
+from hf_dialemb.evaluation.results.rows import Row
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions
 from hf_dialemb.evaluation.tasks.intents import classify_intents
 from hf_dialemb.evaluation.tasks.registry import TASKS, get_task, load_problem
-from hf_dialemb.evaluation.tasks.task import CorpusPart, Measurement
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.integrations import (
     DialogueDomainEvaluator,
@@ -135,8 +136,8 @@ def test_of_what_the_trainer_keeps_more_or_less_is_better(plain, monkeypatch):
 
 def test_figures_that_would_be_named_alike_get_their_task():
     means = {"one-task": 1.0, "other": 2.0}
-    found = [Measurement(task=task, metric="map", setting="", mean=mean) for task, mean in means.items()]
-    other = Measurement(task="one-task", metric="accuracy", setting="5-shot, unit prototypes", mean=3.0)
+    found = [Row(task=task, metric="map", setting="", mean=mean) for task, mean in means.items()]
+    other = Row(task="one-task", metric="accuracy", setting="5-shot, unit prototypes", mean=3.0)
     names = {"one_task_map": 1.0, "other_map": 2.0, "accuracy_5_shot_unit_prototypes": 3.0}
     assert named_figures([*found, other]) == names
 

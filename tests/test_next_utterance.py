@@ -5,8 +5,6 @@ import pytest
 import torch
 from checkpoints import assembled, deep_attention_matching
 from given_vectors import Given, figures
-from hf_dialemb.encoders.baselines import TfidfEncoder
-from hf_dialemb.encoders.checkpoints import RankerEncoder
 from made_up_corpora import FILES
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
@@ -15,8 +13,11 @@ from hf_dialemb.corpora.candidates import draw_candidates
 from hf_dialemb.corpora.examples import ResponseSelection
 from hf_dialemb.corpora.loading import data_hash
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders import load_encoder
+from hf_dialemb.encoders.loading import model_encoder
 from hf_dialemb.encoders.remembering import RememberingEncoder
-from hf_dialemb.encoders.specs import find_encoder, load_encoder
+from hf_dialemb.encoders.specs import find_encoder
+from hf_dialemb.encoders.tfidf import TfidfEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import default_tasks
 from hf_dialemb.evaluation.tasks import next_utterance
@@ -112,7 +113,7 @@ def test_rankers_without_vectors_score_sets_of_any_size_but_embed_no_dialogue(sa
     np.testing.assert_allclose(found[0], plainly(ranker, selections[:1])[0], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(found[3], found[0][:3], rtol=1e-5, atol=1e-6)
     with pytest.raises(InputError, match="model 'deep': got a ranker that has no vectors"):
-        RankerEncoder("deep", ranker).encode(sample_dialogues[:2])
+        model_encoder(ranker.model, ranker.tokenizer, "deep").encode(sample_dialogues[:2])
 
 
 def test_an_ensemble_averages_probabilities_and_its_vectors_rank_by_mean_cosines(tower_folders, towers, selections):
@@ -219,7 +220,7 @@ def test_given_candidates_are_taken():
 def test_a_rankers_figures_are_of_its_own_scores_and_a_dialogue_is_a_context(tower_folders, towers, sample_dialogues):
     problem, encoder = load_selections(CorpusPart("sample", None, "dev", 12)), load_encoder(tower_folders[0])
     found = figures(problem.measure(encoder, [0]))
-    assert found == figures(problem.measure(RememberingEncoder(RankerEncoder("own", towers[0])), [0]))
+    assert found == figures(problem.measure(RememberingEncoder(load_encoder(tower_folders[0])), [0]))
     drawn = draw_candidates(load_dialogues("sample", split="dev"), 20, "assistant", 13)
     chosen = fixed_sample(drawn, 12)
     for setting in ("", "official"):

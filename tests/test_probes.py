@@ -15,9 +15,9 @@ from sklearn.metrics import f1_score
 from hf_dialemb import corpora
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import evaluate_models
+from hf_dialemb.evaluation import evaluate
 from hf_dialemb.evaluation.tasks.registry import get_task, load_problem
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.methods import get_method
@@ -256,7 +256,7 @@ def test_what_the_layer_learns_from_is_not_measured_on_and_dialogues_of_ones_own
             load_probe(CorpusPart("multiwoz", None, split, None), ACTS)
     write_jsonl(made("test", 3), tmp_path / "own.jsonl")
     with pytest.raises(InputError, match=r"expected one of the catalogue .* whose train and dev the task learns from"):
-        evaluate_models(["tfidf"], str(tmp_path / "own.jsonl"), None, "test", tasks=["bag-of-words-probe"])
+        evaluate(["tfidf"], str(tmp_path / "own.jsonl"), tasks=["bag-of-words-probe"])
 
 
 @pytest.mark.slow

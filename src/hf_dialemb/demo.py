@@ -10,7 +10,7 @@ from .checkpoints.pretrained import MINILM
 from .corpora import load_dialogues
 from .errors import InputError
 from .evaluation.results.tables import markdown_table
-from .evaluation.run import evaluate_models
+from .evaluation.run import evaluate
 from .flow.extract import extract_flow
 from .hub.export import export
 from .retrieval.search import search
@@ -37,7 +37,7 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
     report("2. Measuring on 176 others of the same sixteen tasks: untrained, trained, and the encoders in the package")
     models = [MINILM, str(trained), "dialogue-minilm", "dialogue-static"]
     written, picture = output / "results.json", output / "map.png"
-    results = evaluate_models(models, CORPUS, None, "test", output=written, plot=picture, command="dialemb demo")
+    results = evaluate(models, CORPUS, output=written, plot=picture, command="dialemb demo")
     report(markdown_table(row for row in results.results if row.task in SHOWN and row.std is None))
     if not published.exists():
         report("3. Exporting the trained encoder, and loading the export in fresh processes")

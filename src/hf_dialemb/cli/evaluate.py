@@ -33,14 +33,13 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..evaluation.run import evaluate_models, table_of
+    from ..evaluation.run import command_line, evaluate
 
     for path in filter(None, (options.output, options.plot)):
         check_not_read(path, options.corpus)
     more = named(options, "data_dir", "split", "output", "plot", "limit", "columns", "roles", "vectors")
-    models, seeds = options.model or ([] if options.vectors else [chosen_model(None)]), range(options.seeds)
-    results = evaluate_models(models, options.corpus, tasks=options.task, seeds=seeds, **more)
-    print(table_of(results))
+    models = options.model or ([] if options.vectors else [chosen_model(None)])
+    print(evaluate(models, options.corpus, tasks=options.task, seeds=options.seeds, command=command_line(), **more))
     say(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
 
 

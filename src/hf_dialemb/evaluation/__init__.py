@@ -1,6 +1,6 @@
 """Evaluation: dialogues are embedded once by each encoder, then every task scores the same vectors.
 
-`evaluate_models` measures models on a corpus and writes a results file; the others are its parts. Importing this
+`evaluate` measures models on a corpus and writes a results file; the others are its parts. Importing this
 package loads neither torch nor scikit-learn.
 """
 
@@ -15,11 +15,10 @@ from .results.rows import write_results as write_results
 from .results.tables import latex_table as latex_table
 from .results.tables import markdown_table as markdown_table
 from .results.tables import paper_table as paper_table
-from .run import evaluate_models as evaluate_models
+from .run import evaluate as evaluate
 from .tasks.domains import evaluate_embeddings as evaluate_embeddings
 from .tasks.registry import TASKS as TASKS
 from .tasks.registry import default_tasks as default_tasks
 from .tasks.registry import get_task as get_task
-from .tasks.task import Measurement as Measurement
 from .tasks.task import Problem as Problem
 from .tasks.task import Task as Task

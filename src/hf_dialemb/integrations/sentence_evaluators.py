@@ -22,12 +22,13 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from ..encoders import Encoder, load_encoder
 from ..encoders.remembering import RememberingEncoder
 from ..errors import InputError
+from ..evaluation.results.rows import Row
 from ..evaluation.results.tables import FLOWS, LOWER_OF_FLOWS
 from ..evaluation.tasks.actions import compare_actions
 from ..evaluation.tasks.domains import evaluate_embeddings
 from ..evaluation.tasks.intents import classify_intents
 from ..evaluation.tasks.registry import get_task, load_problem
-from ..evaluation.tasks.task import CorpusPart, Measurement, percentage
+from ..evaluation.tasks.task import CorpusPart, percentage
 from ..metrics.response_selection import selection_scores
 from .inputs import check_lengths, read_items
 
@@ -72,7 +73,7 @@ class BenchmarkEvaluator(BaseEvaluator):
         self.csv_file = "_".join(filter(None, (self.description.lower().replace(" ", "_"), self.name, "results.csv")))
         self._chosen = self.primary_metric
 
-    def measure(self, encoder: Encoder) -> list[Measurement]:
+    def measure(self, encoder: Encoder) -> list[Row]:
         """Measures an encoder on what the evaluator holds."""
         raise NotImplementedError
 
@@ -135,7 +136,7 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
                 "dialogues of one of them; add dialogues"
             )
 
-    def measure(self, encoder: Encoder) -> list[Measurement]:
+    def measure(self, encoder: Encoder) -> list[Row]:
         """Measures an encoder."""
         return evaluate_embeddings(encoder.encode(self.dialogues), self.labels, seeds=self.seeds)
 
@@ -170,7 +171,7 @@ class FewShotEvaluator(BenchmarkEvaluator):
         self.examples = len(examples)
         self.utterances, self.labels = [*examples, *asked], [*example_labels, *labels]
 
-    def measure(self, encoder: Encoder) -> list[Measurement]:
+    def measure(self, encoder: Encoder) -> list[Row]:
         """Measures an encoder."""
         vectors = encoder.encode(self.utterances)
         if self.examples:
@@ -208,7 +209,7 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
                     f"correct[{place}]: got {sorted(right)}, expected positions among {len(texts)} candidates; mend it"
                 )
 
-    def measure(self, encoder: Encoder) -> list[Measurement]:
+    def measure(self, encoder: Encoder) -> list[Row]:
         """Measures an encoder."""
         places: dict[str, int] = {}
         rows = [[places.setdefault(text, len(places)) for text in texts] for texts in self.candidates]
@@ -252,7 +253,7 @@ class TaskEvaluator(BenchmarkEvaluator):
         self.task = task
         self.problem = load_problem(task, CorpusPart(corpus, data_dir, split, limit))
 
-    def measure(self, encoder: Encoder) -> list[Measurement]:
+    def measure(self, encoder: Encoder) -> list[Row]:
         """Measures an encoder."""
         return self.problem.measure(RememberingEncoder(encoder), self.seeds)
 
@@ -266,7 +267,7 @@ def greater_is_better(figure: str) -> bool:
     return not any(figure == name or figure.startswith(f"{name}_") for name in LOWER_IS_BETTER)
 
 
-def named_figures(measurements: Iterable[Measurement]) -> dict[str, float]:
+def named_figures(measurements: Iterable[Row]) -> dict[str, float]:
     """Names means by metric and setting, such as ``accuracy_5_shot``; where two are alike, by task as well."""
     found = list(measurements)
     names = Counter((each.metric, each.setting) for each in found)

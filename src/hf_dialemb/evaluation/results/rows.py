@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from ...corpora.corpus import ALL
 from ...errors import InputError
 from ...runs.files import write_text_atomically
 from ...runs.hardware import describe_hardware
-from ..tasks.task import Measurement
 
 SCHEMA = 1  # the version of the file format
 
@@ -53,18 +52,18 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One measured or quoted figure; `rows_of` makes it of a measurement. An InputError says which field is not right.
+    """A measured or quoted figure. Tasks leave the model and the corpus empty; `rows_of` fills them.
 
     The interval is the 95 % bootstrap interval of the mean: over the items that are scored one by one (queries,
     contexts), else over the repeats; None where there is but one.
     """
 
-    model: str  # the encoder's name, as it was given
-    corpus: str
-    split: str
+    model: str = ""  # the encoder's name, as it was given
+    corpus: str = ""
+    split: str = ""
     task: str
     metric: str
-    setting: str  # which variant of the metric, such as "per-query"; empty for the usual one
+    setting: str = ""  # a variant of the metric, such as "per-query"; empty for the usual one
     mean: float  # a percentage where the papers print percentages (purity, nmi, spearman, map, mrr)
     std: float | None = None  # the sample standard deviation over n repeats (seeds); None where there was one
     n: int = 1
@@ -90,16 +89,11 @@ class Results:
 
 
 def rows_of(
-    model: str,
-    corpus: str,
-    split: str,
-    measurements: Iterable[Measurement],
-    quoted_from: str | None = None,
-    part: bool = False,
+    model: str, corpus: str, split: str, rows: Iterable[Row], quoted_from: str | None = None, part: bool = False
 ) -> list[Row]:
-    """Makes rows of what was measured of a model on a corpus: the one place where a measurement becomes a row."""
+    """Return the figures of a task with the model and the part of a corpus that they are of."""
     of: dict[str, Any] = {"model": model, "corpus": corpus, "split": split, "quoted_from": quoted_from, "part": part}
-    return [Row(**of, **each._asdict()) for each in measurements]
+    return [replace(row, **of) for row in rows]
 
 
 Place = tuple[str, str, str, str, str]  # what a figure is of: corpus, split, task, metric and setting

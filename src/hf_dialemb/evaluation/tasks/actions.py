@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from ...corpora.labels import unified_turn
 from ...dialogue import Dialogue, Turn
 from ...encoders import Encoder
+from ..results.rows import Row
 from .intents import by_prototypes
 from .sampling import SHOTS, draw_examples, running_totals
-from .task import CorpusPart, Measurement, Problem, percentage
+from .task import CorpusPart, Problem, percentage
 
 NAME = "action-similarity"
 
@@ -51,7 +52,7 @@ def load_actions(part: CorpusPart) -> Problem:
     sizes = {"utterances": len(dialogues), "labels": len(set(labels)), "examples_from": part.split}
     config = {**sizes, "drawn_per_action": None if ready else PER_ACTION, "shots": list(SHOTS), "ranks": RANKS}
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         return compare_actions(encoder.encode_utterances([text for text, _ in pairs]), labels, seeds)
 
     return Problem(config, measure, dialogues, labels)
@@ -76,9 +77,7 @@ def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
     ]
 
 
-def compare_actions(
-    embeddings: NDArray[Any], labels: Sequence[str], seeds: Sequence[int] = range(10)
-) -> list[Measurement]:
+def compare_actions(embeddings: NDArray[Any], labels: Sequence[str], seeds: Sequence[int] = range(10)) -> list[Row]:
     """Classifies utterances by few examples of each action, ranks them, and measures how actions lie to each other."""
     from ...metrics.anisotropy import anisotropy
 
@@ -92,7 +91,7 @@ def compare_actions(
     for setting, values in zip(("", "official"), zip(*ranked, strict=True), strict=True):
         found.append(percentage(NAME, f"ndcg{RANKS}", setting, values))
     spread = anisotropy(embeddings, names)
-    return found + [Measurement(task=NAME, metric=metric, setting="", mean=mean) for metric, mean in spread.items()]
+    return found + [Row(task=NAME, metric=metric, setting="", mean=mean) for metric, mean in spread.items()]
 
 
 def draw_repeats(

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...corpora import single_domain
 from ...encoders import Encoder
-from .task import CorpusPart, Measurement, Problem, item_percentage, percentage
+from ..results.rows import Row
+from .task import CorpusPart, Problem, item_percentage, percentage
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ def load_domains(part: CorpusPart) -> Problem:
     alone = sum(count == 1 for count in counts.values())
     config = {"dialogues": len(dialogues), "labels": len(counts), "labels_of_one_dialogue": alone, "n_init": N_INIT}
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         return evaluate_embeddings(encoder.encode(dialogues), labels, seeds=seeds)
 
     return Problem(config, measure, dialogues, labels)
@@ -64,7 +65,7 @@ def load_domains(part: CorpusPart) -> Problem:
 
 def evaluate_embeddings(
     embeddings: NDArray[Any], labels: Sequence[str], *, seeds: Iterable[int] = range(10)
-) -> list[Measurement]:
+) -> list[Row]:
     """Runs every task of the benchmark on vectors ``(N, D)``, clustered as they are, normalised for everything else.
 
     It measures domain categorization (purity, nmi, ari), semantic relatedness (spearman over ``pairs`` as in the paper
@@ -94,7 +95,7 @@ def evaluate_embeddings(
         item_percentage("dialogue-retrieval", "mrr", "", queries.reciprocal_rank),
     ]
     for metric in ("adjusted_alignment", "uniformity"):
-        found.append(Measurement(task="alignment-uniformity", metric=metric, setting="", mean=geometry[metric]))
+        found.append(Row(task="alignment-uniformity", metric=metric, setting="", mean=geometry[metric]))
     return found
 
 

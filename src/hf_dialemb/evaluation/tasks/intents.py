@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from ...dialogue import Dialogue
 from ...encoders import Encoder
+from ..results.rows import Row
 from .sampling import SHOTS, draw_examples, few_of_each
-from .task import CorpusPart, Measurement, Problem, percentage
+from .task import CorpusPart, Problem, percentage
 
 NAME = "intent-classification"
 
@@ -29,7 +30,7 @@ def load_intents(part: CorpusPart) -> Problem:
     sizes = {"utterances": len(queries), "labels": len(set(labels)), "examples_from": "train"}
     config = {**sizes, "out_of_scope": len(loaded) - len(in_scope(loaded)), "shots": list(SHOTS)}
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         return classify_intents(encoder.encode(dialogues), labels, len(examples), seeds)
 
     return Problem(config, measure, dialogues, labels)
@@ -37,7 +38,7 @@ def load_intents(part: CorpusPart) -> Problem:
 
 def classify_intents(
     embeddings: NDArray[Any], labels: Sequence[str], examples: int, seeds: Sequence[int] = range(10)
-) -> list[Measurement]:
+) -> list[Row]:
     """Classifies utterances by the means of few of the first ``examples`` rows of each intent."""
     names, pool = np.array(labels), np.arange(examples)
     found = []
@@ -58,7 +59,7 @@ def by_prototypes(
     names: NDArray[Any],
     repeats: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
     shots: int,
-) -> list[Measurement]:
+) -> list[Row]:
     """Measures, by the names of ``metrics``, how examples classify queries; a repeat has rows of both.
 
     In a setting of its own prototypes have length 1, so that cosines decide; with one example they always have it.

@@ -22,8 +22,9 @@ from ...dialogue import Turn
 from ...encoders import Encoder
 from ...errors import InputError
 from ...metrics.next_utterance import EXPECTED, OFFICIAL, example_scores
+from ..results.rows import Row
 from .contexts import correct_candidates, sizes_of
-from .task import CorpusPart, Measurement, Problem, ask_encoder, item_percentage
+from .task import CorpusPart, Problem, ask_encoder, item_percentage
 from .texts import TextVectors, last_words, row_cosines
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def load_selections(part: CorpusPart) -> Problem:
     found, config = (_given if part.kind == "response-selection" else _drawn)(part)
     selections = part.sample(found)
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         scores = _scores(encoder, selections)
         measurements = []
         for setting, ties in (("", EXPECTED), (OFFICIAL, OFFICIAL)):

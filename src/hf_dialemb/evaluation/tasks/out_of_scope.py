@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...corpora import get_corpus
+from ..results.rows import Row
 from .intents import OUT_OF_SCOPE, in_scope, intent, load_utterances, out_of_scope
 from .sampling import SHOTS, draw_examples, few_of_each
-from .task import CorpusPart, Measurement, Problem, percentage
+from .task import CorpusPart, Problem, percentage
 
 THRESHOLDS = {"mean-std": -1.0, "mean": 0.0}  # how many standard deviations are added to the mean similarity
 
@@ -39,7 +40,7 @@ class Parts(NamedTuple):
 def load_out_of_scope(part: CorpusPart) -> Problem:
     """Loads the utterances of a corpus, those that are out of scope too."""
     train, loaded = load_utterances(part)
-    separate = "dev" in get_corpus(part.corpus).splits and part.split != "dev"
+    separate = "dev" in get_corpus(part.place).splits and part.split != "dev"
     reference = in_scope(part.dialogues("dev")) if separate else []
     tested = part.sample([each for each in loaded if each.turns[0].intents])
     examples, strangers = (few_of_each(of(train), intent, part.limit) for of in (in_scope, out_of_scope))
@@ -61,7 +62,7 @@ def load_out_of_scope(part: CorpusPart) -> Problem:
 
 def detect(
     embeddings: NDArray[Any], labels: Sequence[str], parts: Parts, seeds: Sequence[int] = range(10)
-) -> list[Measurement]:
+) -> list[Row]:
     """Finds what is out of scope and classifies the rest, by the means of few examples."""
     from ...metrics.out_of_scope import out_of_scope_scores
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...corpora import loading
 from ...errors import InputError, unknown_name
 from ...hooks import Registry
 from .task import CorpusPart, Problem, Task
@@ -63,9 +62,10 @@ def get_task(name: str) -> Task:
     return task
 
 
-def default_tasks(corpus: str) -> tuple[str, ...]:
-    """Says which tasks, none of which fine-tunes, a corpus by name or of one's own is measured by if none is named."""
-    return _OF_CORPUS.get(corpus) or _OF_KIND[CorpusPart(corpus).kind]
+def default_tasks(corpus: str | CorpusPart) -> tuple[str, ...]:
+    """Return the tasks that suit a corpus, none of which fine-tunes."""
+    part = CorpusPart(corpus) if isinstance(corpus, str) else corpus
+    return _OF_CORPUS.get(part.place) or _OF_KIND[part.kind]
 
 
 def load_problem(name: str, part: CorpusPart) -> Problem:
@@ -73,11 +73,11 @@ def load_problem(name: str, part: CorpusPart) -> Problem:
     task, part = get_task(name), replace(part, is_cut=False)
     if part.kind not in task.kinds:
         raise InputError(
-            f"task {name}: got corpus {part.corpus}, which holds {part.kind}, expected {' or '.join(task.kinds)}; "
-            f"choose another corpus, or the task {' or '.join(default_tasks(part.corpus))}"
+            f"task {name}: got corpus {part.place}, which holds {part.kind}, expected {' or '.join(task.kinds)}; "
+            f"choose another corpus, or the task {' or '.join(default_tasks(part))}"
         )
     problem = task.load(part)
     how: dict[str, Any] = {name: said for name, said in (("columns", part.columns), ("roles", part.roles)) if said}
     how |= {"part": True} if part.is_cut else {}
     whole = {"corpus": part.name, "split": part.split, "limit": part.limit, **how, **problem.config}
-    return replace(problem, config={**whole, "data_sha256": loading.data_hash(part.corpus, part.data_dir)})
+    return replace(problem, config={**whole, "data_sha256": part.data_hash()})

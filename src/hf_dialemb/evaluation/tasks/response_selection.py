@@ -26,8 +26,9 @@ from ...corpora.examples import ResponseSelection
 from ...dialogue import plain
 from ...encoders import Encoder
 from ...metrics.response_selection import selection_scores
+from ..results.rows import Row
 from . import contexts
-from .task import CorpusPart, Measurement, Problem, percentage
+from .task import CorpusPart, Problem, percentage
 from .texts import TextVectors, first_words, last_words
 
 BLOCK = 100  # how many responses an utterance chooses from
@@ -56,7 +57,7 @@ def load_pairs(part: CorpusPart) -> Problem:
         )
     official = said[: len(pairs)]
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = TextVectors(encoder, (text for pair in (*pairs, *official) for text in pair))
         orders = [np.random.default_rng([seed]).permutation(len(pairs)) for seed in seeds]
         repeats = [_mean_of_blocks(vectors, [pairs[place] for place in order], official=False) for order in orders]
@@ -95,7 +96,7 @@ def load_contexts(part: CorpusPart) -> Problem:
             "the limit"
         )
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         repeats = [draw(seed) for seed in (seeds[:1] if given else seeds)]
         vectors = TextVectors(encoder, (text for each in repeats for selection in each for text in _texts(selection)))
         found = []

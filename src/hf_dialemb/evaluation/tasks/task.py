@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import corpora
+from ...corpora import loading
 from ...corpora.corpus import ALL
-from ...corpora.loading import REGISTERED, form_of
 from ...corpora.own.reading import is_own
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...errors import InputError
+from ...hashing import json_key
+from ..results.rows import Row
 from .sampling import fixed_sample, mean_interval
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-class Measurement(NamedTuple):
-    """One figure of one task; see `hf_dialemb.evaluation.results.rows.Row`. Built by name."""
-
-    task: str
-    metric: str
-    setting: str
-    mean: float
-    std: float | None = None
-    n: int = 1
-    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +37,7 @@ class Problem:
     """
 
     config: dict[str, Any]
-    measure: Callable[[Encoder, Sequence[int]], list[Measurement]]
+    measure: Callable[[Encoder, Sequence[int]], list[Row]]
     dialogues: Sequence[Dialogue] = ()
     labels: Sequence[str] = ()
 
@@ -59,43 +49,68 @@ class Problem:
 
 @dataclass
 class CorpusPart:
-    """A part of a corpus, by name or of one's own, and at most so many of its items, always the same; None for all."""
+    """A part of a corpus: labelled dialogues in memory, a file, or a split of a published corpus.
 
-    corpus: str
+    Attributes:
+        corpus: The dialogues, or the name or path that `load_dialogues` takes.
+        limit: The most items; None for all.
+        is_cut: Whether the limit left something out.
+        loaded: The dialogues of each split that was read, which tasks share.
+    """
+
+    corpus: str | Sequence[Dialogue]
     data_dir: str | Path | None = None
     split: str = "test"
     limit: int | None = None
     columns: str | None = None
     roles: str | None = None
-    is_cut: bool = False  # whether the limit left something out
+    is_cut: bool = False
+    loaded: dict[str, list[Dialogue]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.corpus, str):
+            self.loaded[ALL] = list(self.corpus)
         if self.is_own:
-            self.split = ALL  # a file has no splits
+            self.split = ALL  # neither a file nor a list has splits
 
     @property
     def is_own(self) -> bool:
-        """Whether it is a file or folder of one's own."""
-        return self.corpus not in corpora.CORPORA and is_own(self.corpus)
+        """Whether it is a file, a folder or dialogues in memory."""
+        return not isinstance(self.corpus, str) or (self.corpus not in corpora.CORPORA and is_own(self.corpus))
+
+    @property
+    def place(self) -> str:
+        """The name or path of the corpus."""
+        return self.corpus if isinstance(self.corpus, str) else "dialogues"
 
     @property
     def name(self) -> str:
-        """What a results file calls the corpus: its name, of one's own files without their folder."""
-        return Path(self.corpus).name if self.is_own else str(self.corpus)
+        """The name of the corpus in a results file; that of an own file lacks its folder."""
+        return Path(self.place).name if self.is_own else self.place
 
     @property
     def kind(self) -> str:
-        """What the corpus holds, one of `hf_dialemb.corpora.corpus.KINDS`; one's own hold dialogues."""
-        return corpora.get_corpus(self.corpus).kind if self.corpus in corpora.CORPORA else "dialogues"
+        """One of `hf_dialemb.corpora.corpus.KINDS`; own corpora hold dialogues."""
+        return corpora.get_corpus(self.place).kind if self.place in corpora.CORPORA else "dialogues"
 
     def dialogues(self, split: str | None = None) -> list[Dialogue]:
-        """Loads the dialogues or utterances, or those of another split."""
-        part = self.corpus, self.data_dir, split or self.split
-        return corpora.load_dialogues(*part, columns=self.columns, roles=self.roles)
+        """Load the dialogues or utterances, or those of another split."""
+        chosen = split or self.split
+        if chosen not in self.loaded:
+            self.loaded[chosen] = corpora.load_dialogues(
+                self.place, self.data_dir, chosen, columns=self.columns, roles=self.roles
+            )
+        return self.loaded[chosen]
+
+    def data_hash(self) -> str | None:
+        """Return the digest of the corpus's files or of the dialogues in memory; None where there is no file."""
+        if isinstance(self.corpus, str):
+            return loading.data_hash(self.corpus, self.data_dir)
+        return json_key([repr(dialogue) for dialogue in self.corpus])
 
     def examples(self) -> list[Any]:
         """Loads the items of a corpus of another kind."""
-        return corpora.load_examples(self.corpus, self.data_dir, self.split)
+        return corpora.load_examples(self.place, self.data_dir, self.split)
 
     def sample(self, items: Sequence[Item], otherwise: int | None = None) -> list[Item]:
         """Keeps as many items as the limit says, or without one ``otherwise``, always the same ones."""
@@ -106,21 +121,21 @@ class CorpusPart:
     def error(self, sentence: str) -> InputError:
         """Says of which part of which corpus something is wrong."""
         split = "" if self.is_own else f", split {self.split}"
-        return InputError(f"corpus {self.corpus}{split}: {sentence}")
+        return InputError(f"corpus {self.place}{split}: {sentence}")
 
     def check_splits(self, *learnt: str) -> None:
         """Refuses the splits that a task learns from, and what lacks them, as one's own files and the Hub's do."""
         names = " and ".join(learnt)
-        if form_of(self.corpus) != REGISTERED:
+        if self.place not in corpora.CORPORA:
             raise InputError(
-                f"corpus {self.corpus}: got one's own or the Hub's, expected one of the catalogue (dialemb corpus "
+                f"corpus {self.place}: got one's own or the Hub's, expected one of the catalogue (dialemb corpus "
                 f"list), whose {names} the task learns from; choose one"
             )
-        missing = [name for name in learnt if name not in corpora.get_corpus(self.corpus).splits]
+        missing = [name for name in learnt if name not in corpora.get_corpus(self.place).splits]
         if missing or self.split in (*learnt, "all"):
             got = f"no split {missing[0]}" if missing else f"split {self.split}, which the task learns from"
             raise InputError(
-                f"corpus {self.corpus}: got {got}, expected {names} and another to measure on; choose another split or "
+                f"corpus {self.place}: got {got}, expected {names} and another to measure on; choose another split or "
                 "corpus"
             )
 
@@ -147,17 +162,17 @@ class Task:
         return problem
 
 
-def percentage(task: str, metric: str, setting: str, values: ArrayLike, items: ArrayLike | None = None) -> Measurement:
+def percentage(task: str, metric: str, setting: str, values: ArrayLike, items: ArrayLike | None = None) -> Row:
     """Makes a measurement of shares in [0, 1] as a percentage, its interval over repeats or, if given, over items."""
     shares = 100 * np.asarray(values, dtype=np.float64)
     std = float(shares.std(ddof=1)) if len(shares) > 1 else None
     drawn = shares if items is None else 100 * np.asarray(items, dtype=np.float64)
     interval = mean_interval(drawn) if len(drawn) > 1 else None
     mean, n = float(shares.mean()), len(shares)
-    return Measurement(task=task, metric=metric, setting=setting, mean=mean, std=std, n=n, interval=interval)
+    return Row(task=task, metric=metric, setting=setting, mean=mean, std=std, n=n, interval=interval)
 
 
-def item_percentage(task: str, metric: str, setting: str, items: Sequence[float] | NDArray[np.float64]) -> Measurement:
+def item_percentage(task: str, metric: str, setting: str, items: Sequence[float] | NDArray[np.float64]) -> Row:
     """Makes a measurement of one repeat, the mean of the items' shares in [0, 1], as a percentage."""
     return percentage(task, metric, setting, [float(np.mean(items))], items)
 

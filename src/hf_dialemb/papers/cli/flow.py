@@ -27,10 +27,10 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ...evaluation.run import evaluate_models
+    from ...evaluation.run import command_line, evaluate
     from ..flow_tables import flow_tables
 
     more = named(options, "data_dir", "split", "output", "limit", "cache", "columns", "roles")
-    results = evaluate_models(options.model, options.corpus, tasks=["flow-extraction"], **more)
+    results = evaluate(options.model, options.corpus, tasks=["flow-extraction"], command=command_line(), **more)
     print(flow_tables(results.results))
     say(f"Wrote {options.output}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...corpora import CORPORA
 from ...dialogue import Dialogue
-from ...evaluation.tasks.task import Measurement
+from ...evaluation.results.rows import Row
 from ...methods import get_method
 from ...methods.ranking import LoadedRanker
 from ...runs.files import write_json_atomically
@@ -105,5 +105,5 @@ def _read(path: Path, system: str, made_of: dict[str, Any]) -> Outcome | None:
     if record.pop("made_of") != made_of or record["system"] != system:
         return None
     record["counts"] = np.asarray(record["counts"], dtype=np.int32)
-    record["measurements"] = [Measurement(*values) for values in record["measurements"]]
+    record["measurements"] = [Row(*values) for values in record["measurements"]]
     return Outcome(**record)

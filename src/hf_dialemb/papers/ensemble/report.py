@@ -21,7 +21,7 @@ from ...corpora.candidates import read_candidates
 from ...evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from ...evaluation.run import command_line
 from ...evaluation.tasks import next_utterance
-from ...evaluation.tasks.task import Measurement, percentage
+from ...evaluation.tasks.task import percentage
 from ...methods.ranking import LoadedRanker, load_ranker
 from ...runs.files import write_text_atomically
 from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
@@ -148,7 +148,7 @@ def _figures(name: str, plan: EnsemblePlan, ranked: next_utterance.RankedCandida
     return [_row(plan, name, percentage(next_utterance.NAME, metric, "", mean)) for metric, mean in means]
 
 
-def _row(plan: EnsemblePlan, system: str, measured: Measurement) -> Row:
+def _row(plan: EnsemblePlan, system: str, measured: Row) -> Row:
     return rows_of(system, plan.source("test"), "test", [measured])[0]
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...evaluation.results.rows import Row, place_of, rows_of
-from ...evaluation.tasks.task import Measurement
 
 SPLIT = "test"  # the split that all quoted figures are of
 
@@ -36,7 +35,7 @@ def quoted_figures(suite: str) -> Quoted:
             source = f"{record['paper']}, {table['table']}, row {line['row']}"
             for (corpus, task, metric, setting), figure in zip(table["columns"], line["figures"], strict=True):
                 mean, std = figure if isinstance(figure, list) else (figure, None)
-                measured = Measurement(task=task, metric=metric, setting=setting, mean=mean, std=std, n=table["n"])
+                measured = Row(task=task, metric=metric, setting=setting, mean=mean, std=std, n=table["n"])
                 rows += rows_of(line["model"], corpus, SPLIT, [measured], quoted_from=source)
     return Quoted(str(record["paper"]), tuple(rows), tuple(record["shown"]), tuple(record["notes"]))
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ...dialogue import ROLES, Dialogue
 from ...encoders import Encoder
+from ...evaluation.results.rows import Row
 from ...evaluation.tasks.domains import N_INIT, load_domains, pair_scores
-from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, ask_encoder, item_percentage, percentage
+from ...evaluation.tasks.task import CorpusPart, Problem, ask_encoder, item_percentage, percentage
 
 FIRST, SECOND = "first speaker", "second speaker"
 SUM, MEAN = "sum of speakers", "mean of all tokens"  # the settings; the first speaker is who starts the conversation
@@ -32,7 +33,7 @@ def load_ablations(part: CorpusPart) -> Problem:
             "two labels and two dialogues of one of them; choose another corpus"
         )
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         found = views(encoder, dialogues).items()
         return [row for setting, vectors in found for row in _figures(setting, vectors, labels, seeds)]
 
@@ -60,9 +61,7 @@ def views(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Mapping[str, NDArr
     }
 
 
-def _figures(
-    setting: str, vectors: NDArray[np.float32], labels: Sequence[str], seeds: Sequence[int]
-) -> list[Measurement]:
+def _figures(setting: str, vectors: NDArray[np.float32], labels: Sequence[str], seeds: Sequence[int]) -> list[Row]:
     from ...metrics.purity import cluster_purity
 
     pairs = pair_scores(vectors, labels)

@@ -27,7 +27,8 @@ from scipy.sparse import csr_array
 from ...dialogue import Dialogue, Turn
 from ...encoders import Encoder
 from ...errors import InputError
-from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, percentage
+from ...evaluation.results.rows import Row
+from ...evaluation.tasks.task import CorpusPart, Problem, percentage
 from .context_labels import Contexts, label_scores
 from .fine_tuning import RUNS, Backbone, Examples, FineTuning, fine_tune, load_backbone, precision
 
@@ -66,7 +67,7 @@ def load_acts(part: CorpusPart) -> Problem:
     sizes = {"acts": acts, "turns": len(parts[""].queries.acts), "turns_official": len(parts[OFFICIAL].queries.acts)}
     how = {"shots": list(SHOTS), "runs": RUNS, "precision": precision(), "fine_tuning": asdict(SETTINGS)}
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         backbone = load_backbone(encoder.name)
         found = []
         for setting, each in parts.items():

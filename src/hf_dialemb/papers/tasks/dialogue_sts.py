@@ -6,7 +6,8 @@ import logging
 from collections.abc import Sequence
 
 from ...encoders import Encoder
-from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, percentage
+from ...evaluation.results.rows import Row
+from ...evaluation.tasks.task import CorpusPart, Problem, percentage
 from ...evaluation.tasks.texts import TextVectors, row_cosines
 
 logger = logging.getLogger(__name__)
@@ -22,7 +23,7 @@ def load_scored_pairs(part: CorpusPart) -> Problem:
             "of scored pairs or raise the limit"
         )
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         from scipy.stats import pearsonr, spearmanr
 
         first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]

@@ -22,8 +22,9 @@ from ...corpora import single_domain
 from ...corpora.labels import unified_turn
 from ...dialogue import Dialogue
 from ...encoders import Encoder
+from ...evaluation.results.rows import Row
 from ...evaluation.tasks.sampling import fixed_sample, mean_interval, running_totals
-from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, item_percentage
+from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage
 from ...evaluation.tasks.texts import TextVectors
 from ...flow.clustering import cluster
 from ...flow.graph import NOISE, State, transition_graph
@@ -79,7 +80,7 @@ def load_flows(part: CorpusPart) -> Problem:
     graphs = {"noise": NOISE, "official_nodes": OFFICIAL_NODES, "official_edges": OFFICIAL_EDGES, "folds": FOLDS}
     config = {"texts": len(texts), **sizes, **limits, **how, **graphs}
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = TextVectors(encoder, texts)
         found = {}
         for name, flow in kept.items():
@@ -121,7 +122,7 @@ def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
     return compared_with_actions(_states(flow, [codes[cluster] for cluster in clusters]), _states(flow))
 
 
-def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]:
+def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Row]:
     from ...metrics.graph_size_difference import graph_size_difference
 
     figures: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
@@ -139,11 +140,11 @@ def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]
     ]
 
 
-def _figure(metric: str, setting: str, values: Sequence[float]) -> Measurement:
+def _figure(metric: str, setting: str, values: Sequence[float]) -> Row:
     if metric not in _NO_SHARES:
         return item_percentage(NAME, metric, setting, values)
     interval = mean_interval(values) if len(values) > 1 else None
-    return Measurement(task=NAME, metric=metric, setting=setting, mean=float(np.mean(values)), interval=interval)
+    return Row(task=NAME, metric=metric, setting=setting, mean=float(np.mean(values)), interval=interval)
 
 
 def _states(flow: Flow, names: Iterable[str] | None = None) -> list[list[State]]:

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...encoders import Encoder
+from ...evaluation.results.rows import Row
 from ...evaluation.tasks.intents import NAME, load_intents
 from ...evaluation.tasks.sampling import SHOTS, draw_examples
-from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, percentage
+from ...evaluation.tasks.task import CorpusPart, Problem, percentage
 from .fine_tuning import RUNS, Examples, FineTuning, fine_tune, load_backbone, precision
 
 SETTINGS = FineTuning(  # those of the paper's appendix B.1; the patience and the warm-up are its program's
@@ -41,7 +42,7 @@ def load_fine_tuning(part: CorpusPart) -> Problem:
     texts, labels = [each.turns[0].content for each in whole.dialogues], np.array(whole.labels)
     examples = len(labels) - whole.config["utterances"]
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         backbone = load_backbone(encoder.name)
 
         def run(shots: int, seed: int) -> float:

@@ -20,7 +20,8 @@ from scipy.sparse import csr_array, vstack
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.nn.utils import clip_grad_norm_
 
-from ...evaluation.tasks.task import Measurement, percentage
+from ...evaluation.results.rows import Row
+from ...evaluation.tasks.task import percentage
 from .context_labels import DEV, TEST, TRAIN, ContextLabels, LabelScores, label_scores
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class Outcome:
     system: str
     task: str
     config: dict[str, Any]
-    measurements: list[Measurement]
+    measurements: list[Row]
     counts: NDArray[np.int32]
 
 

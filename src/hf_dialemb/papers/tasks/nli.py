@@ -16,7 +16,8 @@ import numpy as np
 
 from ...corpora.examples import SentencePair
 from ...encoders import Encoder
-from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, percentage
+from ...evaluation.results.rows import Row
+from ...evaluation.tasks.task import CorpusPart, Problem, percentage
 from ...evaluation.tasks.texts import TextVectors, row_cosines
 
 AGREES, CONTRADICTS = "positive", "negative"  # how Dialogue NLI labels pairs
@@ -51,7 +52,7 @@ def load_anchors(part: CorpusPart) -> Problem:
             "at least one; choose another corpus or split"
         )
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = TextVectors(encoder, (text for each in anchors for text in (each[0], *each[1], *each[2])))
         right = []
         for anchor in anchors:

@@ -27,8 +27,9 @@ from tqdm.auto import tqdm
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...errors import InputError
+from ...evaluation.results.rows import Row
 from ...evaluation.tasks.sampling import fixed_sample
-from ...evaluation.tasks.task import CorpusPart, Measurement, Problem
+from ...evaluation.tasks.task import CorpusPart, Problem
 from ...methods.ranking import LoadedRanker, encode_contexts
 from ...methods.words import word_tokenizer
 from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
@@ -149,7 +150,7 @@ def load_probe(part: CorpusPart, target: str) -> Problem:
     labels = context_labels(target, contexts, word_tokenizer(dialogues[TRAIN], VOCABULARY))
     config = {"target": target, "vocabulary": VOCABULARY, "repeats": REPEATS, "layer": asdict(SETTINGS)}
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = encoder.encode([Dialogue(turns) for each in PARTS for turns in contexts[each].turns])
         ends = np.cumsum([len(contexts[each].turns) for each in PARTS])[:-1]
         source = FrozenVectors(dict(zip(PARTS, np.split(vectors, ends), strict=True)), torch.device("cpu"))

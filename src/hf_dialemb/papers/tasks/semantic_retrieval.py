@@ -14,7 +14,8 @@ import numpy as np
 
 from ...corpora.examples import RetrievalQuery
 from ...encoders import Encoder
-from ...evaluation.tasks.task import CorpusPart, Measurement, Problem, item_percentage
+from ...evaluation.results.rows import Row
+from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage
 from ...evaluation.tasks.texts import TextVectors
 from ...metrics.ranking import ranking_scores
 from ..corpora import retrieval_sets
@@ -60,7 +61,7 @@ def load_rankings(part: CorpusPart) -> Problem:
         "candidates_per_query": round(float(np.mean([len(each.candidates) for each in rankings])), 2),
     }
 
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = TextVectors(encoder, (text for each in rankings for text in (each.text, *each.candidates)))
         scores = []
         for each in rankings:
