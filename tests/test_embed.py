@@ -11,12 +11,12 @@ import pytest
 import torch
 from checkpoints import save_dse
 from exports import save
-from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
 from killed import kill
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders import Encoder
 from hf_dialemb.encoders.stored_vectors import stored_vectors
 from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint
@@ -25,7 +25,6 @@ from hf_dialemb.methods.utterance import encode_utterances
 from hf_dialemb.retrieval import embed as module
 from hf_dialemb.retrieval.embed import embed_file
 from hf_dialemb.retrieval.search import describe, nearest, search
-from hf_dialemb.runs import shards
 from hf_dialemb.runs.files import locked
 
 
@@ -63,7 +62,7 @@ def test_an_utterance_encoder_gives_the_mean_of_the_utterances_if_asked_to(tiny_
 def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_file(tiny_checkpoint, source, tmp_path, monkeypatch):
     whole, output, parts = (tmp_path / f"{name}" for name in ("whole.parquet", "some.parquet", "some.parquet.parts"))
     assert embed_file(str(tiny_checkpoint), source, whole, shard_size=3) == 11
-    kill(DialogueModelEncoder, "encode", 2, embed_file, str(tiny_checkpoint), source, output, 3)
+    kill(Encoder, "encode", 2, embed_file, str(tiny_checkpoint), source, output, 3)
     assert not output.exists()
     written = {path: path.stat().st_mtime_ns for path in parts.glob("*.parquet")}
     assert len(written) == 2
@@ -92,7 +91,7 @@ def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_file(tiny_checkpoi
 def test_killed_while_merging_it_embeds_nothing_again(tiny_checkpoint, source, tmp_path, monkeypatch):
     request = str(tiny_checkpoint), source, tmp_path / "vectors.parquet", 6
     kill(module, "_merge", 0, embed_file, *request)
-    monkeypatch.delattr(DialogueModelEncoder, "encode")
+    monkeypatch.delattr(Encoder, "encode")
     assert embed_file(*request) == 11
 
 
@@ -108,7 +107,7 @@ def test_killed_while_cleaning_up_its_parts_are_not_taken_for_those_of_another(t
 
 def test_parts_of_another_request_are_not_mixed_in(tiny_checkpoint, source, tmp_path, refused):
     output, mine, other = tmp_path / "vectors.parquet", tmp_path / "mine.jsonl", tmp_path / "other"
-    kill(DialogueModelEncoder, "encode", 1, embed_file, str(tiny_checkpoint), source, output, 3)
+    kill(Encoder, "encode", 1, embed_file, str(tiny_checkpoint), source, output, 3)
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
     torch.nn.init.normal_(model.role_embeddings.weight)
     save((model, tokenizer), other)
@@ -132,7 +131,7 @@ def test_a_mended_input_is_taken_where_the_broken_one_made_nothing(tiny_checkpoi
 
 
 def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_path, monkeypatch):
-    read, encode_all, taken, counts = module.read_own, DialogueModelEncoder.encode, [], []
+    read, encode_all, taken, counts = module.read_own, Encoder.encode, [], []
 
     def counted(path, **options):
         for dialogue in read(path, **options):
@@ -144,23 +143,9 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
         return encode_all(encoder, dialogues)
 
     monkeypatch.setattr(module, "read_own", counted)
-    monkeypatch.setattr(DialogueModelEncoder, "encode", encode_and_note)
+    monkeypatch.setattr(Encoder, "encode", encode_and_note)
     embed_file(str(tiny_checkpoint), source, tmp_path / "vectors.parquet", shard_size=4)
     assert counts == [(4, 4), (8, 4), (11, 3)]
-
-
-def test_the_engine_ray_says_that_ray_or_its_cluster_is_missing(source, refused, monkeypatch):
-    embed = ("embed", "--model", "dialogue-static", "--input", source, "--output", source.with_name("o.parquet"))
-    leakage = ("corpus", "leakage", "--train", source, "--evaluation", "sample/test")
-    unify = ("papers", "corpus", "unify", "sgd", "--output", source.with_name("unified"))
-    flow = ("flow", source, "--model", "dialogue-static", "--output", source.with_name("flow"))
-    for there, sentence in ((None, 'ray is missing; pip install "hf-dialemb[ray]"'), (True, "no cluster answers")):
-        monkeypatch.setattr(shards, "find_spec", lambda name, there=there: there)
-        for address in ("127.0.0.1:1", "nowhere", "127.0.0.1:99999"):
-            monkeypatch.setenv("RAY_ADDRESS", address)
-            for words in (embed, leakage, unify, flow):
-                assert sentence in refused(*words, "--engine", "ray")
-    assert [*source.parent.iterdir()] == [source]
 
 
 def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):

@@ -8,12 +8,12 @@ import fsspec
 import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.local import LocalFileSystem
-from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
 from hub_server import TOKEN, run_hub
 from huggingface_hub import constants
 
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
+from hf_dialemb.encoders import Encoder
 from hf_dialemb.retrieval import embed as module
 from hf_dialemb.retrieval.embed import embed, embed_file
 
@@ -41,7 +41,7 @@ def test_from_memory_to_memory_a_killed_run_goes_on_and_the_file_is_the_same(
     embed_file(str(tiny_checkpoint), tmp_path / "d.jsonl", tmp_path / "whole.parquet", 3)
     memory.put_file(str(tmp_path / "d.jsonl"), "/in/d.jsonl")
     request, encoded = (str(tiny_checkpoint), "memory://in/d.jsonl", "memory://out/d.parquet"), []
-    encode = DialogueModelEncoder.encode
+    encode = Encoder.encode
 
     def encode_or_stop(encoder, dialogues):
         encoded.append(len(dialogues))
@@ -49,7 +49,7 @@ def test_from_memory_to_memory_a_killed_run_goes_on_and_the_file_is_the_same(
             raise KeyboardInterrupt
         return encode(encoder, dialogues)
 
-    monkeypatch.setattr(DialogueModelEncoder, "encode", encode_or_stop)
+    monkeypatch.setattr(Encoder, "encode", encode_or_stop)
     with pytest.raises(KeyboardInterrupt):
         embed(*request, shard_size=3)
     assert not memory.exists("/out/d.parquet")

@@ -6,12 +6,12 @@ from math import log2
 import numpy as np
 import pytest
 from flow_words import flow_of, graph, random_words, state_of, states
-from hf_dialemb.encoders.baselines import TfidfEncoder
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import adjusted_rand_score
 
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders.tfidf import TfidfEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import rows_of
 from hf_dialemb.evaluation.results.tables import column_of

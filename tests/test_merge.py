@@ -16,7 +16,7 @@ from transformers import AutoModel, BertConfig, BertModel
 import hf_dialemb
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.corpora.own.jsonl import write_jsonl
-from hf_dialemb.encoders.text_models import dialogue_texts
+from hf_dialemb.encoders.encoder import dialogue_texts
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.learnt import sets_behind
 from hf_dialemb.methods.merged import MergedModel, factors

@@ -18,7 +18,7 @@ from hf_dialemb.checkpoints.shipped import FOLDER, RECORD, shipped
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import CORPORA, load_dialogues
 from hf_dialemb.encoders import specs
-from hf_dialemb.encoders.text_models import dialogue_texts
+from hf_dialemb.encoders.encoder import dialogue_texts
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.learnt import sets_behind
 from hf_dialemb.hub.shipping import ship
@@ -131,24 +131,6 @@ def test_commands_choose_one_where_none_is_named(capsys, monkeypatch, cache):
     told = capsys.readouterr()
     assert told.err.startswith("Model: dialogue-static (choose another with --model)")
     assert len(told.out.splitlines()) == 3
-
-
-def test_one_text_has_the_vector_that_torch_gives_it_or_is_left_to_torch(cache, tmp_path):
-    for name in ("all-MiniLM-L6-v2", "dialogue-minilm"):
-        vectors = hf_dialemb.load_encoder(name).encode_utterances(TEXTS)
-        assert np.allclose([specs.text_vector(name, text) for text in TEXTS], vectors, atol=1e-5)
-    assert specs.text_vector("dialogue-minilm", "word " * 511) is None  # it is cut
-    assert specs.text_vector("dialogue-minilm@whitened", "word") is None
-    assert specs.text_vector("dialogue-static", "word") is None
-    folder = shutil.copytree(hf_dialemb.weights("dialogue-minilm"), tmp_path / "changed")
-    assert specs.text_vector(str(folder), "word") is not None
-    for file, old, new in (("tokenizer", '"lowercase":true', '"lowercase":false'), ("config", '"gelu"', '"relu"')):
-        text = (folder / f"{file}.json").read_text()
-        (folder / f"{file}.json").write_text(text.replace(old, new).replace(old.replace(":", ": "), new))
-        assert specs.text_vector(str(folder), "word") is None
-        (folder / f"{file}.json").write_text(text)
-    (folder / "model.safetensors").write_bytes(b"torn")
-    assert specs.text_vector(str(folder), "word") is None
 
 
 def test_a_search_in_stored_vectors_imports_no_torch_and_finds_what_the_encoder_finds(tmp_path, printed):

@@ -15,7 +15,7 @@ from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5Encod
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.methods.dial2vec import Dial2VecModel

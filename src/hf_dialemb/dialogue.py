@@ -68,9 +68,9 @@ class Turn:
         return cls(
             message["role"],
             message["content"],
-            _names(message.get("dialogue_acts"), "dialogue_acts"),
-            tuple((slot["name"], str(slot.get("value") or "")) for slot in slots),
-            _names(message.get("intents"), "intents"),
+            _names(message["dialogue_acts"], "dialogue_acts") if "dialogue_acts" in message else (),
+            tuple((slot["name"], str(slot.get("value") or "")) for slot in slots) if slots else (),
+            _names(message["intents"], "intents") if "intents" in message else (),
             name if isinstance(name, str) else "",
         )
 
@@ -126,7 +126,7 @@ class Dialogue:
                 turns.append(Turn.from_message(message))
             except InputError as error:
                 raise InputError(f"messages[{index}]: {error}") from None
-        return cls(tuple(turns), id, _names(domains, "domains"), time)
+        return cls(tuple(turns), id, _names(domains, "domains") if domains else (), time)
 
     def to_messages(self) -> list[dict[str, str]]:
         """Return the plain chat messages, as chat templates and sentence-transformers take them."""

@@ -214,13 +214,15 @@ def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noq
     # Poolers are not used here, nor decoders; heads that are to be trained are new, and lie outside of the base model.
     base = getattr(model, "base_model_prefix", "")
     whole = base and hasattr(model, base)
-    lost = [name for name in missing if "pooler." not in name and "decoder." not in name]
-    lost = sorted(name for name in lost if not whole or name.startswith(f"{base}."))
+    lost = []
+    for name in sorted(missing):
+        if "pooler." not in name and "decoder." not in name and (not whole or name.startswith(f"{base}.")):
+            lost.append(name)
     if lost:
         raise InputError(f"'{path}' lacks weights ({lost[0]}, {len(lost)} in all); fetch or train the model again")
-    wrong = next((name for name, value in model.named_parameters() if not isfinite(value).all()), None)
-    if wrong is not None:
-        raise InputError(f"'{path}': {wrong} holds numbers that are not finite; fetch or train the model again")
+    for name, value in model.named_parameters():
+        if not isfinite(value).all():
+            raise InputError(f"'{path}': {name} holds numbers that are not finite; fetch or train the model again")
 
 
 def short_reason(error: Exception) -> str:

@@ -3,38 +3,38 @@
 import json
 import shutil
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, told
+from ..errors import InputError
 from ..hashing import json_key, sha256
 
 FOLDER = Path(__file__).parents[1] / "weights"
 RECORD = "weights.json"
-"""In the folder of each: what it learnt from, the digests of its files, and of its backbone's weights if it has one."""
+"""The file in each folder with the training corpora, the digests of its files, and of its backbone's weights."""
 
 _REINSTALL = "install hf_dialemb again"
 
 
 def shipped() -> list[str]:
-    """Names the encoders that come with the package."""
-    return sorted(file.parent.name for file in FOLDER.glob(f"*/{RECORD}"))
+    """Return the names of the encoders that come with the package."""
+    return sorted(map(attrgetter("parent.name"), FOLDER.glob(f"*/{RECORD}")))
 
 
 def shipped_record(name: str) -> dict[str, Any]:
-    """Reads the record of an encoder that comes with the package."""
-    with told(FOLDER / name / RECORD, _REINSTALL):
+    """Read the record of an encoder that comes with the package."""
+    try:
         record: dict[str, Any] = json.loads((FOLDER / name / RECORD).read_text(encoding="utf-8"))
-        files = {str(file): str(digest) for file, digest in record["files"].items()}
-        if record["backbone"] is not None and not all(
-            isinstance(record[name], str) for name in ("backbone", "backbone_sha256")
-        ):
-            raise TypeError("its backbone is no name")
-        return {**record, "files": files}
+        if not {"files", "backbone", "backbone_sha256"} <= record.keys():
+            raise ValueError("a field is missing")
+        return {**record, "files": dict(record["files"])}
+    except (OSError, AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"{FOLDER / name / RECORD}: cannot be read ({error}); {_REINSTALL}") from None
 
 
 def shipped_folder(name: str, find: Callable[[str], str]) -> Path:
-    """Finds the folder of an encoder, whose backbone ``find`` finds; see `weights`."""
+    """Return the folder of an encoder; ``find`` resolves the name of its backbone (see `weights`)."""
     folder = FOLDER / name
     if name not in shipped():
         raise InputError(f"weights: got {name!r}, expected one of {', '.join(shipped())}; check the name")
@@ -46,7 +46,7 @@ def shipped_folder(name: str, find: Callable[[str], str]) -> Path:
 
 
 def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str], str]) -> Path:
-    """Adds an adapter to its backbone, unless that was done before."""
+    """Add an adapter to its backbone, unless that was done before."""
     from filelock import FileLock
     from huggingface_hub.constants import HF_HOME
 
@@ -79,7 +79,7 @@ def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str
 
 
 def weights_file(found: str) -> Path:
-    """Finds the weights of a folder, or of a Hub id that is within reach."""
+    """Return the weights file of a folder or of a Hub id."""
     from huggingface_hub import hf_hub_download
 
     folder = Path(found)

@@ -71,6 +71,12 @@ def load_dialogues(
     """
     options: dict[str, Any] = {"columns": columns, "roles": roles, "skip_invalid": skip_invalid}
     if not isinstance(source, str | os.PathLike):
+        if isinstance(source, list | tuple) and source and not (split or columns or roles):
+            read = []
+            with suppress(InputError):  # other forms are read, or refused, below
+                for item in source:
+                    read.append(item if isinstance(item, Dialogue) else Dialogue.from_messages(item))
+                return read
         check_no_split("what is in memory", split)
         return _from_objects(source, **options)
     name = str(source)
@@ -190,8 +196,6 @@ def _from_objects(
     skip_invalid: bool = False,
 ) -> list[Dialogue]:
     """Read what `load_dialogues` takes besides names and paths."""
-    if isinstance(source, Sequence) and source and all(isinstance(item, Dialogue) for item in source):
-        return list(source)
     speakers, notes = RoleMap.parse(roles), Notes()
     names = getattr(source, "column_names", getattr(source, "columns", None))
     messages = next((name for name in hub_dataset.MESSAGES if names is not None and name in names), "")

@@ -103,9 +103,8 @@ class Encoder:
     def _of_texts(self, texts: Sequence[str]) -> Vectors:
         if self.embed_texts is None:
             return self._of_dialogues([Dialogue((Turn("user", text),)) for text in texts])
-        rows: dict[str, int] = {}
-        places = list(map(lambda text: rows.setdefault(text, len(rows)), texts)) if len(texts) > 1 else [0]
-        return self.embed_texts(list(rows or texts))[places]
+        rows = dict(zip(dict.fromkeys(texts), range(len(texts)), strict=False))  # equal texts are embedded once
+        return self.embed_texts(list(rows))[list(map(rows.__getitem__, texts))]
 
     def _checked(self, vectors: Any, count: int) -> Vectors:  # noqa: ANN401 - whatever an object in memory returns
         if self.whitened:
@@ -128,10 +127,12 @@ class Encoder:
 
 def dialogue_texts(dialogues: Sequence[Dialogue], marks: tuple[str, str] | None = None) -> list[str]:
     """Return each dialogue as one text: its turns joined by spaces, perhaps behind marks of assistant and others."""
-    if marks is None:
-        return [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
-    assistant, other = marks
-    return [
-        " ".join(f"{assistant if turn.role == 'assistant' else other} {turn.content}" for turn in dialogue.turns)
-        for dialogue in dialogues
-    ]
+    texts = []
+    for dialogue in dialogues:
+        words = []
+        for turn in dialogue.turns:
+            if marks is not None:
+                words.append(marks[0] if turn.role == "assistant" else marks[1])
+            words.append(turn.content)
+        texts.append(" ".join(words))
+    return texts

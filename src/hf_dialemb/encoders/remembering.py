@@ -46,12 +46,11 @@ class RememberingEncoder(Encoder):
         self.__dict__ |= vars(self.encoder)
         self.seconds = 0.0  # of encoding; remembered vectors count with their time then
         self._vectors: dict[str, Vectors] = {}
-        self._folder, self._files = None, dict[str, Path]()
+        self._folder: Path | None = None
+        self._files: dict[str, Path] | None = None  # by key, once the folder is listed
         if folder is not None and self.encoder.spec:
             self._folder = folder / f"{self.encoder.fingerprint}-{version('hf-dialemb')}"
             check_writable(self._folder / "rows")
-            files = sorted(self._folder.glob("rows-*.safetensors"))
-            self._files = {key: file for file in files for key in _keys(file)}
 
     def timed(self, work: Callable[[], Result]) -> Result:
         """Do other work of the encoder and add its duration to the seconds."""
@@ -109,10 +108,16 @@ class RememberingEncoder(Encoder):
         arrays: Arrays = {"keys": digits, "vectors": np.ascontiguousarray(vectors)}
         metadata = {"seconds": repr(seconds), "checksum": _checksum(arrays)}
         write_atomically(file, lambda temporary: save_file(arrays, temporary, metadata))
-        self._files.update(dict.fromkeys(keys, file))
+        if self._files is not None:
+            self._files.update(dict.fromkeys(keys, file))
 
     def _read(self, wanted: Iterable[str]) -> Iterator[tuple[str, Vectors, float]]:
         """Yield the keys, vectors and seconds of the items that the folder holds."""
+        if self._folder is None:
+            return
+        if self._files is None:
+            files = sorted(self._folder.glob("rows-*.safetensors"))
+            self._files = {key: file for file in files for key in _keys(file)}
         by_file: dict[Path, set[str]] = {}
         for key in wanted:
             if key in self._files:

@@ -53,26 +53,14 @@ class TextModel(nn.Module):
         self.inner, self.tokenizer, self.prepare, self.pool = inner, tokenizer, prepare, pool
         self.limit, self.batch_size = limit, batch_size
         self.others: dict[str, Any] = {}  # features that are no tensors
-        self.quick = self._reads_quickly()
+        self.device = next(inner.parameters()).device
         training = inner.training
-        with torch.inference_mode():
-            self.config = SimpleNamespace(hidden_size=self._batch(prepare(["a"])).shape[1])
+        self.quick = self._prove_quick()
         self.train(training)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(self.inner.parameters()).device
 
     def forward(self, **batch: Any) -> SimpleNamespace:  # noqa: ANN401
         """Embed a batch, as ``pooler_output`` (B, D)."""
         return SimpleNamespace(pooler_output=self.pool({**self.others, **batch}))
-
-    def _batch(self, features: Mapping[str, Any]) -> Tensor:
-        moved = {
-            name: value.to(self.device) if isinstance(value, Tensor) else value for name, value in features.items()
-        }
-        return self.eval().pool(moved)
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Embed N texts, (N, D) float32; texts beyond the limit are cut, counted and warned of."""
@@ -94,8 +82,9 @@ class TextModel(nn.Module):
         backend.encode_special_tokens = self.tokenizer.split_special_tokens
         for encoding in backend.encode_batch_fast(list(texts)):
             ids.append(encoding.ids)
-            rest = encoding.overflowing if len(encoding.ids) >= self.limit else ()
-            dropped.append(sum(len(part.ids) - sum(part.special_tokens_mask) for part in rest))
+            dropped.append(0)
+            for part in encoding.overflowing if len(encoding.ids) >= self.limit else ():
+                dropped[-1] += len(part.ids) - sum(part.special_tokens_mask)
         padding = self.tokenizer.pad_token_id
 
         def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
@@ -106,7 +95,7 @@ class TextModel(nn.Module):
                     count.truncated += 1
                     count.dropped_tokens += dropped[row]
                 count.tokens += len(ids[row]) + dropped[row]
-            return pad_right([ids[row] for row in rows], padding)
+            return pad_right(list(map(ids.__getitem__, rows)), padding)
 
         return list(map(len, ids)), lay_out
 
@@ -125,18 +114,31 @@ class TextModel(nn.Module):
 
         return [min(1 + len(text) // 4, self.limit) for text in texts], lay_out
 
-    def _reads_quickly(self) -> bool:
-        """Prove by some texts that `_by_ids` gives the features of ``prepare``, but for token types of zeros."""
+    def _prove_quick(self) -> bool:
+        """Return whether `_by_ids` gives the features of ``prepare``, but for token types of zeros, on some texts.
+
+        On the way, note the features that are no tensors and the width of a vector.
+        """
         some = ["book a room", "", "  Two  words\n", "[SEP]</s>", " ".join(map(str, range(self.limit)))]
-        expected = {name: value for name, value in self.prepare(some).items()}
-        self.others = {name: value for name, value in expected.items() if not isinstance(value, Tensor)}
-        types = expected.pop("token_type_ids", None)
+        expected, tensors = dict(self.prepare(some)), {}
+        for name, value in expected.items():
+            if isinstance(value, Tensor):
+                tensors[name] = value.to(self.device)
+            else:
+                self.others[name] = value
+        short = {}
+        for name, value in tensors.items():
+            short[name] = value[:1, :8]
+        with torch.inference_mode():
+            self.config = SimpleNamespace(hidden_size=self.eval()(**short).pooler_output.shape[1])
+        types = tensors.pop("token_type_ids", None)
         if not hasattr(self.tokenizer, "backend_tokenizer") or self.tokenizer.pad_token_id is None:
             return False
         features = self._by_ids(some)[1](list(range(len(some))), Truncation())
-        tensors = {name: value for name, value in expected.items() if name not in self.others}
-        same = tensors.keys() == features.keys() and all(map(torch.equal, tensors.values(), features.values()))
-        return same and (types is None or not types.any())
+        for name, value in tensors.items():
+            if name not in features or not torch.equal(value.cpu(), features[name]):
+                return False
+        return features.keys() == tensors.keys() and (types is None or not types.any())
 
 
 def transformers_texts(

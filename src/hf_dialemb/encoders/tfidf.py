@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ _FEW = 100  # a word of one dialogue tells nothing about any other, but fewer di
 @dataclass(frozen=True)
 class TfidfEncoder:
     """TF-IDF reduced by a truncated SVD to ``components``; smaller vocabularies keep all of theirs."""
+
+    fitted_on_input: ClassVar[bool] = True
 
     name: str = "tfidf"
     components: int = 256

@@ -23,6 +23,8 @@ TOKENS = 16
 
 _BATCH_COST = 4  # a batch costs about this part of the most tokens of a batch, besides its own
 
+_ANY_SHAPE = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
 LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
 """Makes a batch of some rows, and counts what was dropped."""
 
@@ -69,8 +71,10 @@ def outputs(
     parts = batches(lengths, size * tokens_of_row(model.device))
     shown = {"disable": False} if show_progress else {"disable": None, "delay": 3, "leave": False}
     for rows in tqdm(parts, desc="encode", unit="batch", **shown):
-        batch = {name: value.to(model.device) for name, value in lay_out(rows.tolist(), count).items()}
-        with torch.inference_mode(), any_shape():
+        batch = lay_out(rows.tolist(), count)
+        for name, value in batch.items():
+            batch[name] = value.to(model.device)
+        with torch.inference_mode(), sdpa_kernel(_ANY_SHAPE):
             output = model(**batch)
         yield rows, output, batch
     model.train(training)
@@ -80,7 +84,7 @@ def outputs(
 
 def any_shape() -> AbstractContextManager[None]:
     """Return a context without cuDNN's attention, whose plan for every new shape takes longer than the batch."""
-    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+    return sdpa_kernel(_ANY_SHAPE)
 
 
 def tokens_of_row(device: torch.device) -> int:

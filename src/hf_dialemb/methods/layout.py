@@ -1,9 +1,11 @@
 """From dialogues to token ids: order, truncation and padding, decided in this one place."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,8 +14,10 @@ from transformers import PreTrainedTokenizerBase
 
 from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
-from .config import DialogueConfig
 from .markers import escape, special_texts, special_tokens_around, wrapping
+
+if TYPE_CHECKING:
+    from .config import DialogueConfig
 
 UNLIMITED = 1_000_000
 """Length limit of the tokenizer of a model that cuts by itself."""
@@ -169,7 +173,7 @@ def framed(
 
 def pad_right(rows: Sequence[list[int]], pad: int) -> dict[str, Tensor]:
     """Pad N rows of token ids to the longest: ``input_ids``, ``attention_mask``, each (N, L) int64, L at least 1."""
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     mask = np.arange(max(1, lengths.max(initial=0))) < lengths[:, None]  # (N, L)
     ids = np.full(mask.shape, pad, dtype=np.int64)
     ids[mask] = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))

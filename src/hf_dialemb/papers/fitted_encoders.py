@@ -20,6 +20,8 @@ class LdaEncoder:
     The paper does not give the number of topics; the default is about the number of a corpus's domains.
     """
 
+    fitted_on_input: ClassVar[bool] = True
+
     name: str = "lda"
     topics: int = 20
     passes: int = 20
@@ -43,6 +45,7 @@ class Doc2VecEncoder:
     ``negatives`` words are drawn against each word of a document.
     """
 
+    fitted_on_input: ClassVar[bool] = True
     package: ClassVar[str] = "gensim"
 
     name: str = "doc2vec"
