@@ -63,7 +63,7 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
     if side == "all":
         return lambda query: np.argsort(-(units @ query), kind="stable")[:TOP].tolist()
     if side == "rank":
-        from hf_dialemb.retrieval.vector_index import VectorIndex
+        from faiss_index import VectorIndex
 
         index = VectorIndex(units)
         return lambda query: [row for row, _ in index.nearest(query, TOP)]
@@ -92,7 +92,7 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
 def eight_bits(units: Any) -> Any:
     """Returns what finds nearest rows in cells as `VectorIndex` makes them, each number of eight bits."""
     import faiss
-    from hf_dialemb.retrieval.vector_index import _PER_CELL
+    from faiss_index import _PER_CELL
 
     cells, width = math.isqrt(len(units)), units.shape[1]
     middle = faiss.IndexFlatIP(width)

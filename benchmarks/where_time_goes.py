@@ -1,7 +1,6 @@
 """Shows where the time of encoding and of training goes, on one thread, by the shares of a profile.
 
-Each operator has the time that is its own: by torch's profiler, in int8 by OpenVINO's counters, whose products of
-matrices include the activation after them. What is left of the time that passed is Python's, autograd's and the
+Each operator has the time that is its own: by torch's profiler. What is left of the time that passed is Python's, autograd's and the
 profiler's. Texts are encoded once before, so that kernels are there for every length.
 
     python benchmarks/where_time_goes.py --output docs/results/where_time_goes.json     # SGD from HF_DIALEMB_DATA
@@ -10,7 +9,6 @@ profiler's. Texts are encoded once before, so that kernels are there for every l
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import tempfile
@@ -31,7 +29,6 @@ from torch.profiler import ProfilerActivity, profile
 from transformers import TokenizersBackend
 
 import hf_dialemb
-from hf_dialemb.encoders import fewer_bits
 
 KINDS = {
     "products": ("mm", "linear", "matmul"),
@@ -44,25 +41,11 @@ KINDS = {
     "copies, casts": ("copy", "cat", "stack", "fill", "zero"),
 }
 """What is told, and what the names of torch's operators have within; the first that fits."""
-GRAPH_KINDS = {
-    "products": ("fullyconnected ", "fullyconnectedquantizedlegacy ", "matmul "),
-    "copies, casts": ("reorder ", "transpose ", "convert ", "smooth_quant"),
-    "attention": ("scaled_dot_product", "softmax"),
-    "normalisation": ("layer_norm",),
-    "activation": ("gelu",),
-    "gathering": ("gather",),
-}
-"""The same for OpenVINO, whose nodes have a type, a blank, and a name."""
 REST, TOKENISING, OUTSIDE = "other operators", "tokenising", "Python, files"
 COLUMNS = (*KINDS, REST, TOKENISING)
 SHOWN = ("products", "attention", "copies, casts", TOKENISING, OUTSIDE)  # all others are shown as one
 STATIC = "dialogue-static"
-SPECS = {
-    "dialogue-minilm": "float32",
-    "dialogue-minilm@bfloat16": "bfloat16",
-    "dialogue-minilm@int8": "int8",
-    STATIC: STATIC,
-}
+SPECS = {"dialogue-minilm": "float32", "dialogue-minilm@bfloat16": "bfloat16", STATIC: STATIC}
 STEPS = 8
 RECIPES = {
     "dse": "dse_minilm",
@@ -114,29 +97,6 @@ def timed(spent: Counter[str], work: Callable[..., Any], *given: Any, **more: An
     return found
 
 
-class CountedGraph(fewer_bits._Int8):
-    """A graph whose nodes OpenVINO counts: it tells the mean seconds of each over all calls."""
-
-    def __init__(self, file: Path) -> None:
-        import openvino
-
-        options = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "PERF_COUNT": True}
-        self.graph, self.calls = openvino.Core().compile_model(file, "CPU", options), 0
-
-    def __call__(self, *given: Any, **more: Any) -> Any:
-        """Runs the graph."""
-        self.calls += 1
-        return super().__call__(*given, **more)
-
-    def seconds(self) -> Counter[str]:
-        """Returns the seconds of each kind so far."""
-        found: Counter[str] = Counter()
-        for node in self.graph._infer_request.get_profiling_info():
-            kind = kind_of(f"{node.node_type} {node.node_name}", GRAPH_KINDS)
-            found[kind] += self.calls * node.real_time.total_seconds()
-        return found
-
-
 class CountedWords:
     """The parts of static vectors, each with its seconds."""
 
@@ -160,16 +120,10 @@ def encoding() -> dict[str, dict[str, float]]:
     """Profiles encoding."""
     found = {}
     for spec in SPECS:
-        with patch.object(fewer_bits, "_Int8", CountedGraph):
-            encoder = hf_dialemb.load_encoder(spec)
-        inner: Any = encoder.inner
+        encoder = hf_dialemb.load_encoder(spec)
         counted = None
-        if spec.endswith("@int8"):
-            graph = next(each for each in gc.get_objects() if type(each) is CountedGraph)
-            counted = graph.seconds
-        elif spec == STATIC:
-            words = CountedWords(inner.embed)
-            object.__setattr__(inner, "embed", words)
+        if spec == STATIC:
+            words = encoder.embed_texts = CountedWords(encoder.embed_texts)
             counted = lambda words=words: Counter(words.spent)  # noqa: E731
         inputs = texts(*(4000, 400) if spec == STATIC else (400, 40))
         for name, work in (("utterances", encoder.encode_utterances), ("dialogues", encoder.encode)):

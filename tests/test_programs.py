@@ -15,17 +15,18 @@ HELPERS = {
     "processes",
     "published_counts",
     "encoder_tables",
+    "faiss_index",
     "official_dial2vec",
     "dial2vec_step_worker",
     "utterance_step_worker",
 }
 DATA = {"encoders", "corpora", "demo_recipe", "where_time_goes", "widths", "topics", "lstm_step", "corpus_scale",
-        "training_since", "ray_cluster"}  # fmt: skip
+        "training_since"}  # fmt: skip
 """Those that read corpora from HF_DIALEMB_DATA."""
 
-NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"), "where_time_goes": ("openvino", "nncf"),
-         "topics_page": ("playwright",), "ray_cluster": ("ray",)}  # fmt: skip
-HELP_ALONE = {"gpu": "a GPU", "ray_cluster": "a cluster", "training_since": "an earlier commit", "bench": "the others"}
+NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"),
+         "topics_page": ("playwright",)}  # fmt: skip
+HELP_ALONE = {"gpu": "a GPU", "training_since": "an earlier commit", "bench": "the others"}
 """Programs whose measurement needs more than a test has; their command lines are read."""
 
 RUNS: dict[str, tuple[str, dict[str, object]]] = {

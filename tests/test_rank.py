@@ -9,9 +9,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from checkpoints import assembled, deep_attention_matching, dual_encoder, save
-from hf_dialemb.retrieval.vector_index import VectorIndex
-from sklearn.metrics.pairwise import cosine_similarity
+from checkpoints import assembled, deep_attention_matching, dual_encoder
 
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates, read_candidates
@@ -19,8 +17,8 @@ from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.ranker import RankingExample
-from hf_dialemb.methods.ranking import encode_contexts, encode_responses, score_candidates
-from hf_dialemb.retrieval import rank, vector_index
+from hf_dialemb.methods.ranking import score_candidates
+from hf_dialemb.retrieval import rank
 from hf_dialemb.retrieval.rank import rank_file, rank_pool, read_pool
 
 CHAT = [{"role": "user", "content": "I need a taxi"}, {"role": "assistant", "content": "When do\nyou leave?"}]
@@ -123,16 +121,6 @@ def test_an_ensembles_probabilities_are_those_of_the_whole_pool(ensemble, towers
     agree(rank_pool(ensemble, dialogues, responses, 3), [each[:3] for each in whole])
 
 
-def test_of_equal_responses_the_earlier_comes_first(towers, dialogues):
-    unknown = ["qqq", "xxx", "zzz"]  # words that the ranker never saw are all alike to it
-    for ranked in rank_pool(towers[0], dialogues, unknown, 10):
-        assert [text for text, _ in ranked] == unknown
-        assert len({score for _, score in ranked}) == 1
-    pytest.importorskip("faiss")
-    vectors = np.tile(np.eye(2, dtype=np.float32), (6, 1))
-    assert [row for row, _ in VectorIndex(vectors).nearest(vectors[0], 4)] == [0, 2, 4, 6]
-
-
 def test_a_speaker_without_a_mark_is_told(sample_dialogues, responses):
     ranker = dual_encoder(sample_dialogues)
     user, assistant, *_, response = ranker.model.config.marker_ids
@@ -140,47 +128,6 @@ def test_a_speaker_without_a_mark_is_told(sample_dialogues, responses):
     third = Dialogue((Turn("user", "hello"), Turn("speaker_3", "hi")), "call-3")
     with pytest.raises(InputError, match="context call-3: got the role speaker_3, expected one of user, assistant, "):
         next(rank_pool(ranker, [third], responses, 5))
-
-
-def test_an_index_finds_the_same_and_ranks_by_the_mean_of_members_cosines(ensemble, towers, dialogues, responses):
-    for ranker in towers:  # of products, and of cosines
-        expected = rank_pool(ranker, dialogues, responses, 6)
-        agree(rank_pool(ranker, dialogues, responses, 6, "faiss"), expected)
-        assert [len(each) for each in rank_pool(ranker, dialogues, responses, 500, "faiss")] == [len(responses)] * 4
-    contexts = [dialogue.turns for dialogue in dialogues]
-    cosines = [cosine_similarity(encode_contexts(each, contexts), encode_responses(each, responses)) for each in towers]
-    agree(rank_pool(ensemble, dialogues, responses, 6, "faiss"), best(np.mean(cosines, axis=0), responses, 6))
-
-
-def test_products_of_vectors_of_any_length_are_searched():
-    generator = np.random.default_rng(0)
-    vectors = (generator.normal(size=(300, 8)) * generator.gamma(1, 5, size=(300, 1))).astype(np.float32)
-    query = generator.normal(size=8).astype(np.float32)
-    rows, products = zip(*VectorIndex(vectors).nearest(query, 20), strict=True)
-    assert list(rows) == np.argsort(-(vectors @ query))[:20].tolist()
-    assert products == pytest.approx(sorted(vectors @ query)[::-1][:20], rel=1e-4)
-    assert VectorIndex(np.zeros((3, 8), dtype=np.float32)).nearest(query, 2)[0][1] == 0
-
-
-def test_a_large_pool_is_searched_in_part_and_most_is_found(monkeypatch):
-    monkeypatch.setattr(vector_index, "EXACT", 1000)
-    generator = np.random.default_rng(0)
-    centres = generator.normal(size=(40, 16))
-    vectors = (centres[generator.integers(40, size=4000)] + 0.3 * generator.normal(size=(4000, 16))).astype(np.float32)
-    index, found = VectorIndex(vectors), []
-    for query in vectors[:50]:
-        nearest = index.nearest(query, 10)
-        assert nearest == sorted(nearest, key=lambda pair: -pair[1])
-        found.append(len({row for row, _ in nearest} & {*np.argsort(-(vectors @ query))[:10].tolist()}))
-    assert np.mean(found) > 9
-
-
-def test_what_cannot_be_searched_is_told(deep, dialogues, responses, monkeypatch):
-    with pytest.raises(InputError, match="--index: this ranker reads a context and a response together"):
-        next(rank_pool(deep, dialogues, responses, 5, "faiss"))
-    monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(InputError, match=r'run: pip install "hf-dialemb\[faiss\]"'):
-        vector_index.check_index()
 
 
 @pytest.fixture
@@ -223,19 +170,6 @@ def test_what_is_asked_for_is_written_though_nobody_reads_the_lines(tower_folder
     os.close(lines)
     assert (found.returncode, b"Traceback" in found.stderr) == (0, False)
     assert len(records_of(output)) == len(dialogues)
-
-
-def test_rank_prints_an_ensembles_probabilities_or_cosines(ensemble, files, tmp_path, printed):
-    folder, output = save(ensemble, tmp_path / "ensemble"), tmp_path / "ranked.jsonl"
-    words = ["rank", "--model", folder, "--context", write(tmp_path / "chat.json", CHAT), *files[2:]]
-    said = printed(*words, "--top", "60", "--output", output)
-    assert "probability" in said
-    assert "#1  user: I need a taxi assistant: When do you leave?\n" in said
-    (record,) = records_of(output)
-    assert sum(each["probability"] for each in record["ranked"]) == pytest.approx(1)
-    assert "cosine  response" in printed(*words, "--index", "faiss")
-    line = rank._summary(Dialogue((Turn("user", "word " * 100), Turn("assistant", "the end"))), 4)
-    assert (line[:5], line[-18:], len(line)) == ("#5  …", "assistant: the end", len("#5  ") + 100)
 
 
 def test_a_wrong_request_is_told(tower_folders, tiny_bert, files, tmp_path, refused):
