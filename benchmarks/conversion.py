@@ -1,4 +1,4 @@
-"""Converts checkpoints of PLATO's full size (132,377,089 random parameters) in each form that its programs save.
+"""Convert checkpoints of PLATO's full size (132,377,089 random parameters) in each form that its programs save.
 
 Each conversion runs in a process of its own, so that its peak memory is its own; a further process loads the result.
 Every key must have been placed or dropped on purpose, and rows of two tensors are compared with what was written.
@@ -63,7 +63,7 @@ print(json.dumps({"loading": loaded - start, "peak_gib": peak / 2**20, "rows": [
 
 
 def parameters() -> Iterator[tuple[str, str, tuple[int, ...], bool]]:
-    """Yields each parameter's name in torch and in paddle, its shape in torch, and whether paddle's is transposed."""
+    """Yield each parameter's name in torch and in paddle, its shape in torch, and whether paddle's is transposed."""
     tables = {"token": WORDS, "pos": 512, "type": 2, "turn": 16}
     for number, (name, rows) in enumerate(tables.items()):
         yield f"embedder.{name}_embedding.weight", f"/Embedder_0/Embedding_{number}.w_0", (rows, WIDTH), False
@@ -92,28 +92,28 @@ def parameters() -> Iterator[tuple[str, str, tuple[int, ...], bool]]:
 
 
 def values() -> Iterator[tuple[str, str, np.ndarray, bool]]:
-    """Draws the parameters, the same every time."""
+    """Draw the parameters, the same every time."""
     generator = np.random.default_rng(0)
     for ours, theirs, shape, turned in parameters():
         yield ours, ROOT + theirs, generator.standard_normal(shape, dtype=np.float32) * np.float32(0.02), turned
 
 
 def write_torch(path: Path) -> None:
-    """Writes ``PLATO.pt``."""
+    """Write ``PLATO.pt``."""
     import torch
 
     torch.save({name: torch.from_numpy(array) for name, _, array, _ in values()}, path)
 
 
 def write_pickle(path: Path) -> None:
-    """Writes names and arrays as a pickle."""
+    """Write names and arrays as a pickle."""
     arrays = {name: np.ascontiguousarray(array.T) if turned else array for _, name, array, turned in values()}
     with path.open("wb") as stream:
         pickle.dump(arrays, stream, protocol=4)
 
 
 def write_paddle(path: Path) -> None:
-    """Writes the binary form of paddle 1.6."""
+    """Write the binary form of paddle 1.6."""
 
     def varint(value: int) -> bytes:
         return bytes([value]) if value < 128 else bytes([value % 128 + 128]) + varint(value // 128)
@@ -135,13 +135,13 @@ FORMS = {
 
 
 def written_rows() -> list[list[float]]:
-    """Returns a row of the token table, and one of the last layer's projection to values, as they were written."""
+    """Return a row of the token table, and a row of the last layer's projection to values, as written."""
     places = {"embedder.token_embedding.weight": 1234, f"layers.{LAYERS - 1}.attn.linear_qkv.weight": 2 * WIDTH + 5}
     return [array[places[name]].tolist() for name, _, array, _ in values() if name in places]
 
 
 def measure(folder: Path) -> list[dict[str, object]]:
-    """Converts every form, one after the other."""
+    """Convert every form, one after the other."""
     vocabulary = folder / "vocab.txt"
     special = ["[PAD]", *(f"[unused{index}]" for index in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     words = [*special, *(f"word{index}" for index in range(WORDS - len(special)))]
@@ -171,7 +171,7 @@ def measure(folder: Path) -> list[dict[str, object]]:
 
 
 def main() -> int:
-    """Measures, prints the table and the verdict, and returns the exit code."""
+    """Measure, print the table and the verdict, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--folder", type=Path, help="where the checkpoints are written, about 1.1 GB (default: temporary)"

@@ -15,14 +15,14 @@ from hf_dialemb.papers.methods.deep_attention_matching import METHOD as DEEP
 
 
 def dual_encoder(dialogues, seed=0, **settings):
-    """Two LSTMs whose scores differ from response to response."""
+    """Return two LSTMs whose scores differ from response to response."""
     torch.manual_seed(seed)
     model, tokenizer = DUAL.model_class.build(None, dialogues, hidden_size=12, embedding_size=8, **settings)
     return LoadedRanker(model, tokenizer, DUAL)
 
 
 def deep_attention_matching(dialogues):
-    """A ranker that embeds nothing, for contexts of three turns of six words."""
+    """Return a ranker that embeds nothing, for contexts of three turns of six words."""
     torch.manual_seed(0)
     sizes = {"max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8, "embedding_size": 8, "num_blocks": 1}
     model, tokenizer = DEEP.model_class.build(None, dialogues, vocabulary_size=1000, **sizes)
@@ -30,19 +30,19 @@ def deep_attention_matching(dialogues):
 
 
 def assembled(folders):
-    """The ensemble of rankers that `save` wrote."""
+    """Return the ensemble of rankers that `save` wrote."""
     return LoadedRanker(*MultiGranularityModel.from_members(folders), ENSEMBLE)
 
 
 def save(ranker, folder):
-    """Writes a ranker, and returns its folder as text."""
+    """Write a ranker, and return its folder as text."""
     ranker.model.save_pretrained(folder)
     ranker.tokenizer.save_pretrained(folder)
     return str(folder)
 
 
 def save_dse(backbone: str, folder: Path, dtype: torch.dtype = torch.float32, **settings: object) -> Path:
-    """Writes DSE around a backbone, as training does, and returns the folder."""
+    """Write DSE around a backbone, as training does, and return the folder."""
     torch.manual_seed(3)
     settings = {"encoding_tokens": settings.get("max_tokens", 32), **settings}
     model, tokenizer = DSEModel.from_backbone(backbone, **settings)
@@ -52,7 +52,7 @@ def save_dse(backbone: str, folder: Path, dtype: torch.dtype = torch.float32, **
 
 
 def save_bert(dialogues, folder: Path) -> Path:
-    """Writes a two-layer BERT of width 16, with a WordPiece vocabulary of the words of the dialogues."""
+    """Write a two-layer BERT of width 16, with a WordPiece vocabulary of the words of the dialogues."""
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     text = " ".join(turn.content.lower() for dialogue in dialogues for turn in dialogue.turns)

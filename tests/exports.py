@@ -7,7 +7,7 @@ from sentence_transformers import SentenceTransformer
 
 
 def save(made, folder: Path) -> Path:
-    """Writes a model and its tokenizer."""
+    """Write a model and its tokenizer."""
     for part in made:
         part.save_pretrained(folder)
     return folder
@@ -17,5 +17,7 @@ def stock(folder: Path | str) -> SentenceTransformer:
     return SentenceTransformer(str(folder), device="cpu")
 
 
-def close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-6) -> bool:
-    return found.shape == expected.shape and bool(np.abs(found - expected).max() <= tolerance * np.abs(expected).max())
+def close(vectors: np.ndarray, expected: np.ndarray, tolerance: float = 1e-6) -> bool:
+    return vectors.shape == expected.shape and bool(
+        np.abs(vectors - expected).max() <= tolerance * np.abs(expected).max()
+    )

@@ -114,8 +114,8 @@ class Made(NamedTuple):
         change(self.results, lambda record: record["run"]["config"].update(config))
 
     def rename(self, field: str, names: dict[str, str]) -> None:
-        change(self.results, lambda record: [each.update({field: names.get(each[field], each[field])})
-                                             for each in record["results"]])  # fmt: skip
+        change(self.results, lambda record: [row.update({field: names.get(row[field], row[field])})
+                                             for row in record["results"]])  # fmt: skip
 
 
 def change(path: Path, change) -> None:

@@ -24,7 +24,7 @@ def mean_of_tokens(source: str | Path) -> np.ndarray:
 
 @pytest.fixture
 def dse(tiny_bert, tmp_path) -> Path:
-    """A folder as ``aws-ai/dse-bert-base``: a pickle with the backbone's prefix and the contrastive head."""
+    """Write a folder as ``aws-ai/dse-bert-base``: a pickle with the backbone's prefix and the contrastive head."""
     folder = Path(shutil.copytree(tiny_bert, tmp_path / "dse"))
     state = AutoModel.from_pretrained(tiny_bert).state_dict()
     old = {f"bert.{key}".replace("LayerNorm.weight", "LayerNorm.gamma"): value for key, value in state.items()}

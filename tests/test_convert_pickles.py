@@ -63,7 +63,7 @@ def paddle(path: Path) -> dict[str, np.ndarray]:
 
 @pytest.fixture
 def trace(monkeypatch, tmp_path):
-    """A file that no pickle may write; modules are pickled by name."""
+    """Return a file that no pickle may write; modules are pickled by name."""
     monkeypatch.setitem(sys.modules, TRACE, types.ModuleType(TRACE))
     monkeypatch.setitem(copyreg.dispatch_table, types.ModuleType, lambda module: (__import__, (module.__name__,)))
     return tmp_path / TRACE

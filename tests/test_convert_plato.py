@@ -60,7 +60,7 @@ def dialogues(sample_dialogues) -> list[Dialogue]:
 
 @pytest.fixture(scope="module")
 def write(state, vocabulary):
-    """Saves PLATO as one of its programs does, with the vocabulary where the program has it."""
+    """Return a function that saves PLATO in one of its forms."""
 
     def write(form: str, folder: Path) -> Path:
         folder.mkdir(exist_ok=True)

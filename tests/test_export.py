@@ -1,4 +1,4 @@
-"""Export of dialogue encoders and rankers: what the folder holds, that it loads, and what stops it from appearing."""
+"""Export dialogue encoders and rankers: the folder's files, its loading, and refusals."""
 
 import json
 from pathlib import Path
@@ -69,7 +69,7 @@ def words_ranker(dialogues):
 
 @pytest.fixture(scope="module")
 def ensemble(sample_dialogues, tmp_path_factory) -> Path:
-    """An ensemble of LSTMs and a transformer that read the same words."""
+    """Return an ensemble of LSTMs and a transformer that read the same words."""
     place = tmp_path_factory.mktemp("members")
     first, tokenizer = words_ranker(sample_dialogues)
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
@@ -83,7 +83,7 @@ def ensemble(sample_dialogues, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def exports(tiny_checkpoint, ensemble, exporting) -> dict[str, tuple[Path, list[str]]]:
-    """Each kind as the command exports it: the folder, and the lines that were printed."""
+    """Export each kind by the command; return the folders and the printed lines."""
     return {"dial2vec": exporting(tiny_checkpoint), "multi-granularity": exporting(ensemble)}
 
 
@@ -218,8 +218,8 @@ def test_an_old_tokenizer_gets_a_template_and_no_limit(lstm, tmp_path):
     assert again.chat_template == expected
     assert again.model_max_length > 1000
     assert published.similarity_fn_name == "dot"
-    left, two = published.encode_query(MESSAGES[:1]), published.encode_document(["yes"])
-    assert np.allclose(published.similarity(left, two), left @ two.T)
+    query, document = published.encode_query(MESSAGES[:1]), published.encode_document(["yes"])
+    assert np.allclose(published.similarity(query, document), query @ document.T)
     system = {"role": "system", "content": "You are a helpful assistant."}  # no response, which is prompted
     with pytest.raises(TemplateError, match="Unknown role system: expected one of user, assistant"):
         again.apply_chat_template([system, *MESSAGES[0]], tokenize=False)

@@ -38,7 +38,7 @@ def checkpoint(tiny_bert, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def exported(checkpoint, exporting) -> tuple[Path, list[str]]:
-    """The export of the checkpoint as the command makes it, and the lines that it printed."""
+    """Return the export of the checkpoint by the command, and the printed lines."""
     return exporting(checkpoint)
 
 
@@ -56,7 +56,7 @@ def record(*path: Path | str) -> dict:
     return json.loads(Path(*path).read_text(encoding="utf-8"))
 
 
-def test_stock_files_were_verified_in_every_way_of_loading_without_the_package_and_without_trust(exported):
+def test_stock_files_load_in_every_way_without_the_package(exported):
     folder, lines = exported
     assert [line.split(": largest")[0] for line in lines[:-1]] == [f"Verified: {way}, package absent" for way in WAYS]
     assert lines[-1] == f"Wrote {folder}"
@@ -116,13 +116,13 @@ def test_sentence_transformers_gives_the_vectors_by_stock_modules(folder, checkp
     joined = encode_utterances(*load_checkpoint(str(checkpoint)), [" ".join(TEXTS[:2])])
     assert close(model.encode([dialogue]), joined)
     built = SentenceTransformer(modules=[Transformer(str(folder)), Pooling(16, "mean")], device="cpu")
-    settings = [[(type(module), module.get_config_dict()) for module in each] for each in (model, built)]
+    settings = [[(type(module), module.get_config_dict()) for module in modules] for modules in (model, built)]
     assert settings[0] == settings[1]
     assert (model.max_seq_length, model.similarity_fn_name) == (32, "cosine")
     assert np.array_equal(model.encode(TEXTS), built.encode(TEXTS))
 
 
-def test_the_mean_of_the_tokens_is_the_vector_and_control_tokens_are_text_in_messages(folder, checkpoint, vectors):
+def test_the_vector_is_the_mean_and_messages_hold_no_control_tokens(folder, checkpoint, vectors):
     model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     for row in (0, 2, 3, 4):
         batch = tokenizer(TEXTS[row], truncation=True, return_tensors="pt")

@@ -33,7 +33,7 @@ DIALOGUES = [Dialogue((Turn("user", text),)) for text in TEXTS]
 
 @pytest.fixture(scope="module", params=GRAPHS)
 def graph(request, tmp_path_factory):
-    """A tiny model, its graph, and what was said of it."""
+    """Return a tiny model, its graph, and the line about it."""
     model, folder = build(request.param), tmp_path_factory.mktemp("graphs") / request.param
     folder.mkdir()
     line = onnx_form.write_onnx(folder, model)
@@ -74,7 +74,7 @@ def test_a_graph_has_the_vectors_of_the_model(graph, count, length):
 
 @pytest.fixture(scope="module")
 def exported(tiny_bert, tmp_path_factory, exporting):
-    """A checkpoint of DSE, its export with everything, and the lines that were printed."""
+    """Return a checkpoint of DSE, its full export, and the printed lines."""
     source = save_dse(tiny_bert, tmp_path_factory.mktemp("training") / "dse")
     form = ("--dtype", "bf16", "--max-shard-size", "20KB", "--int8")
     return source, *exporting(source, *form)
@@ -107,9 +107,9 @@ def test_the_loss_of_8_bits_lies_beside_the_graph(exported):
     assert record["cosine"]["texts"] == 60
     (line,) = (line for line in lines if line.startswith("Quantised: "))
     assert "cosine to float32" in line
-    one, other = (OnnxEncoder(folder, name).encode(DIALOGUES) for name in ("model.onnx", "model_int8.onnx"))
-    assert not np.array_equal(one, other)
-    cosines = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+    whole, other = (OnnxEncoder(folder, name).encode(DIALOGUES) for name in ("model.onnx", "model_int8.onnx"))
+    assert not np.array_equal(whole, other)
+    cosines = (whole * other).sum(1) / np.linalg.norm(whole, axis=1) / np.linalg.norm(other, axis=1)
     assert cosines.min() > 0.9
 
 

@@ -178,7 +178,7 @@ def test_absolute_paths_in_texts_and_no_other_words(tmp_path, path, around):
     (tmp_path / "README.md").write_text("# Title\n\n" + around.format(path))
     (tmp_path / "config.json").write_text(json.dumps({"command": around.format(path), path: 1}))
     texts, records = (list(machine_paths_in(tmp_path / name)) for name in ("README.md", "config.json"))
-    assert [(place, found[:6]) for place, found in texts] == ([("line 3", path[:6])] if path in PATHS else [])
+    assert [(place, path[:6]) for place, path in texts] == ([("line 3", path[:6])] if path in PATHS else [])
     assert len(records) == 2 * (path in PATHS)
 
 

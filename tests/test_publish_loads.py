@@ -81,9 +81,9 @@ def hub(folders, tmp_path_factory):
 def expected(checkpoints) -> dict[str, np.ndarray]:
     """Return the vectors of the checkpoints."""
     contexts = encode_contexts(load_ranker(str(checkpoints["mgt"])), [dialogue.turns for dialogue in DIALOGUES])
-    found = {"dial2vec": encode(*load_checkpoint(str(checkpoints["dial2vec"])), DIALOGUES), "mgt": contexts}
+    arrays = {"dial2vec": encode(*load_checkpoint(str(checkpoints["dial2vec"])), DIALOGUES), "mgt": contexts}
     plain = [name for name, kind in KINDS.items() if kind == "plain"]
-    return found | {name: encode_utterances(*load_checkpoint(str(checkpoints[name])), TEXTS) for name in plain}
+    return arrays | {name: encode_utterances(*load_checkpoint(str(checkpoints[name])), TEXTS) for name in plain}
 
 
 @pytest.mark.parametrize("package", ["absent", "imported"])
@@ -95,17 +95,17 @@ def test_published_models_give_the_vectors_of_the_training(hub, expected, tmp_pa
     program = Path(__file__).with_name("published_process.py").read_text(encoding="utf-8")
     program = {"absent": WITHOUT_PACKAGE, "imported": "import hf_dialemb\n"}[package] + program
     run = subprocess.run(
-        [sys.executable, "-c", program, json.dumps(wishes), tmp_path / "found.npz"],
+        [sys.executable, "-c", program, json.dumps(wishes), tmp_path / "arrays.npz"],
         env={**kept, **places, "HF_TOKEN": TOKEN}, cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-3000:]
-    with np.load(tmp_path / "found.npz") as arrays:
-        found = dict(arrays)
+    with np.load(tmp_path / "arrays.npz") as loaded:
+        arrays = dict(loaded)
     for name, vectors in expected.items():
         for library in ("AutoModel", "SentenceTransformer"):
-            np.testing.assert_allclose(found[f"org/{name}-tiny {library}"], vectors, atol=TOLERANCE, err_msg=name)
+            np.testing.assert_allclose(arrays[f"org/{name}-tiny {library}"], vectors, atol=TOLERANCE, err_msg=name)
         ours = {"absent": "transformers_modules", "imported": "hf_dialemb"}[package]
-        assert found[f"org/{name}-tiny class"] == (ours if KINDS[name] == "custom" else "transformers")
+        assert arrays[f"org/{name}-tiny class"] == (ours if KINDS[name] == "custom" else "transformers")
     if package == "absent":
-        assert round(float(found["metric"]), 4) == 0.6309
-        assert found["said"] == "look into /home/me/x"
+        assert round(float(arrays["metric"]), 4) == 0.6309
+        assert arrays["said"] == "look into /home/me/x"

@@ -1,4 +1,4 @@
-"""Puts an encoder into the package: python training_scripts/ship.py RUN NAME [RESULTS ...]."""
+"""Put an encoder into the package: python training_scripts/ship.py RUN NAME [RESULTS ...]."""
 
 import sys
 from pathlib import Path
