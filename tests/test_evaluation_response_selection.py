@@ -10,7 +10,7 @@ from hf_dialemb import corpora
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import ResponseSelection
 from hf_dialemb.dialogue import Dialogue, Turn, plain
-from hf_dialemb.encoders.tfidf import TfidfEncoder
+from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks import contexts
 from hf_dialemb.evaluation.tasks.registry import get_task
@@ -192,6 +192,8 @@ def test_words_are_cut_at_either_end_and_cosines_are_of_rows():
 @pytest.mark.slow
 def test_real_chats(data_dir):
     for task, least in zip((UTTERANCE, DIALOGUE), (5, 30), strict=True):
-        found = figures(task.load(CorpusPart("ubuntu_irc", data_dir, "test", 400)).measure(TfidfEncoder(), [0, 1]))
+        found = figures(
+            task.load(CorpusPart("ubuntu_irc", data_dir, "test", 400)).measure(load_encoder("tfidf"), [0, 1])
+        )
         assert least < found["top1", ""] < found["top3", ""] < found["top10", ""] < 80
         assert found["top1", "official"] < found["top1", ""]

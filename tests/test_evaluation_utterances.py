@@ -17,7 +17,7 @@ from sklearn.preprocessing import normalize
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders.tfidf import TfidfEncoder
+from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import Row
 from hf_dialemb.evaluation.run import evaluate
@@ -182,7 +182,7 @@ def test_similarity_of_actions_of_a_file_of_ones_own(tmp_path):
     write_jsonl(said, path)
     problem = load_actions(CorpusPart(str(path)))
     assert (problem.config["utterances"], problem.config["labels"]) == (45, 3)
-    assert {each.task for each in problem.measure(TfidfEncoder(), [0])} == {"action-similarity"}
+    assert {each.task for each in problem.measure(load_encoder("tfidf"), [0])} == {"action-similarity"}
     limited = load_actions(CorpusPart(str(path), None, "test", 40))
     assert Counter(Counter(limited.labels).values()) == {15: 2}  # whole actions
     with pytest.raises(InputError, match="got 1 actions with 15 distinct utterances"):
@@ -203,7 +203,7 @@ def test_the_sets_of_the_papers(data_dir, tmp_path):
     assert "\n| F1 (1-shot) | " in output.with_suffix(".md").read_text()
     problem = load_out_of_scope(CorpusPart("clinc150", data_dir, "test", 600))
     assert [problem.config[key] for key in ("utterances", "labels", "threshold_from")] == [600, 150, "dev"]
-    found = figures(problem.measure(TfidfEncoder(), [0]))
+    found = figures(problem.measure(load_encoder("tfidf"), [0]))
     assert found["oos_recall", "5-shot mean-std"] < found["oos_recall", "5-shot mean"]
     assert found["in_accuracy", "5-shot mean-std"] > found["in_accuracy", "5-shot mean"]
     assert load_out_of_scope(CorpusPart("clinc150", data_dir, "dev", None)).config["threshold_from"] == "train"
@@ -364,6 +364,6 @@ def test_the_papers_sets(data_dir):
 def test_a_set_of_a_corpus_with_intents(data_dir):
     problem = semantic_retrieval.load_rankings(CorpusPart("banking77", data_dir, "test", 200))
     assert (problem.config["sentences"], problem.config["queries"]) == (7_000, 200)
-    found = figures(problem.measure(TfidfEncoder(), [0]))
+    found = figures(problem.measure(load_encoder("tfidf"), [0]))
     assert 35 < found["map", ""] < 60
     assert 70 < found["mrr", ""] < 90

@@ -17,7 +17,6 @@ from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.loading import model_encoder
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import find_encoder
-from hf_dialemb.encoders.tfidf import TfidfEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import default_tasks
 from hf_dialemb.evaluation.tasks import next_utterance
@@ -211,7 +210,7 @@ def test_the_limit_leaves_candidates_as_they_are(tmp_path, monkeypatch):
 def test_given_candidates_are_taken():
     problem = load_selections(CorpusPart("ubuntu", FILES, "test", None))
     assert problem.config["fewest_candidates"] == problem.config["most_candidates"] == 10
-    found = problem.measure(TfidfEncoder(), [0])
+    found = problem.measure(load_encoder("tfidf"), [0])
     assert {each.metric for each in found} == {"mrr", "hits1", "r2@1", "r10@1", "r10@2", "r10@5"}
     with pytest.raises(InputError, match="split train: got a context with one response, expected two"):
         load_selections(CorpusPart("ubuntu", FILES, "train", None))

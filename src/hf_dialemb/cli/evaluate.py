@@ -16,7 +16,7 @@ To repeat whole papers, or several at once, see dialemb papers benchmark."""
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the command."""
+    """Add the command."""
     lists = {"tasks": _tasks, "fine_tuning": lambda: _tasks(fine_tunes=True)}
     parser = add_command(commands, "evaluate", "Compare encoders on a labelled corpus.", _HELP, **lists)
     model_option(parser, nargs="+")

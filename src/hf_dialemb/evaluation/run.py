@@ -76,8 +76,7 @@ def evaluate(
     """Compare encoders on labelled dialogues; the figures are a table in a notebook.
 
     Examples:
-        >>> results = hf_dialemb.evaluate([encoder, "all-MiniLM-L6-v2"], dialogues, tasks=["domains"])
-        >>> results.to_pandas()
+        >>> hf_dialemb.evaluate([encoder, "all-MiniLM-L6-v2"], dialogues, tasks=["domains"]).to_pandas()
 
     Args:
         models: One or several models, in the forms of `load_encoder`.
@@ -94,29 +93,26 @@ def evaluate(
         cache: A folder that keeps vectors for later runs.
         vectors: Vectors of the dialogues from ``dialemb embed``, measured too.
         command: The name of the run in the results file.
-
-    Raises:
-        InputError: The request cannot be met; nothing was embedded.
     """
     started = time.perf_counter()
-    given = [models] if isinstance(models, str | PathLike) or not isinstance(models, Sequence) else list(models)
-    named = [str(Path(model)) if isinstance(model, PathLike) else model for model in given]
-    encoders = [model if isinstance(model, str) else load_encoder(model) for model in named]
+    encoders = _models_of(models)
     repeats = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     file, picture = (None if path is None else Path(path) for path in (output, plot))
     names = [encoder if isinstance(encoder, str) else encoder.name for encoder in encoders]
     loaded = [] if vectors is None else [stored_vectors(vectors)]
-    check_request(names or [str(vectors)] * len(loaded), repeats, file, picture, limit, [*filter(_is_name, encoders)])
-    chosen = list(dict.fromkeys(tasks))
-    for task in chosen:
-        check_models(encoders, task)
+    check_request(
+        names or [str(vectors)] * len(loaded),
+        repeats,
+        file,
+        picture,
+        limit,
+        [model for model in encoders if isinstance(model, str)],
+    )
+    check_models(encoders, tasks)
     part = _part_of(dialogues, split, data_dir, limit, columns, roles)
-    for stored in loaded:
-        encoders.append(stored.encoder(part.dialogues(), f"corpus {part.name}"))
-    problems = {task: load_problem(task, part) for task in chosen or default_tasks(part)}
-    drawn = next((problem for problem in problems.values() if problem.labels), None)
-    if picture is not None and drawn is None:
-        raise InputError(f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave it out")
+    encoders += [stored.encoder(part.dialogues(), f"corpus {part.name}") for stored in loaded]
+    problems = {task: load_problem(task, part) for task in dict.fromkeys(tasks or default_tasks(part))}
+    drawn = _labelled(problems, picture)
     points: dict[str, Vectors] | None = None if picture is None else {}
     results = _measured(encoders, part, problems, repeats, command, started, file, cache, points)
     if picture is not None and drawn is not None and points:
@@ -124,8 +120,19 @@ def evaluate(
     return results
 
 
-def _is_name(model: object) -> bool:
-    return isinstance(model, str)
+def _labelled(problems: Mapping[str, Problem], plot: Path | None) -> Problem | None:
+    """Return the first problem whose items have labels; raise InputError if a plot needs some and there is none."""
+    labelled = next((problem for problem in problems.values() if problem.labels), None)
+    if plot is not None and labelled is None:
+        raise InputError(f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave it out")
+    return labelled
+
+
+def _models_of(models: Any) -> list[str | Encoder]:  # noqa: ANN401 - see load_encoder
+    """Return specs as they are, since a results file tells their weights, and encoders of all other models."""
+    several = isinstance(models, Sequence) and not isinstance(models, str)
+    named = [str(Path(model)) if isinstance(model, PathLike) else model for model in (models if several else [models])]
+    return [model if isinstance(model, str) else load_encoder(model) for model in named]
 
 
 def _part_of(
@@ -215,15 +222,16 @@ def check_request(
         find_encoder(model)
 
 
-def check_models(models: Sequence[str | Encoder], task: str) -> None:
-    """Raise InputError for an unknown task, and for a model without weights where the task fine-tunes."""
-    if not get_task(task).fine_tunes:
-        return
-    for model in models:
-        if not isinstance(model, str):
-            raise InputError(f"task {task}: got a loaded model, expected one to fine-tune; give its folder or Hub id")
-        if not has_weights(model):
-            raise InputError(f"task {task}: got the model {model}, which has no weights to fine-tune; leave it out")
+def check_models(models: Sequence[str | Encoder], tasks: Sequence[str]) -> None:
+    """Raise InputError for an unknown task, and for a model without weights where a task fine-tunes."""
+    for task in [name for name in tasks if get_task(name).fine_tunes]:
+        for model in models:
+            if not isinstance(model, str):
+                raise InputError(
+                    f"task {task}: got a loaded model, expected its folder or Hub id; give one to fine-tune"
+                )
+            if not has_weights(model):
+                raise InputError(f"task {task}: got the model {model}, which has no weights to fine-tune; leave it out")
 
 
 def measure(encoder: Encoder, problem: Problem, seeds: Sequence[int]) -> list[Row]:

@@ -46,7 +46,7 @@ def evaluate_suite(
     fine_tune: bool = False,
     so_far: Callable[[Results], None] = lambda results: None,
 ) -> Results:
-    """Measures models on a suite, a key of `SUITES`; returns their figures, and those that the paper prints.
+    """Measure models on a suite, a key of `SUITES`; returns their figures, and those that the paper prints.
 
     The request is checked, and all corpora are read, before the first model is loaded. The results JSON and its tables
     beside it, ``.md`` and ``.tex``, are written anew after each task. Called again for the same file, it measures only
@@ -97,7 +97,7 @@ def _measure_missing(
     seeds: Sequence[int],
     cache: Path | None,
 ) -> Iterator[None]:
-    """Fills in the cells that are not there, or tells why it could not; yields after each, and at the end."""
+    """Fill in the missing cells, or the reason why not; yield after each cell, and at the end."""
     with tqdm(total=len(models) * len(problems), unit="cell", file=sys.stderr) as progress:
         for model in models:
             encoder: RememberingEncoder | None = None
@@ -141,7 +141,7 @@ def _order(models: Sequence[str], problems: dict[Place, Problem]) -> list[_Cell]
 
 
 def check_kept(output: Path | None, models: Sequence[str], fine_tune: bool, seeds: Sequence[int]) -> None:
-    """Refuses a results file with figures that a request does not name, and that would be lost."""
+    """Refuse a results file with figures that a request does not name, and that would be lost."""
     before, cells = _held(output)
     others = sorted({model for model, *_ in cells} - set(models))
     if others:
@@ -171,7 +171,7 @@ def _held(output: Path | None) -> tuple[Results | None, list[Any]]:
 
 
 def _measured_before(output: Path | None, config: dict[str, Any]) -> tuple[dict[_Cell, list[Row]], float]:
-    """Reads the cells of a results file that need not be measured again, and how long that file took so far.
+    """Read the cells of a results file that need not be measured again, and how long that file took so far.
 
     It refuses one whose corpora or limits are others, which loaded problems alone can tell.
     """
@@ -196,7 +196,7 @@ def _measured_before(output: Path | None, config: dict[str, Any]) -> tuple[dict[
     places |= {(corpus, split, _ENCODING) for corpus, split, _ in places}
     rows = iter(before.results)
     measured = {(model, *place): list(islice(rows, count)) for model, *place, count in listed}
-    kept = {cell: found for cell, found in measured.items() if cell[0] in models and cell[1:] in places}
+    kept = {cell: collected for cell, collected in measured.items() if cell[0] in models and cell[1:] in places}
     return kept, float(before.run["seconds"]) if kept else 0.0
 
 
@@ -215,7 +215,7 @@ def run_benchmark(
     fine_tune: bool = False,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[Results]:
-    """Measures models on suites, or ``all``, and writes one report; called again, it goes on where it was stopped.
+    """Measure models on suites, or ``all``, and write one report; called again, it goes on where it was stopped.
 
     It takes and raises what `evaluate_suite` does, and returns the results of the suites that have a corpus at hand.
     The folder gets ``SUITE.json`` with the figures, ``SUITE.md`` and ``SUITE.tex`` with the table, ``embeddings/`` with
@@ -229,7 +229,7 @@ def run_benchmark(
     for name in names:
         check_kept(output / f"{name}.json", models, fine_tune, seeds)
     cache = output / "embeddings"
-    found: list[Results] = []
+    collected: list[Results] = []
     missing: list[MissingFilesError] = []
 
     def so_far(results: Results) -> None:
@@ -237,8 +237,8 @@ def run_benchmark(
         done = sum(cell[3] != _ENCODING for cell in config["cells"]) + len(config["not_measured"])
         goes = f"Suite {names.index(config['suite']) + 1} of {len(names)}, {config['suite']}: {done} of "
         goes += f"{len(models) * len(config['problems'])} measurements are done."
-        if any(row.metric != "seconds" for one in (*found, results) for row in one.results):
-            write_report([*found, results], [], output / REPORT, goes)
+        if any(row.metric != "seconds" for entry in (*collected, results) for row in entry.results):
+            write_report([*collected, results], [], output / REPORT, goes)
 
     for name in names:
         report(f"Suite {name}")
@@ -251,16 +251,16 @@ def run_benchmark(
             missing.append(error)
             report(str(error))
             continue
-        found.append(results)
+        collected.append(results)
         config = results.run["config"]
         not_measured = [f"Not measured: {cell}: {reason}" for cell, reason in config["not_measured"].items()]
         left_out = [f"Left out: {place}" for place in config["left_out"]]
         for line in (paper_table(results.results), *quoted_figures(name).notes, *left_out, *not_measured):
             report(line)
-    if not found:
+    if not collected:
         raise InputError(str(missing[0]))
     report("Drawing")
-    pictures = draw_pictures(found, models, output / "pictures", data_dir, cache=cache, limit=limit)
-    write_report(found, pictures, output / REPORT)
+    pictures = draw_pictures(collected, models, output / "pictures", data_dir, cache=cache, limit=limit)
+    write_report(collected, pictures, output / REPORT)
     report(f"Wrote {output / REPORT} and, of each suite, .json, .md and .tex beside it")
-    return found
+    return collected

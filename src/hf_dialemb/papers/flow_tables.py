@@ -35,7 +35,7 @@ _OFFICIAL, _REFERENCE = "official", "reference_"
 
 
 def flow_tables(rows: Iterable[Row]) -> str:
-    """Renders the figures of flows as Markdown, a table for each metric, corpus and split; other rows are left out.
+    """Render the figures of flows as Markdown, a table for each metric, corpus and split; other rows are left out.
 
     Sizes are those that the paper's program counts, as in Table 6.
     """
@@ -46,7 +46,7 @@ def flow_tables(rows: Iterable[Row]) -> str:
 
 
 def flow_means(rows: Iterable[Row]) -> str:
-    """Renders the means over domains as Markdown: a table for each corpus and split, a column for each metric."""
+    """Render the means over domains as Markdown: a table for each corpus and split, a column for each metric."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for (corpus, split, _), of in _by_metric(rows):
         groups.setdefault((corpus, split), []).extend(row for row in of if not _domain(row))
@@ -71,7 +71,7 @@ def _by_metric(rows: Iterable[Row]) -> list[tuple[tuple[str, str, str], list[Row
 
 
 def _table(rows: Sequence[Row], metrics: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Makes a column for each domain and the last for their mean, or for each metric that has a name here."""
+    """Make a column for each domain and the last for their mean, or for each metric that has a name here."""
     of_column = {(row.metric if metrics else _domain(row)): column_of(row) for row in rows}
     names = [*(name for name in of_column if name), *([""] if "" in of_column else [])]
     models: dict[str, dict[str, Row]] = {}
@@ -80,12 +80,12 @@ def _table(rows: Sequence[Row], metrics: Mapping[str, str] = MappingProxyType({}
         model[row.metric if metrics else _domain(row)] = row
     columns = []
     for name in names:
-        figures = [found.get(name) for found in models.values()]
+        figures = [results.get(name) for results in models.values()]
         competing = [row for row in measured_of(figures) if row.model != REFERENCE]
         columns.append(printed_cells(of_column[name], figures, competing, missing="—"))
     arrow = " ↓" if next(iter(of_column.values())).lower_is_better else ""
     heads = [metrics.get(name, name) or f"Mean{arrow}" for name in names]
-    lines = table_lines(["Model"], heads, ([model, *each] for model, *each in zip(models, *columns, strict=True)))
+    lines = table_lines(["Model"], heads, ([model, *element] for model, *element in zip(models, *columns, strict=True)))
     return "\n".join([*lines, *mark_notes(rows)]) + "\n"
 
 

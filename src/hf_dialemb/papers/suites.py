@@ -80,7 +80,7 @@ SUITES = {
 
 
 def get_suite(name: str) -> Suite:
-    """Looks a suite up; refuses a name that there is not."""
+    """Look a suite up; raise InputError for an unknown name."""
     if name not in SUITES:
         raise unknown_name("suite", name, [*SUITES, ALL])
     return SUITES[name]
@@ -89,7 +89,7 @@ def get_suite(name: str) -> Suite:
 def load_suite(
     name: str, data_dir: str | Path | None, limit: int | None, fine_tune: bool, tasks: Sequence[str] = ()
 ) -> tuple[dict[Place, Problem], list[str]]:
-    """Loads the problems whose corpora are at hand, of some tasks or all; refuses where none is left.
+    """Load the problems whose corpora are at hand, of some tasks or all; raise MissingFilesError where none is left.
 
     Also returns the names of those that are not at hand, or with the reason why not, that cannot be made of what is.
     """

@@ -31,19 +31,19 @@ Set = tuple[str, str]  # a corpus, or a dataset on the Hub, and a split; for a f
 
 
 def learnt_sets(settings: Mapping[str, Any]) -> frozenset[Set]:
-    """Says what a training read, by ``corpus``, ``train_split`` and ``exclude`` in its settings.
+    """Return what a training read, by ``corpus``, ``train_split`` and ``exclude`` in its settings.
 
     What ``exclude`` names was left out by its texts, and does not count, whichever corpus held it.
     """
     given = settings.get("corpus") or []
     names = [given] if isinstance(given, str) else given
-    read = {each for item in names for each in _sets_of(str(item), str(settings.get("train_split", "train")))}
-    left_out = {each for item in settings.get("exclude") or () for each in _sets_of(str(item), ALL)}
+    read = {element for item in names for element in _sets_of(str(item), str(settings.get("train_split", "train")))}
+    left_out = {element for item in settings.get("exclude") or () for element in _sets_of(str(item), ALL)}
     return frozenset(read - left_out)
 
 
 def sets_behind(model: str) -> frozenset[Set]:
-    """Says what a trained model learnt from; nothing is known of what is no folder, such as a model of the Hub.
+    """Return what a trained model learnt from; nothing is known of what is no folder, such as a model of the Hub.
 
     The folder is that of a training, of one of its checkpoints or of an ensemble (then the sets are those of all its
     members), and perhaps followed by what `load_encoder` takes behind an ``@``. What comes with the package says it.
@@ -51,16 +51,16 @@ def sets_behind(model: str) -> frozenset[Set]:
     folder = _folder_of(model)
     if not folder.is_dir() and str(folder) in shipped():
         return learnt_sets({"corpus": shipped_record(str(folder))["corpora"]})
-    found: frozenset[Set] = frozenset()
+    results: frozenset[Set] = frozenset()
     for run in _runs_of(folder):
         if run.settings_file.is_file():
             with told(run.settings_file, RunFolder.REMEDY):
-                found |= learnt_sets(run.settings())
-    return found
+                results |= learnt_sets(run.settings())
+    return results
 
 
 def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
-    """Says whether a trained model learnt from the texts of at least half of the dialogues, whatever file had them."""
+    """Return whether a trained model learnt from the texts of at least half of the dialogues, from any file."""
     files = [run.texts_file for run in _runs_of(_folder_of(model)) if run.texts_file.is_file()]
     if not files or not dialogues:
         return False
@@ -76,14 +76,14 @@ def _folder_of(model: str) -> Path:
 
 
 def _runs_of(folder: Path) -> list[RunFolder]:
-    """Finds the runs that a model is of; a member of an ensemble may be a checkpoint, whose settings lie beside it."""
+    """Find the runs that a model is of; a member of an ensemble may be a checkpoint, whose settings lie beside it."""
     if members := RunFolder(folder).members():
         return [RunFolder(folder.parent / Path(member).parts[0]) for member in members]
     return [RunFolder(folder.parent if folder.name.startswith("checkpoint-") else folder)]
 
 
 def is_learnt(corpus: str, split: str, sets: frozenset[Set]) -> bool:
-    """Says whether one of the sets that a model learnt from is a part of what is measured, as it was named."""
+    """Return whether one of the sets that a model learnt from is a part of what is measured, as it was named."""
     if corpus in CORPORA:
         return bool(set(_sets_of(f"{corpus}/{split}", split)) & sets)
     if is_own(corpus):
@@ -97,7 +97,7 @@ def marked(
     sets: frozenset[Set] | None = None,
     dialogues: Sequence[Dialogue] = (),
 ) -> list[Row]:
-    """Marks figures of what a model learnt from; times are none, and what is marked stays so.
+    """Mark figures of what a model learnt from; times are none, and what is marked stays so.
 
     ``corpus`` is what was measured, where the rows call it by another name, and ``dialogues`` are those of it; without
     ``sets`` models' folders are asked.
@@ -122,5 +122,5 @@ def _sets_of(item: str, split: str) -> list[Set]:
     name, _, given = item.partition("/")
     if item in CORPORA or (name in CORPORA and not is_own(item)):
         split = given or split
-        return [(name, each) for each in (get_corpus(name).splits if split == ALL else (split,))]
+        return [(name, element) for element in (get_corpus(name).splits if split == ALL else (split,))]
     return [(item, "" if is_own(item) else split)]

@@ -100,24 +100,24 @@ Place = tuple[str, str, str, str, str]  # what a figure is of: corpus, split, ta
 
 
 def part_named(corpus: str, split: str) -> str:
-    """Says which part of which corpus figures are of; all of a file of one's own is called by its name alone."""
+    """Return which part of which corpus figures are of; all of an own file is called by its name alone."""
     return corpus if split == ALL and corpus not in CORPORA else f"{corpus}, {split}"
 
 
 def place_of(row: Row) -> Place:
-    """Says what a figure is of."""
+    """Return the place of a figure: corpus, split, task, metric and setting."""
     return row.corpus, row.split, row.task, row.metric, row.setting
 
 
 def write_results(results: Results, path: Path | str) -> None:
-    """Writes a results file, whole or not at all."""
+    """Write a results file, whole or not at all."""
     record = {"schema": SCHEMA, "run": dict(results.run), "results": [asdict(row) for row in results.results]}
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_text_atomically(Path(path), text)
 
 
 def read_results(path: Path | str) -> Results:
-    """Reads a results file; of a missing or malformed one an `InputError` names the file and the field."""
+    """Read a results file; of a missing or malformed one an `InputError` names the file and the field."""
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -141,7 +141,7 @@ def read_results(path: Path | str) -> Results:
 
 
 def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:
-    """Joins rows in the order of their first appearance; of two for one figure the later stays."""
+    """Join rows in the order of their first appearance; of two for one figure the later stays."""
     several = list(several)
     check_same_data(several)
     rows = {(row.model, *place_of(row), row.quoted_from): row for results in several for row in results.results}
@@ -149,13 +149,13 @@ def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:
 
 
 def check_same_data(several: Iterable[Results]) -> None:
-    """Refuses different files of one name, as files of one's own are called without their folder.
+    """Refuse different files of one name, as own files are called without their folder.
 
     What runs hashed of known corpora may be of another version, and is not compared.
     """
     hashes: dict[str, str] = {}
-    for corpus, found in (each for results in several for each in data_hashes(results)):
-        if corpus not in CORPORA and hashes.setdefault(corpus, found) != found:
+    for corpus, collected in (item for results in several for item in data_hashes(results)):
+        if corpus not in CORPORA and hashes.setdefault(corpus, collected) != collected:
             raise InputError(
                 f"{corpus}: got figures of two different files of this name, which nothing tells apart; give one of "
                 "them another name and measure it again, or leave one out"
@@ -163,17 +163,17 @@ def check_same_data(several: Iterable[Results]) -> None:
 
 
 def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
-    """Yields the name of each corpus that a run measured, and its SHA-256."""
+    """Yield the name of each corpus that a run measured, and its SHA-256."""
     config = results.run.get("config", {})
-    of_tasks = (each for each in config.values() if isinstance(each, dict))
+    of_tasks = (item for item in config.values() if isinstance(item, dict))
     for problem in (config, *config.get("problems", ()), *of_tasks):
-        corpus, found = problem.get("corpus") or config.get("corpus"), problem.get("data_sha256")
-        if corpus is not None and found is not None:
-            yield corpus, found
+        corpus, collected = problem.get("corpus") or config.get("corpus"), problem.get("data_sha256")
+        if corpus is not None and collected is not None:
+            yield corpus, collected
 
 
 def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], started: float) -> dict[str, Any]:
-    """Describes the present run for its results file, which began when ``time.perf_counter()`` returned ``started``.
+    """Describe the present run for its results file, which began when ``time.perf_counter()`` returned ``started``.
 
     It adds versions of packages, the commit of this package's sources (None outside a checkout), hardware and seconds.
     """
@@ -206,12 +206,12 @@ def _row(record: Any, place: str) -> Row:  # noqa: ANN401 - whatever a JSON list
 
 def _commit() -> str | None:
     # An installed package may lie inside someone else's repository: only a tracked source file proves that it is ours.
-    here = Path(__file__)
+    place_of_this = Path(__file__)
     answer = ""
-    for arguments in (["ls-files", "--error-unmatch", here.name], ["rev-parse", "HEAD"]):
+    for arguments in (["ls-files", "--error-unmatch", place_of_this.name], ["rev-parse", "HEAD"]):
         try:
             answer = subprocess.check_output(
-                ["git", "-C", str(here.parent), *arguments], stderr=subprocess.DEVNULL, text=True, timeout=10
+                ["git", "-C", str(place_of_this.parent), *arguments], stderr=subprocess.DEVNULL, text=True, timeout=10
             )
         except (OSError, subprocess.SubprocessError):
             return None

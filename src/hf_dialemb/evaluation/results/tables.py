@@ -91,7 +91,7 @@ _TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
 
 
 def markdown_table(rows: Iterable[Row]) -> str:
-    """Renders figures as Markdown, one table per corpus and split; empty where there is no row.
+    """Render figures as Markdown, one table per corpus and split; empty where there is no row.
 
     Known metrics come in a fixed order, any other after them, and times last. A figure's best value is bold where at
     least two models have one; equal printed values are all bold. Quoted figures are marked with numbers and their
@@ -104,14 +104,14 @@ def markdown_table(rows: Iterable[Row]) -> str:
 
 
 def meanings(rows: Sequence[Row]) -> str:
-    """Says in a line for each usual task what its figures tell; empty where there is none."""
-    found = [_MEANINGS[task] for task in dict.fromkeys(row.task for row in rows) if task in _MEANINGS]
+    """Return in a line for each usual task what its figures tell; empty where there is none."""
+    results = [_MEANINGS[task] for task in dict.fromkeys(row.task for row in rows) if task in _MEANINGS]
     best = "; in bold: the best" if len({row.model for row in rows}) > 1 else ""
-    return "".join(f"- {line}.\n" for line in [*found, f"↓: lower is better{best}"]) if found else ""
+    return "".join(f"- {line}.\n" for line in [*results, f"↓: lower is better{best}"]) if results else ""
 
 
 def _paper_grid(rows: Iterable[Row]) -> tuple[list[str], list[list[str]], str]:
-    """Lays out figures beside a paper's: models, a row for each figure behind `HEAD`, and where quoted ones stand."""
+    """Lay out figures beside a paper's: models, a row for each figure behind `HEAD`, and where quoted ones stand."""
     models: dict[str, dict[Place, Row]] = {}
     places: dict[Place, Column] = {}
     sources: dict[str, None] = {}
@@ -125,19 +125,19 @@ def _paper_grid(rows: Iterable[Row]) -> tuple[list[str], list[list[str]], str]:
             sources[row.quoted_from.rpartition(", row ")[0] or row.quoted_from] = None
     lines = []
     for place, column in places.items():
-        figures = [found.get(place) for found in models.values()]
+        figures = [results.get(place) for results in models.values()]
         cells = printed_cells(column, figures, measured_of(figures), missing="—")
         lines.append([part_named(*place[:2]), column.header, *cells])
     return list(models), lines, "; ".join(sources)
 
 
 def as_papers_print(column: Column) -> Column:
-    """Prints a figure with no fewer decimals than papers print of percentages."""
+    """Print a figure with no fewer decimals than papers print of percentages."""
     return column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
 
 
 def paper_table(rows: Iterable[Row]) -> str:
-    """Renders figures beside those that a paper prints, as one Markdown table: a row per figure, a column per model.
+    """Render figures beside those that a paper prints, as one Markdown table: a row per figure, a column per model.
 
     Times are left out. A dash stands where a model has no figure, the best measured value of each row is bold, and
     below the table stands where the quoted figures are printed. What a model learnt from is marked.
@@ -149,7 +149,7 @@ def paper_table(rows: Iterable[Row]) -> str:
 
 
 def latex_table(rows: Iterable[Row], caption: str) -> str:
-    """Renders what `paper_table` does as a LaTeX ``table`` under a caption, with the package booktabs.
+    """Render what `paper_table` does as a LaTeX ``table`` under a caption, with the package booktabs.
 
     Quoted models' columns are in italics, and the caption says where they are quoted from.
     """
@@ -180,19 +180,19 @@ def is_in_short(row: Row) -> bool:
 
 
 def measured_of(rows: Iterable[Row | None]) -> list[Row]:
-    """Leaves out what is quoted or missing."""
+    """Leave out what is quoted or missing."""
     return [row for row in rows if row is not None and row.quoted_from is None]
 
 
 def marks_of(row: Row) -> str:
-    """Returns the marks behind a figure, which `mark_notes` explains."""
+    """Return the marks behind a figure, which `mark_notes` explains."""
     return LEARNT * row.learnt + PART * row.part
 
 
 def mark_notes(rows: Iterable[Row]) -> list[str]:
-    """Returns the lines below a table that say what the marks behind figures mean; none where none is marked."""
-    found = "".join(map(marks_of, rows))
-    return [line for mark, note in ((LEARNT, NOTE), (PART, PART_NOTE)) if mark in found for line in ("", note)]
+    """Return the lines below a table that say what the marks behind figures mean; none where none is marked."""
+    results = "".join(map(marks_of, rows))
+    return [line for mark, note in ((LEARNT, NOTE), (PART, PART_NOTE)) if mark in results for line in ("", note)]
 
 
 def _table(rows: Sequence[Row]) -> str:
@@ -204,20 +204,20 @@ def _table(rows: Sequence[Row]) -> str:
     used = {column: None for figures in models.values() for column in figures}
     others = [column for column in used if column not in _COLUMNS + _TIMES]
     columns = [column for column in (*_COLUMNS, *others, *_TIMES) if column in used]
-    found = {column: [figures.get(column) for figures in models.values()] for column in columns}
-    cells = [printed_cells(column, figures, figures, missing="") for column, figures in found.items()]
+    results = {column: [figures.get(column) for figures in models.values()] for column in columns}
+    cells = [printed_cells(column, figures, figures, missing="") for column, figures in results.items()]
     if len(columns) <= max(WIDEST, len(models)):
         headers = [column.header for column in columns]
-        lines = table_lines(["Model"], headers, ([model, *each] for model, *each in zip(models, *cells, strict=True)))
+        lines = table_lines(["Model"], headers, ([model, *item] for model, *item in zip(models, *cells, strict=True)))
     else:
-        shown = ([column.header, *each] for column, each in zip(columns, cells, strict=True))
+        shown = ([column.header, *item] for column, item in zip(columns, cells, strict=True))
         lines = table_lines(["Figure"], list(models), shown)
     notes = [f"[{number}] Quoted from {source}.  " for number, source in enumerate(sources, 1)]
     return "\n".join([*lines, *mark_notes(rows), *([""] if notes else []), *notes]) + "\n"
 
 
 def column_of(row: Row) -> Column:
-    """Says how a figure is printed."""
+    """Return how a figure is printed."""
     if row.metric in _OF_FLOWS:
         name, decimals = _OF_FLOWS[row.metric]
         header = f"{name} ({row.setting}) ↓" if row.setting else f"{name} ↓"
@@ -232,7 +232,7 @@ def column_of(row: Row) -> Column:
 def printed_cells(
     column: Column, rows: Sequence[Row | None], competing: Sequence[Row | None], missing: str
 ) -> list[str]:
-    """Prints one figure of each model; the best of those that compete is bold where there are two to compare.
+    """Print one figure of each model; the best of those that compete is bold where there are two to compare.
 
     What a model learnt from does not compete.
     """
@@ -246,24 +246,24 @@ def printed_cells(
 
 
 def printed(row: Row, column: Column, bold: bool = False) -> str:
-    """Prints a figure with its deviation where there is one, and its marks."""
+    """Print a figure with its deviation where there is one, and its marks."""
     figure = printed_figure(column, row.mean)
     shown = (f"**{figure}**" if bold else figure) + marks_of(row)
     return shown if row.std is None else f"{shown} ± {printed_figure(column, row.std)}"
 
 
 def printed_figure(column: Column, value: float) -> str:
-    """Prints a figure without its deviation."""
+    """Print a figure without its deviation."""
     return f"{value:.{column.decimals}f}"
 
 
 def table_lines(words: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Returns the lines of a Markdown table: headings of words and of figures, and rows, whose bars are escaped."""
+    """Return the lines of a Markdown table: headings of words and of figures, and rows, whose bars are escaped."""
     lines = ([*words, *figures], [":--"] * len(words) + ["--:"] * len(figures), *rows)
     return ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |" for cells in lines]
 
 
 def _tex(text: str) -> str:
-    """Escapes a text for LaTeX; what Markdown has in bold stays bold."""
+    """Escape a text for LaTeX; what Markdown has in bold stays bold."""
     escaped = "".join(_TEX.get(letter, letter) for letter in text)
     return re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", escaped)

@@ -30,7 +30,7 @@ _MARGIN = 5  # the program leaves labels out that have fewer than five utterance
 
 
 def load_actions(part: CorpusPart) -> Problem:
-    """Loads utterances and their actions.
+    """Load utterances and their actions.
 
     Those of a corpus of utterances are taken as they are, with their intents for actions: so does the paper's own set
     (the corpus dialog2flow_evaluation) give them. Of a corpus of dialogues, every text is taken once, with the action
@@ -59,7 +59,7 @@ def load_actions(part: CorpusPart) -> Problem:
 
 
 def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
-    """Draws `PER_ACTION` texts, always the same, of each action that has as many: pairs of both, sorted by action."""
+    """Draw `PER_ACTION` texts, always the same, of each action that has as many: pairs of both, sorted by action."""
     actions: dict[str, Counter[str]] = defaultdict(Counter)
     for dialogue in dialogues:
         for turn in map(unified_turn, dialogue.turns):
@@ -78,26 +78,26 @@ def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
 
 
 def compare_actions(embeddings: NDArray[Any], labels: Sequence[str], seeds: Sequence[int] = range(10)) -> list[Row]:
-    """Classifies utterances by few examples of each action, ranks them, and measures how actions lie to each other."""
+    """Classify utterances by few examples of each action, rank them, and measure how actions lie to each other."""
     from ...metrics.anisotropy import anisotropy
 
     names = np.array(labels)
-    found, ranked = [], []
+    results, ranked = [], []
     for shots in SHOTS:
         repeats = draw_repeats(names, shots, seeds)
         if shots == 1:
             ranked = [_ranking(embeddings, names, *repeat) for repeat in repeats]
-        found += by_prototypes(NAME, {"f1": "macro_f1", "accuracy": "accuracy"}, embeddings, names, repeats, shots)
+        results += by_prototypes(NAME, {"f1": "macro_f1", "accuracy": "accuracy"}, embeddings, names, repeats, shots)
     for setting, values in zip(("", "official"), zip(*ranked, strict=True), strict=True):
-        found.append(percentage(NAME, f"ndcg{RANKS}", setting, values))
+        results.append(percentage(NAME, f"ndcg{RANKS}", setting, values))
     spread = anisotropy(embeddings, names)
-    return found + [Row(task=NAME, metric=metric, setting="", mean=mean) for metric, mean in spread.items()]
+    return results + [Row(task=NAME, metric=metric, setting="", mean=mean) for metric, mean in spread.items()]
 
 
 def draw_repeats(
     names: NDArray[Any], shots: int, seeds: Sequence[int]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Draws for each seed the rows of ``shots`` examples of each action, and those of what is to be classified."""
+    """Draw for each seed the rows of ``shots`` examples of each action, and those of what is to be classified."""
     rows, repeats = np.arange(len(names)), []
     for seed in seeds:
         generator = np.random.default_rng([seed, shots])

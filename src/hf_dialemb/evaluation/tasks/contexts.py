@@ -26,14 +26,14 @@ class Response(NamedTuple):
 
 
 def sizes_of(selections: Sequence[ResponseSelection], unanswered: int) -> dict[str, Any]:
-    """Says how many candidates selections have, and how many selections were left out."""
+    """Return the numbers of candidates, and of selections that were left out."""
     counts = [len(selection.responses) for selection in selections]
     fewest, most = min(counts, default=0), max(counts, default=0)
     return {"without_correct_response": unanswered, "fewest_candidates": fewest, "most_candidates": most}
 
 
 def correct_candidates(selection: ResponseSelection, official: bool = False) -> NDArray[np.bool_]:
-    """Says which candidates are correct: what says the same as what followed as well, but not officially."""
+    """Return which candidates are correct: what says the same as what followed as well, but not officially."""
     if official:
         return np.isin(np.arange(len(selection.responses)), selection.correct)
     forms = {plain(selection.responses[place]) for place in selection.correct}
@@ -41,7 +41,7 @@ def correct_candidates(selection: ResponseSelection, official: bool = False) -> 
 
 
 def responses_of(dialogues: Iterable[Dialogue]) -> list[Response]:
-    """Lists the turns that have at least `FEWEST_TURNS` before them, the last one of another role."""
+    """List the turns that have at least `FEWEST_TURNS` before them, the last one of another role."""
     return [
         Response(row, place, turn.role, turn.content)
         for row, dialogue in enumerate(dialogues)
@@ -51,7 +51,7 @@ def responses_of(dialogues: Iterable[Dialogue]) -> list[Response]:
 
 
 def others_of(responses: list[Response]) -> list[NDArray[np.intp]]:
-    """Finds what may stand beside each response: what the same role says in other dialogues, in other words."""
+    """Find what may stand beside each response: what the same role says in other dialogues, in other words."""
     dialogues = np.array([response.dialogue for response in responses])
     roles = np.unique([response.role for response in responses], return_inverse=True)[1]
     texts = np.unique([plain(response.content) for response in responses], return_inverse=True)[1]
@@ -64,7 +64,7 @@ def others_of(responses: list[Response]) -> list[NDArray[np.intp]]:
 def draw_selections(
     dialogues: list[Dialogue], responses: list[Response], others: list[NDArray[np.intp]], seed: int
 ) -> list[ResponseSelection]:
-    """Draws a response of each dialogue and `OTHERS` to stand beside it; the true one comes first."""
+    """Draw a response of each dialogue and `OTHERS` to stand beside it; the true one comes first."""
     generator = np.random.default_rng([seed])
     turns = defaultdict(list)
     for place, response in enumerate(responses):
@@ -74,6 +74,6 @@ def draw_selections(
     for row, places in turns.items():
         place = places[generator.integers(len(places))]
         drawn = generator.choice(others[place], OTHERS, replace=False)
-        offered = tuple(responses[each].content for each in (place, *drawn))
+        offered = tuple(responses[item].content for item in (place, *drawn))
         selections.append(ResponseSelection(dialogues[row].turns[: responses[place].turn], offered, (0,)))
     return selections

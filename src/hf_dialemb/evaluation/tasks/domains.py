@@ -34,19 +34,19 @@ class PairScores(NamedTuple):
 
 
 def load_domains(part: CorpusPart) -> Problem:
-    """Loads the single-domain dialogues of a corpus."""
+    """Load the single-domain dialogues of a corpus."""
     given = part.dialogues()
-    found = single_domain(given)
-    if not found:
+    results = single_domain(given)
+    if not results:
         raise part.error(
             "no dialogue of it has exactly one domain label; give the dialogues a 'domains' list of one name, or name "
             "the column of a table that holds it, as in --columns domain=category"
         )
-    if left_out := len(given) - len(found):
+    if left_out := len(given) - len(results):
         unlabelled = sum(not dialogue.domains for dialogue in given)
         facts = part.name, left_out, len(given), unlabelled, left_out - unlabelled
         logger.warning("%s: left out %d of %d dialogues: %d have no label, %d have several", *facts)
-    dialogues = part.sample(found)
+    dialogues = part.sample(results)
     labels = [dialogue.domains[0] for dialogue in dialogues]
     counts = Counter(labels)
     if len(counts) < 2 or max(counts.values()) < 2:
@@ -66,7 +66,7 @@ def load_domains(part: CorpusPart) -> Problem:
 def evaluate_embeddings(
     embeddings: NDArray[Any], labels: Sequence[str], *, seeds: Iterable[int] = range(10)
 ) -> list[Row]:
-    """Runs every task of the benchmark on vectors ``(N, D)``, clustered as they are, normalised for everything else.
+    """Run every task of the benchmark on vectors ``(N, D)``, clustered as they are, normalised for everything else.
 
     It measures domain categorization (purity, nmi, ari), semantic relatedness (spearman over ``pairs`` as in the paper
     and ``per-query`` as in its program), dialogue retrieval (map, mrr), alignment and uniformity. ``seeds`` are repeats
@@ -87,20 +87,20 @@ def evaluate_embeddings(
     undefined = pairs["undefined"], queries.undefined
     if any(undefined):
         logger.warning("Spearman is undefined and counts as 0 for %d draws of pairs and %d queries", *undefined)
-    found = [percentage("domain-categorization", metric, "", clusters[metric]) for metric in ("purity", "nmi", "ari")]
-    found += [
+    results = [percentage("domain-categorization", metric, "", clusters[metric]) for metric in ("purity", "nmi", "ari")]
+    results += [
         percentage("semantic-relatedness", "spearman", "pairs", pairs["spearman"]),
         item_percentage("semantic-relatedness", "spearman", "per-query", queries.spearman),
         item_percentage("dialogue-retrieval", "map", "", queries.average_precision),
         item_percentage("dialogue-retrieval", "mrr", "", queries.reciprocal_rank),
     ]
     for metric in ("adjusted_alignment", "uniformity"):
-        found.append(Row(task="alignment-uniformity", metric=metric, setting="", mean=geometry[metric]))
-    return found
+        results.append(Row(task="alignment-uniformity", metric=metric, setting="", mean=geometry[metric]))
+    return results
 
 
 def pair_scores(embeddings: ArrayLike, labels: ArrayLike) -> PairScores:
-    """Ranks all other dialogues for each dialogue by cosine; those of its label are relevant.
+    """Rank all other dialogues for each dialogue by cosine; those of its label are relevant.
 
     The figures are those of the metrics of retrieval and relatedness, to the bit, but products and sorting, which take
     nearly all of the time, are done once. Memory is ``O(N)``.
@@ -110,11 +110,11 @@ def pair_scores(embeddings: ArrayLike, labels: ArrayLike) -> PairScores:
     from ...metrics.vectors import sorted_queries
 
     scores = (average_precision, reciprocal_rank, binary_spearman)
-    found = [
+    results = [
         [score(ordered, positives) for score in scores] for _, ordered, positives in sorted_queries(embeddings, labels)
     ]
-    precision, reciprocal, correlation = zip(*found, strict=True)
+    precision, reciprocal, correlation = zip(*results, strict=True)
     undefined = sum(value is None for value in correlation)
     spearman = np.array([value or 0.0 for value in correlation])
-    skipped = len(np.asarray(labels)) - len(found)
+    skipped = len(np.asarray(labels)) - len(results)
     return PairScores(np.array(precision), np.array(reciprocal), spearman, undefined, skipped)

@@ -20,7 +20,7 @@ OUT_OF_SCOPE = "oos"  # the intent of utterances that belong to none; for this t
 
 
 def load_intents(part: CorpusPart) -> Problem:
-    """Loads the utterances of a corpus that have an intent: first the examples, then what is to be classified."""
+    """Load the utterances of a corpus that have an intent: first the examples, then what is to be classified."""
     train, loaded = load_utterances(part)
     examples, queries = few_of_each(in_scope(train), intent, part.limit), part.sample(in_scope(loaded))
     dialogues = [*examples, *queries]
@@ -39,17 +39,17 @@ def load_intents(part: CorpusPart) -> Problem:
 def classify_intents(
     embeddings: NDArray[Any], labels: Sequence[str], examples: int, seeds: Sequence[int] = range(10)
 ) -> list[Row]:
-    """Classifies utterances by the means of few of the first ``examples`` rows of each intent."""
+    """Classify utterances by the means of few of the first ``examples`` rows of each intent."""
     names, pool = np.array(labels), np.arange(examples)
-    found = []
+    results = []
     for shots in SHOTS:
         repeats = []
         for seed in seeds:
             drawn = draw_examples(names, pool, shots, shots, np.random.default_rng([seed, shots]))
             queries = np.flatnonzero(np.isin(names, names[drawn]) & (np.arange(len(names)) >= examples))
             repeats.append((drawn, queries))
-        found += by_prototypes(NAME, {"accuracy": "accuracy"}, embeddings, names, repeats, shots)
-    return found
+        results += by_prototypes(NAME, {"accuracy": "accuracy"}, embeddings, names, repeats, shots)
+    return results
 
 
 def by_prototypes(
@@ -60,39 +60,39 @@ def by_prototypes(
     repeats: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
     shots: int,
 ) -> list[Row]:
-    """Measures, by the names of ``metrics``, how examples classify queries; a repeat has rows of both.
+    """Measure, by the names of ``metrics``, how examples classify queries; a repeat has rows of both.
 
     In a setting of its own prototypes have length 1, so that cosines decide; with one example they always have it.
     """
     from ...metrics.prototype_classification import prototype_classification
 
-    found = []
+    results = []
     for unit in (False, True)[: 1 + (shots > 1)]:
         setting = f"{shots}-shot, unit prototypes" if unit else f"{shots}-shot"
         figures = []
         for rows, asked in repeats:
             parts = embeddings[rows], names[rows], embeddings[asked], names[asked]
             figures.append(prototype_classification(*parts, unit_prototypes=unit))
-        found += [percentage(task, name, setting, [each[key] for each in figures]) for name, key in metrics.items()]
-    return found
+        results += [percentage(task, name, setting, [item[key] for item in figures]) for name, key in metrics.items()]
+    return results
 
 
 def load_utterances(part: CorpusPart) -> tuple[list[Dialogue], list[Dialogue]]:
-    """Loads the examples of a corpus of utterances, and what is to be classified."""
+    """Load the examples of a corpus of utterances, and what is to be classified."""
     part.check_splits("train")
     return part.dialogues("train"), part.dialogues()
 
 
 def in_scope(utterances: Sequence[Dialogue]) -> list[Dialogue]:
-    """Keeps the utterances that have an intent and are not out of scope."""
-    return [each for each in utterances if each.turns[0].intents and OUT_OF_SCOPE not in each.turns[0].intents]
+    """Keep the utterances that have an intent and are not out of scope."""
+    return [item for item in utterances if item.turns[0].intents and OUT_OF_SCOPE not in item.turns[0].intents]
 
 
 def out_of_scope(utterances: Sequence[Dialogue]) -> list[Dialogue]:
-    """Keeps the utterances that are marked as out of scope."""
-    return [each for each in utterances if OUT_OF_SCOPE in each.turns[0].intents]
+    """Keep the utterances that are marked as out of scope."""
+    return [item for item in utterances if OUT_OF_SCOPE in item.turns[0].intents]
 
 
 def intent(utterance: Dialogue) -> str:
-    """Returns the first intent of an utterance that has one."""
+    """Return the first intent of an utterance that has one."""
     return utterance.turns[0].intents[0]

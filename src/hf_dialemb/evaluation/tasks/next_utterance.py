@@ -62,9 +62,9 @@ class MemberScores(NamedTuple):
 
 
 def load_selections(part: CorpusPart) -> Problem:
-    """Loads dialogues so far and responses to choose from; candidates are the same whatever the limit."""
-    found, config = (_given if part.kind == "response-selection" else _drawn)(part)
-    selections = part.sample(found)
+    """Load dialogues so far and responses to choose from; candidates are the same whatever the limit."""
+    results, config = (_given if part.kind == "response-selection" else _drawn)(part)
+    selections = part.sample(results)
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         scores = _scores(encoder, selections)
@@ -75,7 +75,7 @@ def load_selections(part: CorpusPart) -> Problem:
                 measurements.append(item_percentage(NAME, metric, setting, values))
         return measurements
 
-    sizes = {"contexts": len(selections), "contexts_of_the_split": len(found), "context_words": CONTEXT_WORDS}
+    sizes = {"contexts": len(selections), "contexts_of_the_split": len(results), "context_words": CONTEXT_WORDS}
     return Problem({**sizes, **config}, measure)
 
 
@@ -104,13 +104,13 @@ def _drawn(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
 
 
 def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
-    """Scores candidates by a ranker's own scores, else by the cosine of the context's text and the response."""
+    """Score candidates by a ranker's own scores, else by the cosine of the context's text and the response."""
     ranked = ask_encoder(encoder, "ranker", lambda ranker: candidate_scores(ranker, selections, show_progress=True))
     if ranked is not None:
         return ranked
     contexts = [context_text(selection.context) for selection in selections]
-    said = (text for selection in selections for text in selection.responses)
-    vectors = TextVectors(encoder, (*contexts, *said))
+    spoken = (text for selection in selections for text in selection.responses)
+    vectors = TextVectors(encoder, (*contexts, *spoken))
     return [
         row_cosines(vectors.of(selection.responses), vectors.of([context]))
         for context, selection in zip(contexts, selections, strict=True)
@@ -118,55 +118,55 @@ def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Score
 
 
 def context_text(context: Sequence[Turn]) -> str:
-    """Writes a context as one text, each turn after its speaker's role, and keeps its last `CONTEXT_WORDS` words."""
+    """Write a context as one text, each turn after its speaker's role, and keep its last `CONTEXT_WORDS` words."""
     text = " ".join(f"{turn.role.replace('_', ' ')}: {turn.content}" for turn in context)
     return last_words(text, CONTEXT_WORDS)
 
 
 def rank_candidates(members: Sequence[MemberScores], selections: Sequence[ResponseSelection]) -> RankedCandidates:
-    """Ranks the candidates of contexts by a ranker, or by the members of an ensemble (equation 7)."""
-    each = [member.scores for member in members]
-    return _ranked(_averaged(each) if len(each) > 1 else each[0], selections)
+    """Rank the candidates of contexts by a ranker, or by the members of an ensemble (equation 7)."""
+    item = [member.scores for member in members]
+    return _ranked(_averaged(item) if len(item) > 1 else item[0], selections)
 
 
 def rank_candidates_by_vectors(
     members: Sequence[MemberScores], selections: Sequence[ResponseSelection]
 ) -> RankedCandidates:
-    """Ranks candidates by the mean of the cosines of members that all embed, as a vector index does."""
+    """Rank candidates by the mean of the cosines of members that all embed, as a vector index does."""
     cosines = [member.cosines for member in members if member.cosines is not None]
     assert len(cosines) == len(members), "all members embed"
-    return _ranked([np.mean(each, axis=0) for each in zip(*cosines, strict=True)], selections)
+    return _ranked([np.mean(item, axis=0) for item in zip(*cosines, strict=True)], selections)
 
 
 def _ranked(scores: _Scores, selections: Sequence[ResponseSelection]) -> RankedCandidates:
     try:
-        found = example_scores(scores, [correct_candidates(selection) for selection in selections])
+        results = example_scores(scores, [correct_candidates(selection) for selection in selections])
     except ValueError as error:
         raise InputError(f"candidates: {error}") from None
-    return RankedCandidates(scores, found.pop("mrr"), found.pop("hits1"), found)
+    return RankedCandidates(scores, results.pop("mrr"), results.pop("hits1"), results)
 
 
 def candidate_scores(
     ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
 ) -> _Scores:
-    """Scores the candidates of contexts; rankers that embed read each distinct response once."""
-    each = [member_scores(member, selections, show_progress).scores for member in members_of(ranker)]
-    return _averaged(each) if is_ensemble(ranker) else each[0]
+    """Score the candidates of contexts; rankers that embed read each distinct response once."""
+    item = [member_scores(member, selections, show_progress).scores for member in members_of(ranker)]
+    return _averaged(item) if is_ensemble(ranker) else item[0]
 
 
-def _averaged(each: Sequence[_Scores]) -> _Scores:
-    return [log_of_mean_probability(np.stack(scores)) for scores in zip(*each, strict=True)]
+def _averaged(item: Sequence[_Scores]) -> _Scores:
+    return [log_of_mean_probability(np.stack(scores)) for scores in zip(*item, strict=True)]
 
 
 def is_ensemble(ranker: LoadedRanker) -> bool:
-    """Says whether a ranker has members, whose probabilities are averaged."""
+    """Return whether a ranker has members, whose probabilities are averaged."""
     from ...methods.multi_granularity import MultiGranularityModel
 
     return isinstance(ranker.model, MultiGranularityModel)
 
 
 def members_of(ranker: LoadedRanker) -> list[LoadedRanker]:
-    """Lists the members of an ensemble, or of any other ranker itself alone."""
+    """List the members of an ensemble, or of any other ranker itself alone."""
     from ...methods.ranking import loaded_ranker
 
     if not is_ensemble(ranker):
@@ -176,19 +176,19 @@ def members_of(ranker: LoadedRanker) -> list[LoadedRanker]:
 
 
 def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Averages probabilities over an ensemble's members (equation 7), in logarithms, so that none becomes zero."""
+    """Average probabilities over an ensemble's members (equation 7), in logarithms, so that none becomes zero."""
     import torch
 
     from ...methods.multi_granularity import log_mean_probability
 
-    found: NDArray[np.float64] = log_mean_probability(torch.from_numpy(scores).unsqueeze(0))[0].numpy()
-    return found
+    results: NDArray[np.float64] = log_mean_probability(torch.from_numpy(scores).unsqueeze(0))[0].numpy()
+    return results
 
 
 def member_scores(
     ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
 ) -> MemberScores:
-    """Scores the candidates of contexts with a ranker that is no ensemble; one that embeds reads each response once."""
+    """Score the candidates of contexts with a ranker that is no ensemble; one that embeds reads each response once."""
     from ...methods.dual_encoder import TowerRanker
     from ...methods.ranker import RankingExample
     from ...methods.ranking import encode_contexts, encode_responses, score_candidates

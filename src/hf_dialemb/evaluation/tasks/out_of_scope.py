@@ -38,11 +38,11 @@ class Parts(NamedTuple):
 
 
 def load_out_of_scope(part: CorpusPart) -> Problem:
-    """Loads the utterances of a corpus, those that are out of scope too."""
+    """Load the utterances of a corpus, those that are out of scope too."""
     train, loaded = load_utterances(part)
     separate = "dev" in get_corpus(part.place).splits and part.split != "dev"
     reference = in_scope(part.dialogues("dev")) if separate else []
-    tested = part.sample([each for each in loaded if each.turns[0].intents])
+    tested = part.sample([item for item in loaded if item.turns[0].intents])
     examples, strangers = (few_of_each(of(train), intent, part.limit) for of in (in_scope, out_of_scope))
     groups = (examples, strangers, part.sample(reference), tested)
     if not groups[1] or not out_of_scope(tested) or not in_scope(tested):
@@ -50,8 +50,8 @@ def load_out_of_scope(part: CorpusPart) -> Problem:
             f"got {len(groups[1])} utterances out of scope to train on and {len(out_of_scope(tested))} of "
             f"{len(tested)} to test on, expected some of each kind; choose clinc150"
         )
-    dialogues = [each for group in groups for each in group]
-    labels = [OUT_OF_SCOPE if OUT_OF_SCOPE in each.turns[0].intents else intent(each) for each in dialogues]
+    dialogues = [item for group in groups for item in group]
+    labels = [OUT_OF_SCOPE if OUT_OF_SCOPE in item.turns[0].intents else intent(item) for item in dialogues]
     parts = Parts(*np.split(np.arange(len(dialogues)), np.cumsum([len(group) for group in groups])[:-1]))
     intents = len(set(labels) - {OUT_OF_SCOPE})
     sizes = {"utterances": len(tested), "out_of_scope": len(out_of_scope(tested)), "labels": intents}
@@ -63,7 +63,7 @@ def load_out_of_scope(part: CorpusPart) -> Problem:
 def detect(
     embeddings: NDArray[Any], labels: Sequence[str], parts: Parts, seeds: Sequence[int] = range(10)
 ) -> list[Row]:
-    """Finds what is out of scope and classifies the rest, by the means of few examples."""
+    """Find the utterances out of scope and classify the rest, by the means of few examples."""
     from ...metrics.out_of_scope import out_of_scope_scores
 
     names = np.array(labels)

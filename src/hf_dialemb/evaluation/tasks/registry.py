@@ -55,7 +55,7 @@ _OF_CORPUS = {
 
 
 def get_task(name: str) -> Task:
-    """Looks a task of `TASKS` up; an InputError names those that there are."""
+    """Look a task of `TASKS` up; raise InputError for an unknown name."""
     if name not in TASKS:
         raise unknown_name("task", name, TASKS)
     task: Task = TASKS[name]
@@ -69,7 +69,7 @@ def default_tasks(corpus: str | CorpusPart) -> tuple[str, ...]:
 
 
 def load_problem(name: str, part: CorpusPart) -> Problem:
-    """Loads what a task asks of encoders on a part of a corpus, which its configuration names."""
+    """Load what a task asks of encoders on a part of a corpus, which its configuration names."""
     task, part = get_task(name), replace(part, is_cut=False)
     if part.kind not in task.kinds:
         raise InputError(
@@ -77,7 +77,9 @@ def load_problem(name: str, part: CorpusPart) -> Problem:
             f"choose another corpus, or the task {' or '.join(default_tasks(part))}"
         )
     problem = task.load(part)
-    how: dict[str, Any] = {name: said for name, said in (("columns", part.columns), ("roles", part.roles)) if said}
+    how: dict[str, Any] = {
+        name: spoken for name, spoken in (("columns", part.columns), ("roles", part.roles)) if spoken
+    }
     how |= {"part": True} if part.is_cut else {}
     whole = {"corpus": part.name, "split": part.split, "limit": part.limit, **how, **problem.config}
     return replace(problem, config={**whole, "data_sha256": part.data_hash()})

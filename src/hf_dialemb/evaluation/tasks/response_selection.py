@@ -41,21 +41,21 @@ _Scores = dict[str, float]
 
 
 def load_pairs(part: CorpusPart) -> Problem:
-    """Loads pairs of an utterance and the response to it."""
-    said = [
+    """Load pairs of an utterance and the response to it."""
+    spoken = [
         (turn.content, response.content)
         for dialogue in part.dialogues()
         for turn, response in pairwise(dialogue.turns)
         if turn.role != response.role
     ]
-    distinct = list(dict.fromkeys(said))
+    distinct = list(dict.fromkeys(spoken))
     pairs = part.sample(distinct, PAIRS)
     if len(pairs) < BLOCK:
         raise part.error(
             f"got {len(pairs)} pairs of an utterance and a response, expected at least {BLOCK}; choose another corpus "
             "or raise the limit"
         )
-    official = said[: len(pairs)]
+    official = spoken[: len(pairs)]
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = TextVectors(encoder, (text for pair in (*pairs, *official) for text in pair))
@@ -63,9 +63,9 @@ def load_pairs(part: CorpusPart) -> Problem:
         repeats = [_mean_of_blocks(vectors, [pairs[place] for place in order], official=False) for order in orders]
         settings = {"": repeats, OFFICIAL: [_mean_of_blocks(vectors, official, official=True)]}
         return [
-            percentage("response-selection", metric, setting, [scores[metric] for scores in found])
-            for setting, found in settings.items()
-            for metric in found[0]
+            percentage("response-selection", metric, setting, [scores[metric] for scores in results])
+            for setting, results in settings.items()
+            for metric in results[0]
         ]
 
     return Problem({"pairs": len(pairs), "pairs_of_the_split": len(distinct), "candidates": BLOCK}, measure)
@@ -80,11 +80,11 @@ def _mean_of_blocks(vectors: TextVectors, pairs: Sequence[tuple[str, str]], offi
             asked, offered = (np.array([plain(text) for text in texts]) for texts in (queries, responses))
             correct, ignored = offered[:, None] == offered, asked[:, None] == offered
         scores.append(selection_scores(vectors.of(queries), vectors.of(responses), correct, ignored))
-    return {metric: float(np.mean([each[metric] for each in scores])) for metric in scores[0]}
+    return {metric: float(np.mean([item[metric] for item in scores])) for metric in scores[0]}
 
 
 def load_contexts(part: CorpusPart) -> Problem:
-    """Loads dialogues so far and responses to choose from."""
+    """Load dialogues so far and responses to choose from."""
     given = part.kind == "response-selection"
     draw, sizes = selections_of(part)
     if not draw(0) and given:
@@ -98,22 +98,22 @@ def load_contexts(part: CorpusPart) -> Problem:
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         repeats = [draw(seed) for seed in (seeds[:1] if given else seeds)]
-        vectors = TextVectors(encoder, (text for each in repeats for selection in each for text in _texts(selection)))
-        found = []
+        vectors = TextVectors(encoder, (text for item in repeats for selection in item for text in _texts(selection)))
+        results = []
         for setting in ("", OFFICIAL):
-            scores = [[_scored(vectors, selection, setting) for selection in each] for each in repeats]
+            scores = [[_scored(vectors, selection, setting) for selection in item] for item in repeats]
             for metric in scores[0][0]:
                 # Contexts are the same in all repeats: only what they choose from is drawn anew.
-                shares = np.array([[each[metric] for each in selections] for selections in scores])
+                shares = np.array([[item[metric] for item in selections] for selections in scores])
                 means = shares.mean(axis=1).tolist()
-                found.append(percentage("dialogue-response-selection", metric, setting, means, shares.mean(axis=0)))
-        return found
+                results.append(percentage("dialogue-response-selection", metric, setting, means, shares.mean(axis=0)))
+        return results
 
     return Problem({"context_words": CONTEXT_WORDS, **sizes}, measure)
 
 
 def selections_of(part: CorpusPart) -> tuple[Callable[[int], list[ResponseSelection]], dict[str, Any]]:
-    """Returns what draws contexts by a seed, whatever it is where the corpus gives them, and how many there are."""
+    """Return a function that draws contexts by a seed, and their numbers; given contexts are the same for all seeds."""
     if part.kind == "response-selection":
         every = part.examples()
         answered = [selection for selection in every if selection.correct]
@@ -121,20 +121,20 @@ def selections_of(part: CorpusPart) -> tuple[Callable[[int], list[ResponseSelect
         sizes = contexts.sizes_of(selections, len(every) - len(answered))
         return lambda seed: selections, {"contexts": len(selections), **sizes}
     dialogues = part.dialogues()
-    found = contexts.responses_of(dialogues)
-    responses = part.sample(found, CONTEXTS)
+    results = contexts.responses_of(dialogues)
+    responses = part.sample(results, CONTEXTS)
     others = contexts.others_of(responses)
 
     def draw(seed: int) -> list[ResponseSelection]:
         return contexts.draw_selections(dialogues, responses, others, seed)
 
     drawn = len(draw(0))  # whatever the seed
-    sizes = {"contexts": len(responses), "contexts_of_the_split": len(found), "contexts_per_repeat": drawn}
+    sizes = {"contexts": len(responses), "contexts_of_the_split": len(results), "contexts_per_repeat": drawn}
     return draw, {**sizes, "candidates": contexts.OTHERS + 1}
 
 
 def _texts(selection: ResponseSelection) -> tuple[str, ...]:
-    """Lists what is embedded of a selection: the end of its context, its beginning, and the candidates."""
+    """List what is embedded of a selection: the end of its context, its beginning, and the candidates."""
     context = " ".join(turn.content for turn in selection.context)
     return last_words(context, CONTEXT_WORDS), first_words(context, CONTEXT_WORDS), *selection.responses
 

@@ -21,24 +21,24 @@ _BLOCK = 1 << 21  # numbers drawn at once
 
 
 def fixed_sample(items: Sequence[Item], limit: int | None) -> list[Item]:
-    """Draws at most ``limit`` items, always the same ones."""
+    """Draw at most ``limit`` items, always the same ones."""
     if limit is None or limit >= len(items):
         return list(items)
     return [items[row] for row in np.sort(np.random.default_rng(0).choice(len(items), limit, replace=False))]
 
 
 def few_of_each(items: Sequence[Item], label: Callable[[Item], str], limit: int | None) -> list[Item]:
-    """Keeps, under a limit, `POOL` examples of each label, always the same ones: so few are then embedded."""
+    """Keep, under a limit, `POOL` examples of each label, always the same ones, so that few are embedded."""
     if limit is None:
         return list(items)
     rows: dict[str, list[int]] = {}
     for row in np.random.default_rng(0).permutation(len(items)).tolist():
         rows.setdefault(label(items[row]), []).append(row)
-    return [items[row] for row in sorted(row for found in rows.values() for row in found[:POOL])]
+    return [items[row] for row in sorted(row for results in rows.values() for row in results[:POOL])]
 
 
 def running_totals(sizes: Mapping[str, int]) -> dict[str, int]:
-    """Puts names into a random order, always the same one, each with the size of all up to it."""
+    """Put names into a random order, always the same one, each with the size of all up to it."""
     order = np.random.default_rng(0).permutation(sorted(sizes)).tolist()
     return dict(zip(order, accumulate(sizes[name] for name in order), strict=True))
 
@@ -46,7 +46,7 @@ def running_totals(sizes: Mapping[str, int]) -> dict[str, int]:
 def draw_examples(
     labels: NDArray[Any], pool: NDArray[np.intp], shots: int, needed: int, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Draws rows of examples of each label of which the pool of rows holds as many as are needed."""
+    """Draw rows of examples of each label of which the pool of rows holds as many as are needed."""
     counts = Counter(labels[pool].tolist())
     classes = sorted(label for label, count in counts.items() if count >= needed)
     if len(classes) < 2:

@@ -109,22 +109,22 @@ class CorpusPart:
         return json_key([repr(dialogue) for dialogue in self.corpus])
 
     def examples(self) -> list[Any]:
-        """Loads the items of a corpus of another kind."""
+        """Load the items of a corpus of another kind."""
         return corpora.load_examples(self.place, self.data_dir, self.split)
 
     def sample(self, items: Sequence[Item], otherwise: int | None = None) -> list[Item]:
-        """Keeps as many items as the limit says, or without one ``otherwise``, always the same ones."""
+        """Keep as many items as the limit says, or without one ``otherwise``, always the same ones."""
         kept = fixed_sample(items, otherwise if self.limit is None else self.limit)
         self.is_cut |= len(kept) < len(items)
         return kept
 
     def error(self, sentence: str) -> InputError:
-        """Says of which part of which corpus something is wrong."""
+        """Return an error that names the part of the corpus."""
         split = "" if self.is_own else f", split {self.split}"
         return InputError(f"corpus {self.place}{split}: {sentence}")
 
     def check_splits(self, *learnt: str) -> None:
-        """Refuses the splits that a task learns from, and what lacks them, as one's own files and the Hub's do."""
+        """Raise InputError for a split that a task learns from, and for a corpus that lacks one."""
         names = " and ".join(learnt)
         if self.place not in corpora.CORPORA:
             raise InputError(
@@ -156,14 +156,14 @@ class Task:
     fine_tunes: bool = False
 
     def load(self, part: CorpusPart) -> Problem:
-        """Loads what the task asks of encoders."""
+        """Load what the task asks of encoders."""
         module, _, function = self.loader.partition(":")
         problem: Problem = getattr(import_module(module), function)(part)
         return problem
 
 
 def percentage(task: str, metric: str, setting: str, values: ArrayLike, items: ArrayLike | None = None) -> Row:
-    """Makes a measurement of shares in [0, 1] as a percentage, its interval over repeats or, if given, over items."""
+    """Make a measurement of shares in [0, 1] as a percentage, its interval over repeats or, if given, over items."""
     shares = 100 * np.asarray(values, dtype=np.float64)
     std = float(shares.std(ddof=1)) if len(shares) > 1 else None
     drawn = shares if items is None else 100 * np.asarray(items, dtype=np.float64)
@@ -173,17 +173,17 @@ def percentage(task: str, metric: str, setting: str, values: ArrayLike, items: A
 
 
 def item_percentage(task: str, metric: str, setting: str, items: Sequence[float] | NDArray[np.float64]) -> Row:
-    """Makes a measurement of one repeat, the mean of the items' shares in [0, 1], as a percentage."""
+    """Make a measurement of one repeat, the mean of the items' shares in [0, 1], as a percentage."""
     return percentage(task, metric, setting, [float(np.mean(items))], items)
 
 
 def ask_encoder(encoder: Encoder, attribute: str, work: Callable[[Any], Result]) -> Result | None:
-    """Has an encoder do what it can beside vectors, such as rank by its ``ranker``; None if it lacks the attribute.
+    """Have an encoder work by an attribute, such as rank by its ``ranker``; return None if it lacks the attribute.
 
     An encoder that remembers counts the time.
     """
     timed: Callable[[Callable[[], Result]], Result] | None = getattr(encoder, "timed", None)
-    found = getattr(encoder, attribute, None)
-    if found is None:
+    results = getattr(encoder, attribute, None)
+    if results is None:
         return None
-    return work(found) if timed is None else timed(lambda: work(found))
+    return work(results) if timed is None else timed(lambda: work(results))

@@ -22,27 +22,27 @@ class TextVectors:
         self._vectors = encoder.encode_utterances(list(self._places))
 
     def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Returns the vectors of some of them, ``(N, D)``."""
+        """Return the vectors of some of them, ``(N, D)``."""
         return self._vectors[[self._places[text] for text in texts]]
 
 
 def row_cosines(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Returns the cosine of each row with the same, or the only, row of another matrix, (N,); of zero vectors 0."""
-    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+    """Return the cosine of each row with the same, or the only, row of another matrix, (N,); of zero vectors 0."""
+    entry, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if not (np.isfinite(entry).all() and np.isfinite(other).all()):
         raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
-    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
-    cosines: NDArray[np.float64] = np.einsum("nd,nd->n", one, np.broadcast_to(other, one.shape))
+    lengths = np.linalg.norm(entry, axis=1) * np.linalg.norm(other, axis=1)
+    cosines: NDArray[np.float64] = np.einsum("nd,nd->n", entry, np.broadcast_to(other, entry.shape))
     return np.rint(cosines / np.where(lengths == 0, 1, lengths) * COSINE_STEPS) / COSINE_STEPS
 
 
 def first_words(text: str, count: int) -> str:
-    """Keeps the beginning of a text, at most so many words; a Chinese character counts as a word."""
+    """Keep the beginning of a text, at most ``count`` words; a Chinese character counts as a word."""
     words = list(_WORD.finditer(text))
     return text if len(words) <= count else text[: words[count - 1].end()]
 
 
 def last_words(text: str, count: int) -> str:
-    """Keeps the end of a text, at most so many words; a Chinese character counts as a word."""
+    """Keep the end of a text, at most ``count`` words; a Chinese character counts as a word."""
     words = list(_WORD.finditer(text))
     return text if len(words) <= count else text[words[-count].start() :]

@@ -22,7 +22,7 @@ example: dialemb papers benchmark --suite dialog2flow dse --model all-MiniLM-L6-
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the command."""
+    """Add the command."""
     parser = add_command(
         commands,
         "benchmark",

@@ -27,7 +27,7 @@ class Quoted(NamedTuple):
 
 
 def quoted_figures(suite: str) -> Quoted:
-    """Reads the figures of a suite's paper, in the order of its tables."""
+    """Read the figures of a suite's paper, in the order of its tables."""
     record = json.loads(Path(__file__).with_name(f"{suite}.json").read_text(encoding="utf-8"))
     rows = []
     for table in record["tables"]:
@@ -41,11 +41,11 @@ def quoted_figures(suite: str) -> Quoted:
 
 
 def quoted_beside(rows: Iterable[Row], suites: Sequence[str] = ()) -> list[Row]:
-    """Finds what papers (those of suites, or all) print for the same places as measured figures, model by model."""
+    """Find what papers (those of suites, or all) print for the same places as measured figures, model by model."""
     measured = set(map(place_of, rows))
-    found = []
+    results = []
     for suite in suites or sorted(file.stem for file in Path(__file__).parent.glob("*.json")):
         quoted = quoted_figures(suite)
         beside = [row for row in quoted.rows if place_of(row) in measured]
-        found += [row for model in quoted.shown for row in beside if row.model == model]
-    return found
+        results += [row for model in quoted.shown for row in beside if row.model == model]
+    return results

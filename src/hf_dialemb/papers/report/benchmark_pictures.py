@@ -35,15 +35,15 @@ def draw_pictures(
     cache: Path | None = None,
     limit: int | None = None,
 ) -> list[Picture]:
-    """Draws all pictures of a benchmark, as PNGs in a folder; other arguments are those of `evaluate_suite`.
+    """Draw all pictures of a benchmark, as PNGs in a folder; other arguments are those of `evaluate_suite`.
 
     They are a map of the dialogues of the first corpus with domains, a map of utterances with actions, and the path of
     alignment and uniformity through the saved steps of models. A picture that cannot be drawn, for example of a model
     without vectors, is left out with a warning.
     """
     pictures: list[Picture | None] = []
-    for one in results:
-        suite = str(one.run["config"]["suite"])
+    for entry in results:
+        suite = str(entry.run["config"]["suite"])
         if suite in MAPPED:
             problem = _problem(suite, data_dir, limit)
             if problem is not None:
@@ -57,12 +57,12 @@ def _of_items(
     vectors: dict[str, NDArray[np.float32]] = {}
     for model in models:
         try:
-            found = cached_encoder(model, cache).encode(problem.dialogues)
+            collected = cached_encoder(model, cache).encode(problem.dialogues)
         except InputError as error:
             logger.warning("no picture of %s: %s", model, error)
             continue
-        if np.isfinite(found).all():
-            vectors[model] = found
+        if np.isfinite(collected).all():
+            vectors[model] = collected
         else:
             logger.warning("no picture of %s: it gives vectors with NaN or infinity", model)
     corpus, path = str(problem.config["corpus"]), folder / f"{suite}-map.png"
@@ -77,7 +77,7 @@ def _path(problem: Problem, vectors: Mapping[str, NDArray[np.float32]], path: Pa
     rows = fixed_sample(range(len(problem.labels)), PATH_DIALOGUES)
     labels = [problem.labels[row] for row in rows]
     points: dict[str, list[PathPoint]] = {}
-    for model, found in vectors.items():
+    for model, collected in vectors.items():
         try:
             saved = {int(path.name.rpartition("-")[2]): path for path in RunFolder(Path(model)).checkpoints()}
             last = int(training_report(model).get("steps", 0)) or max(saved, default=-1) + 1
@@ -86,7 +86,7 @@ def _path(problem: Problem, vectors: Mapping[str, NDArray[np.float32]], path: Pa
                 if step < last:
                     vectors_then = cached_encoder(str(folder), None).encode([problem.dialogues[row] for row in rows])
                     moments.append(measured_point(step, vectors_then, labels))
-            points[model] = [*moments, measured_point(last, found[rows], labels)]
+            points[model] = [*moments, measured_point(last, collected[rows], labels)]
         except (InputError, ValueError) as error:
             logger.warning("no path of %s: %s", model, error)
     caption = f"Adjusted alignment and uniformity of {len(labels)} dialogues while models learn; lower is better."

@@ -44,21 +44,21 @@ class Standing(NamedTuple):
 
 @cache
 def words() -> dict[str, Any]:
-    """Reads what tasks, metrics and settings are called, and which figure stands for a task."""
-    found: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
-    return found
+    """Read what tasks, metrics and settings are called, and which figure stands for a task."""
+    collected: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
+    return collected
 
 
 def called(kind: str, name: str) -> str:
-    """Says what a task, metric, setting or suite is called; what is not in the list is called by its own name."""
+    """Return what a task, metric, setting or suite is called; what is not in the list is called by its own name."""
     return str(words()[kind].get(name, name.replace("_", " ")))
 
 
 def opening(results: Sequence[Results]) -> tuple[str, list[Standing], list[Headline]]:
-    """Returns the result in a sentence, models from first to last, and what they are compared by."""
-    rows = [row for one in results for row in one.results]
+    """Return the result in a sentence, models from first to last, and what they are compared by."""
+    rows = [row for entry in results for row in entry.results]
     tasks = {task: _means(rows, task) for task in words()["headlines"]}
-    tasks = {task: found for task, found in tasks.items() if found[0]}
+    tasks = {task: collected for task, collected in tasks.items() if collected[0]}
     models = list(dict.fromkeys(model for means, _ in tasks.values() for model in means))
     of_all = {task: means for task, (means, _) in tasks.items() if len(means) == len(models)}
     standings = [
@@ -69,22 +69,22 @@ def opening(results: Sequence[Results]) -> tuple[str, list[Standing], list[Headl
         )
         for model in (models if of_all else ())
     ]
-    standings.sort(key=lambda one: (one.rank, models.index(one.model)))
-    order = [one.model for one in standings] or models
+    standings.sort(key=lambda entry: (entry.rank, models.index(entry.model)))
+    order = [entry.model for entry in standings] or models
     return _sentence(standings, len(tasks)), standings, [_headline(task, *tasks[task], order) for task in tasks]
 
 
 def _means(rows: Iterable[Row], task: str) -> tuple[Means, list[Row]]:
-    """Averages each model's figure over the corpora that all models have; also returns the rows of these corpora."""
+    """Average each model's figure over the corpora that all models have; also returns the rows of these corpora."""
     metric, setting = words()["headlines"][task]
     of_task = [row for row in rows if (row.task, row.metric, row.setting) == (task, metric, setting)]
-    found: dict[tuple[str, str], Means] = {}
+    collected: dict[tuple[str, str], Means] = {}
     for row in of_task:
         if row.quoted_from is None:
-            found.setdefault((row.corpus, row.split), {}).update({} if row.learnt else {row.model: row.mean})
+            collected.setdefault((row.corpus, row.split), {}).update({} if row.learnt else {row.model: row.mean})
     models = {row.model: None for row in of_task if row.quoted_from is None}
-    shared = {place: means for place, means in found.items() if len(means) == len(models)}
-    means = {model: fmean(each[model] for each in shared.values()) for model in models} if shared else {}
+    shared = {place: means for place, means in collected.items() if len(means) == len(models)}
+    means = {model: fmean(item[model] for item in shared.values()) for model in models} if shared else {}
     return means, [row for row in of_task if (row.corpus, row.split) in shared]
 
 
@@ -122,11 +122,11 @@ def _is_best(means: Means, model: str) -> bool:
 def _sentence(standings: Sequence[Standing], tasks: int) -> str:
     if len(standings) < 2:
         return ""
-    leads = max(standings, key=lambda one: len(one.first))
+    leads = max(standings, key=lambda entry: len(entry.first))
     first = standings[0]
-    level = [one.model for one in standings if one.rank == first.rank]
+    level = [entry.model for entry in standings if entry.rank == first.rank]
     if len(level) > 1:
         return f"{', '.join(level[:-1])} and {level[-1]} come out level: the mean place of each is {first.rank:.1f}."
     count = f"{len(first.first)} of {tasks} tasks" if tasks > 1 else "the one task that is compared"
-    said = f"{first.model} comes out first: it is best at {count}."
-    return said if leads is first else f"{said} {leads.model} is best at {len(leads.first)}."
+    spoken = f"{first.model} comes out first: it is best at {count}."
+    return spoken if leads is first else f"{spoken} {leads.model} is best at {len(leads.first)}."

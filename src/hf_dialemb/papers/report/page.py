@@ -63,7 +63,7 @@ class Line(NamedTuple):
 
 
 def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: Path, going_on: str = "") -> None:
-    """Writes a report: one HTML file that needs no other file and no network: the result, pictures, all figures.
+    """Write a report: one HTML file that needs no other file and no network: the result, pictures, all figures.
 
     Tables can be sorted and filtered; the page's address keeps the view, such as
     ``report.html#sort=tfidf&direction=descending&corpus=sgd``. While a run goes on the page says how far it is,
@@ -71,7 +71,7 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    sections = [_section(one, f"Results {number}") for number, one in enumerate(results, 1)]
+    sections = [_section(entry, f"Results {number}") for number, entry in enumerate(results, 1)]
     lines = [line for section in sections for line in section["lines"]]
     if not lines:
         raise InputError("results: got no figure, expected at least one; measure a model first")
@@ -89,7 +89,7 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
         tasks=_distinct(line.row.task for line in lines),
         models=_distinct(heading.name for heading in headings),
         quoted=any(heading.quoted for heading in headings),
-        notes=[note for note in tables.mark_notes(row for one in results for row in one.results) if note],
+        notes=[note for note in tables.mark_notes(row for entry in results for row in entry.results) if note],
         sentence=sentence,
         standings=standings,
         headlines=headlines,
@@ -102,22 +102,22 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
 def _section(results: Results, otherwise: str) -> dict[str, Any]:
     run, rows = results.run, [row for row in results.results if row.metric != "seconds"]
     config: Mapping[str, Any] = run.get("config") or {}
-    found: dict[Place, dict[Heading, Row]] = {}
+    collected: dict[Place, dict[Heading, Row]] = {}
     for row in rows:
-        found.setdefault(place_of(row), {})[Heading(row.model, row.quoted_from is not None)] = row
-    distinct = _distinct(heading for figures in found.values() for heading in figures)
-    headings = sorted(distinct, key=lambda one: one.quoted)
+        collected.setdefault(place_of(row), {})[Heading(row.model, row.quoted_from is not None)] = row
+    distinct = _distinct(heading for figures in collected.values() for heading in figures)
+    headings = sorted(distinct, key=lambda entry: entry.quoted)
     sources = _distinct(row.quoted_from for row in rows if row.quoted_from)
     not_measured = [f"{cell}: {why}" for cell, why in (config.get("not_measured") or {}).items()]
     return {
         "name": next((str(config[field]) for field in _NAMED if config.get(field)), otherwise),
         "headings": headings,
-        "lines": [_line([figures.get(one) for one in headings], sources) for figures in found.values()],
+        "lines": [_line([figures.get(entry) for entry in headings], sources) for figures in collected.values()],
         "sources": sources,
         "facts": _facts(run, rows),
         "command": str(run.get("command") or ""),
         "config": json.dumps({name: config[name] for name in config if name != "cells"}, indent=1, ensure_ascii=False),
-        "left_out": [*(str(one) for one in config.get("left_out") or ()), *not_measured],
+        "left_out": [*(str(entry) for entry in config.get("left_out") or ()), *not_measured],
     }
 
 
@@ -138,7 +138,7 @@ def _facts(run: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]
 
 
 def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
-    """Prints a figure of each model; which is the best is decided as in the Markdown tables."""
+    """Print a figure of each model; which is the best is decided as in the Markdown tables."""
     first = next(row for row in rows if row is not None)
     column = tables.as_papers_print(tables.column_of(first))
     shown = tables.printed_cells(column, rows, tables.measured_of(rows), missing="")
@@ -161,7 +161,7 @@ def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
 
 
 def _breakable(name: str) -> Markup:
-    """Escapes a long name and lets it break between its words, of which a path or a corpus's name has several."""
+    """Escape a long name and let it break between its words, of which a path or a corpus's name has several."""
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[/_@,-])", name))

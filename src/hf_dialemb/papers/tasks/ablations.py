@@ -23,7 +23,7 @@ SUM, MEAN = "sum of speakers", "mean of all tokens"  # the settings; the first s
 
 
 def load_ablations(part: CorpusPart) -> Problem:
-    """Loads the single-domain dialogues of two speakers of a corpus, to be told apart by parts of them."""
+    """Load the single-domain dialogues of two speakers of a corpus, to be told apart by parts of them."""
     whole = load_domains(part)
     kept = [row for row, dialogue in enumerate(whole.dialogues) if len(dialogue.roles) == 2]
     dialogues, labels = [whole.dialogues[row] for row in kept], [whole.labels[row] for row in kept]
@@ -34,22 +34,22 @@ def load_ablations(part: CorpusPart) -> Problem:
         )
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        found = views(encoder, dialogues).items()
-        return [row for setting, vectors in found for row in _figures(setting, vectors, labels, seeds)]
+        results = views(encoder, dialogues).items()
+        return [row for setting, vectors in results for row in _figures(setting, vectors, labels, seeds)]
 
     return Problem({**whole.config, "dialogues": len(labels), "labels": len(set(labels))}, measure)
 
 
 def views(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Mapping[str, NDArray[np.float32]]:
-    """Embeds parts of dialogues: by setting one vector per dialogue, ``(N, D)``."""
-    found = ask_encoder(encoder, "encode_speakers", lambda encode_speakers: encode_speakers(dialogues))
-    if found is None:
+    """Embed parts of dialogues: by setting one vector per dialogue, ``(N, D)``."""
+    results = ask_encoder(encoder, "encode_speakers", lambda encode_speakers: encode_speakers(dialogues))
+    if results is None:
         parts = []
-        for role, dialogue in [(each.roles[place], each) for place in (0, 1) for each in dialogues]:
+        for role, dialogue in [(item.roles[place], item) for place in (0, 1) for item in dialogues]:
             parts.append(Dialogue(tuple(turn for turn in dialogue.turns if turn.role == role)))
         vectors = encoder.encode(parts)  # in one call, for encoders that are fitted on what they encode
         return {FIRST: vectors[: len(dialogues)], SECOND: vectors[len(dialogues) :]}
-    speakers, tokens = found
+    speakers, tokens = results
     rows = np.arange(len(dialogues))
     first, second = (np.array([ROLES.index(dialogue.roles[place]) for dialogue in dialogues]) for place in (0, 1))
     shares = tokens / tokens.sum(axis=1, keepdims=True)

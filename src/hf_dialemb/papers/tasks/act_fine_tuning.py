@@ -34,7 +34,7 @@ class ContextTokens:
         self.lengths = mask.sum(-1)
 
     def batch(self, rows: torch.Tensor, device: torch.device) -> dict[str, torch.Tensor]:
-        """Returns ``input_ids`` and ``attention_mask`` of some contexts, each (B, L) for the longest of them."""
+        """Return ``input_ids`` and ``attention_mask`` of some contexts, each (B, L) for the longest of them."""
         lengths = self.lengths[rows]
         longest = max(1, int(lengths.max()))
         mask = (torch.arange(longest) < lengths[:, None]).long()
@@ -69,19 +69,19 @@ class LearningEncoders:
         self._bfloat16 = bfloat16
 
     def lengths(self, part: str) -> NDArray[np.intp]:
-        """Returns how many tokens the contexts have, (N,)."""
+        """Return how many tokens the contexts have, (N,)."""
         lengths: NDArray[np.intp] = self._tokens[0][part].lengths.numpy()
         return lengths
 
     def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
-        """Embeds some contexts, with gradient where that is on, (B, W)."""
+        """Embed some contexts, with gradient where that is on, (B, W)."""
         chosen = torch.from_numpy(rows)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
-            found = [
+            results = [
                 model(**tokens[part].batch(chosen, self.device)).pooler_output
                 for model, tokens in zip(self.layers, self._tokens, strict=True)
             ]
-        return torch.cat(found, dim=-1).float()
+        return torch.cat(results, dim=-1).float()
 
 
 def run_act_fine_tuning(
@@ -94,7 +94,7 @@ def run_act_fine_tuning(
     bfloat16: bool = False,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Measures how well rankers learn what is to be told; the one that is named starts from random weights."""
+    """Measure how well rankers learn what is to be told; the one that is named starts from random weights."""
 
     def system_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> System:
         trained = name != untrained
@@ -106,7 +106,7 @@ def run_act_fine_tuning(
 
 
 def lay_out(member: LoadedRanker, contexts: Contexts) -> ContextTokens:
-    """Lays out contexts as a ranker reads them."""
+    """Lay out contexts as a ranker reads them."""
     config = member.model.config
     speakers = (config.marker_ids or [])[: len(ROLES)]
     batch = context_ids(contexts.turns, member.tokenizer, speakers, config.max_context_tokens, Truncation())

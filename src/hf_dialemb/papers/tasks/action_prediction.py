@@ -51,15 +51,15 @@ class Parts(NamedTuple):
 
 
 def load_acts(part: CorpusPart) -> Problem:
-    """Loads a corpus whose assistant's turns have dialogue acts."""
+    """Load a corpus whose assistant's turns have dialogue acts."""
     part.check_splits("train")
     drawn_from, measured_on = part.dialogues("train"), part.dialogues()
     parts = {}
     for setting in ("", OFFICIAL):
-        train, queries = (assistant_turns(each, setting == OFFICIAL) for each in (drawn_from, measured_on))
+        train, queries = (assistant_turns(item, setting == OFFICIAL) for item in (drawn_from, measured_on))
         parts[setting] = Parts(train, queries.at(part.sample(range(len(queries.acts)))))
-    acts = sorted({act for each in parts.values() for turns in each for found in turns.acts for act in found})
-    if len(acts) < 2 or not all(turns.acts for each in parts.values() for turns in each):
+    acts = sorted({act for item in parts.values() for turns in item for results in turns.acts for act in results})
+    if len(acts) < 2 or not all(turns.acts for item in parts.values() for turns in item):
         raise part.error(
             f"got {len(acts)} dialogue acts of the assistant after a user's turn, expected at least two, in train and "
             "in the split; choose a corpus with dialogue acts"
@@ -69,41 +69,41 @@ def load_acts(part: CorpusPart) -> Problem:
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         backbone = load_backbone(encoder.name)
-        found = []
-        for setting, each in parts.items():
+        results = []
+        for setting, item in parts.items():
             for shots in SHOTS:
                 name = f"{shots}-shot {setting}".strip()
-                figures = [_run(backbone, each, acts, setting == OFFICIAL, shots, seed) for seed in seeds[:RUNS]]
+                figures = [_run(backbone, item, acts, setting == OFFICIAL, shots, seed) for seed in seeds[:RUNS]]
                 for metric in ("micro_f1", "macro_f1"):
                     values = [figure[metric] for figure in figures]
-                    found.append(percentage("dialogue-action-prediction", metric, name, values))
-        return found
+                    results.append(percentage("dialogue-action-prediction", metric, name, values))
+        return results
 
     return Problem({**sizes, **how, "official_share": OFFICIAL_SHARE}, measure)
 
 
 def assistant_turns(dialogues: Sequence[Dialogue], official: bool) -> Contexts:
-    """Collects the assistant's turns that have dialogue acts, with what is read for each."""
-    found = Contexts([], [])
+    """Collect the assistant's turns that have dialogue acts, with what is read for each."""
+    results = Contexts([], [])
     for dialogue in dialogues:
         turns = dialogue.turns
         for place, turn in enumerate(turns):
             beside = turns[place + 1 : place + 2] if official else turns[max(place - 1, 0) : place]
             if turn.role == "assistant" and turn.dialogue_acts and [other.role for other in beside] == ["user"]:
-                found.turns.append(turns[: place + 2] if official else turns[:place])
-                found.acts.append(frozenset(turn.dialogue_acts))
-    return found
+                results.turns.append(turns[: place + 2] if official else turns[:place])
+                results.acts.append(frozenset(turn.dialogue_acts))
+    return results
 
 
 def draw(acts: Sequence[frozenset[str]], shots: int, generator: np.random.Generator) -> tuple[list[int], list[int]]:
-    """Draws the turns to learn from and the turns to stop by."""
-    counts = Counter(act for each in acts for act in sorted(each))
+    """Draw the turns to learn from and the turns to stop by."""
+    counts = Counter(act for item in acts for act in sorted(item))
     parts: tuple[list[int], list[int]] = ([], [])
     taken: set[int] = set()
     for part in parts:
         drawn: Counter[str] = Counter()
         for act in sorted(counts, key=lambda name: (counts[name], name)):
-            for row in generator.permutation([row for row, each in enumerate(acts) if act in each]).tolist():
+            for row in generator.permutation([row for row, item in enumerate(acts) if act in item]).tolist():
                 if drawn[act] < shots and row not in taken:
                     drawn.update(acts[row])
                     taken.add(row)
@@ -116,13 +116,13 @@ def draw(acts: Sequence[frozenset[str]], shots: int, generator: np.random.Genera
 
 
 def text_of(context: Sequence[Turn], separator: str, official: bool) -> str:
-    """Joins the turns of a context by a separator; officially of the last words only."""
+    """Join the turns of a context by a separator; officially of the last words only."""
     text = f" {separator} ".join(turn.content for turn in context)
     return " ".join(text.split()[-int(OFFICIAL_SHARE * SETTINGS.max_length) :]) if official else text
 
 
 def f1_scores(logits: NDArray[np.float32], targets: NDArray[Any]) -> dict[str, float]:
-    """Compares predicted acts, those of a probability above 0.5, with the right ones."""
+    """Compare predicted acts, those of a probability above 0.5, with the right ones."""
     predicted = csr_array((logits > 0).astype(np.int32))  # the logistic function is 0.5 at 0
     scores = label_scores(predicted, csr_array(targets.astype(np.int32)))
     return {"micro_f1": scores.micro_f1, "macro_f1": scores.macro_f1}
@@ -134,9 +134,9 @@ def _run(
     settings = replace(SETTINGS, truncation_side="right") if official else SETTINGS
     separator = backbone.tokenizer.sep_token or backbone.tokenizer.eos_token or ""
 
-    def examples(found: Contexts, rows: Sequence[int]) -> Examples:
-        texts = [text_of(found.turns[row], separator, official) for row in rows]
-        return Examples(texts, np.array([[act in found.acts[row] for act in acts] for row in rows]))
+    def examples(results: Contexts, rows: Sequence[int]) -> Examples:
+        texts = [text_of(results.turns[row], separator, official) for row in rows]
+        return Examples(texts, np.array([[act in results.acts[row] for act in acts] for row in rows]))
 
     rows, others = draw(parts.train.acts, shots, np.random.default_rng([seed, shots]))
     train, validation = examples(parts.train, rows), examples(parts.train, others)

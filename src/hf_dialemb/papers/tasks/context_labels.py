@@ -34,7 +34,7 @@ class Contexts(NamedTuple):
     acts: list[frozenset[str]]
 
     def at(self, rows: Sequence[int]) -> Contexts:
-        """Returns some of them."""
+        """Return some of them."""
         return Contexts([self.turns[row] for row in rows], [self.acts[row] for row in rows])
 
 
@@ -55,7 +55,7 @@ class ContextLabels:
     unlabelled: Mapping[str, int]
 
     def describe(self) -> dict[str, Any]:
-        """Returns what a results file says of it."""
+        """Return what a results file says of it."""
         return {
             "classes": self.learned,
             "classes_not_in_train": len(self.classes) - self.learned,
@@ -76,29 +76,29 @@ class LabelScores(NamedTuple):
 
 
 def assistant_contexts(dialogues: Sequence[Dialogue]) -> Contexts:
-    """Collects the contexts of dialogues that an assistant's turn follows."""
-    found = Contexts([], [])
+    """Collect the contexts of dialogues that an assistant's turn follows."""
+    results = Contexts([], [])
     for dialogue in dialogues:
         for place in response_places(dialogue, "assistant"):
-            found.turns.append(dialogue.turns[:place])
-            found.acts.append(frozenset(dialogue.turns[place].dialogue_acts))
-    return found
+            results.turns.append(dialogue.turns[:place])
+            results.acts.append(frozenset(dialogue.turns[place].dialogue_acts))
+    return results
 
 
 def context_labels(target: str, contexts: Mapping[str, Contexts], tokenizer: PreTrainedTokenizerBase) -> ContextLabels:
-    """Labels contexts."""
+    """Label contexts."""
     names: dict[str, list[frozenset[str]]] = {}
     rows: dict[str, NDArray[np.intp]] = {}
     for part in PARTS:
         given = contexts[part]
-        found = last_words(given.turns, tokenizer) if target == WORDS else given.acts
-        kept = [row for row, labels in enumerate(found) if target == WORDS or labels]
+        results = last_words(given.turns, tokenizer) if target == WORDS else given.acts
+        kept = [row for row, labels in enumerate(results) if target == WORDS or labels]
         if not kept:
             raise InputError(
-                f"{target}: got no labelled context among the {len(found)} of {part}, expected at least one; add "
+                f"{target}: got no labelled context among the {len(results)} of {part}, expected at least one; add "
                 "dialogues whose assistant speaks after a user, with dialogue acts if these are asked for"
             )
-        names[part], rows[part] = [found[row] for row in kept], np.array(kept, dtype=np.intp)
+        names[part], rows[part] = [results[row] for row in kept], np.array(kept, dtype=np.intp)
     known = sorted(frozenset().union(*names[TRAIN]))
     others = sorted(frozenset().union(*names[DEV], *names[TEST]) - set(known))
     classes = (*known, *others)
@@ -108,7 +108,7 @@ def context_labels(target: str, contexts: Mapping[str, Contexts], tokenizer: Pre
 
 
 def last_words(contexts: Sequence[Sequence[Turn]], tokenizer: PreTrainedTokenizerBase) -> list[frozenset[str]]:
-    """Returns which of a tokenizer's words occur in the last turn of each context."""
+    """Return which of a tokenizer's words occur in the last turn of each context."""
     specials, unwanted = special_texts(tokenizer), set(tokenizer.all_special_ids)
     texts = list(dict.fromkeys(context[-1].content for context in contexts))
     escaped = [escape(text, specials) for text in texts]
@@ -121,21 +121,21 @@ def last_words(contexts: Sequence[Sequence[Turn]], tokenizer: PreTrainedTokenize
 
 
 def label_scores(predicted: Any, labels: Any) -> LabelScores:  # noqa: ANN401 - scipy's sparse arrays have no types
-    """Compares predicted classes with the right ones."""
+    """Compare predicted classes with the right ones."""
     right = predicted.multiply(labels)
-    by_context = [np.asarray(found.sum(axis=1), dtype=np.int32) for found in (right, predicted, labels)]
-    by_class = [np.asarray(found.sum(axis=0), dtype=np.int64) for found in (right, predicted, labels)]
+    by_context = [np.asarray(results.sum(axis=1), dtype=np.int32) for results in (right, predicted, labels)]
+    by_class = [np.asarray(results.sum(axis=0), dtype=np.int64) for results in (right, predicted, labels)]
     hits, claims, truths = by_class
     occurring = truths > 0
-    each = 2 * hits[occurring] / (claims + truths)[occurring]
+    item = 2 * hits[occurring] / (claims + truths)[occurring]
     micro = 2 * hits.sum() / max(1, claims.sum() + truths.sum())
     true_positives = by_context[0]
     counts = np.stack([true_positives, by_context[1] - true_positives, by_context[2] - true_positives], axis=1)
-    return LabelScores(float(micro), float(each.mean()) if len(each) else 0.0, counts)
+    return LabelScores(float(micro), float(item.mean()) if len(item) else 0.0, counts)
 
 
 def _sparse(names: Sequence[frozenset[str]], classes: Sequence[str]) -> Any:  # noqa: ANN401
     places = {name: place for place, name in enumerate(classes)}
-    columns = [place for each in names for place in sorted(places[name] for name in each)]
+    columns = [place for item in names for place in sorted(places[name] for name in item)]
     ends = np.cumsum([0, *map(len, names)])
     return csr_array((np.ones(len(columns), dtype=np.int32), columns, ends), shape=(len(names), len(classes)))

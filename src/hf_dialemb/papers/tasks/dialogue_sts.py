@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def load_scored_pairs(part: CorpusPart) -> Problem:
-    """Loads pairs of sentences that people scored."""
+    """Load pairs of sentences that people scored."""
     pairs = part.sample([pair for pair in part.examples() if pair.score is not None])
     scores = [pair.score for pair in pairs]
     if len(set(scores)) < 2:

@@ -77,14 +77,14 @@ class FineTuned(NamedTuple):
 
 
 def load_backbone(spec: str) -> Backbone:
-    """Loads what is to be fine-tuned: a model in float32, on a GPU where there is one."""
-    found = find_encoder(spec)
+    """Load what is to be fine-tuned: a model in float32, on a GPU where there is one."""
+    results = find_encoder(spec)
     if not has_weights(spec):
         raise InputError(f"model '{spec}': got a model without weights, expected one to fine-tune; leave it out")
     register()
-    model = load_pretrained(AutoModel, found.path)
-    tokenizer = load_pretrained(AutoTokenizer, found.path)
-    if found.kind == "dialemb":
+    model = load_pretrained(AutoModel, results.path)
+    tokenizer = load_pretrained(AutoTokenizer, results.path)
+    if results.kind == "dialemb":
         if not hasattr(model, "encoder"):
             raise InputError(f"model '{spec}': got {type(model).__name__}, which wraps no single encoder; leave it out")
         model = model.encoder
@@ -104,14 +104,14 @@ class Classifier:
         self.layers = nn.ModuleDict({"encoder": copy.deepcopy(backbone.model), "head": head}).to(self.device)
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Returns the token ids of each text, cut to the settings' length."""
+        """Return the token ids of each text, cut to the settings' length."""
         self.tokenizer.truncation_side = self.settings.truncation_side
-        found = self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)
-        ids: list[list[int]] = found["input_ids"]
+        results = self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)
+        ids: list[list[int]] = results["input_ids"]
         return ids
 
     def logits(self, token_ids: Sequence[list[int]]) -> torch.Tensor:
-        """Returns a float32 value for each text and class, ``(B, C)``."""
+        """Return a float32 value for each text and class, ``(B, C)``."""
         batch = self.tokenizer.pad({"input_ids": list(token_ids)}, return_tensors="pt").to(self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=_has_bfloat16(self.device.type)):
             hidden = self.layers["encoder"](**batch).last_hidden_state  # (B, L, D)
@@ -120,7 +120,7 @@ class Classifier:
         return logits
 
     def predict(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Returns the logits of each text without dropout, ``(N, C)``."""
+        """Return the logits of each text without dropout, ``(N, C)``."""
         token_ids = self.token_ids(texts)
         order = sorted(range(len(texts)), key=lambda row: len(token_ids[row]))  # texts of one length need no padding
         self.layers.eval()
@@ -143,7 +143,7 @@ def fine_tune(
     *,
     seed: int,
 ) -> FineTuned:
-    """Trains a classifier on few examples, by binary cross entropy if the targets say of several classes which hold."""
+    """Train a classifier on few examples, by binary cross entropy if the targets say of several classes which hold."""
     several = train.targets.ndim == 2
     loss_of = binary_cross_entropy_with_logits if several else cross_entropy
     steps = settings.epochs * math.ceil(len(train.texts) / settings.batch_size)
@@ -171,7 +171,7 @@ def fine_tune(
 
 
 def precision() -> str:
-    """Says in what the backbone computes: ``"bfloat16"`` where the device can; all else is in float32."""
+    """Return in what the backbone computes: ``"bfloat16"`` where the device can; all else is in float32."""
     return "bfloat16" if _has_bfloat16("cuda" if torch.cuda.is_available() else "cpu") else "float32"
 
 

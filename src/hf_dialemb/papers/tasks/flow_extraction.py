@@ -56,7 +56,7 @@ Flow = Sequence[Sequence[Utterance]]  # the dialogues of one domain, each as its
 
 
 def load_flows(part: CorpusPart) -> Problem:
-    """Loads the annotated dialogues of each domain, in one order, so that figures do not depend on that of the corpus.
+    """Load the annotated dialogues of each domain, in one order, so that figures do not depend on that of the corpus.
 
     Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one.
     """
@@ -82,17 +82,17 @@ def load_flows(part: CorpusPart) -> Problem:
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = TextVectors(encoder, texts)
-        found = {}
+        results = {}
         for name, flow in kept.items():
             embeddings = vectors.of([turn.text for turns in flow for turn in turns])
-            found[name] = compare_flow(flow, cluster_utterances(flow, embeddings))
-        return _measurements(found)
+            results[name] = compare_flow(flow, cluster_utterances(flow, embeddings))
+        return _measurements(results)
 
     return Problem(config, measure)
 
 
 def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Utterance]]]:
-    """Collects the annotated turns of dialogues of one domain each, in an order that does not depend on theirs."""
+    """Collect the annotated turns of dialogues of one domain each, in an order that does not depend on theirs."""
     flows = defaultdict(list)
     for dialogue in dialogues:
         unified = map(unified_turn, dialogue.turns)
@@ -103,7 +103,7 @@ def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Uttera
 
 
 def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
-    """Clusters the utterances of each role by cosine, with average linkage, into as many clusters as it has actions."""
+    """Cluster the utterances of each role by cosine, with average linkage, into as many clusters as it has actions."""
     turns = [turn for dialogue in flow for turn in dialogue]
     vectors = np.array(embeddings, dtype=np.float64)
     clusters = np.zeros(len(turns), dtype=np.intp)
@@ -117,16 +117,16 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
 
 
 def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
-    """Compares the graph of clusters with that of actions."""
+    """Compare the graph of clusters with that of actions."""
     codes = {cluster: f"cluster {place}" for place, cluster in enumerate(dict.fromkeys(clusters))}
     return compared_with_actions(_states(flow, [codes[cluster] for cluster in clusters]), _states(flow))
 
 
-def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Row]:
+def _measurements(results: Mapping[str, Mapping[str, float]]) -> list[Row]:
     from ...metrics.graph_size_difference import graph_size_difference
 
     figures: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    for domain, values in found.items():
+    for domain, values in results.items():
         for setting, prefix in (("", ""), (_OFFICIAL, "official_")):
             sizes = [values[f"{prefix}nodes"]], [values[f"{prefix}reference_nodes"]]
             figures["size_difference", setting][domain] = graph_size_difference(*sizes)["size_difference"]
@@ -148,7 +148,7 @@ def _figure(metric: str, setting: str, values: Sequence[float]) -> Row:
 
 
 def _states(flow: Flow, names: Iterable[str] | None = None) -> list[list[State]]:
-    """Returns the states of each dialogue: roles with the actions, or with other names of them in order."""
+    """Return the states of each dialogue: roles with the actions, or with other names of them in order."""
     named = iter(names if names is not None else (turn.action for dialogue in flow for turn in dialogue))
     return [[(turn.role, next(named)) for turn in dialogue] for dialogue in flow]
 
@@ -161,7 +161,7 @@ def _sizes(flow: Flow) -> dict[str, int]:
 
 
 def _limited(flows: Mapping[str, Flow], limit: int | None) -> dict[str, Flow]:
-    """Keeps whole domains in a random order up to the limit; of the first at least a sample."""
+    """Keep whole domains in a random order up to the limit; of the first at least a sample."""
     if limit is None:
         return dict(flows)
     totals = running_totals({name: len(flow) for name, flow in flows.items()})
@@ -171,7 +171,7 @@ def _limited(flows: Mapping[str, Flow], limit: int | None) -> dict[str, Flow]:
 
 
 def _capped(flow: Flow) -> Flow:
-    """Keeps the first dialogues of a random order that have no more than `MOST_UTTERANCES` of one role together."""
+    """Keep the first dialogues of a random order that have no more than `MOST_UTTERANCES` of one role together."""
     counts: Counter[str] = Counter()
     kept: list[int] = []
     for row in np.random.default_rng(0).permutation(len(flow)).tolist():

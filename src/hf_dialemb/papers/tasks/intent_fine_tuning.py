@@ -37,9 +37,9 @@ class Parts(NamedTuple):
 
 
 def load_fine_tuning(part: CorpusPart) -> Problem:
-    """Loads the utterances of a corpus that have an intent."""
+    """Load the utterances of a corpus that have an intent."""
     whole = load_intents(part)
-    texts, labels = [each.turns[0].content for each in whole.dialogues], np.array(whole.labels)
+    texts, labels = [item.turns[0].content for item in whole.dialogues], np.array(whole.labels)
     examples = len(labels) - whole.config["utterances"]
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
@@ -64,7 +64,7 @@ def load_fine_tuning(part: CorpusPart) -> Problem:
 
 
 def draw_parts(labels: NDArray[Any], examples: int, shots: int, generator: np.random.Generator) -> Parts:
-    """Draws what to learn from and what to stop by."""
+    """Draw what to learn from and what to stop by."""
     drawn = draw_examples(labels, np.arange(examples), 2 * shots, 2 * shots, generator)
     train = draw_examples(labels, drawn, shots, shots, generator)
     queries = np.arange(examples, len(labels))
@@ -72,5 +72,5 @@ def draw_parts(labels: NDArray[Any], examples: int, shots: int, generator: np.ra
 
 
 def accuracy(logits: NDArray[np.float32], targets: NDArray[Any]) -> float:
-    """Returns the share of utterances ``(N, C)`` whose highest logit is that of their class ``(N,)``."""
+    """Return the share of utterances ``(N, C)`` whose highest logit is that of their class ``(N,)``."""
     return float((logits.argmax(axis=1) == targets).mean())

@@ -52,10 +52,10 @@ class VectorSource(Protocol):
     layers: torch.nn.ModuleList
 
     def lengths(self, part: str) -> NDArray[np.intp]:
-        """Returns how long the contexts of a part are; batches are of like length."""
+        """Return how long the contexts of a part are; batches are of like length."""
 
     def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
-        """Returns the vectors of some contexts of a part, float32 (B, W)."""
+        """Return the vectors of some contexts of a part, float32 (B, W)."""
 
 
 class Fitted(NamedTuple):
@@ -83,11 +83,11 @@ class Outcome:
 
 
 def outcome(system: str, task: str, config: dict[str, Any], fitted: Sequence[Fitted]) -> Outcome:
-    """Sums up the trainings of one system, one for each seed."""
-    trained = {"best_epochs": [each.epoch for each in fitted], "dev_micro_f1": [100 * each.dev for each in fitted]}
+    """Sum up the trainings of one system, one for each seed."""
+    trained = {"best_epochs": [item.epoch for item in fitted], "dev_micro_f1": [100 * item.dev for item in fitted]}
     names = ("micro_f1", "macro_f1")
-    measurements = [percentage(task, name, "", [getattr(each.scores, name) for each in fitted]) for name in names]
-    return Outcome(system, task, config | trained, measurements, np.stack([each.scores.counts for each in fitted]))
+    measurements = [percentage(task, name, "", [getattr(item.scores, name) for item in fitted]) for name in names]
+    return Outcome(system, task, config | trained, measurements, np.stack([item.scores.counts for item in fitted]))
 
 
 def train_layers(
@@ -101,7 +101,7 @@ def train_layers(
     schedule: Any = None,  # noqa: ANN401 - a scheduler of learning rates
     max_grad_norm: float | None = None,
 ) -> dict[int, float]:
-    """Takes a step for each ``loss`` of the next batch, and leaves the layers with the weights of the best score.
+    """Take a step for each ``loss`` of the next batch, and leaves the layers with the weights of the best score.
 
     Scores, which it returns by step, are taken after the steps that are named, in ascending order, the last of which
     ends the training; it stops after ``patience`` scores in a row that are not better than the best, the first of equal
@@ -130,7 +130,7 @@ def train_layers(
 
 
 def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *, seed: int) -> Fitted:
-    """Trains a layer, and what learns along with it, and measures the weights of the epoch that was best on dev.
+    """Train a layer, and what learns along with it, and measures the weights of the epoch that was best on dev.
 
     The seed decides the layer's first weights, the order of contexts, and dropout in encoders.
     """
@@ -153,18 +153,18 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
         length = math.ceil(len(rows) / settings.batch_size)  # of an epoch, in steps
         epochs, most = range(length, settings.epochs * length + 1, length), settings.max_grad_norm
         optimiser = torch.optim.Adam(modules.parameters(), settings.learning_rate, fused=True)
-        found = train_layers(
+        results = train_layers(
             modules, loss, optimiser, lambda: scores(DEV).micro_f1, epochs, settings.patience, max_grad_norm=most
         )
         on_test = scores(TEST)
-    best = max(found, key=lambda step: found[step])
-    fitted = Fitted(on_test, best // length, found[best])
-    logger.info("%s, seed %d: best of %d epochs is %d: %.4f on dev", labels.target, seed, len(found), *fitted[1:])
+    best = max(results, key=lambda step: results[step])
+    fitted = Fitted(on_test, best // length, results[best])
+    logger.info("%s, seed %d: best of %d epochs is %d: %.4f on dev", labels.target, seed, len(results), *fitted[1:])
     return fitted
 
 
 def _predict(source: VectorSource, labels: ContextLabels, modules: torch.nn.ModuleList, part: str) -> Any:  # noqa: ANN401
-    """Returns which classes are told, sparse (N, C)."""
+    """Return which classes are told, sparse (N, C)."""
     rows = labels.rows[part]
     order = np.argsort(source.lengths(part)[rows], kind="stable")
     modules.eval()
@@ -172,14 +172,14 @@ def _predict(source: VectorSource, labels: ContextLabels, modules: torch.nn.Modu
     with torch.inference_mode():
         for start in range(0, len(rows), _PREDICTED_AT_ONCE):
             logits = modules[0](source.vectors(part, rows[order[start : start + _PREDICTED_AT_ONCE]]))
-            told = np.zeros((len(logits), len(labels.classes)), dtype=np.int32)
-            told[:, : labels.learned] = (logits > 0).cpu().numpy()  # the logistic function is 0.5 at 0
-            parts.append(csr_array(told))
+            predicted_classes = np.zeros((len(logits), len(labels.classes)), dtype=np.int32)
+            predicted_classes[:, : labels.learned] = (logits > 0).cpu().numpy()  # the logistic function is 0.5 at 0
+            parts.append(csr_array(predicted_classes))
     return vstack(parts, format="csr")[np.argsort(order)]
 
 
 def _batches(lengths: NDArray[np.intp], size: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-    """Yields all rows in random batches of like length, epoch after epoch."""
+    """Yield all rows in random batches of like length, epoch after epoch."""
     while True:
         order = generator.permutation(len(lengths))
         batches = []

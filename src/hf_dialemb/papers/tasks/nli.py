@@ -32,18 +32,18 @@ class Anchor(NamedTuple):
 
 
 def anchors_of(pairs: Sequence[SentencePair]) -> list[Anchor]:
-    """Gathers the pairs of each first sentence."""
-    found: dict[str, dict[str, dict[str, None]]] = {}
+    """Gather the pairs of each first sentence."""
+    results: dict[str, dict[str, dict[str, None]]] = {}
     for pair in pairs:
-        labels = found.setdefault(pair.first, {AGREES: {}, CONTRADICTS: {}})
+        labels = results.setdefault(pair.first, {AGREES: {}, CONTRADICTS: {}})
         if pair.label in labels:
             labels[pair.label][pair.second] = None
-    anchors = [Anchor(text, tuple(labels[AGREES]), tuple(labels[CONTRADICTS])) for text, labels in found.items()]
+    anchors = [Anchor(text, tuple(labels[AGREES]), tuple(labels[CONTRADICTS])) for text, labels in results.items()]
     return [anchor for anchor in anchors if anchor.agreeing and anchor.contradicting]
 
 
 def load_anchors(part: CorpusPart) -> Problem:
-    """Loads sentences with what agrees and what contradicts them."""
+    """Load sentences with what agrees and what contradicts them."""
     pairs = part.examples()
     anchors = part.sample(anchors_of(pairs))
     if not anchors:
@@ -53,7 +53,7 @@ def load_anchors(part: CorpusPart) -> Problem:
         )
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        vectors = TextVectors(encoder, (text for each in anchors for text in (each[0], *each[1], *each[2])))
+        vectors = TextVectors(encoder, (text for item in anchors for text in (item[0], *item[1], *item[2])))
         right = []
         for anchor in anchors:
             asked = vectors.of([anchor.text])
@@ -61,7 +61,7 @@ def load_anchors(part: CorpusPart) -> Problem:
             right.append((agreeing[:, None] > contradicting).ravel())
         return [
             percentage("dialogue-nli", "accuracy", setting, [float(np.mean(shares))])
-            for setting, shares in (("", [each.mean() for each in right]), ("triples", np.concatenate(right)))
+            for setting, shares in (("", [item.mean() for item in right]), ("triples", np.concatenate(right)))
         ]
 
     triples = sum(len(anchor.agreeing) * len(anchor.contradicting) for anchor in anchors)

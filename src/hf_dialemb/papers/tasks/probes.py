@@ -60,11 +60,11 @@ class FrozenVectors:
         self._parts = {part: torch.from_numpy(vectors).to(device) for part, vectors in scaled.items()}
 
     def lengths(self, part: str) -> NDArray[np.intp]:
-        """Returns zeros (N,): all vectors are of one length."""
+        """Return zeros (N,): all vectors are of one length."""
         return np.zeros(len(self._parts[part]), dtype=np.intp)
 
     def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
-        """Returns some of them, (B, W)."""
+        """Return some of them, (B, W)."""
         return self._parts[part][torch.from_numpy(rows).to(self.device)]
 
 
@@ -83,7 +83,7 @@ def run_probes(
     settings: LayerSettings = SETTINGS,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Measures what is to be read from the vectors of rankers."""
+    """Measure what is to be read from the vectors of rankers."""
     known: dict[int, dict[str, NDArray[np.float32]]] = {}
 
     def system_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> System:
@@ -103,7 +103,7 @@ def measure_rankers(
     system_of: Callable[[Sequence[LoadedRanker], Mapping[str, Contexts], str], System],
     finished: Callable[[Outcome], None],
 ) -> list[Outcome]:
-    """Trains a layer on each system of rankers, for each seed; each outcome goes to ``finished`` at once."""
+    """Train a layer on each system of rankers, for each seed; each outcome goes to ``finished`` at once."""
     for name, member in ((name, member) for name, members in rankers.items() for member in members):
         if not member.model.embeds:
             raise InputError(
@@ -112,7 +112,7 @@ def measure_rankers(
             )
     contexts = {part: assistant_contexts(parts[part]) for part in PARTS}
     labels = context_labels(target, contexts, next(iter(rankers.values()))[0].tokenizer)
-    found = []
+    results = []
     with tqdm(total=len(rankers) * len(seeds), desc=kind, unit="training") as progress:
         for name, members in rankers.items():
             system = system_of(members, contexts, name)
@@ -123,15 +123,15 @@ def measure_rankers(
             width = sum(member.model.config.hidden_size for member in members)
             config = {"members": len(members), "width": width, "seeds": list(seeds), "layer": asdict(settings)}
             config |= {**system.config, **labels.describe()}
-            found.append(outcome(name, f"{target}-{kind}", config, fitted))
-            finished(found[-1])
-    return found
+            results.append(outcome(name, f"{target}-{kind}", config, fitted))
+            finished(results[-1])
+    return results
 
 
 def _vectors(
     members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], known: dict[int, dict[str, NDArray[np.float32]]]
 ) -> dict[str, NDArray[np.float32]]:
-    """Returns (N, W) by part; ``known`` keeps those of each member, as several ensembles may share it."""
+    """Return (N, W) by part; ``known`` keeps those of each member, as several ensembles may share it."""
     for member in members:
         if id(member) not in known:
             known[id(member)] = {part: encode_contexts(member, contexts[part].turns) for part in PARTS}
@@ -139,20 +139,22 @@ def _vectors(
 
 
 def load_probe(part: CorpusPart, target: str) -> Problem:
-    """Loads contexts and what is to be told of them: the words of the last turn, or the acts of the next."""
+    """Load contexts and what is to be told of them: the words of the last turn, or the acts of the next."""
     part.check_splits(TRAIN, DEV)
-    dialogues = {each: part.dialogues(name) for each, name in zip(PARTS, (TRAIN, DEV, part.split), strict=True)}
+    dialogues = {item: part.dialogues(name) for item, name in zip(PARTS, (TRAIN, DEV, part.split), strict=True)}
     contexts = {}
-    for each, most in CONTEXTS.items():
-        found = assistant_contexts(dialogues[each])
-        kept = [row for row, acts in enumerate(found.acts) if acts or target == WORDS]  # acts: of turns that have some
-        contexts[each] = found.at(part.sample(fixed_sample(kept, most)))
+    for item, most in CONTEXTS.items():
+        results = assistant_contexts(dialogues[item])
+        kept = [
+            row for row, acts in enumerate(results.acts) if acts or target == WORDS
+        ]  # acts: of turns that have some
+        contexts[item] = results.at(part.sample(fixed_sample(kept, most)))
     labels = context_labels(target, contexts, word_tokenizer(dialogues[TRAIN], VOCABULARY))
     config = {"target": target, "vocabulary": VOCABULARY, "repeats": REPEATS, "layer": asdict(SETTINGS)}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        vectors = encoder.encode([Dialogue(turns) for each in PARTS for turns in contexts[each].turns])
-        ends = np.cumsum([len(contexts[each].turns) for each in PARTS])[:-1]
+        vectors = encoder.encode([Dialogue(turns) for item in PARTS for turns in contexts[item].turns])
+        ends = np.cumsum([len(contexts[item].turns) for item in PARTS])[:-1]
         source = FrozenVectors(dict(zip(PARTS, np.split(vectors, ends), strict=True)), torch.device("cpu"))
         fitted = [fit(source, labels, SETTINGS, seed=seed) for seed in list(seeds)[:REPEATS]]
         return outcome(encoder.name, f"{target}-probe", {}, fitted).measurements

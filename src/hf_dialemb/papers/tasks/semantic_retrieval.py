@@ -30,18 +30,18 @@ class Ranking(NamedTuple):
 
 
 def rankings_of(queries: Sequence[RetrievalQuery]) -> list[Ranking]:
-    """Leaves out what occurs twice, and queries that are left with candidates of one kind."""
-    found = []
+    """Leave out what occurs twice, and queries that are left with candidates of one kind."""
+    results = []
     for query in queries:
         relevant = [text for text in dict.fromkeys(query.relevant) if text != query.text]
         other = [text for text in dict.fromkeys(query.other) if text != query.text and text not in query.relevant]
         if relevant and other:
-            found.append(Ranking(query.text, (*relevant, *other), len(relevant)))
-    return found
+            results.append(Ranking(query.text, (*relevant, *other), len(relevant)))
+    return results
 
 
 def load_rankings(part: CorpusPart) -> Problem:
-    """Loads sentences with candidates to rank."""
+    """Load sentences with candidates to rank."""
     config: dict[str, Any] = {}
     if part.kind == "retrieval":
         queries = part.examples()
@@ -57,18 +57,18 @@ def load_rankings(part: CorpusPart) -> Problem:
         )
     config |= {
         "queries": len(rankings),
-        "relevant_per_query": round(float(np.mean([each.relevant for each in rankings])), 2),
-        "candidates_per_query": round(float(np.mean([len(each.candidates) for each in rankings])), 2),
+        "relevant_per_query": round(float(np.mean([item.relevant for item in rankings])), 2),
+        "candidates_per_query": round(float(np.mean([len(item.candidates) for item in rankings])), 2),
     }
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        vectors = TextVectors(encoder, (text for each in rankings for text in (each.text, *each.candidates)))
+        vectors = TextVectors(encoder, (text for item in rankings for text in (item.text, *item.candidates)))
         scores = []
-        for each in rankings:
-            relevant = np.arange(len(each.candidates)) < each.relevant
-            scores.append(ranking_scores(vectors.of([each.text])[0], vectors.of(each.candidates), relevant))
+        for item in rankings:
+            relevant = np.arange(len(item.candidates)) < item.relevant
+            scores.append(ranking_scores(vectors.of([item.text])[0], vectors.of(item.candidates), relevant))
         return [
-            item_percentage("semantic-retrieval", metric, "", [each[name] for each in scores])
+            item_percentage("semantic-retrieval", metric, "", [item[name] for item in scores])
             for metric, name in (("map", "average_precision"), ("mrr", "reciprocal_rank"))
         ]
 
