@@ -1,7 +1,7 @@
 """Shows where the time of encoding and of training goes, on one thread, by the shares of a profile.
 
-Each operator has the time that is its own: by torch's profiler. What is left of the time that passed is Python's, autograd's and the
-profiler's. Texts are encoded once before, so that kernels are there for every length.
+Each operator has its own time by torch's profiler. The rest of the time is that of Python, of autograd and of the
+profiler. Texts are encoded once before, so that kernels are there for every length.
 
     python benchmarks/where_time_goes.py --output docs/results/where_time_goes.json     # SGD from HF_DIALEMB_DATA
 """

@@ -13,6 +13,7 @@ from sentence_transformers.base.evaluation import SequentialEvaluator
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
 from hf_dialemb.evaluation.results.rows import Row
@@ -21,13 +22,7 @@ from hf_dialemb.evaluation.tasks.intents import classify_intents
 from hf_dialemb.evaluation.tasks.registry import TASKS, get_task, load_problem
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.integrations import (
-    DialogueDomainEvaluator,
-    FewShotEvaluator,
-    ResponseSelectionEvaluator,
-    SentenceEncoder,
-    TaskEvaluator,
-)
+from hf_dialemb.integrations import DialogueDomainEvaluator, FewShotEvaluator, ResponseSelectionEvaluator, TaskEvaluator
 from hf_dialemb.integrations.sentence_evaluators import greater_is_better, named_figures
 from hf_dialemb.metrics.response_selection import selection_scores
 
@@ -73,10 +68,10 @@ def test_figures_on_domains_are_those_of_the_benchmark(plain, own_encoder, dialo
 
 def test_a_model_that_reads_messages_gets_them_as_they_are(published, tiny_checkpoint, dialogues, labels):
     vectors = load_encoder(str(tiny_checkpoint), device="cpu").encode(dialogues)
-    np.testing.assert_allclose(SentenceEncoder(published).encode(dialogues), vectors, atol=1e-4)
+    np.testing.assert_allclose(load_encoder(published).encode(dialogues), vectors, atol=1e-4)
     other = {"user": "assistant", "assistant": "user"}
     swapped = [Dialogue(tuple(replace(turn, role=other[turn.role]) for turn in each.turns)) for each in dialogues]
-    assert np.abs(SentenceEncoder(published).encode(swapped) - vectors).max() > 1e-3
+    assert np.abs(load_encoder(published).encode(swapped) - vectors).max() > 1e-3
     found = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS)(published)
     close(found, evaluate_embeddings(vectors, labels, seeds=SEEDS))
 

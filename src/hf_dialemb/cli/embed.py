@@ -9,7 +9,7 @@ from .parser import Parser, add_command, chosen_model, conversations, model_opti
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the command."""
+    """Add the command."""
     parser = add_command(
         commands,
         "embed",
@@ -19,11 +19,11 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb embed calls.csv --output vectors.parquet",
     )
     model_option(parser)
-    told = "your conversations: a file, a folder of them, or the address of a file, such as s3://BUCKET/FILE.parquet"
-    conversations(parser, help=told)
+    help = "your conversations: a file, a folder of them, or the address of a file, such as s3://BUCKET/FILE.parquet"
+    conversations(parser, help=help)
     own_options(parser)
-    told = "Parquet file with the columns id, said and embedding; or its address"
-    parser.add_argument("--output", type=path_or_address, required=True, help=told)
+    help = "Parquet file with the columns id, said and embedding; or its address"
+    parser.add_argument("--output", type=path_or_address, required=True, help=help)
     levels = ("dialogues", "utterances")
     parser.add_argument("--level", choices=levels, default=levels[0], help="what each row holds (default: dialogues)")
     parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")

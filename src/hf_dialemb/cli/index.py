@@ -10,7 +10,7 @@ from .parser import Parser, add_command, chosen_model, model_option, own_options
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the command."""
+    """Add the command."""
     parser = add_command(
         commands,
         "index",
@@ -23,8 +23,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     own_options(parser)
     parser.add_argument("--output", type=Path, required=True, help="the index, a folder whose name ends in .lance")
     model_option(parser)
-    told = "one row for each of: dialogues, speakers or utterances (default: dialogues)"
-    parser.add_argument("--level", choices=("dialogues", "speakers", "utterances"), help=told)
+    help = "one row for each of: dialogues, speakers or utterances (default: dialogues)"
+    parser.add_argument("--level", choices=("dialogues", "speakers", "utterances"), help=help)
     parser.add_argument(
         "--labels", type=Path, help="a CSV with the columns id and topic, or the dialogues.csv of dialemb topics"
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the command."""
+    """Add the command."""
     parser = add_command(
         commands,
         "search",

@@ -44,7 +44,7 @@ Columns = dict[str, Any]  # what a task holds, as plain lists, so that it can be
 
 
 def _kind(type_: str, category: str, main_score: str, subtype: str, description: str) -> dict[str, Any]:
-    """Returns what MTEB's metadata say of a task, whatever the corpus."""
+    """Return the part of MTEB's metadata that does not depend on the corpus."""
     whole = {"type": type_, "category": category, "main_score": main_score, "description": description}
     return {**whole, "task_subtypes": [subtype]}
 
@@ -58,11 +58,11 @@ class _AtHand(AbsTask):
 
     @staticmethod
     def read(source: CorpusPart) -> Columns:
-        """Reads what the task asks of a corpus."""
+        """Read what the task asks of a corpus."""
         raise NotImplementedError
 
     def load_data(self, num_proc: int | None = None, **_: object) -> None:
-        """Makes MTEB's form of the data."""
+        """Make MTEB's form of the data."""
         if not self.data_loaded:
             self.rng_state = random.Random(self.seed)  # a second model is to meet the same draws as the first
             self.dataset = self._dataset()
@@ -93,7 +93,7 @@ class DomainClustering(_AtHand, AbsTaskClustering):
 
 
 class DomainRetrieval(_AtHand, AbsTaskRetrieval):
-    """Does a dialogue find those of its domain?"""
+    """Do a dialogue find those of its domain?"""
 
     kind = _kind(
         "Retrieval",
@@ -126,7 +126,7 @@ class ResponseSelection(_AtHand, AbsTaskRetrieval):
 
     @staticmethod
     def read(source: CorpusPart) -> Columns:
-        """Reads contexts with their candidates: those that the corpus gives, or drawn from its dialogues."""
+        """Read contexts with their candidates: those that the corpus gives, or drawn from its dialogues."""
         selections = selections_of(source)[0](0)  # the first repeat of the task
         if not selections:
             raise source.error("got no context with responses to choose from; choose another corpus or raise the limit")
@@ -171,7 +171,7 @@ class IntentClassification(_AtHand, AbsTaskClassification):
 
     @staticmethod
     def read(source: CorpusPart) -> Columns:
-        """Reads utterances and their intents; the examples are of train."""
+        """Read utterances and their intents; the examples are of train."""
         problem = load_intents(source)
         names = sorted(set(problem.labels))
         return {
@@ -206,7 +206,7 @@ def dialogue_tasks(
     limit: int | None = None,
     languages: Sequence[str] = ("eng-Latn",),
 ) -> list[AbsTask]:
-    """Makes the tasks of MTEB that a corpus, by name or a file of one's own, has the data for: keys of `TASKS`, or all.
+    """Make the tasks of MTEB that a corpus, by name or a file, has the data for: keys of `TASKS`, or all.
 
     They are named by corpus and task, and by the split if there is one that is not test; their revision is a digest
     of their data, so that MTEB never takes old results of other data for theirs. The corpus lies in ``data_dir``,
@@ -231,7 +231,7 @@ def dialogue_tasks(
 
 
 def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
-    """Keeps the last turns of a context that have at most so many words; the first may be cut at its beginning."""
+    """Keep the last turns of a context, at most ``words`` words; the first turn may be cut at its beginning."""
     kept: tuple[Turn, ...] = ()
     for turn in reversed(turns):
         rest = _joined(kept)
@@ -281,5 +281,5 @@ def _with_ids(columns: Columns, ids: list[str]) -> Dataset:
 
 
 def _numbered(texts: Sequence[str]) -> list[list[Any]]:
-    """Tells equal candidates of a context apart, as pairs of a text and how often it came before."""
+    """Tell equal candidates of a context apart, as pairs of a text and how often it came before."""
     return [[text, texts[:place].count(text)] for place, text in enumerate(texts)]

@@ -74,13 +74,13 @@ class BenchmarkEvaluator(BaseEvaluator):
         self._chosen = self.primary_metric
 
     def measure(self, encoder: Encoder) -> list[Row]:
-        """Measures an encoder on what the evaluator holds."""
+        """Measure an encoder on what the evaluator holds."""
         raise NotImplementedError
 
     def __call__(  # type: ignore[override]
         self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
     ) -> dict[str, float]:
-        """Measures a model; the file goes into ``output_path``, ``epoch`` and ``steps`` are -1 outside of training.
+        """Measure a model; the file goes into ``output_path``, ``epoch`` and ``steps`` are -1 outside of training.
 
         Returns figures by name, such as ``{"dev_purity": 91.2}`` for the evaluator's name ``dev``. An InputError says
         that the vectors cannot be measured, or that there is no figure of the primary metric's name.
@@ -104,7 +104,7 @@ class BenchmarkEvaluator(BaseEvaluator):
         return metrics
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Returns what the model card says of how it was measured."""
+        """Return the settings for the model card."""
         return {"seeds": self.seeds}
 
     def _add_line(self, folder: Path, line: dict[str, float]) -> None:
@@ -137,7 +137,7 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
             )
 
     def measure(self, encoder: Encoder) -> list[Row]:
-        """Measures an encoder."""
+        """Measure an encoder."""
         return evaluate_embeddings(encoder.encode(self.dialogues), self.labels, seeds=self.seeds)
 
 
@@ -172,7 +172,7 @@ class FewShotEvaluator(BenchmarkEvaluator):
         self.utterances, self.labels = [*examples, *asked], [*example_labels, *labels]
 
     def measure(self, encoder: Encoder) -> list[Row]:
-        """Measures an encoder."""
+        """Measure an encoder."""
         vectors = encoder.encode(self.utterances)
         if self.examples:
             return classify_intents(vectors, self.labels, self.examples, self.seeds)
@@ -210,7 +210,7 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
                 )
 
     def measure(self, encoder: Encoder) -> list[Row]:
-        """Measures an encoder."""
+        """Measure an encoder."""
         places: dict[str, int] = {}
         rows = [[places.setdefault(text, len(places)) for text in texts] for texts in self.candidates]
         vectors, offered = encoder.encode(self.contexts), encoder.encode_utterances(list(places))
@@ -254,21 +254,21 @@ class TaskEvaluator(BenchmarkEvaluator):
         self.problem = load_problem(task, CorpusPart(corpus, data_dir, split, limit))
 
     def measure(self, encoder: Encoder) -> list[Row]:
-        """Measures an encoder."""
+        """Measure an encoder."""
         return self.problem.measure(RememberingEncoder(encoder), self.seeds)
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Returns what the model card says of how it was measured."""
+        """Return the settings for the model card."""
         return {"task": self.task, **self.problem.config, **super().get_config_dict()}
 
 
 def greater_is_better(figure: str) -> bool:
-    """Says whether more of a figure is better, by its name as `named_figures` makes it."""
+    """Return whether more of a figure is better, by its name as `named_figures` makes it."""
     return not any(figure == name or figure.startswith(f"{name}_") for name in LOWER_IS_BETTER)
 
 
 def named_figures(measurements: Iterable[Row]) -> dict[str, float]:
-    """Names means by metric and setting, such as ``accuracy_5_shot``; where two are alike, by task as well."""
+    """Name means by metric and setting, such as ``accuracy_5_shot``; where two are alike, by task as well."""
     found = list(measurements)
     names = Counter((each.metric, each.setting) for each in found)
     tasks = [each.task if names[each.metric, each.setting] > 1 else "" for each in found]

@@ -65,7 +65,7 @@ class DialogueIndex:
     """
 
     def __init__(self, path: str | Path, encoder: Any = None, level: str | None = None) -> None:  # noqa: ANN401
-        """Opens an index, or makes one where a folder does not exist and an encoder is named.
+        """Open an index, or make one if the folder does not exist and an encoder is given.
 
         Args:
             path: The folder.
@@ -115,7 +115,7 @@ class DialogueIndex:
         return 0 if self._table is None else int(self._table.count_rows())
 
     def add(self, dialogues: Any) -> int:  # noqa: ANN401 - see load_dialogues
-        """Adds dialogues that are not there, and replaces those that say something else under their id.
+        """Add new dialogues, and replace dialogues whose text changed under their id.
 
         Args:
             dialogues: In the forms of `hf_dialemb.corpora.load_dialogues`, or an iterator of `Dialogue`. One
@@ -140,7 +140,7 @@ class DialogueIndex:
         return count
 
     def delete(self, ids: Iterable[str]) -> int:
-        """Deletes dialogues; returns how many there were of those."""
+        """Delete dialogues by id; return the number that was there."""
         ids = list(ids)
         there = self._digests().keys() & set(ids)
         if there:
@@ -149,7 +149,7 @@ class DialogueIndex:
         return len(there)
 
     def label(self, topics: Mapping[str, str]) -> int:
-        """Says what dialogues are about, by their ids; returns how many of those are there."""
+        """Set the topics of dialogues by id; return the number that is there."""
         known = {name: topic for name, topic in topics.items() if name in self._digests()}
         if known:
             rows = pa.table({"id": pa.array(known.keys(), pa.string()), "topic": pa.array(known.values(), pa.string())})
@@ -158,7 +158,7 @@ class DialogueIndex:
         return len(known)
 
     def search(self, query: Any, top: int = 5, where: str | None = None) -> Hits:  # noqa: ANN401 - see search
-        """Finds the rows nearest to a text or a dialogue by cosine.
+        """Find the rows nearest to a text or a dialogue by cosine.
 
         Args:
             query: A text, or a dialogue as a list of messages or a `Dialogue`.
@@ -171,7 +171,7 @@ class DialogueIndex:
         return self._nearest(query_vector(self._encoder, query), top, where)
 
     def near(self, id: str, top: int = 5, where: str | None = None) -> Hits:
-        """Finds the rows nearest to the first of a dialogue of the index, without that dialogue."""
+        """Find the rows nearest to a dialogue of the index, by its first row, without that dialogue."""
         rows = [] if not len(self) else self._table.search().where(f"id IN ({_quoted([id])})").limit(1).to_list()
         if not rows:
             raise InputError(f"id: got {id!r}, which no dialogue of {self.path.name} has; look for its id")
@@ -223,7 +223,7 @@ class DialogueIndex:
         return dict(zip(rows["id"].to_pylist(), rows["digest"].to_pylist(), strict=True))
 
     def _write(self, batch: Sequence[tuple[str, str, Dialogue]], replaced: Sequence[str]) -> None:
-        """Writes dialogues in one version, and what is left of those that they replace out of it."""
+        """Write dialogues in one version, and delete the rows of those that they replace."""
         rows = [row for name, digest, dialogue in batch for row in _rows(name, digest, dialogue, self._record["level"])]
         parts = [row.pop("part") for row in rows]
         if self._record["level"] == "utterances":
@@ -242,14 +242,14 @@ class DialogueIndex:
         merge.execute(data)
 
     def _tidy(self) -> None:
-        """Puts small files together, and makes or extends the approximate index of many vectors."""
+        """Merge small files, and make or extend the approximate index of many vectors."""
         if len(self) > LARGE and not self._table.list_indices():
             self._table.create_index(metric="cosine", vector_column_name="vector", index_type="IVF_PQ")
         self._table.optimize()
 
 
 def read_topics(path: Path) -> dict[str, str]:
-    """Reads a CSV with the columns ``id`` and ``topic``; of what `dialemb topics` wrote, topics have their names."""
+    """Read topics from a CSV with the columns ``id`` and ``topic``, or their names from `dialemb topics`."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
@@ -281,7 +281,7 @@ def _schema(width: int, record: Mapping[str, str]) -> pa.Schema:
 
 
 def _named(dialogues: Iterable[Dialogue], seen: dict[str, str]) -> Iterator[tuple[str, str, Dialogue]]:
-    """Yields dialogues with their ids and digests of all else; one without an id is called by its digest."""
+    """Yield dialogues with their ids and digests of all else; the digest stands in for a missing id."""
     for dialogue in dialogues:
         record = {**dialogue.to_json(), "id": ""}
         digest = hashlib.sha256(json.dumps(record).encode()).hexdigest()[:32]

@@ -42,8 +42,8 @@ def embed(model: str, source: Path | str, output: Path | str, **options: Any) ->
                 with there.system.open(there.path) as file:
                     if not is_whole(file):
                         raise _not_ours(output)
-    with copied_here(source) as here:
-        rows = embed_file(model, here, output if isinstance(output, Path) else there.place, **options)
+    with copied_here(source) as copy:
+        rows = embed_file(model, copy, output if isinstance(output, Path) else there.place, **options)
     if isinstance(output, str):
         there.put()
     return rows

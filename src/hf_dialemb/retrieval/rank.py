@@ -1,9 +1,8 @@
 """What would be said next: a pool of responses ranked after dialogues, with a ranker or an ensemble of them.
 
 A ranker of two towers embeds the pool once; others score each response together with each dialogue. The probabilities
-of an ensemble are those of equation 7 over the whole pool (Mehri and Eskenazi, 2019, section 3.2); an index goes by
-the means of its members' cosines instead. Memory holds one vector per response and member, whatever the number of
-dialogues.
+of an ensemble are those of equation 7 over the whole pool (Mehri and Eskenazi, 2019, section 3.2). Memory holds one
+vector per response and member, whatever the number of dialogues.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Pool(NamedTuple):
 
 
 def read_pool(path: Path) -> Pool:
-    """Reads responses from a text file, one on each line."""
+    """Read responses from a text file, one on each line."""
     responses: dict[str, str] = {}
     lines = blank = 0
     try:
@@ -77,7 +76,7 @@ def rank_file(
     columns: str | None = None,
     roles: str | None = None,
 ) -> Iterator[str]:
-    """Ranks the responses of a file after the dialogues of another; see `read_own` for how these are read."""
+    """Rank the responses of a file after the dialogues of another; see `read_own` for how these are read."""
     if top < 1:
         raise InputError(f"--top: got {top}, expected at least 1")
     if output is not None:
@@ -102,11 +101,10 @@ def rank_file(
 def rank_pool(
     ranker: LoadedRanker, dialogues: Sequence[Dialogue], responses: Sequence[str], top: int, show_progress: bool = False
 ) -> Iterator[Ranked]:
-    """Yields for each dialogue the ``top`` best of P distinct responses; of equal ones the earlier first.
+    """Yield the ``top`` best of P distinct responses for each dialogue; of equal responses the earlier first.
 
-    A score is the ranker's own; an ensemble's is its probability over the whole pool. With the index ``"faiss"`` they
-    are found without scoring all of them, and an ensemble's score is the mean of its members' cosines. An InputError
-    says that a speaker has no mark, or that there is nothing to index as the ranker embeds nothing.
+    A score is the ranker's own; an ensemble's is its probability over the whole pool. An InputError
+    refuses a speaker without a mark.
     """
     members = members_of(ranker)
     for member in members:
@@ -134,7 +132,7 @@ def _check_roles(model: Any, dialogues: Sequence[Dialogue]) -> None:  # noqa: AN
 def _scores(
     ranker: LoadedRanker, dialogues: Sequence[Dialogue], responses: Sequence[str], show_progress: bool
 ) -> Iterator[NDArray[np.float64]]:
-    """Scores all responses after each dialogue, (P,)."""
+    """Score all responses after each dialogue, (P,)."""
     if ranker.model.multiplies:
         queries, vectors = _embedded(ranker, dialogues, responses, show_progress)
         for query in queries:
@@ -155,7 +153,7 @@ def _scores(
 def _embedded(
     ranker: LoadedRanker, dialogues: Sequence[Dialogue], responses: Sequence[str], show_progress: bool
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Embeds dialogues (C, D) and responses (P, D) such that products are scores, but for the temperature."""
+    """Embed dialogues (C, D) and responses (P, D) such that products are scores, but for the temperature."""
     queries = encode_contexts(ranker, [dialogue.turns for dialogue in dialogues])
     vectors = np.empty((len(responses), queries.shape[1]), dtype=np.float32)
     with tqdm(total=len(responses), desc="embed", unit="response", disable=not show_progress) as progress:

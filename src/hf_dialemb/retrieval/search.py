@@ -40,7 +40,7 @@ class Hits(tuple[Hit, ...]):
     __slots__ = ()
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-        """Returns a DataFrame with a row for each dialogue."""
+        """Return a DataFrame with a row for each dialogue."""
         return data_frame([asdict(hit) for hit in self])
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ def search(
     top: int = 5,
     vectors: NDArray[np.float32] | str | Path | None = None,
 ) -> Hits:
-    """Finds the dialogues nearest to a query by cosine.
+    """Find the dialogues nearest to a query by cosine.
 
     Examples:
         >>> hf_dialemb.search(encoder, dialogues, "my card was stolen", top=5)
@@ -76,32 +76,32 @@ def search(
         InputError: The query is none of these, or there are no dialogues.
     """
     check_top(top)
-    found = load_dialogues(dialogues)
-    known = _of_file(vectors, encoder, found) if isinstance(vectors, str | Path) else vectors
-    if known is not None and len(known) != len(found):
-        raise InputError(f"vectors: got {len(known)} for {len(found)} dialogues; embed these dialogues again")
+    items = load_dialogues(dialogues)
+    known = _of_file(vectors, encoder, items) if isinstance(vectors, str | Path) else vectors
+    if known is not None and len(known) != len(items):
+        raise InputError(f"vectors: got {len(known)} for {len(items)} dialogues; embed these dialogues again")
     if isinstance(query, str):
-        query = next((row for row, dialogue in enumerate(found) if dialogue.id == query != ""), query)
+        query = next((row for row, dialogue in enumerate(items) if dialogue.id == query != ""), query)
     if isinstance(query, int):
-        if not -len(found) <= query < len(found):
-            raise InputError(f"query: got place {query} among {len(found)} dialogues; give one of these, or a text")
-        known, row = load_encoder(encoder).encode(found) if known is None else known, query % len(found)
-        return _hits(found, nearest(known, row, top))
+        if not -len(items) <= query < len(items):
+            raise InputError(f"query: got place {query} among {len(items)} dialogues; give one of these, or a text")
+        known, row = load_encoder(encoder).encode(items) if known is None else known, query % len(items)
+        return _hits(items, nearest(known, row, top))
     if known is None:
         encoder = load_encoder(encoder)
     if known is None and encoder.fitted_on_input:
-        together = encoder.encode([*found, _query_dialogue(query)])
+        together = encoder.encode([*items, _query_dialogue(query)])
         known, wanted = together[:-1], together[-1]
     else:
         wanted = query_vector(encoder, query)
-        known = encoder.encode(found) if known is None else known
+        known = encoder.encode(items) if known is None else known
     scores = unit_vectors(known) @ unit_vectors(wanted[None])[0]
     hits = [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]]
-    return _hits(found, hits, query if isinstance(query, str) else "")
+    return _hits(items, hits, query if isinstance(query, str) else "")
 
 
 def _of_file(path: str | Path, encoder: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:  # noqa: ANN401
-    """Reads the dialogues' vectors; an InputError says that they are of others, or not by this encoder."""
+    """Read the dialogues' vectors; refuse vectors of other dialogues or of another encoder."""
     from ..encoders.stored_vectors import stored_vectors
 
     spec = str(encoder) if isinstance(encoder, str | Path) else getattr(encoder, "spec", "")
@@ -109,7 +109,7 @@ def _of_file(path: str | Path, encoder: Any, dialogues: Sequence[Dialogue]) -> N
 
 
 def check_top(top: int) -> None:
-    """Refuses what is no number of wanted hits."""
+    """Refuse what is no number of wanted hits."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
 
@@ -121,7 +121,7 @@ def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:  # noqa: ANN4
 
 
 def _query_dialogue(query: Any) -> Dialogue:  # noqa: ANN401 - see search
-    """Reads a query as a dialogue, a text as one of a single turn."""
+    """Read a query as a dialogue, a text as one of a single turn."""
     if isinstance(query, str):
         if not query.strip():
             raise InputError("query: got no text, expected some words or a dialogue")
@@ -130,7 +130,7 @@ def _query_dialogue(query: Any) -> Dialogue:  # noqa: ANN401 - see search
 
 
 def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:
-    """Ranks all other rows of vectors (N, D) by their cosine with one: pairs of a row and its cosine, best first."""
+    """Rank all other rows of vectors (N, D) by their cosine with one: pairs of a row and its cosine, best first."""
     units = unit_vectors(vectors)
     scores = units @ units[index]
     order = [row for row in np.argsort(-scores, kind="stable").tolist() if row != index]
@@ -138,25 +138,25 @@ def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[in
 
 
 def describe(dialogue: Dialogue) -> str:
-    """Returns a line on a dialogue in the form of hits, without a cosine."""
+    """Return a line on a dialogue in the form of hits, without a cosine."""
     return " " * 6 + str(_hit(dialogue, 0, 0.0))[6:]
 
 
-def _hits(dialogues: Sequence[Dialogue], found: Sequence[tuple[int, float]], text: str = "") -> Hits:
-    firsts = _nearest_turns([dialogues[row] for row, _ in found], text) if text else [0] * len(found)
-    hits = zip(found, firsts, strict=True)
+def _hits(dialogues: Sequence[Dialogue], items: Sequence[tuple[int, float]], text: str = "") -> Hits:
+    firsts = _nearest_turns([dialogues[row] for row, _ in items], text) if text else [0] * len(items)
+    hits = zip(items, firsts, strict=True)
     return Hits([_hit(dialogues[row], row, score, first) for (row, score), first in hits])
 
 
 def _nearest_turns(dialogues: Sequence[Dialogue], text: str) -> list[int]:
-    """Finds the turn of each dialogue that is nearest to a text, by a table of word vectors; without it, the first."""
+    """Return the place of the turn nearest to a text in each dialogue, by word vectors; without these, the first."""
     try:
         encoder = load_encoder("dialogue-static")
     except InputError:
         return [0] * len(dialogues)
     (wanted,) = unit_vectors(encoder.encode_utterances([text]))
-    said = [[turn.content for turn in dialogue.turns] for dialogue in dialogues]
-    return [int((unit_vectors(encoder.encode_utterances(turns)) @ wanted).argmax()) for turns in said]
+    turn_texts = [[turn.content for turn in dialogue.turns] for dialogue in dialogues]
+    return [int((unit_vectors(encoder.encode_utterances(turns)) @ wanted).argmax()) for turns in turn_texts]
 
 
 def _hit(dialogue: Dialogue, row: int, score: float, first: int = 0) -> Hit:
@@ -164,7 +164,7 @@ def _hit(dialogue: Dialogue, row: int, score: float, first: int = 0) -> Hit:
 
 
 def beginning(dialogue: Dialogue, first: int = 0) -> str:
-    """Returns how a dialogue begins, or goes on from a turn, in a line of at most 100 characters."""
+    """Return the beginning of a dialogue, from the turn ``first`` on, in a line of at most 100 characters."""
     text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns[first:])
     text = f"… {text}" if first else text
     return text if len(text) <= 100 else text[:99] + "…"

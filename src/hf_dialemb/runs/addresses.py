@@ -13,13 +13,13 @@ from .files import working_folder
 
 
 def path_or_address(text: str) -> Path | str:
-    """Takes what is no address for a path, as a `Path`."""
+    """Return an address as it is, and anything else as a `Path`."""
     return text if "://" in text else Path(text)
 
 
 @contextmanager
 def copied_here(source: Path | str) -> Iterator[Path]:
-    """Gives a path as it is; of what is at an address, a copy that goes in the end."""
+    """Yield a path as it is; of a file at an address yield a copy, and delete it afterwards."""
     if isinstance(source, Path):
         yield source
         return
@@ -38,7 +38,7 @@ class Address:
     """A file at an address, and the place on this machine, always the same, where it may be made ready."""
 
     def __init__(self, url: str) -> None:
-        """Opens the file system; an InputError says that nobody knows it, or that it needs a package."""
+        """Open the file system; refuse an unknown one, or one whose package is missing."""
         from fsspec.core import url_to_fs
         from huggingface_hub import constants
 
@@ -51,7 +51,7 @@ class Address:
 
     @contextmanager
     def told(self, done: str, remedy: str = "check the address, the network and your login") -> Iterator[None]:
-        """Tells in a sentence what a file system raises, which may be anything."""
+        """Turn the errors of a file system, which may be anything, into a sentence."""
         try:
             yield
         except InputError:
@@ -64,7 +64,7 @@ class Address:
             raise InputError(f"{self.url}: cannot be {done} ({reason}); {remedy}") from None
 
     def put(self) -> None:
-        """Copies what was made ready to the address, where it appears whole, and removes it here."""
+        """Move the finished file to the address, where it appears whole."""
         from fsspec import AbstractFileSystem
 
         # Where there is no renaming, as in S3 and on the Hub, a file is seen when all of it has come.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Lets ``write`` make a file beside ``path`` and then puts it in place in one step.
+    """Let ``write`` make a file beside ``path`` and then puts it in place in one step.
 
     What killed processes left of the same file goes.
     """
@@ -43,7 +43,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 @contextmanager
 def working_folder(target: Path) -> Iterator[Path]:
-    """Gives a new folder beside ``target``, which goes in the end, and so do those that killed processes left."""
+    """Yield a new folder beside ``target``; delete it afterwards, and those that killed processes left."""
     target.parent.mkdir(parents=True, exist_ok=True)
     folder = _beside(target)
     folder.mkdir()
@@ -63,7 +63,7 @@ def appearing_whole(output: Path) -> Iterator[Path]:
 
 
 def _beside(target: Path, ending: str = "") -> Path:
-    """Names this process's own file or folder beside ``target``, and removes those of processes that are gone."""
+    """Name this process's own file or folder beside ``target``, and removes those of processes that are gone."""
     beginning = f".{target.name}.{gethostname()}."
     for left in target.parent.glob(f"{escape(beginning)}*{ending}"):
         number = left.name.removeprefix(beginning).removesuffix(ending)
@@ -82,10 +82,10 @@ def _runs(process: int) -> bool:
 
 @contextmanager
 def locked(folder: Path, remedy: str) -> Iterator[None]:
-    """Keeps other runs out of a folder, which is made, and goes again where nothing came into it."""
+    """Make a folder and keep other runs out of it; delete it again if it stays empty."""
     from filelock import FileLock, Timeout
 
-    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / ".lock", blocking=False):
@@ -98,12 +98,12 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
         raise InputError(f"{folder}: another run writes there now; wait for it, or {remedy}") from None
     finally:
         with suppress(OSError):
-            for each in made:
-                each.rmdir()
+            for parent in made:
+                parent.rmdir()
 
 
 def open_to_others(folder: Path) -> None:
-    """Lets those read the weights in a folder who may read its other files; safetensors leaves them to their owner."""
+    """Give the weights in a folder the permissions of its other files; safetensors leaves them to their owner."""
     mode = folder.stat().st_mode & 0o666
     for file in folder.rglob("*.safetensors"):
         if not file.is_symlink() and file.stat().st_mode & 0o777 == 0o600:
@@ -112,7 +112,7 @@ def open_to_others(folder: Path) -> None:
 
 @contextmanager
 def replaced_together(folder: Path, old: Callable[[], Iterable[str]]) -> Iterator[Path]:
-    """Gives a place for files that come into ``folder`` together, and take the place of ``old`` ones, by their names.
+    """Yield a place for files that replace ``old`` ones in ``folder``, by name, all together.
 
     At any moment the files there are of one writing: all the old ones, or some or all of the new. The last one that was
     written comes last, and goes first.
@@ -127,24 +127,24 @@ def replaced_together(folder: Path, old: Callable[[], Iterable[str]]) -> Iterato
 
 
 def kept_vectors(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
-    """Reads vectors from a safetensors file, or makes them and keeps them there."""
+    """Read vectors from a safetensors file, or makes them and keeps them there."""
     from safetensors.numpy import load_file, save_file
 
     if path.is_file():
-        found: np.ndarray = load_file(path)["vectors"]
-        return found
+        vectors: np.ndarray = load_file(path)["vectors"]
+        return vectors
     vectors = make()
     write_atomically(path, lambda temporary: save_file({"vectors": vectors}, temporary))
     return vectors
 
 
 def write_text_atomically(path: Path, text: str) -> None:
-    """Writes ``text`` to ``path`` in UTF-8, whole or not at all."""
+    """Write ``text`` to ``path`` in UTF-8, whole or not at all."""
     write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def write_json_atomically(path: Path, record: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
-    """Writes ``record`` to ``path`` as JSON, whole or not at all."""
+    """Write ``record`` to ``path`` as JSON, whole or not at all."""
     write_text_atomically(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -153,7 +153,7 @@ _WEIGHTS = {".safetensors", ".bin", ".onnx", ".pt", ".gguf"}
 
 
 def check_writable(path: Path, *sources: str | Path) -> None:
-    """Makes sure that ``path`` can be written later, and is no file of a model; nothing is left there."""
+    """Refuse a ``path`` that cannot be written later, or is a file of a model; leave nothing there."""
     check_not_read(path, *sources)
     if path.is_file() and (path.name in _OF_MODELS or path.suffix in _WEIGHTS):
         raise InputError(f"output '{path}': is a file of a model, expected another place; choose another name")
@@ -175,7 +175,7 @@ def check_writable(path: Path, *sources: str | Path) -> None:
 
 
 def check_regular(*names: object) -> None:
-    """Refuses, of words that may name files, pipes and devices, whose reading might never end."""
+    """Refuse pipes and devices among words that may name files: reading them might never end."""
     for name in names:
         try:
             mode = Path(str(name)).stat().st_mode
@@ -189,7 +189,7 @@ _READ = (".txt", ".json", ".jsonl", ".csv", ".tsv", ".xlsx")  # what of a folder
 
 
 def check_not_read(path: Path, *sources: str | Path) -> None:
-    """Makes sure that writing ``path`` does not cost what is read."""
+    """Refuse a ``path`` whose writing would destroy an input."""
     read = [Path(source) for source in sources if Path(source).exists()]
     if path.exists() and any(
         path.samefile(source) or (path.suffix in _READ and source.resolve() in path.resolve().parents)

@@ -43,31 +43,31 @@ class RunFolder:
         return self.report_file.is_file()
 
     def settings(self) -> dict[str, Any]:
-        """Reads the settings; see `read_object`."""
+        """Read the settings; see `read_object`."""
         return read_object(self.settings_file, self.REMEDY)
 
     def report(self) -> dict[str, Any]:
-        """Reads the report; see `read_object`."""
+        """Read the report; see `read_object`."""
         return read_object(self.report_file, self.REMEDY)
 
     def checkpoints(self) -> list[Path]:
-        """Lists the folders of checkpoints that were begun, the earliest first."""
-        found = {path.name.removeprefix("checkpoint-"): path for path in self.path.glob("checkpoint-*")}
-        return [found[step] for step in sorted(filter(str.isdecimal, found), key=int)]
+        """List the folders of checkpoints that were begun, the earliest first."""
+        by_step = {path.name.removeprefix("checkpoint-"): path for path in self.path.glob("checkpoint-*")}
+        return [by_step[step] for step in sorted(filter(str.isdecimal, by_step), key=int)]
 
     def members(self) -> list[str]:
-        """Names the runs that an ensemble was made of, relative to the folder that holds it; none for other runs."""
+        """Name the runs that an ensemble was made of, relative to the folder that holds it; none for other runs."""
         if not self.members_file.is_file():
             return []
         remedy = "give an ensemble that dialemb papers ensemble wrote, or let it assemble this one again"
         try:
-            return [str(each["run"]) for each in json.loads(self.members_file.read_text(encoding="utf-8"))]
+            return [str(member["run"]) for member in json.loads(self.members_file.read_text(encoding="utf-8"))]
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise InputError(f"{self.members_file}: cannot be read ({error}); {remedy}") from None
 
 
 def check_same(file: Path, now: Mapping[str, Any], what: str) -> None:
-    """Refuses to go on in the folder of a file with other settings, or on other data, than the file holds."""
+    """Refuse to go on in the folder of a file with other settings, or on other data, than the file holds."""
     before = read_object(file, RunFolder.REMEDY) if file.exists() else {}
     for name, value in now.items():
         if name in before and before[name] != value:
@@ -78,7 +78,7 @@ def check_same(file: Path, now: Mapping[str, Any], what: str) -> None:
 
 
 def read_object(path: Path, remedy: str) -> dict[str, Any]:
-    """Reads a JSON object."""
+    """Read a JSON object."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -91,7 +91,7 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def field_of(record: Mapping[str, Any], name: str, place: str, remedy: str) -> Any:  # noqa: ANN401 - what JSON can hold
-    """Takes a field that must be there."""
+    """Take a field that must be there."""
     if record.get(name) is None:
         raise InputError(f"{place}: field {name}: got nothing, expected a value; {remedy}")
     return record[name]

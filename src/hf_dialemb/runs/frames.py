@@ -14,7 +14,7 @@ from .files import write_text_atomically
 
 
 def data_frame(records: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-    """Makes a DataFrame of a row for each record."""
+    """Make a DataFrame of a row for each record."""
     try:
         import pandas
     except ImportError:
@@ -23,7 +23,7 @@ def data_frame(records: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - a
 
 
 def notebook_view(sentence: str, picture: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Renders a sentence, a picture (HTML) and a table for a notebook."""
+    """Render a sentence, a picture (HTML) and a table for a notebook."""
     lines = [
         f"<tr>{''.join(f'<{kind}>{html.escape(str(cell))}</{kind}>' for cell in row)}</tr>"
         for kind, table in (("th", [head]), ("td", rows))
@@ -33,7 +33,7 @@ def notebook_view(sentence: str, picture: str, head: Sequence[str], rows: Iterab
 
 
 def html_table(markdown: str) -> str:
-    """Renders the tables of Markdown as HTML, and its other lines as paragraphs."""
+    """Render the tables of Markdown as HTML, and its other lines as paragraphs."""
     parts: list[str] = []
     table: list[str] = []
     for line in [*markdown.splitlines(), ""]:
@@ -59,7 +59,7 @@ def write_page(
     styles: Path | None = None,
     **values: object,
 ) -> None:
-    """Writes a page: one HTML file, whole or not at all, that needs no other file and no network.
+    """Write a page: one HTML file, whole or not at all, that needs no other file and no network.
 
     The template and the ``scripts`` lie in one folder; ``styles`` is another that it includes from. It gets ``data``,
     the record as JSON, ``scripts`` with their ``hashes``, and the values. By the hashes, a browser runs these scripts
@@ -86,7 +86,7 @@ def write_page(
 
 
 def counted(count: int, word: str) -> str:
-    """Writes a number and what it counts, as "1 topic" and "2,000 topics"."""
+    """Write a number and what it counts, as "1 topic" and "2,000 topics"."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 

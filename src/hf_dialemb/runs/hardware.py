@@ -9,7 +9,7 @@ SPINS = 4000  # how often a thread that waits looks for work before it sleeps, s
 
 
 def describe_hardware(gpu: bool) -> str:
-    """Names the machine."""
+    """Name the machine."""
     if gpu:
         import torch
 
@@ -25,7 +25,7 @@ def describe_hardware(gpu: bool) -> str:
 
 
 def let_waiting_threads_sleep() -> None:
-    """Lets threads that wait for one another soon sleep: spinning takes shared cores from who works.
+    """Let threads that wait for one another soon sleep: spinning takes shared cores from who works.
 
     Threads that sleep at once wake late: a step of many short products then takes up to half as long again on an idle
     machine. Some `SPINS` look for work cost it a twentieth, and keep two fifths of its rate beside another process. It
@@ -37,14 +37,14 @@ def let_waiting_threads_sleep() -> None:
 
 
 def multiplies_bfloat16() -> bool:
-    """Says whether the processor has products of bfloat16, which take a third of the time of single precision."""
+    """Return whether the processor has products of bfloat16, which take a third of the time of single precision."""
     import torch
 
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
 
 
 def quick_reading() -> contextlib.AbstractContextManager[object]:
-    """Lets encoders read in bfloat16 where that is quicker: for many texts whose vectors are not kept."""
+    """Let encoders read in bfloat16 where that is quicker: for many texts whose vectors are not kept."""
     import torch
 
     return torch.autocast("cpu", torch.bfloat16) if multiplies_bfloat16() else contextlib.nullcontext()

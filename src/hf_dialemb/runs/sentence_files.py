@@ -12,7 +12,7 @@ def write_sentence_files(
     prompts: dict[str, str] | None = None,
     similarity: str = "cosine",
 ) -> None:
-    """Writes ``modules.json``, ``sentence_bert_config.json`` and ``config_sentence_transformers.json``."""
+    """Write ``modules.json``, ``sentence_bert_config.json`` and ``config_sentence_transformers.json``."""
     listed = [
         {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{name}"}
         for index, (path, name) in enumerate(modules.items())
@@ -24,7 +24,7 @@ def write_sentence_files(
 
 
 def write_files_of_our_own(folder: Path, config: Any) -> None:  # noqa: ANN401 - a MethodConfig
-    """Writes the files for a model of this package: its own ``forward`` gives the vector of a text or of messages."""
+    """Write the files for a model of this package: its own ``forward`` gives the vector of a text or of messages."""
     pooled = {"method": "forward", "method_output_name": "pooler_output"}
     settings = {
         "transformer_task": "feature-extraction",
@@ -38,5 +38,5 @@ def write_files_of_our_own(folder: Path, config: Any) -> None:  # noqa: ANN401 -
 
 
 def write_record(path: Path, record: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
-    """Writes JSON as the Hub's own files are written; a published folder appears as a whole, so plainly."""
+    """Write JSON as the Hub's own files are written; a published folder appears as a whole, so plainly."""
     path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
