@@ -113,11 +113,7 @@ def evaluate(
     encoders += [stored.encoder(part.dialogues(), f"corpus {part.name}") for stored in loaded]
     problems = {task: load_problem(task, part) for task in dict.fromkeys(tasks or default_tasks(part))}
     drawn = _labelled(problems, picture)
-    points: dict[str, Vectors] | None = None if picture is None else {}
-    results = _measured(encoders, part, problems, repeats, command, started, file, cache, points)
-    if picture is not None and drawn is not None and points:
-        scatter(points, drawn.labels, picture, {name: _caption(results.results, name) for name in points})
-    return results
+    return _measured(encoders, part, problems, drawn, repeats, command, started, file, picture, cache)
 
 
 def _labelled(problems: Mapping[str, Problem], plot: Path | None) -> Problem | None:
@@ -157,19 +153,20 @@ def _measured(
     encoders: Sequence[str | Encoder],
     part: CorpusPart,
     problems: Mapping[str, Problem],
+    drawn: Problem | None,
     seeds: Sequence[int],
     command: str,
     started: float,
     output: Path | None,
+    plot: Path | None,
     cache: Path | None,
-    points: dict[str, Vectors] | None,
 ) -> Evaluation:
-    """Measure encoders one after the other; the results file is written after each, and ``points`` are filled in."""
+    """Measure encoders one after the other, and draw the map; the results file is written after each encoder."""
     names = [encoder if isinstance(encoder, str) else encoder.name for encoder in encoders]
     weights = {encoder: fingerprint(encoder) for encoder in encoders if isinstance(encoder, str)}
     weights |= {model.name: model.fingerprint for model in encoders if isinstance(model, Encoder) and model.spec}
     config = {"models": names, "weights": weights, "tasks": list(problems), **_shared_config(problems)}
-    items = next((problem.dialogues for problem in problems.values() if problem.labels), ())
+    points: dict[str, Vectors] = {}
     rows: list[Row] = []
     progress = tqdm(names, desc="models", unit="model", file=sys.stderr)
     for name, model in zip(progress, encoders, strict=True):
@@ -179,12 +176,14 @@ def _measured(
             figures += rows_of(*place, measure(encoder, problem, seeds), part=problem.is_part)
         trained = seconds_of("training", training_report(name).get("seconds", 0), 1)
         figures += rows_of(*place, [*seconds_of("encoding", encoder.seconds, 3), *trained])
-        rows += marked(figures, part.place, dialogues=items)
-        if points is not None:
-            points[name] = encoder.encode(items)
+        rows += marked(figures, part.place, dialogues=() if drawn is None else drawn.dialogues)
+        if plot is not None and drawn is not None:
+            points[name] = encoder.encode(drawn.dialogues)
         results = Evaluation(describe_run(command, config, seeds, started), tuple(rows))
         if output is not None:
             write_with_page(results, output)
+    if plot is not None and drawn is not None:
+        scatter(points, drawn.labels, plot, {name: _caption(rows, name) for name in points})
     return results
 
 
