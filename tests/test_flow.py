@@ -40,7 +40,7 @@ def test_utterances_are_in_order_and_know_their_dialogue():
         read_utterances([])
 
 
-def test_a_flow_comes_back_from_disk_and_damaged_files_or_those_of_other_runs_are_told(tmp_path):
+def test_a_flow_reads_back_and_damaged_or_mixed_files_are_refused(tmp_path):
     flow = replace(flow_of_actions(DIALOGUES, "taxis"), settings={"model": "m", "seed": 1})
     stored = StoredFlow(flow, np.eye(len(flow.clusters), 7, dtype=np.float32), "some-key")
     write_flow(stored, tmp_path / "flow")
@@ -86,7 +86,7 @@ def test_an_utterance_is_in_the_nearest_cluster_of_its_role():
         assign(np.ones((1, 3)), ["speaker_3"], means, flow.clusters)
 
 
-def test_the_last_two_states_decide_and_what_was_never_seen_is_foretold_from_less():
+def test_the_last_two_states_predict_the_next():
     flow = flow_of(*["aAbB"] * 10, *["cAcC"] * 10)
     assert max(chances(flow, ""), key=chances(flow, "").get) in "ac"
     after_a, after_c = chances(flow, "aA"), chances(flow, "cA")

@@ -69,7 +69,7 @@ def test_partitions_are_those_of_scikit_learn(size, width):
         assert ours.choice.count == ours.labels.max() + 1
 
 
-def test_distances_are_means_over_pairs_and_a_leaf_with_a_weight_is_as_many_vectors():
+def test_distances_are_means_over_pairs_of_weighted_leaves():
     merges = average_linkage(angles(0, 60, 90), np.array([1, 1, 2]))
     np.testing.assert_allclose(merges, [[1, 2, 1 - np.sqrt(3) / 2, 3], [0, 3, 1 - 0.5 / 3, 4]])
     vectors, weights = unit(normal(40, 3)), np.random.default_rng(0).integers(1, 6, size=40)
@@ -116,7 +116,7 @@ def test_a_choice_says_what_it_looked_at():
 
 
 @pytest.mark.parametrize("seed", [1, 3, 5])
-def test_few_utterances_without_a_bend_are_cut_at_a_share_of_the_highest_distance(seed):
+def test_sets_without_a_knee_are_cut_at_a_share_of_the_highest_distance(seed):
     vectors, of = bundles(12, 4, width=64, spread=1.3, seed=seed)
     found = cluster(vectors)
     assert 0 <= found.choice.value == max(score for *_, score in found.choice.curve) < CLEAR
@@ -132,7 +132,7 @@ def test_few_utterances_without_a_bend_are_cut_at_a_share_of_the_highest_distanc
 
 
 @pytest.mark.parametrize("size", [6, 25, 48, 150, 400])
-def test_utterances_that_are_all_unlike_are_neither_one_cluster_nor_all_apart(size):
+def test_unlike_utterances_are_neither_one_cluster_nor_all_apart(size):
     choice = cluster(np.eye(size) + 0.01 * normal(size, size, seed=size)).choice
     assert choice.count == min((size + 1) // 2, 100)
     most = "half as many as there are different utterances" if size < 200 else "what a person can read"
@@ -151,7 +151,7 @@ def test_a_stray_utterance_or_two_directions_are_not_two_clusters(far):
     assert cluster(vectors[few]).choice.count == 2
 
 
-def test_one_utterance_or_identical_ones_are_one_cluster_and_two_distinct_ones_two():
+def test_identical_utterances_are_one_cluster():
     assert cluster(np.outer([1, 2, 3, 7], [0.1, 0.3])).choice.sentence == "1 cluster, as all utterances are the same."
     for vectors in (np.ones((1, 3)), np.ones((5, 3)), np.zeros((2, 3))):
         found = cluster(vectors)
@@ -239,7 +239,7 @@ def test_many_utterances_are_put_in_groups_first(monkeypatch):
 
 
 @pytest.mark.slow
-def test_real_utterances_are_clustered_as_by_scikit_learn_and_named_by_their_own_words(data_dir):
+def test_real_utterances_are_clustered_as_by_scikit_learn(data_dir):
     said = read_utterances(islice(iterate_dialogues("sgd", data_dir, "dev"), 60))
     distinct = {text: row for row, text in enumerate(sorted(set(said.texts)))}
     weights = TfidfVectorizer(sublinear_tf=True).fit_transform(distinct)
@@ -256,7 +256,7 @@ def test_real_utterances_are_clustered_as_by_scikit_learn_and_named_by_their_own
 
 
 @pytest.mark.parametrize("width", [0.7, 0.1])
-def test_a_wide_cluster_that_holds_much_of_all_is_cut_once_more_where_it_bends_itself(width):
+def test_a_wide_and_large_cluster_with_a_knee_is_split(width):
     far, far_of = bundles(14, 10, width=256, spread=0.75)
     middle = normal(256, seed=2)
     near = [middle + width * normal(256, seed=10 + place) for place in range(5)]

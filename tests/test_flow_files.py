@@ -188,7 +188,7 @@ def test_insights_are_told_in_sentences_in_which_names_turn_no_direction(tmp_pat
     assert {state["name"] for state in states} == {"pay\\u202eme \\x1b[31m", "שלום"}
 
 
-def test_of_many_dialogues_those_that_are_named_and_those_that_show_a_transition_are_kept():
+def test_the_page_keeps_named_dialogues_and_new_transitions():
     flow, wanted = random_flow(dialogues=400), ["d399", "d7"]
     assert kept_dialogues(flow) == list(range(400))
     kept = kept_dialogues(flow, wanted, most=200)

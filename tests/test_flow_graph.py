@@ -48,7 +48,7 @@ def program(counted, pruning, rare=operator.le):
     return set(graph), set(graph.edges)
 
 
-def test_a_graph_counts_states_and_what_follows_them_and_edges_agree_as_often_as_they_occur():
+def test_a_graph_counts_states_and_transitions():
     found, a, b = graph("aab", "b", ""), ("user", "a"), ("user", "b")
     assert found.states == {a: 2, b: 2}
     assert found.edges == {(START, a): 1, (a, a): 1, (a, b): 1, (START, b): 1, (b, END): 2}
@@ -59,7 +59,7 @@ def test_a_graph_counts_states_and_what_follows_them_and_edges_agree_as_often_as
     assert edge_f1(graph(), one) == 0
 
 
-def test_what_is_rare_is_noise_to_the_paper_and_to_the_program_which_counts_start_and_end():
+def test_rare_states_are_noise_in_the_paper_and_in_its_program():
     for times, kept in ((49, 2), (50, 1)):  # a state of two percent is noise
         found = without_noise(graph(*["a"] * times, "b"))
         assert len(found.states) == kept
@@ -114,7 +114,7 @@ def test_weights_are_shares_of_what_is_left(words, setting, edges):
     assert {named(flow, edge): weight for edge, weight in shown.edges.items()} == edges
 
 
-def test_weights_of_states_are_shares_of_the_most_frequent_and_nothing_left_is_start_and_end():
+def test_weights_of_states_are_shares_of_the_most_frequent():
     flow = flow_of(*["aA"] * 3, "aB")
     weights = {named(flow, [state]): weight for state, weight in pruned(flow.graph, ALL).nodes.items()}
     assert weights == {"<": 1, "a": 1, "A": 0.75, "B": 0.25, ">": 1}
@@ -162,7 +162,7 @@ def test_states_that_talk_goes_to_and_fro_between_are_shown():
 
 
 @pytest.mark.slow
-def test_thresholds_that_are_given_stay_and_states_that_are_about_as_frequent():
+def test_given_thresholds_and_equally_frequent_states_stay():
     counted = random_graph(200, 0)
     assert readable(counted, nodes=0.3, edges=0.7, weights="prob-out") == Pruning(0.3, 0.7, "prob-out")
     assert readable(counted, nodes=0.01, edges=None, weights="max").nodes == 0.01
@@ -336,7 +336,7 @@ def outcomes_apart(clusterings, texts, vectors=None):
 
 
 @pytest.mark.parametrize(("role", "expected"), [("user", [0, 1, 0, 2, 0]), ("assistant", [0, 1, 2, 0, 3])])
-def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for(role, expected):
+def test_a_cluster_holds_no_opposite_outcomes(role, expected):
     chosen = cluster(np.ones((5, 2)))
     asked = cluster(np.ones((5, 2)), clusters=1)
     found = outcomes_apart({role: chosen}, SAID)[role]
@@ -379,7 +379,7 @@ def test_failures_are_apart_by_what_they_are_about_where_there_are_some():
     assert found.labels.tolist() == [0] * 3 + [1] * 5 + [2] * 5 + [3] * 3
 
 
-def test_few_failures_join_the_nearest_state_of_failures_and_the_others_their_like():
+def test_few_failures_join_the_nearest_state_of_failures():
     three = replace(cluster(np.ones((12, 2))), labels=np.array([0] * 6 + [1] * 6))
     said = [*["No table is available."] * 5, "a table", "No seat is available.", *["No car is available."] * 2, *"abc"]
     directions = np.array([[1, 0, 0]] * 6 + [[0.6, 0.8, 0], [0, 0, 1], [0, 1, 0], *[[0, 1, 1]] * 3])

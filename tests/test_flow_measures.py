@@ -56,7 +56,7 @@ def test_one_action_alone_is_a_flow():
     }  # fmt: skip
 
 
-def test_names_of_clusters_do_not_matter_and_the_rand_index_is_the_mean_over_roles():
+def test_measures_ignore_cluster_names():
     words = random_words(1)
     other = renamed(words, dict(zip("abcABCD", "bcaDABC", strict=True)))
     same = compared_with_actions(states(*words), states(*words))
@@ -253,7 +253,7 @@ def test_the_order_of_dialogues_does_not_matter(load):
         assert figures(one) == figures(other)
 
 
-def test_a_limit_keeps_whole_domains_or_a_sample_of_the_first_and_large_ones_are_cut(load, monkeypatch):
+def test_a_limit_keeps_whole_domains_or_a_sample(load, monkeypatch):
     lines = [line for name in "abc" for line in domain(name, 50)]
     for limit, kept in ((1, [1]), (50, [50]), (99, [50]), (100, [50, 50]), (150, [50] * 3), (None, [50] * 3)):
         assert [sizes["dialogues"] for sizes in load(lines, limit).config["domains"].values()] == kept
@@ -263,7 +263,7 @@ def test_a_limit_keeps_whole_domains_or_a_sample_of_the_first_and_large_ones_are
     assert config["most_utterances"] == 41
 
 
-def test_too_few_dialogues_are_refused_and_where_none_has_a_domain_all_are_of_one(load):
+def test_too_few_dialogues_are_refused(load):
     with pytest.raises(InputError, match="got 49 dialogues in the largest domain, expected at least 50"):
         load(domain("train", 49))
     with pytest.raises(InputError, match="got 0 dialogues in the largest domain"):

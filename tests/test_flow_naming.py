@@ -42,7 +42,7 @@ def names(flow):
     return [cluster.name for cluster in flow.clusters]
 
 
-def test_clusters_are_numbered_by_role_and_falling_size_with_examples_by_nearness(flow):
+def test_clusters_are_numbered_by_role_and_falling_size(flow):
     assert [cluster.id for cluster in flow.clusters] == ["agent-1", "user-1", "user-2", "user-3"]
     assert sizes(flow, "agent") == [("at nine", 2)]
     assert sizes(flow) == [("a train to Ely", 3), ("thanks", 2), ("bye", 1)]
@@ -175,7 +175,7 @@ def test_an_endpoint_names_clusters_once(server, flow, tmp_path):
     assert KEY not in "".join(path.read_text(encoding="utf-8") for path in tmp_path.iterdir())
 
 
-def test_clusters_that_an_endpoint_names_alike_are_merged_and_others_keep_their_names(server, flow, tmp_path, caplog):
+def test_clusters_with_the_same_model_name_are_merged(server, flow, tmp_path, caplog):
     server.answers = [(200, says(text)) for text in ("greet", "ask", "End.", "end")]
     found = named_by_model(flow, "api:small", tmp_path / "alike")
     assert sizes(found, "agent") + sizes(found) == [("greet", 2), ("ask", 3), ("End", 3)]
@@ -235,7 +235,7 @@ def test_a_model_on_this_machine_names_clusters(tiny_writer, flow, tmp_path, mon
     named_by_model(flow, str(tiny_writer), tmp_path)
 
 
-def test_a_model_is_asked_again_when_its_files_change_but_not_when_it_moves(tiny_writer, tmp_path):
+def test_a_changed_model_is_asked_again_but_not_a_moved_model(tiny_writer, tmp_path):
     moved = shutil.copytree(tiny_writer, tmp_path / "moved")
     (moved / "README.md").write_text("a note", encoding="utf-8")
     identity = find_writer(str(moved)).identity

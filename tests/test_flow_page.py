@@ -115,7 +115,7 @@ def test_text_is_shown_as_it_was_typed_and_nothing_runs(opened):
     page.problems.clear()  # the browser reports the script that it did not run
 
 
-def test_the_panel_tells_what_is_said_in_a_state_or_on_a_transition_and_what_is_around(opened):
+def test_the_panel_shows_a_state_and_its_neighbours(opened):
     page = opened(flow_of_turns(ORDER))
     text = panel(page, state="assistant-1")
     assert "assistant-1 · 3 utterances, 1 different · in 3 of 4 dialogues (75 %)" in text
@@ -234,7 +234,7 @@ def test_sliders_change_what_is_shown_and_the_address_keeps_it(opened):
     assert page.run("page.graph.states.length") == page.run("page.flow.states.length")  # transitions do not hide any
 
 
-def test_an_address_that_makes_no_sense_is_passed_over_and_thresholds_that_leave_nothing_are_told(opened):
+def test_a_senseless_address_is_ignored(opened):
     words = "state=no&edge=a%3Eb&nodes=7&edges=x&weights=&tab=no&dialogue=%F0%9F&colour=difference&constructor=1"
     view = opened(flow_of_turns(ORDER), fragment=f"#{words}").run("page.view")
     expected = {"tab": "map", "colour": "count", **vars(Pruning())}
@@ -298,7 +298,7 @@ def test_two_sets_are_compared_in_colours_and_in_a_table(opened):
 
 
 @pytest.mark.parametrize("answers", [3, 16, 60])
-def test_the_map_is_whole_at_first_or_begins_at_an_edge_and_leaves_room_for_buttons(opened, answers):
+def test_the_map_fits_at_first_and_leaves_room_for_buttons(opened, answers):
     made = {f"d{place}": [HELLO, ("assistant", f"answer {place}", "fine"), BYE] for place in range(answers)}
     page = opened(flow_of_turns(made), Pruning(0, 0))
     boxes = np.array(page.all(".node .box", SIDES))
@@ -348,7 +348,7 @@ def test_insights_lead_to_states_and_dialogues(opened):
     assert page.all("#panel summary") == ["How dialogues end", "Unusual dialogues", "How to read the map", "Keys"]
 
 
-def test_a_page_of_a_hundred_thousand_utterances_is_small_opens_and_answers(opened, tmp_path):
+def test_a_page_of_a_hundred_thousand_utterances_opens(opened, tmp_path):
     page = opened(hundred_thousand())
     assert (tmp_path / "index.html").stat().st_size < 12_000_000
     assert page.run("[page.flow.counts.utterances, page.flow.dialogues.length]") == [100_000, 2_000]

@@ -113,7 +113,7 @@ def test_one_that_was_stopped_ends_as_one_that_was_not(made, calls, model, tmp_p
         assert (tmp_path / "flow" / name).read_bytes() == (made / "flow" / name).read_bytes()
 
 
-def test_what_is_there_is_of_one_flow_wherever_a_run_with_other_settings_is_stopped(flow, calls, model, monkeypatch):
+def test_a_stopped_run_leaves_the_files_of_one_flow(flow, calls, model, monkeypatch):
     def contents():
         return {file.name: file.read_bytes() for file in flow.iterdir() if file.is_file()}
 
@@ -232,7 +232,7 @@ def test_what_is_wrong_is_told_in_one_sentence(made, model, tmp_path, refused, w
     assert "{empty}" not in words or not (tmp_path / "flow").exists()
 
 
-def test_other_words_of_a_model_are_another_flow_and_a_moved_one_is_the_same(flow, calls, tiny_bert, tmp_path, refused):
+def test_a_whitened_model_makes_another_flow(flow, calls, tiny_bert, tmp_path, refused):
     moved = shutil.copytree(tiny_bert, tmp_path / "moved")
     run(calls, "--model", moved, "--output", flow)
     assert read_flow(flow).flow.settings["model"] == str(moved)

@@ -101,13 +101,6 @@ def legend(figure: Any, names: Sequence[str], styles: Sequence[tuple[str, str]],
     plain_text(shown.get_texts())
 
 
-def title(figure: Any, text: str) -> None:  # noqa: ANN401
-    """Write a title above a figure; nothing where the text is empty."""
-    if text:
-        lines = textwrap.wrap(visible(text), max(20, int(figure.get_figwidth() * 7.5)))
-        figure.suptitle("\n".join(lines), fontsize=13, fontweight="bold", parse_math=False)
-
-
 def note(figure: Any, text: str) -> None:  # noqa: ANN401
     """Write below a figure how to read it, in lines as long as the figure is wide."""
     lines = textwrap.wrap(visible(text), max(30, int(figure.get_figwidth() * _LETTERS_PER_INCH)))
