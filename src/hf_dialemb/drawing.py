@@ -14,7 +14,7 @@ from .runs.files import write_atomically
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#222222", "#b5a400")
 """The colours of Okabe and Ito, which people with any colour vision can tell apart; the yellow is darker."""
 
-BLUE, _, GREEN, RED, *_ = COLOURS
+BLUE, GREEN, RED = COLOURS[0], COLOURS[2], COLOURS[3]
 MARKERS = ("o", "^", "s", "D")  # once all colours are used, they repeat with the next shape
 GREY, DARK_GREY, RULE = "#c8c8c8", "#555555", "#d9d9d9"
 DPI = 150
