@@ -1,11 +1,9 @@
 """A server on this machine that stands for an endpoint of OpenAI's protocol."""
 
-import gzip
 import json
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import BaseRequestHandler, ThreadingTCPServer
 
 KEY = "sk-a-secret-word"
 
@@ -49,42 +47,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *words):
         pass
-
-
-HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-BOMB = b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(b" " * 10**8)
-
-
-class RawHandler(BaseRequestHandler):
-    """Answers by bytes as the server's ``kind`` says, until the other side has gone."""
-
-    def handle(self):
-        kind, stop, send = self.server.kind, self.server.stop, self.request.sendall
-        with suppress(OSError):
-            self.request.recv(1 << 16)
-            if kind in ("hang", "redirect", "cut", "bomb"):
-                redirect = b"HTTP/1.1 302 Found\r\nLocation: /v1/embeddings\r\nContent-Length: 0\r\n\r\n"
-                cut = HEADERS + b"Content-Length: 99\r\n\r\n{"
-                send({"redirect": redirect, "cut": cut, "bomb": HEADERS + BOMB}.get(kind, b""))
-                stop.wait(0 if kind == "cut" else 10)
-                return
-            send(HEADERS + (b"X-Slow: " if kind == "trickled headers" else b"\r\n"))
-            while not stop.wait(0 if kind == "endless" else 0.05):
-                send(b" " * (10**5 if kind == "endless" else 1))
-
-
-@contextmanager
-def raw_server(monkeypatch, kind):
-    """Runs a server that keeps to no protocol, and names it in the environment."""
-    with ThreadingTCPServer(("127.0.0.1", 0), RawHandler) as running:
-        running.kind, running.stop, running.daemon_threads = kind, threading.Event(), True
-        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{running.server_address[1]}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        yield
-        running.stop.set()
-        running.shutdown()
 
 
 @contextmanager

@@ -186,7 +186,6 @@ def test_the_trainer_keeps_the_best_checkpoint_and_the_model_card_says_the_figur
     (DialogueDomainEvaluator, ("a text", ["x"]), "got one str"),
     (DialogueDomainEvaluator, (["a", "b"], ["x"]), "got 2 and 1"),
     (DialogueDomainEvaluator, (["a", "b"], ["x", "y"]), "two distinct|2 distinct"),
-    (DialogueDomainEvaluator, ([[{"role": "boss", "content": "a"}]], ["x"]), r"messages\[0\]: field role"),
     (partial(DialogueDomainEvaluator, limits=3), (["a"], ["x"]), "unexpected keyword argument 'limits'"),
     (partial(FewShotEvaluator, example_utterances=["b"]), (["a"], ["x"]), "example_labels: got 1 and 0"),
     (ResponseSelectionEvaluator, (["a"], [["b", "c"]], [2]), r"correct\[0\]: got \[2\]"),

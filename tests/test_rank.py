@@ -180,7 +180,6 @@ def test_a_wrong_request_is_told(tower_folders, tiny_bert, files, tmp_path, refu
         (["--model", "no/such"], "Model 'no/such' is neither a folder nor on the Hub"),
         (["--model", tiny_bert], "got a model of type bert, expected a ranker"),
         (["--model", tmp_path / "runs"], "it holds folders of models, choose one: baseline"),
-        (["--index", "hnsw"], "invalid choice: 'hnsw'"),
         (["--output", tmp_path], "got a folder, expected a file"),
         (["--output", files[1]], "is what is read"),
         (["--output", files[3]], "is what is read"),

@@ -78,7 +78,7 @@ def test_the_cache_knows_the_encoder_used_or_not_and_knows_other_weights(tiny_be
     before = Hasher.hash(encoder)
     dataset = Dataset.from_list([dialogue.to_json() for dialogue in sample_dialogues[:6]])
     first = dataset.map(encoder, batched=True)
-    assert encoder.encoder._encoder is not None
+    assert encoder._encoder is not None
     assert Hasher.hash(encoder) == before == Hasher.hash(BatchEncoder(folder))
     assert len(pickle.dumps(encoder)) < 1000, "weights do not travel"
     assert dataset.map(BatchEncoder(folder), batched=True)._fingerprint == first._fingerprint
@@ -113,5 +113,5 @@ def test_mistakes_are_told_in_one_sentence(tiny_bert, column, batch, sentence):
     with pytest.raises(InputError, match=sentence):
         BatchEncoder(tiny_bert, column=column)(batch)
     for model in ("tfidf", f"{tiny_bert}@whitened"):
-        with pytest.raises(InputError, match="fitted on the very dialogues"):
+        with pytest.raises(InputError, match="is fitted on the dialogues"):
             BatchEncoder(model)
