@@ -13,11 +13,11 @@ demo: setup
 	$(BIN)/dialemb demo --output demo
 
 test: setup
-	$(MAKE) --jobs 2 check unit
+	$(MAKE) check unit
 
 test-all: setup-all
-	$(MAKE) --jobs 2 oldest wheel
-	$(MAKE) --jobs 2 types docs slow
+	$(MAKE) oldest wheel
+	$(MAKE) types docs slow
 
 setup: .venv/.ready
 
@@ -105,7 +105,7 @@ results: setup
 	  --average_with_backbone 0 --output_dir runs/dialog2flow-single-035
 	$(BIN)/dialemb train --config dialog2flow_single_minilm --label_temperature 0.35 --corpus sgd/train \
 	  --max_steps 500 --lr_scheduler_type constant_with_warmup --output_dir runs/dialog2flow-single-sgd
-	$(BIN)/dialemb papers ensemble --config dual_encoder_multiwoz --corpus multiwoz --output runs/mgt-multiwoz --jobs 2
+	$(BIN)/dialemb papers ensemble --config dual_encoder_multiwoz --corpus multiwoz --output runs/mgt-multiwoz
 	$(BIN)/dialemb papers ensemble --config dual_encoder_sgd --corpus sgd --output runs/mgt-sgd --analysis-dialogues 1000 \
 	  --bf16 false
 	$(BIN)/dialemb papers ensemble --config transformer_dual_encoder_sgd_minilm --corpus sgd --output runs/mgt-minilm-sgd \

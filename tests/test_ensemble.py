@@ -20,7 +20,7 @@ from hf_dialemb.papers.ensemble import analyses as ensemble_analyses
 from hf_dialemb.papers.ensemble import training as ensemble
 from hf_dialemb.papers.ensemble.analyses import _training_dialogues
 from hf_dialemb.papers.ensemble.report import report_ensemble
-from hf_dialemb.papers.ensemble.runs import Runs
+from hf_dialemb.papers.ensemble.runs import is_complete
 from hf_dialemb.papers.ensemble.tables import ensemble_tables
 from hf_dialemb.papers.ensemble.training import EnsemblePlan, best_checkpoints
 from hf_dialemb.papers.tasks import act_fine_tuning, probes
@@ -74,11 +74,12 @@ def in_process(monkeypatch):
     """Trains without processes of their own; returns which runs were started."""
     started = []
 
-    def launch(runs, name):
-        started.append(name)
-        run_training(runs.plan.settings(name))
+    def carry_out(plan, name, report):
+        if not is_complete(plan, name):
+            started.append(name)
+            run_training(plan.settings(name))
 
-    monkeypatch.setattr(Runs, "launch", launch)
+    monkeypatch.setattr(ensemble, "carry_out", carry_out)
     return started
 
 
@@ -112,17 +113,17 @@ def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(tmp_pat
     whole = trained(first)
     assert in_process == ["baseline", "granularity-1", "granularity-2", "seed-2"]
     in_process.clear()
-    launch, plan = Runs.launch, plan_in(tmp_path / "parts")
+    carry_out, plan = ensemble.carry_out, plan_in(tmp_path / "parts")
 
-    def killed(runs, name):
+    def killed(plan, name, report):
         if name == "granularity-2":
             raise InputError("killed")
-        launch(runs, name)
+        carry_out(plan, name, report)
 
-    monkeypatch.setattr(Runs, "launch", killed)
+    monkeypatch.setattr(ensemble, "carry_out", killed)
     with pytest.raises(InputError, match="killed"):
         trained(plan)
-    monkeypatch.setattr(Runs, "launch", launch)
+    monkeypatch.setattr(ensemble, "carry_out", carry_out)
     assert in_process[:2] == ["baseline", "granularity-1"]
     in_process.clear()
     parts = trained(plan)

@@ -36,6 +36,7 @@ COMMANDS = {
     "flow: vectors": "flow calls.jsonl --vectors vectors.npy --clusters 4 --output out/flow",
     "flow next": "flow next --flow flow --input other.jsonl --output out/next.jsonl",
     "flow compare": "flow compare --flow flow --input other.jsonl --output out/comparison",
+    "papers convert": "papers convert bert/model.safetensors --vocab bert/vocab.txt --output out/plato",
     "papers flow": "papers flow --model dse --corpus sample --split all --output out/flow.json",
     "topics": "topics calls.jsonl --model dse --output out/topics",
     "index": "index calls.jsonl --model dse --output out/calls.lance",
@@ -48,7 +49,8 @@ COMMANDS = {
 }
 """A line for each command, and more after a colon; what it names and `build` writes, it reads."""
 
-LONG = {"demo", "papers ensemble", "papers benchmark", "papers corpus benchmark", "papers flow", "index"}
+LONG = {"demo", "papers ensemble", "papers benchmark", "papers corpus benchmark", "papers flow", "papers convert",
+        "index"}  # fmt: skip
 """Minutes even where all is tiny, or threads that no fork survives: these meet only faults told before any work."""
 
 RECIPE = """method: dse

@@ -35,7 +35,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--output", type=Path, required=True, help="folder for all runs, candidates and results")
     parser.add_argument("--size", type=int, default=5, help="how many granularities and members (default: 5)")
     parser.add_argument("--similarity", help="folder of the ranker that compares responses (default: the baseline)")
-    parser.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
     parser.add_argument("--launch", default="", help="more options for accelerate launch, in quotes")
     parser.add_argument("--skip-analyses", action="store_true", help="only train and rank: no probes, no fine-tuning")
     for name, meaning in _NUMBERS.items():
@@ -51,7 +50,7 @@ def _run(options: argparse.Namespace) -> None:
 
     overrides = read_words(options.rest)
     overrides |= {name: value for name, value in named(options, "columns", "roles").items() if value}
-    names = ("size", "data_dir", "candidates", "similarity", "jobs", "analysis_dialogues", "dev", "test")
+    names = ("size", "data_dir", "candidates", "similarity", "analysis_dialogues", "dev", "test")
     more = named(options, *names, "test_dialogues") | {"launch": tuple(options.launch.split())}
     plan = EnsemblePlan(options.config, options.corpus, options.output, overrides, **more)
     train_ensemble(plan, say)

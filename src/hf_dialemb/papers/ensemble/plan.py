@@ -38,7 +38,6 @@ class EnsemblePlan:
     data_dir: str | None = None
     candidates: int | None = None  # responses to rank for each context; None: the recipe's num_candidates
     similarity: str | None = None  # folder of the ranker that compares responses; None: the baseline, which then embeds
-    jobs: int = 1  # runs at a time
     launch: tuple[str, ...] = ()  # further words for ``accelerate launch``
     analysis_dialogues: int | None = None  # that probes and fine-tuning learn from; None: all
     dev: str | None = None  # a file of dialogues that choose checkpoints
@@ -46,7 +45,7 @@ class EnsemblePlan:
     test_dialogues: int | None = None  # that measure, drawn once; None: all
 
     def __post_init__(self) -> None:
-        fewest = {"size": 2, "jobs": 1, "candidates": 2, "analysis_dialogues": 2, "test_dialogues": 1}
+        fewest = {"size": 2, "candidates": 2, "analysis_dialogues": 2, "test_dialogues": 1}
         for name, least in fewest.items():
             check_range(name, getattr(self, name), least)
         own = self.corpus not in CORPORA and is_own(self.corpus)

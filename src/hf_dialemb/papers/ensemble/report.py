@@ -68,7 +68,7 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
     if analyses and not plan.gives_candidates and all(map(_embeds, systems.values())):
         for outcomes in analyse(plan, systems, list(names.values()), names[BASELINE], report):
             for outcome in outcomes:
-                rows += [_row(plan, outcome.system, figure) for figure in outcome.measurements]
+                rows += rows_of(outcome.system, plan.source("test"), "test", outcome.measurements)
                 config.setdefault("analyses", {})[f"{outcome.task}, {outcome.system}"] = outcome.config
             for task in dict.fromkeys(outcome.task for outcome in outcomes):
                 counts = {outcome.system: outcome.counts.sum(axis=0) for outcome in outcomes if outcome.task == task}
@@ -142,14 +142,11 @@ def _rank(
     return rows, comparisons
 
 
-def _figures(name: str, plan: EnsemblePlan, ranked: next_utterance.RankedCandidates) -> list[Row]:
+def _figures(name: str, plan: EnsemblePlan, ranked: next_utterance.RankedCandidates) -> Sequence[Row]:
     figures = (("mrr", ranked.reciprocal_ranks), ("hits1", ranked.hits), *ranked.recalls.items())
     means = ((metric, [float(np.mean(values))]) for metric, values in figures)
-    return [_row(plan, name, percentage(next_utterance.NAME, metric, "", mean)) for metric, mean in means]
-
-
-def _row(plan: EnsemblePlan, system: str, measured: Row) -> Row:
-    return rows_of(system, plan.source("test"), "test", [measured])[0]
+    measured = [percentage(next_utterance.NAME, metric, "", mean) for metric, mean in means]
+    return rows_of(name, plan.source("test"), "test", measured)
 
 
 def _compared(

@@ -68,13 +68,9 @@ def _render_training(config: Mapping[str, Any]) -> str:
 
 
 def _render(table: _Table, rows: Sequence[Row]) -> str:
-    measured: dict[tuple[str, str, str], Row] = {}
-    printed: dict[tuple[str, str, str], Row] = {}
-    for row in rows:
-        if row.quoted_from is None:
-            measured[row.model, row.task, row.metric] = row
-        elif f", {table.printed}, row" in row.quoted_from:
-            printed[row.model, row.task, row.metric] = row
+    quoted = [row for row in rows if row.quoted_from and f", {table.printed}, row" in row.quoted_from]
+    own = [row for row in rows if row.quoted_from is None]
+    measured, printed = ({(row.model, row.task, row.metric): row for row in part} for part in (own, quoted))
     if table.printed == "Table 5":  # its last row is what fine-tuning reaches
         for system, task, tuned in (("Fine-tuned", _WORDS, _TUNED_WORDS), ("Random Init", _ACTS, _TUNED_ACTS)):
             if (system, tuned, "micro_f1") in measured:
@@ -106,10 +102,8 @@ def _figure(row: Row | None) -> str:
 
 
 def _render_comparisons(comparisons: Sequence[dict[str, Any]]) -> str:
-    words, lines = ("First", "Second", "Task", "Metric"), []
-    for row in comparisons:
-        interval = f"{row['low']:+.2f} to {row['high']:+.2f}"
-        figures = (f"{row['difference']:+.2f}", interval, f"{row['p_value']:.4f}")
-        lines.append([*(row[word.lower()] for word in words), *figures])
+    words = ("First", "Second", "Task", "Metric")
+    shown = "{difference:+.2f}|{low:+.2f} to {high:+.2f}|{p_value:.4f}"
+    lines = [[*(row[word.lower()] for word in words), *shown.format(**row).split("|")] for row in comparisons]
     title = "**More than chance?** (paired bootstrap over the test examples, two-sided)"
     return "\n".join([title, "", *table_lines(words, ("Difference", "95 % interval", "p"), lines)]) + "\n"

@@ -7,12 +7,9 @@ checkpoint, so the same command again ends in the same ensembles.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-from tqdm.auto import tqdm
 
 from ...corpora import load_examples
 from ...corpora.candidates import draw_candidates, read_candidates, write_candidates
@@ -25,7 +22,7 @@ from ...training.data import response_vectors, similarity_ranker, weights_digest
 from ...training.dialogues import training_dialogues
 from ...training.run import check_same_data
 from .plan import CANDIDATE_SEED, EnsemblePlan
-from .runs import Runs, is_complete
+from .runs import carry_out, is_complete
 
 
 def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[str, Path]:
@@ -37,22 +34,17 @@ def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[st
     if plan.similarity is not None:
         similarity_ranker(plan.similarity)
     check_writable(plan.output / "results.json")
-    with (
-        locked(plan.output, "choose another --output"),
-        tqdm(total=2 * plan.size, desc="runs", unit="run", file=sys.stderr) as progress,
-        Runs(plan, progress, report) as runs,
-    ):
+    with locked(plan.output, "choose another --output"):
         for split in ("dev", "test"):
             _draw(plan, split, report)
         trained = all(is_complete(plan, name) for name in plan.members())
         responses = [] if trained else _responses(plan, method)  # refuses too few of them before anything is trained
-        runs.begin(plan.seeds()[: plan.jobs])  # the baseline, and as many beside it as can be
-        runs.wait(BASELINE)
+        carry_out(plan, BASELINE, report)
         checkpoints = best_checkpoints(plan.run(BASELINE), plan.size)
-        if not trained:  # once, before runs that may go side by side ask for them
+        if not trained:
             response_vectors(responses, plan.granularity_model(), report)
-        runs.begin([*plan.members(), *plan.seeds()[plan.jobs :]])
-        runs.wait()
+        for name in (*plan.members(), *plan.seeds()[1:]):
+            carry_out(plan, name, report)
         members = {
             GRANULARITIES: [plan.run(name) for name in plan.members()],
             CHECKPOINTS: checkpoints,
