@@ -112,6 +112,9 @@ EXPORT, STATS = ("export", "--model", "m", "--output", "o"), ("corpus", "stats",
     [
         ([], "the following arguments are required: command"),
         (["trian"], "invalid choice: 'trian'"),
+        (["merge", "--rank", "2"], "'dialemb merge' is now 'dialemb model merge'; use that"),
+        (["ensemble"], "'dialemb ensemble' is now 'dialemb papers ensemble'; use that"),
+        (["flow", "measure"], "'dialemb flow measure' is now 'dialemb papers flow'; use that"),
         ([*STATS, "sample", "--colour", "red"], "unknown argument '--colour'"),
         ([*STATS, "sample", "--output", "/no/such/file.jsonl"], "the folder /no/such does not exist"),
         (["topics", "multiwos"], "got 'multiwos', which is neither a file nor a corpus. Did you mean 'multiwoz'? See"),
@@ -131,6 +134,16 @@ def test_a_wrong_request_is_told(tmp_path, refused, monkeypatch, words, sentence
     monkeypatch.chdir(tmp_path)  # results.json is the default of --output
     assert sentence in refused(*words)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_help_fits_a_screen(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    listed = [line.split()[0] for line in lines if re.match(r"    \w", line)]
+    assert len(lines) < 30
+    assert len(listed) == 14
 
 
 @pytest.mark.parametrize(("words", "place", "end"), [

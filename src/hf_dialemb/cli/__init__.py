@@ -35,6 +35,9 @@ _MOVED = {
     **{name: f"model {name}" for name in ("merge", "distil", "card")},
     **{name: f"papers {name}" for name in ("benchmark", "ensemble", "convert")},
     "candidates": "corpus candidates",
+    "corpus unify": "papers corpus unify",
+    "corpus benchmark": "papers corpus benchmark",
+    "flow measure": "papers flow",
 }
 """Former names of commands."""
 
@@ -51,8 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         let_waiting_threads_sleep()
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a corpus holds characters that a terminal may not
-        if command in _MOVED and words[0] == command:
-            raise InputError(f"'dialemb {command}' is now 'dialemb {_MOVED[command]}'; use that")
+        for former in (words[0] if words else "", " ".join(words[:2])):
+            if former in _MOVED:
+                raise InputError(f"'dialemb {former}' is now 'dialemb {_MOVED[former]}'; use that")
         if " ".join(words[:2]) in flow.COMMANDS:
             words[:2] = [" ".join(words[:2])]
         with _signals(command):
