@@ -34,7 +34,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "checkpoint_times": ("RUNS --output OUT", {}),
     "conversion": ("--output OUT", {"WORDS": 1300, "WIDTH": 64, "INNER": 128, "LAYERS": 1}),
     "corpora": ("--measure snips", {}),
-    "corpus_scale": ("--of stats flow --dialogues 20 --utterances 60 --output OUT", {}),
+    "corpus_scale": ("--of flow --utterances 60 --output OUT", {}),
     "demo_recipe": ("--output OUT --work FOLDER", {"CORPORA": {"sgd": "SGD"}, "RATES": (1e-4,), "BACK": (0.5,),
                     "TRAIN": 2, "MEASURED": 2, "DOMAINS": 2, "SEEDS": range(1), "OPTIONS": {"max_steps": 1}}),
     "dial2vec_step": ("--small --steps 1 --dialogues 2 --output OUT", {}),
