@@ -29,7 +29,7 @@ COMMANDS = {
     "papers corpus unify": "papers corpus unify sim_m --data-dir data --licence research --output out/unified",
     "corpus leakage": "corpus leakage --train sim_m/train --evaluation sim_m/dev --data-dir data --output out/o.json",
     "papers corpus benchmark": "papers corpus benchmark --data-dir data --output out/six",
-    "papers ensemble": "papers ensemble calls.jsonl --config ranker.yaml --dev other.jsonl --test calls.csv "
+    "papers ensemble": "papers ensemble --config ranker.yaml --corpus calls.jsonl --dev other.jsonl --test calls.csv "
     "--output out/m",
     "export": "export --model dse --output out/published",
     "flow": "flow calls.jsonl --model dse --clusters 4 --output out/flow",

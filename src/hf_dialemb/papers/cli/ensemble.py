@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ...cli.parser import Parser, add_command, conversations, named, own_options, say
+from ...cli.parser import Parser, add_command, named, own_options, say
 
 _HELP = """This trains a baseline, L models on negatives of one granularity each, and L - 1 more baselines with other
 seeds. It builds three ensembles (of granularities, of the baseline's best checkpoints, of seeds) and measures all of
 them on the same candidates. If it stops, give the same command again. Add settings of the runs as --field value.
 
-example: dialemb papers ensemble multiwoz --config dual_encoder_multiwoz --data-dir data --output runs/mgt-multiwoz
-example: dialemb papers ensemble train.jsonl --config dual_encoder_multiwoz --dev dev.jsonl --test test.jsonl
+example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus multiwoz --data-dir data --output runs/mgt-multiwoz
+example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus train.jsonl --dev dev.jsonl --test test.jsonl
   --output runs/mine"""
 _CORPUS = """a public corpus: its dev split chooses checkpoints, its test split measures (the recipe says what to learn
 from); or your own file to learn from, with --dev and --test"""
@@ -27,7 +27,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Add the command."""
     parser = add_command(commands, "ensemble", "Train an ensemble of response rankers at several granularities.", _HELP)
     parser.add_argument("--config", required=True, help="recipe of the baseline: a YAML file, or a recipe's name")
-    conversations(parser, "corpus", _CORPUS)
+    parser.add_argument("--corpus", "--input", required=True, help=_CORPUS)  # words after settings are their values
     parser.add_argument("--dev", help="your own dialogues to choose checkpoints by")
     parser.add_argument("--test", help="your own dialogues to measure on")
     own_options(parser)
