@@ -287,8 +287,8 @@ def test_an_ensemble_of_ones_own_dialogues(tmp_path, in_process, briefly, sample
     recipe = RECIPE.replace("max_dialogues: 60,", "").replace("[none]", "[sgd/test]")
     plan = plan_in(tmp_path, recipe=recipe)
     write_own(tmp_path, sample_dialogues)
-    words = "papers ensemble --config recipe.yaml --corpus train.jsonl --size 2 --output runs".split()
-    words += ["--dev", "dev.jsonl", "--test", "test.jsonl", "--num_train_epochs", "2"]
+    words = ["papers", "ensemble", "--config", "recipe.yaml", "--corpus", "train.jsonl", "--size", "2"]
+    words += ["--output", "runs", "--dev", "dev.jsonl", "--test", "test.jsonl", "--num_train_epochs", "2"]
     for skipped in (["--skip-analyses"], []):
         assert main([*words, *skipped]) == 0
         printed = capsys.readouterr().out

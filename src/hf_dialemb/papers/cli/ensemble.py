@@ -11,7 +11,7 @@ _HELP = """This trains a baseline, L models on negatives of one granularity each
 seeds. It builds three ensembles (of granularities, of the baseline's best checkpoints, of seeds) and measures all of
 them on the same candidates. If it stops, give the same command again. Add settings of the runs as --field value.
 
-example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus multiwoz --data-dir data --output runs/mgt-multiwoz
+example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus multiwoz --output runs/mgt-multiwoz
 example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus train.jsonl --dev dev.jsonl --test test.jsonl
   --output runs/mine"""
 _CORPUS = """a public corpus: its dev split chooses checkpoints, its test split measures (the recipe says what to learn
