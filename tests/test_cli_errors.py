@@ -104,7 +104,7 @@ def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, refused, mor
 
 
 EMBED = ("embed", "--input", "calls.jsonl", "--output", "o.parquet", "--model")
-EXPORT, STATS = ("export", "--model", "m", "--output", "o"), ("corpus", "stats", "--corpus")
+STATS = ("corpus", "stats", "--corpus")
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,6 @@ EXPORT, STATS = ("export", "--model", "m", "--output", "o"), ("corpus", "stats",
         ([*STATS, "sample", "--output", "/no/such/file.jsonl"], "the folder /no/such does not exist"),
         (["topics", "multiwos"], "got 'multiwos', which is neither a file nor a corpus. Did you mean 'multiwoz'? See"),
         (["corpus", "check", "calls.csv", "--split", "dev"], "calls.csv has no splits"),
-        ([*EXPORT, "--int8", "--corpus", "calls.jsonl", "--split", "dev"], "calls.jsonl has no splits"),
-        ([*EXPORT, "--split", "dev"], "--split: got it without --int8"),
         (["demo", "--max-steps", "0"], "--max-steps: got 0, expected at least 1"),
         ([*EMBED, "m", "--shard-size", "0"], "--shard-size: got 0, expected at least 1"),
         ([*EMBED, "tfidf"], "fitted on the dialogues that it embeds"),

@@ -105,5 +105,5 @@ def _read(path: Path, system: str, made_of: dict[str, Any]) -> Outcome | None:
     if record.pop("made_of") != made_of or record["system"] != system:
         return None
     record["counts"] = np.asarray(record["counts"], dtype=np.int32)
-    record["measurements"] = [Row(*values) for values in record["measurements"]]
+    record["measurements"] = [Row(**values) for values in record["measurements"]]
     return Outcome(**record)
