@@ -10,22 +10,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-HELPERS = {
-    "hardware",
-    "processes",
-    "published_counts",
-    "encoder_tables",
-    "faiss_index",
-    "official_dial2vec",
-    "dial2vec_step_worker",
-    "utterance_step_worker",
-}
+HELPERS = {"hardware", "processes", "published_counts", "encoder_tables", "faiss_index", "official_dial2vec",
+           "dial2vec_step_worker", "utterance_step_worker"}  # fmt: skip
 DATA = {"encoders", "corpora", "demo_recipe", "where_time_goes", "widths", "topics", "lstm_step", "corpus_scale",
         "training_since"}  # fmt: skip
 """Those that read corpora from HF_DIALEMB_DATA."""
 
-NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"),
-         "topics_page": ("playwright",)}  # fmt: skip
+NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",)}
 HELP_ALONE = {"gpu": "a GPU", "training_since": "an earlier commit", "bench": "the others"}
 """Programs whose measurement needs more than a test has; their command lines are read."""
 
