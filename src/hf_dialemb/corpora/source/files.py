@@ -178,7 +178,7 @@ def decompressed(path: Path) -> io.BufferedReader:
     try:
         for ending, opened in ((_GZIP, gzip.open), (".xz", lzma.open)):
             if path.name.endswith(ending):
-                return _guarded(opened(path), str(path), _Allowance(path))  # type: ignore[operator]
+                return _guarded(opened(path), str(path), _Allowance(path))
         return path.open("rb")
     except OSError as error:
         remedy = "check its name" if isinstance(error, FileNotFoundError) else "check its permissions"
