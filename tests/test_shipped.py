@@ -134,7 +134,7 @@ def test_commands_choose_one_where_none_is_named(capsys, monkeypatch, cache):
 
 
 def test_a_search_in_stored_vectors_imports_no_torch_and_finds_what_the_encoder_finds(tmp_path, printed):
-    calls, stored, model = tmp_path / "calls.jsonl", tmp_path / "vectors.parquet", ["--model", "dialogue-minilm"]
+    calls, stored, model = tmp_path / "calls.jsonl", tmp_path / "vectors.parquet", ["--model", "dialogue-static"]
     lines = (json.dumps({**said, "id": f"d{place}"}) for place, said in enumerate(DIALOGUES))
     calls.write_text("\n".join(lines))
     printed("embed", "--input", calls, *model, "--output", stored)
