@@ -47,8 +47,8 @@ unit: setup
 # Then what make test skipped for want of libraries.
 slow: setup-all
 	$(PYTEST) -m slow
-	$(PYTEST) -m "not slow" $(addprefix tests/test_, baselines.py endpoint.py flow_naming.py index.py integrations_mteb.py \
-	  tools_chains.py topics.py training_checks.py)
+	$(PYTEST) -m "not slow" tests/papers/test_fitted_encoders.py $(addprefix tests/test_, baselines.py endpoint.py \
+	  flow_naming.py index.py integrations_mteb.py tools_chains.py topics.py training_checks.py)
 
 # All of src: the classes for other libraries are checked against these.
 types: setup-all

@@ -4,14 +4,15 @@ import re
 import string
 from pathlib import Path
 
+import pytest
 import torch
 
+from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.methods.dse import DSEModel
 from hf_dialemb.methods.dual_encoder import METHOD as DUAL
 from hf_dialemb.methods.multi_granularity import METHOD as ENSEMBLE
 from hf_dialemb.methods.multi_granularity import MultiGranularityModel
 from hf_dialemb.methods.ranking import LoadedRanker
-from hf_dialemb.papers.methods.deep_attention_matching import METHOD as DEEP
 
 
 def dual_encoder(dialogues, seed=0, **settings):
@@ -22,11 +23,14 @@ def dual_encoder(dialogues, seed=0, **settings):
 
 
 def deep_attention_matching(dialogues):
-    """Return a ranker that embeds nothing, for contexts of three turns of six words."""
+    """Return a ranker that embeds nothing, for contexts of three turns of six words; skip where it is not installed."""
+    if "deep_attention_matching" not in METHODS:
+        pytest.skip("deep_attention_matching is not installed")
+    method = get_method("deep_attention_matching")
     torch.manual_seed(0)
     sizes = {"max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8, "embedding_size": 8, "num_blocks": 1}
-    model, tokenizer = DEEP.model_class.build(None, dialogues, vocabulary_size=1000, **sizes)
-    return LoadedRanker(model, tokenizer, DEEP)
+    model, tokenizer = method.model_class.build(None, dialogues, vocabulary_size=1000, **sizes)
+    return LoadedRanker(model, tokenizer, method)
 
 
 def assembled(folders):

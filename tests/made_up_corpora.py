@@ -3,22 +3,32 @@
 import gzip
 import io
 import json
+import sys
 import tarfile
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import strategies as st
 
-from hf_dialemb.corpora import get_corpus, load_examples
+from hf_dialemb.corpora import CORPORA, get_corpus, load_examples, registry, write_jsonl
+from hf_dialemb.corpora.corpus import Corpus
 from hf_dialemb.corpora.own.reading import read_own
+from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 
 HERE = Path(__file__).parent
 FILES = HERE / "corpora_files"
 LONG = "so long " * 25_000
 WRONG = [None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LONG, "\ud800"]
+
+
+def needs(*names):
+    """Skip a test where one of the corpora is not installed."""
+    return pytest.mark.skipif(not {*names} <= {*CORPORA}, reason=f"not installed: {', '.join(names)}")
 
 
 def folder_of(name):
@@ -113,3 +123,27 @@ def mutated_value(value, draw):
     else:
         del value[key]
     return value
+
+
+def register(monkeypatch, folder, name, splits, terms="permissive", **more):
+    """Registers a corpus of .jsonl files and writes them; a split of None has no file."""
+    for split in filter(splits.get, splits):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        write_jsonl(splits[split], folder / name / f"{split}.jsonl")
+
+    def records(source, split):
+        return ((place, json.loads(line)) for place, stream in source.files(f"{split}.jsonl") for line in stream)
+
+    files, source = {split: (f"{split}.jsonl",) for split in splits}, f"https://example.org/{name}"
+    licence = {"permissive": "MIT", "share-alike": "CC BY-SA 4.0", "research": "CC BY-NC 4.0"}[terms]
+    module = ModuleType(name)
+    module.CORPORA = (Corpus(name, files, records, Dialogue.from_json, source, licence, terms, extract="a|b", **more),)
+    monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(registry.CORPORA, name, name)
+
+
+def register_two(monkeypatch, folder, dialogues):
+    """Registers two corpora, beside those that are there, in whose train splits something leaks, some without an id."""
+    nameless = [replace(each, id="") for each in dialogues[3:20]]
+    register(monkeypatch, folder, "one", {"train": [*dialogues[6:], *nameless], "dev": dialogues[:6]})
+    register(monkeypatch, folder, "two", {"train": nameless[::-1], "test": dialogues[8:10]})

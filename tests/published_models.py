@@ -18,8 +18,10 @@ from hf_dialemb.hub.card.record import make_record
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
 from hf_dialemb.methods import get_method
-from hf_dialemb.papers.ensemble.training import assemble
+from hf_dialemb.methods.multi_granularity import MultiGranularityModel
+from hf_dialemb.runs.folder import RunFolder
 from hf_dialemb.training.arguments import make_settings
+from hf_dialemb.training.data import weights_digest
 
 REPO = "org/some-model"
 SETTINGS_FILE, REPORT_FILE = "training_settings.json", "training_report.json"
@@ -61,8 +63,12 @@ def train_ensemble(dialogues, folder: Path) -> Path:
     for level in (1, 2):
         granular = {"granularity": level, "granularity_model": folder / "baseline"}
         members.append(train("dual_encoder", "", dialogues, folder / f"granularity-{level}", seed=level, **granular))
-    assemble(folder / "multi-granularity", members, lambda line: None)
-    return folder / "multi-granularity"
+    ensemble = folder / "multi-granularity"
+    for part in MultiGranularityModel.from_members([str(member) for member in members]):
+        part.save_pretrained(ensemble)
+    made_of = [{"run": member.name, "weights": weights_digest(member)} for member in members]
+    RunFolder(ensemble).members_file.write_text(json.dumps(made_of))
+    return ensemble
 
 
 def publish(run: Path, folder: Path) -> Path:

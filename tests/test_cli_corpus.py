@@ -23,10 +23,6 @@ CALLS = "Agent: Hello, how may I help?\nAna: My bill is wrong.\n"
 HELLO = '{"id": "1", "messages": [{"role": "user", "content": "hello, caf\u00e9"}]}\n'
 
 
-def run_papers(capsys, *words, code=0):
-    return run(capsys, *words, code=code, before=("papers",))
-
-
 def run(capsys, *words, code=0, before=()):
     capsys.readouterr()
     assert main([*before, "corpus", *map(str, words)]) == code
@@ -84,35 +80,12 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
     assert run(capsys, "check", "sample").splitlines()[-1].startswith("sample: 816 dialogues, ")
 
 
-@pytest.mark.slow
-def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
-    assert "| sample |" in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified")
-    assert (tmp_path / "unified" / "README.md").read_text(encoding="utf-8").startswith("---\n")
-    assert "choose another" in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified", code=2)[1]
-    assert "--licence research" in run_papers(capsys, "unify", "kvret", "--output", tmp_path / "other", code=2)[1]
-    assert not (tmp_path / "other").exists()
-
-
 def test_leakage_between_splits(capsys, tmp_path):
     output = tmp_path / "leakage.json"
     words = ("leakage", "--train", "sample/train", "--evaluation")
     assert "sample/train" in run(capsys, *words, "sample/dev", "sample/test", "--output", output)
     assert len(json.loads(output.read_text())["rows"]) == 2
     assert "Did you mean 'sample'" in run(capsys, *words, "samples/test", code=2)[1]
-
-
-def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
-    turns = [{"speaker": "USER", "utterance": "hello", "frames": []}]
-    first = {"dialogue_id": "1", "services": ["Hotels_1"], "turns": turns}
-    two = {**first, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
-    data, output = write(tmp_path / "data", {"sgd/test/dialogues_001.json": [first, two]}), tmp_path / "benchmark"
-    table = run_papers(capsys, "benchmark", "--data-dir", data, "--output", output)
-    assert "| sgd | test | 1 / 1,331 | 1.0 / 12 | 1.0 / 124 | 1 / 45 |" in table
-    assert "| bitod | train | - / 2,952 |" in table
-    assert [dialogue.id for dialogue in read_jsonl(output / "sgd" / "test.jsonl")] == ["test/1"]
-    assert (
-        "None of bitod" in run_papers(capsys, "benchmark", "--data-dir", output, "--output", tmp_path / "b", code=2)[1]
-    )
 
 
 def test_an_output_of_another_form_or_over_the_input_is_refused(capsys, tmp_path):
@@ -165,6 +138,7 @@ SAID = (
     Turn("user", "two", slots=(("people", "2"),), intents=("book_hotel", "book_taxi")),
     Turn("speaker_3", "[inform] three", ("inform", "negate"), (("people", "3"),)),
 )
+
 SHOWN = """\
 id       dev/7
 domains  hotel, taxi

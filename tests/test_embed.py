@@ -261,7 +261,7 @@ def test_stored_vectors_are_measured_and_make_a_flow_as_those_that_are_embedded_
     )
     words = ["evaluate", "--corpus", source, "--output", tmp_path / "r.json", "--vectors"]
     assert "got vectors of utterances, expected those of dialogues" in refused(*words, said)
-    assert "this task embeds parts of them" in refused(*words, whole, "--task", "ablations")
+    assert "this task embeds parts of them" in refused(*words, whole, "--task", "next-utterance-retrieval")
     changed = [
         replace(each, turns=tuple(replace(turn, content="pizza") for turn in each.turns))
         for each in sample_dialogues[:30]

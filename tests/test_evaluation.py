@@ -26,9 +26,6 @@ from hf_dialemb.metrics.alignment_uniformity import alignment_uniformity
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
 from hf_dialemb.metrics.purity import cluster_purity
 from hf_dialemb.metrics.semantic_relatedness import pair_relatedness, query_relatedness
-from hf_dialemb.papers.benchmark import evaluate_suite
-from hf_dialemb.papers.report.page import write_report
-from hf_dialemb.papers.suites import SUITES, Entry, Suite
 from hf_dialemb.runs.files import write_atomically
 
 ROW = row()
@@ -306,7 +303,7 @@ def test_who_learnt_the_examples_of_a_task_learnt_from_what_is_measured():
     assert [each.learnt for each in marked(rows, sets=learnt_sets({"corpus": "banking77/train"}))] == [True, False]
 
 
-def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold(tmp_path):
+def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold():
     figure = {"corpus": "star", "task": "action-similarity", "metric": "f1", "setting": "1-shot", "std": 1.0, "n": 10}
     others = [row("one", 80.0, **figure), row("two", 70.0, **figure)]
     rows = [row("ours", 95.0, **figure, learnt=True), *others]
@@ -318,11 +315,6 @@ def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold(tmp_pa
     assert NOTE not in markdown_table(others) + paper_table(others) + latex_table(others, "C")
     for words in (r"95.00\textdagger{} $\pm$ 1.00", r"\textbf{80.00}", r"\textdagger{} The model learnt"):
         assert words in latex_table(rows, "C")
-    write_report([Results(RUN, tuple(rows))], [], tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text()
-    assert ">95.00†" in page
-    assert '<b class="best">80.00</b>' in page
-    assert page.count(NOTE) == 1
 
 
 @pytest.mark.slow
@@ -348,14 +340,3 @@ def test_texts_that_a_model_learnt_are_marked_whatever_file_has_them(tiny_bert, 
         results = evaluate([str(run.path), "tfidf"], file, tasks=["domains"], seeds=[0])
         marks = {(row.model, row.metric): row.learnt for row in results.results}
         assert (marks[str(run.path), "map"], marks["tfidf", "map"]) == (learnt, False)
-
-
-def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_checkpoint, tmp_path, monkeypatch):
-    monkeypatch.setitem(SUITES, "dial2vec", Suite((Entry("sample", "domains"),)))
-    model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
-    before, after = [], []
-    for found in (before, after):
-        found += evaluate_suite("dial2vec", [str(model)], seeds=[0], output=tmp_path / "dial2vec.json").results
-        learning_from(model, "sample/test")
-    assert not any(row.learnt for row in before)
-    assert after == [replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in before]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from given_vectors import Given, figures, hashed
-from made_up_corpora import FILES
+from made_up_corpora import FILES, needs
 from talks import dialogue
 
 from hf_dialemb import corpora
@@ -153,6 +153,7 @@ def test_of_a_long_context_the_end_is_kept_but_the_beginning_officially(tmp_path
     assert any(text.endswith(("word c 5", "word word")) for text in cut)
 
 
+@needs("dstc7_ubuntu")
 def test_given_candidates_are_taken_and_the_true_one_comes_twice_officially():
     problem = DIALOGUE.load(CorpusPart("dstc7_ubuntu", FILES, "test", None))
     selections = load_examples("dstc7_ubuntu", FILES, "test")
@@ -166,6 +167,7 @@ def test_given_candidates_are_taken_and_the_true_one_comes_twice_officially():
     assert figures(found)["top1", "official"] == pytest.approx(100 / 4)
 
 
+@needs("dstc7_ubuntu")
 def test_each_given_example_in_closed_form(monkeypatch):
     context = dialogue("a", "b").turns
     given = [ResponseSelection(context, ("no", "yes", "Yes"), (1,)), ResponseSelection(context, ("no",), ())]

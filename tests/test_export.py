@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from checkpoints import deep_attention_matching
 from exports import close, save, stock
 from jinja2.exceptions import TemplateError
 from safetensors.torch import load_file
@@ -19,7 +20,6 @@ from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.multi_granularity import MultiGranularityModel
 from hf_dialemb.methods.ranking import encode_contexts, encode_responses, load_ranker
 from hf_dialemb.methods.transformer_dual_encoder import TransformerDualEncoderConfig, TransformerDualEncoderModel
-from hf_dialemb.papers.methods.deep_attention_matching import DeepAttentionMatchingModel
 
 pytestmark = pytest.mark.slow
 
@@ -142,8 +142,8 @@ def test_an_older_checkpoint_reads_long_dialogues_as_before(tiny_checkpoint, tmp
 def test_an_existing_folder_or_a_foreign_model_is_refused(
     tiny_checkpoint, tiny_bert, sample_dialogues, tmp_path, refused
 ):
-    sizes = {"vocabulary_size": 200, "embedding_size": 6, "num_blocks": 0, "max_turns": 3, "max_turn_tokens": 8}
-    member = save(DeepAttentionMatchingModel.build(None, sample_dialogues, **sizes), tmp_path / "m")
+    ranker = deep_attention_matching(sample_dialogues)
+    member = save((ranker.model, ranker.tokenizer), tmp_path / "m")
     both = save(MultiGranularityModel.from_members([str(member)] * 2), tmp_path / "ensemble")
     together = "got a {} ranker, which scores a context and a response together"
     (tmp_path / "mine").mkdir()

@@ -12,11 +12,9 @@ import pytest
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
-from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.flow import extract
 from hf_dialemb.flow import folder as folder_module
 from hf_dialemb.flow.folder import read_flow
-from hf_dialemb.papers.flow_tables import flow_means
 
 FILES = {
     "index.html", "graph.json", "graph.dot", "graph.mmd", "clusters-user.csv", "clusters-assistant.csv", "policy.md",
@@ -335,52 +333,3 @@ def test_dialogues_are_compared_with_a_flow_or_the_rest_of_it(made, model, tmp_p
     after = transcripts(tmp_path / "all" / "after", sample_dialogues[8:12])  # a folder of those of a flow
     run(tmp_path / "all", *model)
     assert compare(after, tmp_path / "flow").startswith("the rest: 8 dialogues; after: 4\n")
-
-
-def annotated(path, count):
-    """Writes dialogues of two domains whose turns have dialogue acts and slots."""
-    lines = []
-    for number in range(count):
-        domain, slot = ("taxi", "time") if number % 2 else ("hotel", "stars")
-        said = [("user", "request", f"I want a {domain}"), ("assistant", "request", "when?"), ("user", "inform", "4")]
-        more = {"slots": [{"name": slot, "value": "x"}]}
-        messages = [{"role": role, "content": text, "dialogue_acts": [act], **more} for role, act, text in said]
-        lines.append(json.dumps({"id": str(number), "domains": [domain], "messages": messages}))
-    path.write_text("\n".join(lines))
-    return path
-
-
-def test_measure_prints_the_layout_of_the_papers_table(tmp_path, capsys, tiny_bert):
-    words = ["--model", "tfidf", tiny_bert, "--corpus", annotated(tmp_path / "own.jsonl", 120)]
-    assert (
-        main(
-            [
-                str(word)
-                for word in (
-                    "papers",
-                    "flow",
-                    *words,
-                    "--output",
-                    tmp_path / "flow.json",
-                    "--cache",
-                    tmp_path / "cache",
-                )
-            ]
-        )
-        == 0
-    )
-    printed = capsys.readouterr().out
-    table = "in % (Table 6)**\n\n| Model | hotel | taxi | Mean ↓ |\n| :-- | --: | --: | --: |\n| tfidf | **0.0** |"
-    assert table in printed
-    assert printed.count("| Model |") == 6
-    assert printed.count("| after the annotated actions themselves |") == 1
-    assert any((tmp_path / "cache").rglob("*.safetensors"))
-    heading, _, head, _, *lines = flow_means(read_results(tmp_path / "flow.json").results).splitlines()
-    assert heading == "**own.jsonl**"
-    assert head.startswith("| Model | Size, % off ↓ | V-measure |")
-    assert [line.split(" | ")[0] for line in lines] == [
-        "| tfidf",
-        f"| {tiny_bert}",
-        "| after the annotated actions themselves",
-    ]
-    assert lines[0].startswith("| tfidf | **0.0** |")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_corpora import FILES
+from made_up_corpora import FILES, needs
 
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.dialogue import Turn
@@ -104,6 +104,7 @@ def test_models_that_read_turns_get_them_and_others_the_text(sample_dialogues):
     assert task.columns["text"] == [" ".join(turn.content for turn in each.turns) for each in asked]
 
 
+@needs("dstc7_ubuntu")
 def test_candidates_of_a_corpus_are_ranked_as_by_the_benchmark():
     encoder = Recorded()
     (task,) = dialogue_tasks("dstc7_ubuntu", FILES)
@@ -181,8 +182,9 @@ def test_every_run_gets_the_same_draws_and_what_is_fitted_on_its_input_clusters_
 @pytest.mark.parametrize(("arguments", "options", "sentence"), [
     (("sample",), {"tasks": ["DomainSearch"]}, "Unknown task 'DomainSearch'"),
     (("sample",), {"tasks": ["IntentClassification"]}, "which holds dialogues, expected DomainClustering or"),
-    (("dialogue_nli", FILES), {}, "which holds sentence-pairs"),
-    (("dstc7_ubuntu", FILES), {"tasks": ["DomainClustering"]}, "expected ResponseSelection"),
+    pytest.param(("dialogue_nli", FILES), {}, "which holds sentence-pairs", marks=needs("dialogue_nli")),
+    pytest.param(("dstc7_ubuntu", FILES), {"tasks": ["DomainClustering"]}, "expected ResponseSelection",
+                 marks=needs("dstc7_ubuntu")),
     (("sample", None, "dev"), {"limit": 2}, "expected at least two"),
 ])  # fmt: skip
 def test_mistakes_are_told_in_one_sentence(arguments, options, sentence):

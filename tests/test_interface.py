@@ -17,6 +17,7 @@ from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.corpora.own.jsonl import write_jsonl
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
+from hf_dialemb.methods import METHODS
 from hf_dialemb.methods.dse import DSEModel
 
 DIALOGUES = dialogues_in_memory()
@@ -55,6 +56,7 @@ def test_a_folder_of_a_run_loads_as_what_it_is(method, checkpoint, tiny_bert, tm
     assert np.allclose(found, hf_dialemb.load_encoder(folder / checkpoint).encode(DIALOGUES), atol=1e-5)
 
 
+@pytest.mark.skipif("deep_attention_matching" not in METHODS, reason="deep_attention_matching is not installed")
 def test_a_folder_of_a_ranker_that_embeds_nothing_says_so(tmp_path):
     settings = {"num_candidates": 3, "embedding_size": 8, "num_blocks": 1}
     found = hf_dialemb.train("deep_attention_matching", DIALOGUES, max_steps=1, output_dir=tmp_path / "run", **settings)

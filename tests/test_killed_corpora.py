@@ -1,16 +1,15 @@
-"""Leaks and unified corpora of runs that were killed: they go on where they were, and end in the same files."""
+"""Searches for leaks that were killed: they go on where they were, and end in the same files."""
 
 import signal
 from functools import partial
 
 import pytest
 from killed import files_of, kill, process
-from test_unify import register_two
+from made_up_corpora import register_two
 
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.audit import leakage
 from hf_dialemb.errors import InputError
-from hf_dialemb.papers.corpora import unify
 from hf_dialemb.runs import shards
 from hf_dialemb.runs.files import locked
 
@@ -19,17 +18,25 @@ def find_leaks(data, output, evaluation=("one/dev", "two/test")):
     leakage.find_leakage(["one/train", "two/train"], evaluation, data, output=output)
 
 
-def unify_all(data, output, evaluation=()):
-    unify.unify(["one", "two"], data, output, evaluation=evaluation)
+@pytest.fixture
+def command():
+    """Return the function that is killed; other modules put theirs in its place."""
+    return find_leaks
 
 
-COMMANDS = [find_leaks, unify_all]
+@pytest.fixture
+def last():
+    """Return the module and the name of the function that puts the parts together."""
+    return leakage, "write_json_atomically"
 
 
 @pytest.fixture
 def data(tmp_path, monkeypatch, sample_dialogues):
     monkeypatch.setattr(leakage, "_SHARD", 5)
-    monkeypatch.setattr(unify, "_ROWS", 5)
+    return registered(tmp_path, monkeypatch, sample_dialogues)
+
+
+def registered(tmp_path, monkeypatch, sample_dialogues):
     (tmp_path / "data").mkdir()
     register_two(monkeypatch, tmp_path / "data", sample_dialogues[:46])
     return tmp_path / "data"
@@ -46,7 +53,6 @@ def whole(data, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("command", COMMANDS)
 def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_files(command, data, whole, tmp_path, monkeypatch):
     output, parts, written = tmp_path / "killed/made", tmp_path / "killed/made.parts", []
     kill(shards, "write_atomically", 4, command, data, output)
@@ -67,9 +73,6 @@ def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_files(command, dat
     assert not parts.exists()
 
 
-@pytest.mark.parametrize(
-    ("command", "last"), [(find_leaks, (leakage, "write_json_atomically")), (unify_all, (unify, "_describe"))]
-)
 def test_killed_while_its_parts_are_put_together_it_makes_none_again(command, last, data, whole, tmp_path, monkeypatch):
     expected = whole(command)
     kill(*last, 0, command, data, tmp_path / "killed/made")
@@ -78,7 +81,6 @@ def test_killed_while_its_parts_are_put_together_it_makes_none_again(command, la
     assert files_of(tmp_path / "killed") == expected
 
 
-@pytest.mark.parametrize("command", COMMANDS)
 def test_what_has_changed_since_the_kill_is_read_afresh(command, data, whole, tmp_path, sample_dialogues):
     before = whole(command)
     for name, dialogues in (("one/train", sample_dialogues[9:40]), ("two/test", sample_dialogues[20:24])):
@@ -89,7 +91,6 @@ def test_what_has_changed_since_the_kill_is_read_afresh(command, data, whole, tm
         assert files_of(tmp_path / name) == after != before
 
 
-@pytest.mark.parametrize("command", COMMANDS)
 def test_parts_of_other_evaluation_sets_are_not_mixed_in(command, data, whole, tmp_path):
     kill(shards, "write_atomically", 4, command, data, tmp_path / "killed/made")
     other = partial(command, evaluation=["sample/dev"])
@@ -101,9 +102,8 @@ KILLED_AT_PART = """
 import os, signal, sys
 from hf_dialemb import cli
 from hf_dialemb.corpora.audit import leakage
-from hf_dialemb.papers.corpora import unify
 from hf_dialemb.runs import shards
-leakage._SHARD = unify._ROWS = 100
+leakage._SHARD = 100
 parts, write = iter(range(int(sys.argv[1]))), shards.write_atomically
 def write_or_die(file, make):
     def make_or_die(temporary):
@@ -117,16 +117,13 @@ sys.exit(cli.main(sys.argv[2:]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "words", ["corpus leakage --train sample/train --evaluation sample/dev", "papers corpus unify sample"]
-)
-def test_a_process_that_got_the_signal_is_gone_on_with(words, tmp_path, monkeypatch, printed):
-    words, output = [*words.split(), "--output"], tmp_path / "killed/made"
+def test_a_process_that_got_the_signal_is_gone_on_with(tmp_path, monkeypatch, printed):
+    words = ["corpus", "leakage", "--train", "sample/train", "--evaluation", "sample/dev", "--output"]
+    output = tmp_path / "killed/made"
     process(["-c", KILLED_AT_PART, "2", *words, str(output)], -signal.SIGKILL)
     assert not output.exists()
     assert len([*output.with_name("made.parts").glob("part-*.parquet")]) == 2
     process(["-c", KILLED_AT_PART, "99", *words, str(output)])
     monkeypatch.setattr(leakage, "_SHARD", 100)
-    monkeypatch.setattr(unify, "_ROWS", 100)
     printed(*words, tmp_path / "whole/made")
     assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole") != {}

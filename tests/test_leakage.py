@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from made_up_corpora import write
+from made_up_corpora import needs, write
 from talks import dialogue
 
 from hf_dialemb.corpora import iterate_dialogues, read_jsonl, write_jsonl
@@ -301,6 +301,7 @@ def test_sets_are_read_and_the_report_is_written(files, tmp_path):
     assert (tmp_path / "other.json").read_bytes() == output.read_bytes()  # another process finds the same
 
 
+@needs("jddc_sts")
 def test_an_index_cleans_a_stream_and_takes_other_kinds_of_corpora(files, tmp_path):
     held_out, train, utterances = files
     evaluation = build_index([held_out, utterances, held_out])
@@ -340,6 +341,7 @@ def leaks_of(report):
     return [sum(getattr(row, name) for row in report.rows) for name in ("exact", "near", "after")]
 
 
+@needs("hdsa")
 @pytest.mark.slow
 def test_copies_of_multiwoz_are_found_under_their_ids(data_dir, multiwoz):
     held_out = {item.id for split in ("dev", "test") for item in iterate_dialogues("multiwoz", data_dir, split)}

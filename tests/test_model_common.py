@@ -21,7 +21,7 @@ register()
 WORDS, MARKS = 60, [5, 6, 7, 8, 9, 10]
 LIMITS = {"max_context_tokens": 24, "max_response_tokens": 12}
 ENCODERS = ["dial2vec", "dse", "dialog2flow", "dialogue_cse"]
-WORD_RANKERS = ["dual_encoder", "deep_attention_matching"]
+WORD_RANKERS = [name for name in ("dual_encoder", "deep_attention_matching") if name in METHODS]
 BACKBONES = [*ENCODERS, "transformer_dual_encoder"]
 RANKERS = [*WORD_RANKERS, "transformer_dual_encoder", "multi_granularity"]
 

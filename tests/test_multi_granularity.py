@@ -47,10 +47,13 @@ def folders(sample_dialogues, tmp_path_factory):
         "a": lstm(sample_dialogues, 1),
         "b": lstm(sample_dialogues, 2, score="cosine", loss_temperature=0.1),
         "t": transformer(sample_dialogues),
-        "m": matcher(sample_dialogues, 4),
-        "n": matcher(sample_dialogues, 5),
     }
     return {name: save(made, place / name) for name, made in members.items()}
+
+
+@pytest.fixture(scope="module")
+def matchers(sample_dialogues, tmp_path_factory):
+    return [save(matcher(sample_dialogues, seed), tmp_path_factory.mktemp("matcher")) for seed in (4, 5)]
 
 
 @pytest.fixture(scope="module")
@@ -141,9 +144,9 @@ def test_a_checkpoint_may_be_two_members(folders, tmp_path):
     assert second.encoder.embeddings.word_embeddings.weight.any()
 
 
-def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(folders, examples, tmp_path):
-    ranker = load_ranker(save(assembled([folders["m"], folders["n"]]), tmp_path))
-    alone = [np.exp(scores_of(load_ranker(folders[name]), examples)) for name in "mn"]
+def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(matchers, folders, examples, tmp_path):
+    ranker = load_ranker(save(assembled(matchers), tmp_path))
+    alone = [np.exp(scores_of(load_ranker(folder), examples)) for folder in matchers]
     expected = np.mean([item / item.sum(-1, keepdims=True) for item in alone], axis=0)
     assert np.allclose(np.exp(scores_of(ranker, examples)), expected, atol=1e-6)
     assert not ranker.model.embeds
@@ -155,6 +158,9 @@ def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(folders, exampl
     ):
         with pytest.raises(InputError, match="embeds neither; rank candidates with it"):
             attempt()
+    configs = [load_ranker(folder).model.config.to_diff_dict() for folder in (folders["a"], matchers[0])]
+    with pytest.raises(InputError, match="got dual_encoder and deep_attention_matching, expected rankers that take"):
+        MultiGranularityConfig(members=configs)
 
 
 def test_tokenizers_may_differ_in_their_last_padding(folders, tmp_path):
@@ -178,8 +184,5 @@ def test_members_that_do_not_fit_together_are_refused(folders, ensemble, sample_
     ):
         with pytest.raises(InputError, match=message):
             assembled(paths)
-    configs = [load_ranker(folders[name]).model.config.to_diff_dict() for name in "am"]
-    with pytest.raises(InputError, match="got dual_encoder and deep_attention_matching, expected rankers that take"):
-        MultiGranularityConfig(members=configs)
     with pytest.raises(InputError, match="members: got a model of type None, expected"):
         MultiGranularityConfig(members=[{}])

@@ -5,7 +5,7 @@ import pytest
 import torch
 from checkpoints import assembled, deep_attention_matching
 from given_vectors import Given, figures
-from made_up_corpora import FILES
+from made_up_corpora import FILES, needs
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from hf_dialemb.corpora import load_dialogues, write_jsonl
@@ -207,6 +207,7 @@ def test_the_limit_leaves_candidates_as_they_are(tmp_path, monkeypatch):
     assert set(seen[1]) <= set(seen[0])
 
 
+@needs("ubuntu")
 def test_given_candidates_are_taken():
     problem = load_selections(CorpusPart("ubuntu", FILES, "test", None))
     assert problem.config["fewest_candidates"] == problem.config["most_candidates"] == 10

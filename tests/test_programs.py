@@ -16,7 +16,8 @@ DATA = {"encoders", "corpora", "demo_recipe", "where_time_goes", "widths", "topi
         "training_since"}  # fmt: skip
 """Those that read corpora from HF_DIALEMB_DATA."""
 
-NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",)}
+NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",),
+         **dict.fromkeys(("conversion", "corpus_scale", "render_readme"), ("hf_dialemb.papers",))}  # fmt: skip
 HELP_ALONE = {"gpu": "a GPU", "training_since": "an earlier commit", "bench": "the others"}
 """Programs whose measurement needs more than a test has; their command lines are read."""
 

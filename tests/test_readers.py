@@ -10,15 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_up_corpora import expected_of, folder_of, mutated, pack, read, write
+from made_up_corpora import expected_of, folder_of, mutated, pack, write
 
-from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_dialogues, load_examples
-from hf_dialemb.corpora.records import hashed_split
+from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_examples
 from hf_dialemb.corpora.source.files import Source
-from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 
-SPLITS = ("train", "dev", "test")
 NAMES = [name for name in CORPORA if name not in ("sample", "star_small")]
 
 
@@ -76,83 +74,3 @@ def test_a_malformed_file_gives_items_or_one_clear_sentence(name, data, tmp_path
             assert "\n" not in sentence
             assert len(sentence) < 2_000
     shutil.rmtree(folder.parent)
-
-
-def ids(folder, corpus, files, *splits):
-    found = [[item.id for item in read(folder, corpus, files, split)] for split in splits or SPLITS]
-    return found if len(found) > 1 else found[0]
-
-
-def test_taskmaster1_has_an_official_split_for_some_a_hash_for_the_others_and_a_sample(tmp_path):
-    def conversation(name):
-        said = [{"speaker": "USER", "text": "Hi"}]
-        return {"conversation_id": name, "instruction_id": "auto-repair-appt-1", "utterances": said}
-
-    listed, others = [f"dlg-{n}" for n in range(9)], [f"dlg-other-{n}" for n in range(40)]
-    lists = {f"TM-1-2019/train-dev-test/{split}.csv": "".join(f"{each},\n" for each in listed[number::3])
-             for number, split in enumerate(SPLITS)}  # fmt: skip
-    sample = {"TM-1-2019/sample.json": conversation("dlg-1")}
-    assert ids(tmp_path, "taskmaster1", {**lists, **sample}, "dev") == ["dlg-1"]
-    names = {"TM-1-2019/self-dialogs.json": listed, "TM-1-2019/woz-dialogs.json": others}
-    files = {file: [conversation(each) for each in found] for file, found in names.items()}
-    for number, split in enumerate(SPLITS):
-        hashed = [each for each in others if hashed_split(each) == split]
-        assert ids(tmp_path, "taskmaster1", files, split) == [*listed[number::3], *hashed]
-
-
-def test_the_sample_of_abcd_is_read_where_the_release_is_missing(tmp_path):
-    row = {"speaker": "agent", "text": "hi", "targets": []}
-    record = {"convo_id": 2, "scenario": {"flow": "account"}, "original": [["agent", "Hi"]], "delexed": [row]}
-    assert ids(tmp_path, "abcd", {"abcd_sample.json": [record]}, "train") == ["2"]
-
-
-@pytest.mark.parametrize(("corpus", "ending"), [("multiwoz21", "txt"), ("disambiguation", "json")])
-def test_lists_of_ids_make_the_splits_of_multiwoz_and_so_do_files(tmp_path, corpus, ending):
-    goal = {"hotel": {"info": {}}, "bus": {}, "message": "go", "profile": {"name": "A"}}
-    record = {"goal": goal, "log": [{"text": "hi", "metadata": {}, "dialog_act": {}}]}
-    files = {"any/data.json": dict.fromkeys(("SNG1.json", "sng2.json", "SNG3", "MUL4.JSON"), record)}
-    files |= {f"titan_903/{name}ListFile.json": "SNG1" for name in ("val", "test")}  # those of another corpus
-    files[f"any/valListFile.{ending}"] = "SNG2.json\n"
-    with pytest.raises(InputError, match=r"data\.json needs testListFile\.\* too"):
-        read(tmp_path, corpus, files, "train")
-    files[f"any/testListFile.{ending}"] = "SNG3.json\r\n\r\n"
-    assert ids(tmp_path, corpus, files) == [["SNG1", "MUL4"], ["SNG2"], ["SNG3"]]
-    assert {dialogue.domains for dialogue in read(tmp_path, corpus, files)} == {("hotel",)}
-    files = {f"{name}.json": {name: record} for name in ("train", "val", "test")}
-    assert ids(tmp_path / "files", "multiwoz21", files) == [["TRAIN"], ["VAL"], ["TEST"]]
-
-
-def test_hdsa_prefers_json(tmp_path):
-    said = {"user": "[x]", "sys": "[x]", "user_orig": "u", "sys_orig": "s", "BS": {}, "act": {}}
-    files = {"dev.tsv": f"A\t0\t\tso\thi\t{[0] * 44}\n", "val_reference_nondelex.json": {"A": ["bye"]}}
-    assert ids(tmp_path, "hdsa", files, "dev") == ["A"]
-    files |= {"val.json": [{"file": "Mul1.json", "info": [said]}]}
-    assert ids(tmp_path, "hdsa", files, "dev") == ["MUL1"]
-
-
-def test_ubuntu_speakers_change_at_the_end_of_a_turn_even_an_empty_one(tmp_path):
-    said = "a __eou__ b __eou__ __eot__ __eou__ __eot__ c __eou__ __eot__ d __eot__"
-    rows = ["Context,Utterance,Label", f"{said},e __eou__ f __eou__,1", "a,b,0", "a,b,1.0", "a,b,0.0"]
-    found = read(tmp_path, "ubuntu", {"train.csv": "\n".join(rows)}, "train")
-    assert found[0].context == (Turn("user", "a"), Turn("user", "b"), Turn("user", "c"), Turn("assistant", "d"))
-    assert found[0].responses == ("e f",)
-    assert [item.correct for item in found] == [(0,), (), (0,), ()]
-
-
-def test_dstc7_answers_of_test_may_come_from_a_file_of_their_own(tmp_path):
-    options = [{"candidate-id": name, "utterance": f"say {name}"} for name in "AB"]
-    said = [{"speaker": "participant_2", "utterance": "hi"}]
-    record, right = {"messages-so-far": said, "options-for-next": options}, "options-for-correct-answers"
-    records = [{"example-id": 7, **record}, {"example-id": 8, **record, right: options[1:]}]
-    files = {"ubuntu_test_subtask_1.json": records, "ubuntu_responses_subtask_1.tsv": "6\tA\tno\n7\tB,A\tyes\n"}
-    assert [item.correct for item in read(tmp_path, "dstc7_ubuntu", files, "test")] == [(1, 0), (1,)]
-
-
-def test_dialogstudio_reads_the_folder_of_one_dataset_and_no_labels_beyond_the_twenty(tmp_path):
-    user, system = "original user side information", "original system side information"
-    said = {"user utterance": "Hi", "system response": "Hello", user: "{ not looked at", system: {"frames": 3}}
-    silent = {"user utterance": "", "system response": "Still?", user: {}, system: {}}
-    record = {"STAR--train--1": {"original dialog info": {}, "log": [said, silent]}}
-    (found,) = load_dialogues("dialogstudio", write(tmp_path / "STAR", {"train.json": record}))
-    assert found.turns == (Turn("user", "Hi"), Turn("assistant", "Hello"), Turn("assistant", "Still?"))
-    assert found.domains == ()

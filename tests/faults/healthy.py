@@ -3,6 +3,7 @@
 import argparse
 import json
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,9 @@ COMMANDS = {
     "corpus candidates": "corpus candidates --corpus calls.jsonl --num-candidates 4 --output out/candidates.jsonl",
 }
 """A line for each command, and more after a colon; what it names and `build` writes, it reads."""
+
+if find_spec("hf_dialemb.papers") is None:
+    COMMANDS = {name: line for name, line in COMMANDS.items() if not line.startswith("papers ")}
 
 LONG = {"demo", "papers ensemble", "papers benchmark", "papers corpus benchmark", "papers flow", "papers convert",
         "index"}  # fmt: skip

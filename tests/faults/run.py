@@ -82,7 +82,8 @@ def main() -> int:
     started, judged = time.time(), {}
     with tempfile.TemporaryDirectory(prefix="faults") as root:
         server = Server(Path(root))
-        chosen = options.case or [*FOUND, *cases.draw(options.cases, options.seed)]
+        known = [case for case in FOUND if case.partition(" | ")[0] in cases.COMMANDS]
+        chosen = options.case or [*known, *cases.draw(options.cases, options.seed)]
         chosen = [case for case in chosen if options.kind in ("", case.split(" | ")[1])]
         chosen = [case for case in chosen if not any(fnmatchcase(case, pattern) for pattern in KNOWN)]
         print(f"{time.time() - started:.1f} s until the first case", flush=True)

@@ -1,6 +1,7 @@
 """Tasks that fine-tune: how the trainer learns and stops, what is drawn and read, and that test labels stay unread."""
 
 import copy
+import shutil
 from collections import Counter
 from dataclasses import replace
 from itertools import product
@@ -10,13 +11,14 @@ import numpy as np
 import pytest
 import torch
 from given_vectors import said
+from made_up_corpora import FILES
 from sklearn.metrics import f1_score
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer, T5Config, T5EncoderModel, T5ForConditionalGeneration
 
 import hf_dialemb.corpora
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.tasks.registry import TASKS
+from hf_dialemb.evaluation import TASKS, evaluate, get_task
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers.tasks import action_prediction, fine_tuning, intent_fine_tuning
 from hf_dialemb.papers.tasks.action_prediction import assistant_turns, draw, f1_scores, text_of
@@ -313,3 +315,18 @@ def test_the_shots_of_the_paper(data_dir, random):
     for shots, turns in ((10, 60), (20, 120)):
         sizes = [len(draw(train.acts, shots, random)[0]) for _ in range(10)]
         assert np.mean(sizes) == pytest.approx(turns, abs=1)
+
+
+def test_tasks_that_fine_tune_need_weights():
+    assert {name for name in TASKS if get_task(name).fine_tunes} == {"intent-fine-tuning", "dialogue-action-prediction"}
+    with pytest.raises(InputError, match="task intent-fine-tuning: got the model tfidf, which has no weights"):
+        evaluate(["tfidf"], "clinc150", data_dir=FILES, tasks=["intent-fine-tuning"])
+
+
+@pytest.mark.parametrize("model_class", [T5EncoderModel, T5ForConditionalGeneration])
+def test_of_a_t5_the_encoder_is_fine_tuned(tiny_bert, tmp_path, model_class):
+    shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
+    words = len(AutoTokenizer.from_pretrained(tiny_bert))
+    config = T5Config(vocab_size=words, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    model_class(config).save_pretrained(tmp_path)
+    assert not hasattr(load_backbone(str(tmp_path)).model, "decoder")

@@ -2,18 +2,16 @@
 
 import json
 import operator
-import sys
 from dataclasses import replace
 from functools import reduce
-from types import ModuleType
 
 import pytest
 from huggingface_hub import DatasetCard
-from made_up_corpora import write
+from made_up_corpora import register, write
 from talks import dialogue
 
-from hf_dialemb.corpora import registry, write_jsonl
-from hf_dialemb.corpora.corpus import SPLITS, Corpus
+from hf_dialemb.corpora import registry
+from hf_dialemb.corpora.corpus import SPLITS
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.papers.corpora.dataset_card import PAPER_TABLE, dataset_card
@@ -33,30 +31,6 @@ FIRST = Dialogue(
 )
 SECOND = Dialogue((Turn("user", "Which area?", ("request",), (("area", ""),)),), "train/2", ("restaurant",))
 HELD_OUT = Dialogue((Turn("user", "Bye then", ("bye",)),), "dev/1")
-
-
-def register(monkeypatch, folder, name, splits, terms="permissive", **more):
-    """Registers a corpus of .jsonl files and writes them; a split of None has no file."""
-    for split in filter(splits.get, splits):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        write_jsonl(splits[split], folder / name / f"{split}.jsonl")
-
-    def records(source, split):
-        return ((place, json.loads(line)) for place, stream in source.files(f"{split}.jsonl") for line in stream)
-
-    files, source = {split: (f"{split}.jsonl",) for split in splits}, f"https://example.org/{name}"
-    licence = {"permissive": "MIT", "share-alike": "CC BY-SA 4.0", "research": "CC BY-NC 4.0"}[terms]
-    module = ModuleType(name)
-    module.CORPORA = (Corpus(name, files, records, Dialogue.from_json, source, licence, terms, extract="a|b", **more),)
-    monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setitem(registry.CORPORA, name, name)
-
-
-def register_two(monkeypatch, folder, dialogues):
-    """Registers two corpora, beside those that are there, in whose train splits something leaks, some without an id."""
-    nameless = [replace(each, id="") for each in dialogues[3:20]]
-    register(monkeypatch, folder, "one", {"train": [*dialogues[6:], *nameless], "dev": dialogues[:6]})
-    register(monkeypatch, folder, "two", {"train": nameless[::-1], "test": dialogues[8:10]})
 
 
 @pytest.fixture

@@ -265,3 +265,9 @@ def test_real_contexts_are_told_better_than_by_chance(data_dir):
     found = {row.metric: row.mean for row in problem.measure(load_encoder("tfidf"), [0])}
     assert found["micro_f1"] > 20
     assert get_task("bag-of-words-probe").name == "bag-of-words-probe"
+
+
+@pytest.mark.slow
+def test_nearly_every_turn_of_the_assistant_in_multiwoz_is_probed(data_dir):
+    acts = assistant_contexts(load_dialogues("multiwoz", data_dir, "train")).acts
+    assert (len(acts), sum(map(bool, acts)), len(frozenset().union(*acts))) == (10_982, 10_777, 13)

@@ -263,3 +263,8 @@ def test_layout():
 def test_half_precision_tells_scores_apart():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert scores_of(make().float()).dtype == torch.float32
+
+
+def test_wrong_sizes_of_chunks_are_refused():
+    with pytest.raises(InputError, match="chunk_size"):
+        DeepAttentionMatchingConfig(chunk_size=0)

@@ -1,0 +1,50 @@
+"""Encoders that dial2vec compares itself with: topics and document vectors."""
+
+import numpy as np
+import pytest
+from talks import DIALOGUES, dialogue
+from test_baselines import run_python, two_themes
+
+from hf_dialemb.encoders import load_encoder
+from hf_dialemb.encoders import specs as encoders
+from hf_dialemb.encoders.specs import find_encoder
+from hf_dialemb.encoders.whitening import whitened as by_themselves
+from hf_dialemb.errors import InputError
+from hf_dialemb.papers.fitted_encoders import Doc2VecEncoder, LdaEncoder
+
+SCRIPT = """
+import sys
+import numpy as np
+from hf_dialemb.papers.fitted_encoders import Doc2VecEncoder
+from hf_dialemb.dialogue import Dialogue, Turn
+np.save(sys.argv[1], Doc2VecEncoder(size=8).encode([Dialogue((Turn("user", text),)) for text in sys.argv[2:]]))
+"""
+
+
+@pytest.mark.slow
+def test_document_vectors_do_not_depend_on_how_python_hashes(tmp_path):
+    pytest.importorskip("gensim")
+    texts = [" ".join(f"word{(place * step) % 17}" for step in range(20)) for place in range(12)]
+    run_python(SCRIPT, tmp_path / "there.npy", *texts, PYTHONHASHSEED="1")  # here it is another
+    here = Doc2VecEncoder(size=8).encode([dialogue(text) for text in texts])
+    np.testing.assert_array_equal(np.load(tmp_path / "there.npy"), here)
+
+
+def test_a_missing_package_is_told_and_a_dialogue_without_words_has_no_document_vector(monkeypatch):
+    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"gensim is missing; pip install \"hf-dialemb\[baselines\]\""):
+        find_encoder("doc2vec")
+    pytest.importorskip("gensim")
+    vectors = Doc2VecEncoder(size=8).encode([*DIALOGUES, dialogue("?")])
+    assert vectors.any(axis=1).tolist() == [True] * 4 + [False]
+
+
+def test_shares_of_topics_sum_to_one_and_are_whitened():
+    vectors = LdaEncoder(topics=5).encode(DIALOGUES)
+    assert vectors.shape == (4, 5)
+    assert vectors.min() > 0
+    np.testing.assert_allclose(vectors.sum(axis=1), 1, rtol=1e-5)
+    assert load_encoder("lda@whitened").fitted_on_input
+    vectors = by_themselves(LdaEncoder(topics=2).encode(two_themes()), "lda")
+    assert vectors.shape == (60, 1)  # two shares that sum to one vary in one direction
+    np.testing.assert_allclose(vectors.var(), 1, rtol=1e-5)

@@ -1,0 +1,191 @@
+"""Semantic retrieval, similarity and entailment of sentences: closed forms, draws, real corpora."""
+
+import json
+from collections import Counter
+from itertools import product
+from math import log
+
+import numpy as np
+import pytest
+from given_vectors import Given, figures, hashed, said
+from made_up_corpora import FILES
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import label_ranking_average_precision_score
+from sklearn.metrics.pairwise import cosine_similarity
+
+from hf_dialemb.corpora import load_dialogues, load_examples, write_jsonl
+from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
+from hf_dialemb.encoders import load_encoder
+from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation import default_tasks
+from hf_dialemb.evaluation.tasks.registry import load_problem
+from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.papers.corpora.retrieval_sets import retrieval_queries
+from hf_dialemb.papers.tasks import dialogue_sts, nli, semantic_retrieval
+
+VERBS, THINGS = ("book", "cancel", "find"), ("room", "train", "taxi", "table")
+WHEN = ("now", "today", "tomorrow", "on monday", "at noon", "again please")
+WORDS = [f"{verb} a {thing} {when}" for verb, thing, when in product(VERBS, THINGS, WHEN)]
+INTENTS = said(*((text, text.split()[0]) for text in WORDS))
+
+
+def test_candidates_share_words_in_the_order_of_bm25_and_differ_in_intent():
+    queries = {query.text: query for query in retrieval_queries(INTENTS)}
+    assert list(queries) == sorted(WORDS)
+    words = [text.split() for text in WORDS]
+    documents = Counter(word for text in words for word in set(text))
+    average = np.mean([len(text) for text in words])
+
+    def score(query, text):
+        total = 0
+        for word in query:
+            count, weight = text.count(word), log(1 + (len(WORDS) - documents[word] + 0.5) / (documents[word] + 0.5))
+            total += weight * count / (count + 1.5 * (0.25 + 0.75 * len(text) / average))
+        return round(total, 5)
+
+    for query, found in queries.items():
+        rest = [text for text in WORDS if text != query]
+        ordered = sorted(rest, key=lambda text, query=query: (-score(query.split(), text.split()), text))
+        assert found.label == query.split()[0]
+        assert list(found.relevant) == [text for text in ordered if text.split()[0] == found.label][:30]
+        assert list(found.other) == [text for text in ordered if text.split()[0] != found.label][:40]
+
+
+def test_texts_count_once_in_any_order_and_have_words_and_one_intent_wherever_they_occur():
+    added = [("book a seat", "book"), ("book a seat", "find"), ("find a seat", "find book")]
+    added += [("book", "oos"), ("?!", "book"), ("a book", "")]
+    for corpus in ([*INTENTS[::-1], *INTENTS], [*INTENTS, *said(*added)]):
+        assert retrieval_queries(corpus) == retrieval_queries(INTENTS)
+    assert retrieval_queries(said(("?!", "book"))) == []
+    # A sentence among its own kind asks nothing, and Chinese characters are words.
+    assert retrieval_queries(said(("a room", "find"), ("a taxi", "find"))) == []
+    assert retrieval_queries(said(("a room", "find"), ("no taxi", "book"))) == []
+    kinds = said(("a room", "find"), ("one room", "find"), ("no room", "book"))
+    first = RetrievalQuery("a room", ("one room",), ("no room",), "find")
+    assert retrieval_queries(kinds) == [first, RetrievalQuery("one room", ("a room",), ("no room",), "find")]
+    kinds = said(("我要取消订单", "取消"), ("订单取消", "取消"), ("查订单", "查询"))
+    assert [query.label for query in retrieval_queries(kinds)] == ["取消", "取消"]
+
+
+def test_equal_texts_are_one_candidate_and_the_query_is_none():
+    queries = [
+        RetrievalQuery("q", ("a", "b", "a", "q"), ("c", "b", "c", "q")),
+        RetrievalQuery("q", ("q",), ("c",)),
+        RetrievalQuery("q", ("a",), ("a", "q")),
+    ]
+    assert semantic_retrieval.rankings_of(queries) == [("q", ("a", "b", "c"), 2)]
+
+
+def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    write_jsonl(INTENTS, path)
+    problem = semantic_retrieval.load_rankings(CorpusPart(str(path)))
+    knowing = Given(lambda text: np.eye(3)[VERBS.index(text.split()[0])])
+    assert figures(problem.measure(knowing, [0, 1])) == {("map", ""): 100, ("mrr", ""): 100}
+    assert [sorted(call) for call in knowing.calls] == [sorted(WORDS)]
+    assert (problem.config["queries"], problem.config["hits"]) == (72, 100)
+    expected = []
+    for query in retrieval_queries(INTENTS):
+        cosines = cosine_similarity([hashed(query.text)], [hashed(text) for text in (*query.relevant, *query.other)])
+        labels = [[True] * len(query.relevant) + [False] * len(query.other)]
+        expected.append(label_ranking_average_precision_score(labels, cosines))
+    found = figures(problem.measure(Given(hashed), [0]))
+    assert found["map", ""] == pytest.approx(100 * np.mean(expected), abs=1e-4)
+    assert semantic_retrieval.load_rankings(CorpusPart(str(path), None, "all", 10)).config["queries"] == 10
+    write_jsonl(said(("a room", "find")), path)
+    with pytest.raises(InputError, match="got no query with relevant and other candidates"):
+        semantic_retrieval.load_rankings(CorpusPart(str(path)))
+
+
+@pytest.fixture
+def scored(monkeypatch):
+    def give(pairs):
+        monkeypatch.setattr("hf_dialemb.corpora.load_examples", lambda *_: pairs)
+        return dialogue_sts.load_scored_pairs(CorpusPart("jddc_sts"))
+
+    return give
+
+
+def test_similarity_is_correlation_with_scores(scored):
+    pairs = [SentencePair(f"one {n}", f"other {n % 7}", score=float(n % 5 + 1)) for n in range(50)]
+    encoder = Given(hashed)
+    found = figures(scored(pairs).measure(encoder, [0]))
+    cosines = [cosine_similarity([hashed(pair.first)], [hashed(pair.second)])[0, 0] for pair in pairs]
+    scores = [pair.score for pair in pairs]
+    assert found["spearman", ""] == pytest.approx(100 * spearmanr(cosines, scores).statistic, abs=1e-4)
+    assert found["pearson", ""] == pytest.approx(100 * pearsonr(cosines, scores).statistic, abs=1e-4)
+    assert [len(call) for call in encoder.calls] == [57]
+    scaled = scored(pairs[::-1]).measure(Given(lambda text: 8 * hashed(text)), [1])
+    assert figures(scaled) == pytest.approx(found, abs=1e-9)
+
+
+def test_similarity_that_is_undefined_counts_as_zero_and_scores_differ(scored, caplog):
+    rising = scored([SentencePair("q", str(n), score=float(n)) for n in range(6)])
+    assert set(figures(rising.measure(Given(lambda text: [1.0, 2.0]), [0])).values()) == {0}
+    assert "undefined and counts as 0" in caplog.text
+    for pair in (SentencePair("a", "b", label="x"), SentencePair("a", "b", score=1.0)):
+        with pytest.raises(InputError, match="different scores, expected at least two"):
+            scored([pair] * 3)
+
+
+def entailment(tmp_path, *rows):
+    folder = tmp_path / "dialogue_nli"
+    folder.mkdir(exist_ok=True)
+    records = [{"sentence1": first, "sentence2": second, "label": label} for first, second, label in rows]
+    (folder / "dialogue_nli_test.jsonl").write_text(json.dumps(records), encoding="utf-8")
+    return nli.load_anchors(CorpusPart("dialogue_nli", tmp_path, "test", None))
+
+
+ROWS = [("dogs", "near", "positive"), ("dogs", "far", "negative"), ("dogs", "middle", "neutral")]
+ROWS += [("dogs", "near", "positive"), ("cats", "far", "positive"), ("cats", "middle", "negative")]
+ROWS += [("cats", "near", "negative"), ("cats", "away", "negative"), ("owls", "near", "positive")]
+ROWS += [("owls", "middle", "neutral")]
+ANGLES = {"dogs": 0, "cats": 0, "near": 0.1, "middle": 0.2, "far": 0.3, "away": 3}
+
+
+def angled(text):
+    return [np.cos(ANGLES[text]), np.sin(ANGLES[text])]
+
+
+def test_triples_are_an_anchor_with_one_of_each(tmp_path):
+    problem, encoder = entailment(tmp_path, *ROWS), Given(angled)
+    assert (problem.config["anchors"], problem.config["triples"]) == (2, 4)
+    found = figures(problem.measure(encoder, [0]))
+    # One of one is right for dogs, one of three for cats.
+    assert found["accuracy", ""] == pytest.approx(100 * (1 + 1 / 3) / 2)
+    assert found["accuracy", "triples"] == pytest.approx(100 * 2 / 4)
+    assert len(encoder.calls) == 1
+    shuffled = entailment(tmp_path, *ROWS[::-1]).measure(Given(lambda text: np.multiply(5, angled(text))), [0])
+    assert figures(shuffled) == pytest.approx(found)
+    tied = entailment(tmp_path, *ROWS).measure(Given(lambda text: [1.0]), [0])
+    assert set(figures(tied).values()) == {0}  # a tie is not right
+    with pytest.raises(InputError, match="labelled positive and negative among 2 pairs"):
+        entailment(tmp_path, *ROWS[-2:])
+
+
+@pytest.mark.slow
+def test_the_papers_sets(data_dir):
+    queries = load_examples("jddc_retrieval", data_dir, "test")
+    assert len(semantic_retrieval.rankings_of(queries)) == len(queries) == 6_970
+    problem = semantic_retrieval.load_rankings(CorpusPart("jddc_retrieval", data_dir, "dev", 50))
+    assert (problem.config["relevant_per_query"], problem.config["candidates_per_query"]) == (30, 70)
+    assert 40 < figures(problem.measure(Given(hashed), [0]))["map", ""] < 55
+    pairs = dialogue_sts.load_scored_pairs(CorpusPart("jddc_sts", data_dir))
+    assert pairs.config["pairs"] == 2_000
+    assert abs(figures(pairs.measure(Given(hashed), [0]))["spearman", ""]) < 7
+
+
+def test_a_set_of_a_corpus_with_intents(data_dir):
+    problem = semantic_retrieval.load_rankings(CorpusPart("banking77", data_dir, "test", 200))
+    assert (problem.config["sentences"], problem.config["queries"]) == (7_000, 200)
+    found = figures(problem.measure(load_encoder("tfidf"), [0]))
+    assert 35 < found["map", ""] < 60
+    assert 70 < found["mrr", ""] < 90
+
+
+def test_corpora_of_sentences_have_their_tasks():
+    assert default_tasks("dialogue_nli") == ("dialogue-nli",)
+    with pytest.raises(InputError, match=r"holds sentence-pairs, expected dialogues; .* the task dialogue-sts"):
+        load_problem("domains", CorpusPart("jddc_sts", FILES, "dev"))
+    with pytest.raises(InputError, match="holds response-selection, expected dialogues"):
+        load_dialogues("ubuntu", FILES, "train")

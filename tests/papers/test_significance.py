@@ -1,0 +1,100 @@
+"""The paired bootstrap: closed forms, all possible draws, and scipy."""
+
+from dataclasses import astuple
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hf_dialemb.evaluation.tasks import sampling
+from hf_dialemb.evaluation.tasks.sampling import mean_interval
+from hf_dialemb.papers.significance import paired_bootstrap, paired_bootstrap_f1
+
+
+def scores(count: int, gain: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    second = generator.random(count)
+    return second + gain + generator.normal(0, 0.2, count), second
+
+
+def counts(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 4, (count, 3))
+
+
+def test_closed_forms():
+    ranks = 1 / np.arange(1, 30)
+    same = paired_bootstrap(ranks, ranks)
+    assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+    assert paired_bootstrap_f1(counts(20, 0), counts(20, 0)).p_value == 1
+    better = paired_bootstrap(np.linspace(0.5, 1, 40), np.linspace(0.2, 0.6, 40), resamples=999)
+    assert better.p_value == 1 / 1000  # the floor
+    assert better.low > 0
+    assert (better.examples, better.resamples, better.seed) == (40, 999, 0)
+
+
+@pytest.mark.parametrize("compare", [paired_bootstrap, paired_bootstrap_f1])
+def test_the_order_of_the_systems_turns_the_sign_and_nothing_else(compare):
+    first, second = scores(50, 0.03) if compare is paired_bootstrap else (counts(50, 1), counts(50, 2))
+    there, back = compare(first, second), compare(second, first)
+    assert 0.001 < there.p_value < 1
+    assert back.p_value == there.p_value
+    assert (back.difference, back.low, back.high) == pytest.approx((-there.difference, -there.high, -there.low))
+
+
+def test_the_seed_decides_and_blocks_do_not(monkeypatch):
+    first, second = scores(31, 0.05)
+    whole = paired_bootstrap(first, second, seed=3)
+    assert whole != paired_bootstrap(first, second, seed=4)
+    monkeypatch.setattr(sampling, "_BLOCK", 100)
+    assert astuple(paired_bootstrap(first, second, seed=3)) == pytest.approx(astuple(whole), abs=1e-12)
+
+
+def test_p_and_f1_agree_with_all_possible_draws():
+    first, second = counts(4, 5), counts(4, 6)
+
+    def gain(rows: tuple[int, ...]) -> float:
+        sums = [table[list(rows)].sum(axis=0) for table in (first, second)]
+        one, other = (2 * hits / max(1, 2 * hits + wrong + missed) for hits, wrong, missed in sums)
+        return one - other
+
+    drawn, observed = np.array([gain(rows) for rows in product(range(4), repeat=4)]), gain((0, 1, 2, 3))
+    exact = np.mean(np.abs(drawn - observed) >= abs(observed) - 1e-12)
+    found = paired_bootstrap_f1(first, second)
+    assert found.difference == pytest.approx(observed)
+    assert found.p_value == pytest.approx(exact, abs=0.02)
+
+
+def test_the_interval_is_scipys_and_p_is_close_to_that_of_permutations():
+    first, second = scores(80, 0.04)
+    found = paired_bootstrap(first, second)
+    interval = stats.bootstrap((first - second,), np.mean, method="percentile", rng=1).confidence_interval
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=0.004)
+    permuted = stats.permutation_test((first - second,), np.mean, permutation_type="samples", rng=1)
+    assert found.p_value == pytest.approx(permuted.pvalue, abs=0.02)
+
+
+def test_chance_is_called_significant_as_often_as_it_should_be():
+    p_values = [paired_bootstrap(*scores(60, 0.0, seed), resamples=400, seed=seed).p_value for seed in range(200)]
+    assert 0.01 <= np.mean(np.array(p_values) < 0.05) <= 0.1
+
+
+def test_what_cannot_be_compared_is_refused():
+    for compare, values, message in (
+        (paired_bootstrap, ([1, 2], [1]), "expected that of first"),
+        (paired_bootstrap, ([], []), "at least one example"),
+        (paired_bootstrap, ([np.nan], [1]), "finite"),
+        (lambda *given: paired_bootstrap(*given, resamples=0), ([1], [1]), "at least 1"),
+        (paired_bootstrap_f1, ([[1, 2]], [[1, 2]]), r"expected \(N, 3\)"),
+        (paired_bootstrap_f1, ([[1, 2, -1]], [[1, 2, 3]]), "negative"),
+        (mean_interval, ([],), "values: got"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare(*values)
+
+
+def test_the_interval_of_a_mean_is_that_of_a_difference_to_zero():
+    values = scores(50, 0.1)[0]
+    found = paired_bootstrap(values, np.zeros(50), resamples=1_000)
+    assert mean_interval(values) == pytest.approx((found.low, found.high))
+    assert mean_interval([0.25] * 4) == (0.25, 0.25)
