@@ -10,6 +10,7 @@ from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import adjusted_rand_score
 
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.tfidf import TfidfEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import rows_of
@@ -131,7 +132,7 @@ def load(tmp_path):
 
 
 def figures(problem, encoder=None):
-    found = problem.measure(encoder or TfidfEncoder(), [0])
+    found = problem.measure(load_encoder(encoder or TfidfEncoder()), [0])
     assert {measurement.task for measurement in found} == {"flow-extraction"}
     return {(measurement.metric, measurement.setting): measurement for measurement in found}
 
