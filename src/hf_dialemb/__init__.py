@@ -11,32 +11,17 @@ torch and transformers are imported only when something asks for them. The publi
 
 from __future__ import annotations
 
-import ast
-from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import wrapt
 
 from .methods import METHODS, register, register_method
+from .stubs import names_of_stub
 
 __version__ = "0.1.0"
 
-_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-_MODULES = {node.names[0].name: f".{node.module}" for node in _STUB.body if isinstance(node, ast.ImportFrom)}
-__all__ = sorted(_MODULES)
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name], __name__), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+__getattr__, __dir__, __all__ = names_of_stub(__name__, __file__)
 
 
 def _register_on_first_use(auto: ModuleType) -> None:

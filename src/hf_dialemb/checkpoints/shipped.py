@@ -47,8 +47,8 @@ def shipped_folder(name: str, find: Callable[[str], str]) -> Path:
 
 def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str], str]) -> Path:
     """Add an adapter to its backbone, unless that was done before."""
-    from filelock import FileLock
     from huggingface_hub.constants import HF_HOME
+    from huggingface_hub.utils import WeakFileLock
 
     made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{json_key(record)[:16]}"
     if (made / "model.safetensors").is_file():
@@ -61,7 +61,7 @@ def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str
     new = made.with_name(f".{made.name}")  # one name for all, so that what a killed process left is replaced
     try:
         made.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{new}.lock"):
+        with WeakFileLock(f"{new}.lock"):
             if not (made / "model.safetensors").is_file():  # by another process, meanwhile
                 shutil.rmtree(new, ignore_errors=True)
                 shutil.copytree(folder, new, ignore=shutil.ignore_patterns("adapter_*", RECORD))

@@ -39,8 +39,12 @@ class Address:
 
     def __init__(self, url: str) -> None:
         """Open the file system; refuse an unknown one, or one whose package is missing."""
-        from fsspec.core import url_to_fs
         from huggingface_hub import constants
+
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError:
+            raise InputError(f'{url}: the package fsspec is missing; pip install "hf-dialemb[addresses]"') from None
 
         self.url = url
         with self.told("opened"):

@@ -73,28 +73,32 @@ def _beside(target: Path, ending: str = "") -> Path:
 
 
 def _runs(process: int) -> bool:
-    import psutil
-
-    with suppress(OverflowError):  # no process has such a number
-        return bool(psutil.pid_exists(process))
-    return False
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except PermissionError:  # another user's
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 @contextmanager
 def locked(folder: Path, remedy: str) -> Iterator[None]:
     """Make a folder and keep other runs out of it; delete it again if it stays empty."""
-    from filelock import FileLock, Timeout
+    from huggingface_hub.utils import WeakFileLock
 
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(folder / ".lock", blocking=False):
+        with WeakFileLock(folder / ".lock", timeout=0.1):
             try:
                 yield
             finally:
                 with suppress(OSError):
                     (folder / ".lock").unlink()
-    except Timeout:
+    except TimeoutError:
         raise InputError(f"{folder}: another run writes there now; wait for it, or {remedy}") from None
     finally:
         with suppress(OSError):
