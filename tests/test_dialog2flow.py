@@ -9,7 +9,7 @@ import torch
 
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.methods.dialog2flow import METHOD, Dialog2FlowConfig, Dialog2FlowModel, _Side, collate, utterance_text
+from hf_dialemb.methods.dialog2flow import METHOD, Dialog2FlowConfig, Dialog2FlowModel, collate, utterance_words
 from hf_dialemb.methods.layout import Truncation
 
 
@@ -63,7 +63,7 @@ def test_the_joint_target_has_a_pair_of_acts_and_one_of_slots():
     assert slots.labels == ["area", "price"]
     assert made.label_texts == ["agreement", "area", "inform", "price", "request"]
     both = acts.texts.index("somewhere in the east, and when")
-    assert acts.carried[both] == (1, 2)
+    assert acts.carried[both].tolist() == [1, 2]
     drawn = {slots.labels[example[1].label] for epoch in range(9) for example in all_of(made, epoch)}
     assert drawn == {"area", "price"}  # the longer space is walked as a whole
     for example in all_of(made):
@@ -73,7 +73,7 @@ def test_the_joint_target_has_a_pair_of_acts_and_one_of_slots():
 
 
 def labels_of(space, text):
-    return {space.labels[label] for label in space.carried[space.texts.index(text)]}
+    return {space.labels[label] for label in space.carried[space.texts.index(text)] if label >= 0}
 
 
 def test_an_utterance_said_twice_counts_once_and_carries_all_its_labels():
@@ -96,7 +96,7 @@ def test_a_single_utterance_without_acts_carries_its_intents():
                    for label in space.labels)  # fmt: skip
 
 
-@pytest.mark.parametrize(("form", "count"), [("raw", 6), ("words", 4), ("both", 4), ("official", 4)])
+@pytest.mark.parametrize(("form", "count"), [("raw", 6), ("words", 4), ("both", 4)])
 def test_utterances_that_their_form_makes_alike_are_one(form, count):
     spoken = [("Thank you so much!", "thank"), ("Thank you so much.", "thank"), ("Thanks a lot", "thank"),
             ("thank you so much", "bye"), ("See you then", "bye"), ("So long then", "bye")]  # fmt: skip
@@ -116,16 +116,15 @@ def test_balance_evens_out_the_pairs_per_label(balance, ratio):
     assert counts[0] / counts[1] == pytest.approx(ratio, rel=0.1)
 
 
-@pytest.mark.parametrize("form", ["raw", "words", "official", "both"])
+@pytest.mark.parametrize("form", ["raw", "words", "both"])
 def test_pairs_have_their_form(form):
     raw = ["Thank you, OK ?", "Thanks a lot!", "Is it OK ?", "So it is."]
     labels = ["thank you", "thank you", "confirm", "confirm"]
     made = examples([utterance(text, [label]) for text, label in zip(raw, labels, strict=True)], text_forms=form)
     drawn = {text for epoch in range(20) for example in all_of(made, epoch) for text in example[0].texts}
-    forms = ("raw", "words") if form == "both" else (form,)
-    assert drawn == {utterance_text(text, entry) for text in raw for entry in forms}
-    expected = {"raw": "Yes, isn't it 5 ?", "words": "yes isn't it 5 ?", "official": "yes isn't it 5'"}
-    assert form == "both" or utterance_text("Yes, isn't it 5 ?", form) == expected[form]
+    words = ["thank you ok ?", "thanks a lot", "is it ok ?", "so it is"]
+    assert drawn == {"raw": {*raw}, "words": {*words}, "both": {*raw, *words}}[form]
+    assert utterance_words("Yes, isn't it 5 ?") == "yes isn't it 5 ?"
 
 
 def test_across_domains_a_pair_is_of_two_domains():
@@ -224,19 +223,5 @@ def test_an_utterance_is_never_a_negative_of_its_own_label(tiny_bert):
     shared = torch.tensor([[bool((carried[j, 0] == drawn[i]).any()) for j in (0, 1)] for i in (0, 1)]).double()
     targets = shared / shared.sum(-1, keepdim=True)
     backwards = -(targets * torch.log_softmax(candidates @ queries.T / 0.5, dim=-1)).sum(-1).mean()
-    sides = [_Side(queries, carried[:, 0]), _Side(candidates, carried[:, 1])]
-    assert torch.allclose(model._loss(sides, drawn, None), (forwards + backwards) / 2, rtol=1e-10)
-
-
-def test_alternation_trains_one_label_space_a_batch(tiny_bert):
-    model, tokenizer = model_of(tiny_bert, target="joint", joint_update="alternating", contrast="hard")
-    batch = batch_of(all_of(examples(target="joint", contrast="hard"))[:4], model, tokenizer)
-    model.train()
-    for expected in (["acts"], ["slots"], ["acts"]):
-        model.zero_grad()
-        model(**batch).loss.backward()
-        assert [name for name, head in model.heads.items() if head[0].weight.grad is not None] == expected
-    assert int(model.train(False).state_dict()["batches"]) == 3
-    both = model(**batch).loss
-    model.config.joint_update = "summed"
-    assert torch.equal(both, model(**batch).loss)  # measured as a whole, however it learns
+    loss = model._loss(torch.stack([queries, candidates], dim=1), carried[:, :2], drawn, None)
+    assert torch.allclose(loss, (forwards + backwards) / 2, rtol=1e-10)

@@ -211,8 +211,7 @@ compare(dse, min_words=1, chunk_size=3)
 for target in ("single", "joint"):
     for contrast in ("soft", "hard"):
         compare(dialog2flow, target=target, contrast=contrast)
-for context in ("matching", "siamese"):
-    compare(dialogue_cse, context=context, num_negatives=3)
+compare(dialogue_cse, num_negatives=3)
 dist.destroy_process_group()
 print("equal")
 """

@@ -32,7 +32,7 @@ def config_of(name: str) -> Any:
     own = {
         "dial2vec": {**encoder, "marker_ids": MARKS[:2], "num_negatives": 2},
         "dialog2flow": {**encoder, "target": "joint"},
-        "dialogue_cse": {**encoder, "turn_aggregation": "attention", "num_negatives": 2},
+        "dialogue_cse": {**encoder, "num_negatives": 2},
         "dual_encoder": {**words, **towers, "embedding_size": 6, "hidden_size": 10},
         "transformer_dual_encoder": {**towers, "towers": "separate"},
         "deep_attention_matching": {**words, **limits, "embedding_size": 8, "num_blocks": 1},
@@ -92,7 +92,7 @@ def training_batch(name: str) -> dict[str, torch.Tensor]:
         rows = {"drawn_labels": labels[:, ::2], "label_vectors": vectors}
         return {**tokens(4, 4, 9), **rows, "carried_labels": labels.unsqueeze(-1)}
     if name == "dialogue_cse":
-        return tokens(4, config_of(name).context_rows + 3, 9)
+        return tokens(4, 2 * config_of(name).context_turns + 3, 9)
     if get_method(name).kind == "utterances":  # pairs
         return tokens(4, 2, 9)
     if name == "deep_attention_matching":

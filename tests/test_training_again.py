@@ -326,7 +326,7 @@ def test_signals_of_dev_dialogues_are_what_their_names_say(runs):
 
 
 DSE, LAYER = {"method": "dse"}, "encoder.layer.1.output.dense.weight"
-DIALOG2FLOW = {"method": "dialog2flow", "target": "joint", "joint_update": "alternating", "label_encoder": "tiny"}
+DIALOG2FLOW = {"method": "dialog2flow", "target": "joint", "label_encoder": "tiny"}
 
 
 @pytest.fixture(autouse=True)

@@ -136,12 +136,6 @@ def test_schedules_and_optimisers_that_work_are_taken():
         assert make_settings({**BASE, **values}).training.seed == 42
 
 
-def test_processes_do_not_wait_for_a_head_that_has_no_part_in_a_step():
-    values = {"method": "dialog2flow", "target": "joint", "gradient_checkpointing": True}
-    for update, unused in (("alternating", True), ("summed", None)):
-        assert make_settings({**values, "joint_update": update}).training.ddp_find_unused_parameters is unused
-
-
 def test_a_training_that_goes_astray_says_so_and_saves_nothing(tiny_bert, tmp_path, sample_dialogues):
     write_jsonl(sample_dialogues[:20], tmp_path / "calls.jsonl")
     steps = {"max_steps": 3, "save_strategy": "no", "per_device_train_batch_size": 4, "num_negatives": 1, "bf16": False}

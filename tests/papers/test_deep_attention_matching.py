@@ -75,13 +75,6 @@ def reference_block(block, queries, keys):
 
 def reference_levels(model, tokens):
     hidden = model.words.weight[torch.tensor(tokens)]
-    size = hidden.shape[1]
-    waves, half = torch.zeros_like(hidden), (size + 1) // 2
-    for place in range(len(tokens) if model.config.positional else 0):
-        for i in range(size):
-            wave = math.sin if i < half else math.cos
-            waves[place, i] = wave(place / 10_000 ** (2 * (i % half) / size)) / math.sqrt(size)
-    hidden = hidden + waves
     levels = [hidden]
     for block in model.self_blocks:
         levels.append(reference_block(block, levels[-1], levels[-1]))
@@ -122,9 +115,8 @@ def same(scores, expected):
     return torch.allclose(scores, expected, atol=1e-10, rtol=0)
 
 
-@pytest.mark.parametrize("positional", [False, True])
-def test_it_equals_the_formulas_whatever_stands_beside_them(positional):
-    model = make(positional=positional)
+def test_it_equals_the_formulas_whatever_stands_beside_them():
+    model = make()
     pairs = list(zip(CONTEXTS, CANDIDATES, strict=True))
     rows = [
         torch.stack([reference_score(model, context, entry) for entry in responses]) for context, responses in pairs
@@ -195,19 +187,6 @@ def test_pooling_is_that_of_tensorflow(size):
     assert torch.equal(pool(image[None])[0], reference_pool(image))
 
 
-def test_the_objectives_among_candidates_and_of_pairs():
-    logits = torch.tensor([[2.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
-    expected = (math.log(1 + math.exp(-2) + math.exp(-3)) + math.log(3)) / 2
-    assert abs(make().ranking_loss(logits).item() - expected) < 1e-6
-    model = make(objective="pairs")
-    logits = torch.tensor([[2.0, 0.0, -1.0], [-30.0, 9.0, 10.5]], requires_grad=True)
-    losses = [math.log1p(math.exp(-2)), math.log(2), math.log1p(math.exp(-1)), 10.0, math.log1p(math.exp(9)), 10.0]
-    loss = model.ranking_loss(logits)
-    assert abs(loss.item() - sum(losses) / 6) < 1e-5
-    loss.backward()
-    assert logits.grad[1].count_nonzero() == 1  # nothing is learnt from the pairs whose loss was cut
-
-
 COLOURS = ["red", "green", "blue", "white", "black", "brown"]
 DIALOGUES = [dialogue(f"a {a} door please", "which wall", f"the {b} one", f"so {a} on {b}") for a in COLOURS
              for b in COLOURS]  # fmt: skip
@@ -220,9 +199,8 @@ def build(**settings: object):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", ["candidates", "pairs"])
-def test_training_finds_the_response_that_repeats_the_words(objective):
-    model, tokenizer = build(num_candidates=4, responses="last", objective=objective)
+def test_training_finds_the_response_that_repeats_the_words():
+    model, tokenizer = build(num_candidates=4, responses="last")
     examples = METHOD.examples(DIALOGUES, model.config, seed=0)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for step in range(40):

@@ -8,14 +8,13 @@ intents, has its intents as its action (not in the paper).
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
-from transformers import initialization as init
 
 from ..dialogue import Dialogue, Turn, action_name
 from ..errors import InputError
@@ -39,11 +38,9 @@ class Dialog2FlowConfig(UtteranceConfig):
 
     Attributes:
         target: ``"single"``: the action, acts and slots together; ``"joint"``: acts and slots apart, with two heads
-            (section 3.2).
+            whose losses are summed (section 3.2).
         contrast: ``"soft"``: targets by the likeness of labels (equation 4); ``"hard"``: supervised contrastive
             learning (equation 1).
-        joint_update: ``"summed"``: the sum of both losses, as in the paper; ``"alternating"``: one batch of acts, one
-            of slots, as in the released program (which keeps two optimisers; here it is one).
         loss_temperature: Divides the cosines of utterances (0.05).
         label_temperature: Divides the cosines of labels (0.35).
         label_encoder: A sentence-transformers model that embeds the labels; not used by ``"hard"``.
@@ -52,8 +49,7 @@ class Dialog2FlowConfig(UtteranceConfig):
         min_utterances: Labels of fewer distinct utterances are left out (the paper: 101).
         min_words: Shorter utterances are left out (the paper: 2).
         text_forms: ``"raw"``; ``"words"``: lower case, without punctuation, as in the released program; ``"both"``:
-            either, drawn per utterance, so that transcripts of both kinds serve; ``"official"``: ``"words"`` with the
-            program's error that turns a question mark after a space into an apostrophe.
+            either, drawn per utterance, so that transcripts of both kinds serve.
         across_domains: Draw a batch's anchors from few domains, and positives from other domains where the label
             allows, so that the topic does not help (not in the paper).
     """
@@ -66,39 +62,24 @@ class Dialog2FlowConfig(UtteranceConfig):
 
     target: Literal["single", "joint"] = "single"
     contrast: Literal["soft", "hard"] = "soft"
-    joint_update: Literal["summed", "alternating"] = "summed"
     loss_temperature: float = 0.05
     label_temperature: float = 0.35
     label_encoder: str = "sentence-transformers/multi-qa-mpnet-base-dot-v1"
     label_balance: float = 0.0
     min_utterances: int = 2
     min_words: int = 2
-    text_forms: Literal["raw", "words", "both", "official"] = "raw"
+    text_forms: Literal["raw", "words", "both"] = "raw"
     across_domains: bool = False
-
-
-class _Side(NamedTuple):
-    """One side of a batch's pairs: unit vectors (N, P), and all labels of each utterance (N, K), filled with -1."""
-
-    vectors: Tensor
-    labels: Tensor
 
 
 class Dialog2FlowModel(UtteranceEncoder):
     """The encoder with one contrastive head per label space."""
 
     config: Dialog2FlowConfig
-    batches: Tensor
+    _keys_to_ignore_on_load_unexpected = ["batches"]  # noqa: RUF012 - in checkpoints of earlier versions
 
     def __init__(self, config: Dialog2FlowConfig) -> None:
         super().__init__(config, OBJECTIVES[config.target])
-        self.register_buffer("batches", torch.zeros((), dtype=torch.long), persistent=config.target == "joint")
-
-    @torch.no_grad()
-    def _init_weights(self, module: nn.Module) -> None:
-        super()._init_weights(module)
-        if module is self and getattr(self, "batches", None) is not None:  # registered after the parent's own
-            init.zeros_(self.batches)
 
     def contrast(  # type: ignore[override]
         self,
@@ -117,42 +98,33 @@ class Dialog2FlowModel(UtteranceEncoder):
             carried_labels: All labels of each utterance, (B, 2 O, K) int64, filled with -1.
             label_vectors: Unit vectors of the drawn labels, (B, O, E); None for hard targets.
         """
-        names = OBJECTIVES[self.config.target]
-        spaces = list(range(len(names)))
-        if self.config.joint_update == "alternating" and self.training and len(spaces) > 1:
-            spaces = [int(self.batches) % len(spaces)]
-            self.batches += 1
-        rows = [row for space in spaces for row in (2 * space, 2 * space + 1)]
-        embeddings = self.embed(input_ids[:, rows].flatten(0, 1), attention_mask[:, rows].flatten(0, 1))
-        embeddings = embeddings.unflatten(0, (len(input_ids), len(rows)))  # (B, 2 O, D)
+        embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))
+        embeddings = embeddings.unflatten(0, input_ids.shape[:2])  # (B, 2 O, D)
         losses, similarities = [], []
         with autocast_off(embeddings):
-            for place, space in enumerate(spaces):
-                sides = [
-                    _Side(
-                        self.project(embeddings[:, 2 * place + side], names[space]), carried_labels[:, 2 * space + side]
-                    )
-                    for side in (0, 1)
-                ]
-                vectors = None if label_vectors is None else label_vectors[:, space]
-                losses.append(self._loss(sides, drawn_labels[:, space], vectors))
-                similarities.append((sides[0].vectors @ sides[1].vectors.T).detach())
+            for space, name in enumerate(OBJECTIVES[self.config.target]):
+                rows = slice(2 * space, 2 * space + 2)
+                pairs = self.project(embeddings[:, rows], name)  # (B, 2, P)
+                names = None if label_vectors is None else label_vectors[:, space]
+                losses.append(self._loss(pairs, carried_labels[:, rows], drawn_labels[:, space], names))
+                similarities.append((pairs[:, 0] @ pairs[:, 1].T).detach())
         return UtteranceOutput(
             loss=torch.stack(losses).sum(),
             pooler_output=embeddings[:, 0],
             similarities=positives_first(similarities[0]),
         )
 
-    def _loss(self, sides: list[_Side], drawn: Tensor, label_vectors: Tensor | None) -> Tensor:
-        everyone = [_Side(*(gather_rows(tensor, self.training)[0] for tensor in side)) for side in sides]
+    def _loss(self, pairs: Tensor, carried: Tensor, drawn: Tensor, label_vectors: Tensor | None) -> Tensor:
+        """Compute the loss of pairs (B, 2, P) in one label space; the other arguments are its part of `contrast`'s."""
+        everyone, labels = (gather_rows(tensor, self.training)[0] for tensor in (pairs, carried))
         likeness = None
         if label_vectors is not None:
             likeness = label_vectors @ gather_rows(label_vectors, self.training)[0].T
         losses = []
-        for anchors, candidates in ((sides[0], everyone[1]), (sides[1], everyone[0])):
-            similarities = anchors.vectors @ candidates.vectors.T  # (A, C)
+        for anchor, candidate in ((0, 1), (1, 0)):
+            similarities = pairs[:, anchor] @ everyone[:, candidate].T  # (A, C)
             # A candidate drawn for another label is a positive too if it carries this label.
-            shared = (candidates.labels.unsqueeze(0) == drawn.view(-1, 1, 1)).any(-1)
+            shared = (labels[:, candidate] == drawn.view(-1, 1, 1)).any(-1)
             if likeness is None:
                 targets = hard_targets(shared, similarities)
             else:
@@ -167,15 +139,13 @@ class LabelPair(NamedTuple):
     Attributes:
         texts: Anchor and positive.
         label: The label's number in its space.
-        carried: All labels of the two.
-        width: Most labels that any utterance of the space carries.
+        carried: All labels of the two, (2, K) int64, filled with -1 to the most that any utterance of the space has.
         vector: The label's vector (E,), for soft targets.
     """
 
     texts: tuple[str, str]
     label: int
-    carried: tuple[tuple[int, ...], tuple[int, ...]]
-    width: int
+    carried: np.ndarray
     vector: np.ndarray | None = None
 
 
@@ -192,21 +162,21 @@ class LabelledUtterances:
 
     def __init__(self, dialogues: Sequence[Dialogue], space: str, config: Dialog2FlowConfig, seed: int) -> None:
         self.config, self.seed = config, seed
-        carried: dict[str, dict[str, None]] = {}
-        first: dict[str, tuple[str, str]] = {}  # normalised text: original text and domain
+        known: dict[str, dict[str, None]] = {}  # normalised text to its labels
+        first: dict[str, tuple[str, str]] = {}  # normalised text to the original text and its domain
         labelled = short = 0
-        form = "words" if config.text_forms == "both" else config.text_forms
         for dialogue in dialogues:
-            domain = dialogue.domains[0] if dialogue.domains else ""
+            domain = dialogue.domains[0] if dialogue.domains and config.across_domains else ""
             for turn in dialogue.turns:
                 labels = _labels(turn, space, single=len(dialogue.turns) == 1)
-                words = turn.content.split() if form == "raw" else _WORDS.findall(turn.content)
+                words = turn.content.split() if config.text_forms == "raw" else _WORDS.findall(turn.content)
                 labelled += bool(labels)
                 if labels and len(words) < config.min_words:
                     short += 1
                 elif labels:
-                    text, _ = first.setdefault(utterance_text(turn.content, form), (turn.content, domain))
-                    carried.setdefault(text, {}).update(dict.fromkeys(labels))
+                    text = turn.content if config.text_forms == "raw" else utterance_words(turn.content)
+                    first.setdefault(text, (turn.content, domain))
+                    known.setdefault(text, {}).update(dict.fromkeys(labels))
         if not labelled:
             raise InputError(
                 "dialog2flow learns from dialogue acts and slots, or intents of utterances on their own: none of "
@@ -214,11 +184,12 @@ class LabelledUtterances:
                 "them), or another target"
             )
         self.notes = [f"Left out {short:,} turns of fewer than {config.min_words} words ({space})"] * bool(short)
-        self._number(carried, space, dict(first.values()))
+        self._number([(*first[text], labels) for text, labels in known.items()], space)
 
-    def _number(self, carried: dict[str, dict[str, None]], space: str, domains: dict[str, str]) -> None:
-        """Assign numbers to utterances, labels and domains, without the labels that have too few utterances."""
-        sizes, least = Counter(label for labels in carried.values() for label in labels), self.config.min_utterances
+    def _number(self, utterances: list[tuple[str, str, dict[str, None]]], space: str) -> None:
+        """Number utterances (text, domain, labels) and labels, without the labels that have too few utterances."""
+        sizes = Counter(label for *_, labels in utterances for label in labels)
+        least = self.config.min_utterances
         self.labels = sorted(label for label, size in sizes.items() if size >= least)
         if rare := len(sizes) - len(self.labels):
             self.notes.append(f"Left out {rare:,} of {len(sizes):,} {space}: fewer than {least} utterances each")
@@ -228,27 +199,26 @@ class LabelledUtterances:
                 "(min_utterances), expected two or more; add dialogues or lower min_utterances"
             )
         numbers = {label: number for number, label in enumerate(self.labels)}
-        known = {
-            text: tuple(numbers[label] for label in labels if label in numbers) for text, labels in carried.items()
-        }
-        self.texts = [text for text, labels in known.items() if labels]
-        self.carried = [known[text] for text in self.texts]
-        self.width = max(map(len, self.carried))
-        names = [domains[text] if self.config.across_domains else "" for text in self.texts]
-        places = np.unique(names, return_inverse=True)[1]
+        carried = [[numbers[label] for label in labels if label in numbers] for *_, labels in utterances]
+        kept = [row for row, labels in enumerate(carried) if labels]
+        self.texts = [utterances[row][0] for row in kept]
+        domains = [utterances[row][1] for row in kept]
+        places = np.unique(domains, return_inverse=True)[1]
         if self.config.across_domains and not places.any():
             raise InputError(
-                f"across_domains: got utterances of one domain ({names[0] or 'none named'}), expected two or more; "
+                f"across_domains: got utterances of one domain ({domains[0] or 'none named'}), expected two or more; "
                 "give dialogues 'domains', or leave across_domains out"
             )
-        rows: list[list[int]] = [[] for _ in self.labels]
-        for row, labels in enumerate(self.carried):
-            for label in labels:
-                rows[label].append(row)
+        self.carried = np.full((len(kept), max(map(len, carried))), -1)
+        members: list[list[int]] = [[] for _ in self.labels]
+        for place, row in enumerate(kept):
+            self.carried[place, : len(carried[row])] = carried[row]
+            for label in carried[row]:
+                members[label].append(place)
         # The utterances of a label by domain.
-        self.members = [np.array(part)[np.argsort(places[part], kind="stable")] for part in rows]
+        self.members = [np.array(part)[np.argsort(places[part], kind="stable")] for part in members]
         self.domains = [places[part] for part in self.members]
-        counts = np.array([len(part) for part in rows], dtype=np.float64)
+        counts = np.array([len(part) for part in members], dtype=np.float64)
         weights = counts ** (1 - self.config.label_balance)
         self.ends = np.cumsum(np.maximum(1, np.round(counts.sum() * weights / weights.sum()))).astype(np.int64)
 
@@ -282,20 +252,18 @@ class LabelledUtterances:
             positive = (end + int(generator.integers(len(members) - end + first))) % len(members)
         else:
             positive = (anchor + 1 + int(generator.integers(len(members) - 1))) % len(members)
-        rows, forms = (int(members[anchor]), int(members[positive])), self.config.text_forms
-        if forms == "both":
-            texts = [utterance_text(self.texts[row], "words" if generator.random() < 0.5 else "raw") for row in rows]
-        else:
-            texts = [utterance_text(self.texts[row], forms) for row in rows]
-        return LabelPair((texts[0], texts[1]), label, (self.carried[rows[0]], self.carried[rows[1]]), self.width)
+        rows, texts = [int(members[anchor]), int(members[positive])], []
+        for row in rows:
+            if self.config.text_forms == "words" or (self.config.text_forms == "both" and generator.random() < 0.5):
+                texts.append(utterance_words(self.texts[row]))
+            else:
+                texts.append(self.texts[row])
+        return LabelPair((texts[0], texts[1]), label, self.carried[rows])
 
 
-def utterance_text(text: str, form: str) -> str:
-    """Return an utterance in the form ``"raw"``, ``"words"`` or ``"official"`` (see `Dialog2FlowConfig`)."""
-    if form == "raw":
-        return text
-    words = " ".join(_WORDS.findall(text.lower()))
-    return words.replace(" ?", "'") if form == "official" else words
+def utterance_words(text: str) -> str:
+    """Return the words of an utterance in lower case, without punctuation."""
+    return " ".join(_WORDS.findall(text.lower()))
 
 
 def _labels(turn: Turn, space: str, single: bool) -> list[str]:
@@ -352,21 +320,17 @@ def collate(
     batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count)
     batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
     batch["drawn_labels"] = torch.tensor([[pair.label for pair in example] for example in examples])
-    carried = [[labels for pair in example for labels in pair.carried] for example in examples]
-    width = max(pair.width for pair in examples[0])  # of the whole data: processes gather tensors of one shape
-    batch["carried_labels"] = torch.tensor(
-        [[[*labels, *[-1] * (width - len(labels))] for labels in row] for row in carried]
-    )
+    # As wide as the whole data needs: processes gather tensors of one shape.
+    width = max(pair.carried.shape[1] for pair in examples[0])
+    carried = np.full((len(examples), len(examples[0]), 2, width), -1)
+    for row, example in enumerate(examples):
+        for space, pair in enumerate(example):
+            carried[row, space, :, : pair.carried.shape[1]] = pair.carried
+    batch["carried_labels"] = torch.from_numpy(carried).flatten(1, 2)
     if config.contrast == "soft":
         vectors = np.stack([np.stack([pair.vector for pair in example]) for example in examples])  # type: ignore[misc]
         batch["label_vectors"] = nn.functional.normalize(torch.from_numpy(vectors), dim=-1)
     return batch
-
-
-def prepare(settings: dict[str, Any], arguments: Any) -> None:  # noqa: ANN401 - TrainingArguments
-    """Tell distributed training that a head may have no part in a step."""
-    if settings.get("joint_update") == "alternating" and arguments.ddp_find_unused_parameters is None:
-        arguments.ddp_find_unused_parameters = True  # with checkpointing Trainer expects all
 
 
 METHOD = Method(
@@ -377,7 +341,6 @@ METHOD = Method(
     collate,
     labelled=True,
     in_batch_negatives=True,
-    prepare=prepare,
     title="Dialog2Flow",
     paper="burdisso-etal-2024-dialog2flow",
     suite="dialog2flow",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
@@ -13,9 +13,6 @@ from ..dialogue import Dialogue
 from .backbone_model import MethodModel
 from .config import Kind, MethodConfig
 from .layout import Truncation
-
-if TYPE_CHECKING:
-    from transformers import TrainingArguments  # slow to import, and not needed to load a model
 
 
 class Examples(Protocol):
@@ -69,7 +66,6 @@ class Method:
             file of word vectors may then take the backbone's place.
         in_batch_negatives: Whether the other examples of a batch are its negatives, so that a batch needs two.
         trained: Whether a run trains it, or it is made of trained models.
-        prepare: ``prepare(settings, arguments)`` changes the arguments of Trainer as the settings require.
         title: Its name for people.
         paper: Key of its paper in the package's bibliography, or a BibTeX entry of its own.
         suite: The benchmark suite of its paper.
@@ -87,7 +83,6 @@ class Method:
     from_scratch: bool = False
     in_batch_negatives: bool = False
     trained: bool = True
-    prepare: Callable[[dict[str, Any], TrainingArguments], None] | None = None
     title: str = ""
     paper: str | None = None
     suite: str | None = None

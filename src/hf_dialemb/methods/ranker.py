@@ -9,7 +9,6 @@ from typing import ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
@@ -72,18 +71,14 @@ class Ranker(MethodModel, published.Ranker):
         """Score candidates (B, K, M) of contexts (B, L), and compute the loss."""
         output = super().rank(input_ids, attention_mask, candidate_ids, candidate_mask)
         assert output.logits is not None
-        loss, similarities = self.ranking_loss(output.logits.float()), output.logits.detach().unsqueeze(-1)
-        return RankingOutput(loss=loss, similarities=similarities, **output)
+        loss = nn.functional.cross_entropy(output.logits.float(), candidate_ids.new_zeros(len(candidate_ids)))
+        return RankingOutput(loss=loss, similarities=output.logits.detach().unsqueeze(-1), **output)
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Embed contexts and responses, (N, L) to (N, D)."""
         if not self.embeds:
             raise embeds_nothing(self)
         return super().embed(input_ids, attention_mask)
-
-    def ranking_loss(self, logits: Tensor) -> Tensor:
-        """Compute the cross entropy of the first of K candidates (equation 6) from scores (B, K)."""
-        return nn.functional.cross_entropy(logits, logits.new_zeros(len(logits), dtype=torch.long))
 
 
 class RankingExamples(ListedExamples):

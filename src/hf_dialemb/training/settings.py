@@ -342,8 +342,6 @@ def _check_together(method: Method, run: RunArguments, chosen: dict[str, Any], t
     if method.in_batch_negatives:
         check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
         training.dataloader_drop_last = True
-    if method.prepare is not None:
-        method.prepare(chosen, training)
 
 
 def _check_signal(run: RunArguments, training: TrainingArguments) -> None:

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from huggingface_hub.dataclasses import strict
@@ -26,14 +26,12 @@ from transformers import initialization as init
 
 from ...methods.backbone_model import autocast_off
 from ...methods.config import RankerConfig
-from ...methods.dialogue_cse import turn_weights
 from ...methods.layout import Truncation, pad_right
 from ...methods.method import Method
 from ...methods.ranker import Ranker, RankingExample, RankingExamples, candidates_of, remembered_ids, with_candidates
 from ...methods.words import WordRanker
 from ...ranges import Range, Ranges
 
-_LARGEST_LOSS = 10.0  # of a pair in the released program; beyond it nothing is learnt
 _PAIRS = 256  # contexts times candidates that are scored at once without gradient
 _EPSILON = 1e-6  # of layer normalisation in the released program
 _CHANNELS = (32, 16)  # of the two convolutions
@@ -52,10 +50,6 @@ class DeepAttentionMatchingConfig(RankerConfig):
         vocab_size: Number of words after the corpus was counted.
         embedding_size: Width D of a word's vector and of all layers.
         num_blocks: Blocks of self-attention; each adds a level to that of the words.
-        positional: Whether words carry their position, as in the paper; the released program leaves it out.
-        objective: ``"candidates"``: the true response among K (equation 6 of Multi-Granularity Representations);
-            ``"pairs"``: each pair of context and response by itself, with the loss of a pair cut at 10, as in the
-            released program (which draws as many false responses as true ones: ``num_candidates: 2``).
         chunk_size: Candidates of each context whose activations are in memory at once; they are computed again in the
             backward pass, with the same gradients. None keeps all.
     """
@@ -74,8 +68,6 @@ class DeepAttentionMatchingConfig(RankerConfig):
     vocab_size: int | None = None
     embedding_size: int = 200
     num_blocks: int = 5
-    positional: bool = False
-    objective: Literal["candidates", "pairs"] = "candidates"
     chunk_size: int | None = None
 
 
@@ -138,10 +130,7 @@ class DeepAttentionMatchingModel(WordRanker):
 
     def _levels(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
         """Represent texts (B, N, L) at all levels, each (B, N, L, D)."""
-        hidden = self.words(ids.flatten(0, 1))
-        if self.config.positional:
-            hidden = hidden + positions(ids.shape[-1], hidden)
-        levels = [hidden]
+        levels = [self.words(ids.flatten(0, 1))]
         for block in self.self_blocks:
             levels.append(block(levels[-1], self_attend(levels[-1], mask.flatten(0, 1))))
         return [level.unflatten(0, ids.shape[:2]) for level in levels]
@@ -167,15 +156,6 @@ class DeepAttentionMatchingModel(WordRanker):
         turns, turn_tokens, response_tokens = image.shape[-3:]
         after = self.config.max_response_tokens - response_tokens, self.config.max_turn_tokens - turn_tokens
         return nn.functional.pad(image, (0, after[0], 0, after[1], self.config.max_turns - turns, 0))
-
-    def ranking_loss(self, logits: Tensor) -> Tensor:
-        """Compute the loss of scores (B, K), the true response first; see ``objective``."""
-        if self.config.objective == "candidates":
-            return super().ranking_loss(logits)
-        true = torch.zeros_like(logits)
-        true[:, 0] = 1
-        losses = nn.functional.binary_cross_entropy_with_logits(logits, true, reduction="none")
-        return losses.clamp(max=_LARGEST_LOSS).mean()
 
 
 class AttentiveBlock(nn.Module):
@@ -229,7 +209,7 @@ def pool(image: Tensor) -> Tensor:
 def self_attend(hidden: Tensor, mask: Tensor) -> Tensor:
     """Let each token of a text attend to all of its tokens, (N, L, D) with a mask (N, L) to (N, L, D)."""
     scores = similarity(hidden, hidden, "nld,nmd->nlm")
-    return torch.einsum("nlm,nmd->nld", turn_weights(scores, mask.unsqueeze(1)), hidden)
+    return torch.einsum("nlm,nmd->nld", attention_weights(scores, mask.unsqueeze(1)), hidden)
 
 
 def cross_attend(turns: Tensor, responses: Tensor, turn_mask: Tensor, response_mask: Tensor) -> tuple[Tensor, ...]:
@@ -242,30 +222,21 @@ def cross_attend(turns: Tensor, responses: Tensor, turn_mask: Tensor, response_m
         and the scores (B, K, T, L, M).
     """
     scores = similarity(turns, responses, "btld,bkmd->bktlm")
-    to_response = turn_weights(scores, response_mask[:, :, None, None, :])
-    to_turn = turn_weights(scores.transpose(-1, -2), turn_mask[:, None, :, None, :])
+    to_response = attention_weights(scores, response_mask[:, :, None, None, :])
+    to_turn = attention_weights(scores.transpose(-1, -2), turn_mask[:, None, :, None, :])
     from_responses = torch.einsum("bktlm,bkmd->bktld", to_response, responses)
     from_turns = torch.einsum("bktml,btld->bktmd", to_turn, turns)
     return from_responses, from_turns, scores
 
 
+def attention_weights(scores: Tensor, mask: Tensor) -> Tensor:
+    """Normalise scores (..., C) to sum to 1 over the tokens of a mask; all are equal without any."""
+    return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
+
+
 def similarity(left: Tensor, right: Tensor, equation: str) -> Tensor:
     """Multiply vectors by an equation of `torch.einsum`, and divide by the root of their width."""
     return torch.einsum(equation, left, right) / math.sqrt(left.shape[-1])
-
-
-def positions(length: int, like: Tensor) -> Tensor:
-    """Return sinusoidal positions (Vaswani et al., 2017, section 3.5), (length, D), in the form of ``like`` (..., D).
-
-    The paper multiplies the word vectors by the root of D. Here the positions are divided by it instead, so that
-    similarities stay as large as without positions.
-    """
-    size = int(like.shape[-1])
-    half = (size + 1) // 2
-    rates = 10_000 ** (-2 * torch.arange(half, device=like.device, dtype=torch.float64) / size)
-    angles = torch.arange(length, device=like.device, dtype=torch.float64).unsqueeze(1) * rates
-    waves = torch.cat([angles.sin(), angles.cos()[:, : size - half]], dim=-1)
-    return (waves / math.sqrt(size)).to(like.dtype)
 
 
 def last_tokens(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
