@@ -28,7 +28,7 @@ from ..runs.files import write_atomically, write_json_atomically, write_text_ato
 from ..runs.frames import counted, data_frame, notebook_view
 from .clustering import counted_periods, find_clusters, placed
 from .naming import names_by_model, names_of, telling_phrases, text_of
-from .page import picture_of, write_page
+from .page import picture_of, turns_on_page, write_page
 
 PAGE, FLOWS, RECORD = "index.html", "flows", "topics.json"
 TABLES = ("topics.csv", "dialogues.csv", "dialogues.parquet")
@@ -98,7 +98,7 @@ class Topics:
 
     def page(self, path: str | Path, flows: Sequence[str] = ()) -> None:
         """Write the page: one HTML file. It links to flows of the topics with these ids beside it."""
-        write_page(self, Path(path), frozenset(flows))
+        write_page(Path(path), self.title, self.counts, self._page_record(flows))
 
     def save(self, folder: str | Path, flows: Sequence[str] = ()) -> None:
         """Write the page, ``topics.csv``, ``dialogues.csv`` and ``.parquet``, and ``topics.json``."""
@@ -136,7 +136,8 @@ class Topics:
 
     def _repr_html_(self) -> str:
         rows = ((topic.id, topic.name, f"{topic.size:,}", ", ".join(topic.phrases)) for topic in self.by_size)
-        return notebook_view(repr(self), picture_of(self), ("topic", "name", "dialogues", "phrases"), rows)
+        picture = picture_of(self.places, self.labels, [topic.name for topic in self.by_size])
+        return notebook_view(repr(self), picture, ("topic", "name", "dialogues", "phrases"), rows)
 
     def _topic_records(self) -> list[dict[str, Any]]:
         ids = self.ids
@@ -161,6 +162,29 @@ class Topics:
             }
             for name, label, similarity, dialogue in rows
         ]
+
+    def _page_record(self, flows: Collection[str]) -> dict[str, Any]:
+        roles = _roles_of(self.corpus)
+        return {
+            "roles": roles,
+            "unit": self.unit,
+            "periods": self.periods,
+            "topics": [
+                {
+                    **{name: value for name, value in vars(topic).items() if name != "by_role"},
+                    "said": [[role, topic.by_role[role]] for role in roles],
+                    "flow": topic.id in flows,
+                }
+                for topic in self.by_size
+            ],
+            "tree": [[int(left), int(right), round(far, 4)] for left, right, far in self.tree[:, :3].tolist()],
+            "ids": self.ids,
+            "times": [dialogue.time for dialogue in self.corpus] if self.periods else [],
+            "labels": self.labels.tolist(),
+            "near": np.round(self.similarity * 1000).astype(int).tolist(),
+            "places": np.round(self.places * 10_000).astype(int).ravel().tolist(),
+            "texts": turns_on_page(self.corpus, roles),
+        }
 
 
 def find_topics(
@@ -251,8 +275,9 @@ def _described(
         given, reason = names_by_model(list(zip(given, phrases, examples, strict=True)), names, cache)
         if reason:
             logger.warning("some topics are named by their phrases: %s", reason)
-    roles = [role for role in ROLES if any(role in dialogue.roles for dialogue in corpus)]
-    by_role = {role: telling_phrases([[text_of(own, role) for own in group] for group in groups]) for role in roles}
+    by_role = {
+        role: telling_phrases([[text_of(own, role) for own in group] for group in groups]) for role in _roles_of(corpus)
+    }
     return tuple(
         Topic(
             f"topic-{number + 1}",
@@ -265,6 +290,10 @@ def _described(
         )
         for number, rows in enumerate(members)
     )
+
+
+def _roles_of(corpus: Sequence[Dialogue]) -> list[str]:
+    return [role for role in ROLES if any(role in dialogue.roles for dialogue in corpus)]
 
 
 def _csv(records: Sequence[dict[str, Any]]) -> str:
