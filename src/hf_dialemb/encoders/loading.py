@@ -18,7 +18,7 @@ from .specs import FITTED, EncoderSpec, find_encoder
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_MORE = 4  # times as many texts at once in bfloat16 on a processor, where setting up a product is dear
+_MORE = 4  # times as many texts at once in fewer bits on a processor, where setting up a product is dear
 
 
 def load_encoder(
@@ -142,11 +142,12 @@ def _of_checkpoint(spec: EncoderSpec, batch_size: int, device: str) -> Encoder:
 
     register()
     model = load_pretrained(AutoModel, spec.path).to(device)
-    if spec.numbers == "bfloat16":
-        from .text_models import compute_in_bfloat16
+    tokenizer = load_pretrained(AutoTokenizer, spec.path)
+    if spec.numbers != "float32":
+        from .fewer_bits import compute_in
 
-        compute_in_bfloat16(model.float().encoder)
-    return model_encoder(model, load_pretrained(AutoTokenizer, spec.path), spec.name, batch_size, spec)
+        compute_in(spec.numbers, model.float().encoder, tokenizer)
+    return model_encoder(model, tokenizer, spec.name, batch_size, spec)
 
 
 def _of_ranker(model: Any, tokenizer: Any, name: str, spec: EncoderSpec | None) -> Encoder:  # noqa: ANN401

@@ -4,7 +4,7 @@ A spec is ``MODEL``, or ``MODEL@WORD,WORD`` with words in any order:
 
 - ``dialogue`` (the default) or ``utterances``: what a model of texts reads at once;
 - ``cls``: the first token in place of the mean of tokens, for plain transformers models;
-- ``bfloat16``: a transformer that reads texts computes in bfloat16, which is quicker;
+- ``bfloat16`` or ``int8``: a transformer that reads texts computes in fewer bits, which is quicker;
 - ``whitened``: the vectors of a call are whitened by themselves, see `hf_dialemb.encoders.whitening`.
 
 MODEL is one of
@@ -46,7 +46,8 @@ FITTED = Registry("encoders", {"tfidf": TfidfEncoder})
 RESPONSE_VECTORS = "response_vectors-"  # the prefix of a ranker's cached vectors, which decide nothing
 
 _LEVELS = ("dialogue", "utterances")
-_WORDS = (*_LEVELS, "cls", "bfloat16", "whitened")
+_BITS = ("bfloat16", "int8")
+_WORDS = (*_LEVELS, "cls", *_BITS, "whitened")
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
 _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # the parts of a sentence-transformers model, and of its routers
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "modules.json")
@@ -65,7 +66,7 @@ class EncoderSpec:
         level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
         cls: Whether the first token is the vector, not the mean of all.
         whitened: Whether vectors are whitened by themselves.
-        numbers: ``"float32"`` or ``"bfloat16"``.
+        numbers: ``"float32"``, ``"bfloat16"`` or ``"int8"``.
         kind: ``fitted``, ``words``, ``api``, ``static``, ``dialemb``, ``sentence-transformers`` or ``transformers``.
         path: A folder or Hub id; for ``words`` the file, for ``api`` the model, for ``fitted`` the name.
         reads: Whether the model reads ``texts`` or whole ``dialogues``.
@@ -95,13 +96,13 @@ class EncoderSpec:
                 f"model '{text}': got '{unknown}' after the '@', expected {', '.join(_WORDS[:-1])} or {_WORDS[-1]}, "
                 "parted by commas; correct it"
             )
-        if len(set(words)) < len(words) or set(_LEVELS) <= set(words):
+        if len(set(words)) < len(words) or set(_LEVELS) <= set(words) or set(_BITS) <= set(words):
             raise InputError(
-                f"model '{text}': got '{after}' after the '@', expected each word once, and one level, dialogue or "
-                "utterances; leave the others out"
+                f"model '{text}': got '{after}' after the '@', expected each word once, one level, dialogue or "
+                "utterances, and one of bfloat16 and int8; leave the others out"
             )
         level = "utterances" if "utterances" in words else "dialogue"
-        numbers = "bfloat16" if "bfloat16" in words else "float32"
+        numbers = next((word for word in words if word in _BITS), "float32")
         return cls(text, model, level, "cls" in words, "whitened" in words, numbers)
 
     @property
@@ -137,6 +138,10 @@ def find_encoder(spec: str) -> EncoderSpec:
             f"model '{spec}': got {found.numbers} for {'a baseline' if kind in _WITHOUT_WEIGHTS else 'this model'}, "
             f"expected a transformer that reads texts; leave '{found.numbers}' out"
         )
+    if found.numbers == "int8":
+        from .fewer_bits import check_int8
+
+        check_int8()
     if kind == "api":
         check_endpoint(spec)
     if kind == "fitted" and (package := getattr(FITTED[path], "package", "")) and find_spec(package) is None:

@@ -17,7 +17,7 @@ from ..checkpoints.pretrained import check_tokenizer, check_weights, has_decoder
 from ..errors import InputError
 from ..methods.batching import LayOut, embeddings
 from ..methods.layout import Truncation, pad_right, shortened
-from ..runs.hardware import multiplies_bfloat16
+from .fewer_bits import compute_in
 from .sentence_layout import SentenceLayout
 from .specs import EncoderSpec
 
@@ -153,8 +153,7 @@ def transformers_texts(
     model = load_pretrained(AutoModel, spec.path).to(device=device, dtype=torch.float32).eval()
     if has_decoder(model):
         model = model.get_encoder()
-    if spec.numbers == "bfloat16":
-        compute_in_bfloat16(model)
+    compute_in(spec.numbers, model, tokenizer)
     marks = _marks_of(tokenizer) if spec.level == "dialogue" and layout is None else None
     positions = getattr(model.config, "max_position_embeddings", None) or MAX_TOKENS
     longest = MAX_TOKENS if layout is None else layout.max_tokens or positions
@@ -192,10 +191,9 @@ def load_sentence_transformer(path: str, device: str | None = None, numbers: str
         model.encode(["a"], show_progress_bar=False)  # whether its parts fit each other
     if inner is not None and hasattr(model.tokenizer, "get_vocab"):
         check_tokenizer(model.tokenizer, path)
-    if numbers == "bfloat16":
-        if inner is None:
-            raise InputError(f"'{path}': got bfloat16, but there is no transformer in it; leave 'bfloat16' out")
-        compute_in_bfloat16(inner)
+    if numbers != "float32" and inner is None:
+        raise InputError(f"'{path}': got {numbers}, but there is no transformer in it; leave '{numbers}' out")
+    compute_in(numbers, inner, model.tokenizer)
     return model
 
 
@@ -217,20 +215,6 @@ def sentence_texts(model: Any, batch_size: int) -> Callable[[Sequence[str]], np.
 
     prepare = partial(model.preprocess, prompt=model._resolve_prompt(None, None))
     return TextModel(model, model.tokenizer, prepare, pool, model.max_seq_length, batch_size).embed
-
-
-def compute_in_bfloat16(model: Any) -> None:  # noqa: ANN401 - whatever AutoModel loads
-    """Keep weights and states in bfloat16, where the processor multiplies it; pooling stays in float32."""
-    if model.device.type == "cpu" and not multiplies_bfloat16():
-        return
-    forward = model.bfloat16().forward
-
-    def quick(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        output = forward(*args, **kwargs)
-        output.last_hidden_state = output.last_hidden_state.float()
-        return output
-
-    model.forward = quick
 
 
 def _marks_of(tokenizer: Any) -> tuple[str, str] | None:  # noqa: ANN401 - any of transformers' classes

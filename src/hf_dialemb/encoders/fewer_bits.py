@@ -1,0 +1,121 @@
+"""Transformers that compute in fewer bits: bfloat16 by torch, integers of 8 bits by OpenVINO."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import warnings
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers.modeling_outputs import BaseModelOutput
+
+from ..errors import InputError
+from ..runs.files import working_folder
+from ..runs.hardware import multiplies_bfloat16
+
+logger = logging.getLogger(__name__)
+
+_CALIBRATION = 300  # dialogues that show the range of the numbers between layers
+
+
+def compute_in(numbers: str, model: Any, tokenizer: Any) -> None:  # noqa: ANN401 - whatever AutoModel loads
+    """Make a transformer compute in ``"bfloat16"`` or ``"int8"`` from now on; ``"float32"`` changes nothing.
+
+    A processor that does not multiply bfloat16 stays with float32. The integers of a model are computed once, in half
+    a minute, and kept in Hugging Face's cache (``HF_HOME``).
+
+    Raises:
+        InputError: Integers are asked for on an accelerator.
+    """
+    if numbers == "bfloat16" and (model.device.type != "cpu" or multiplies_bfloat16()):
+        _compute_in_bfloat16(model)
+    if numbers == "int8":
+        if model.device.type != "cpu":
+            raise InputError(f"int8: got the device {model.device.type}, expected cpu; choose bfloat16 there")
+        model.forward = _Int8(_graph_file(model, tokenizer))
+
+
+def check_int8() -> None:
+    """Raise InputError if a package that int8 needs is missing."""
+    for name in ("openvino", "nncf"):
+        if find_spec(name) is None:
+            raise InputError(f'int8: the package {name} is missing; pip install "hf-dialemb[int8]"')
+
+
+def _compute_in_bfloat16(model: Any) -> None:  # noqa: ANN401
+    """Keep weights and states in bfloat16; pooling stays in float32."""
+    forward = model.bfloat16().forward
+
+    def quick(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        output = forward(*args, **kwargs)
+        output.last_hidden_state = output.last_hidden_state.float()
+        return output
+
+    model.forward = quick
+
+
+class _Int8:
+    """The ``forward`` of a model, by the graph of a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.graph = _compiled(file, torch.get_num_threads())
+
+    def __call__(self, input_ids: Tensor, attention_mask: Tensor, **_: object) -> BaseModelOutput:
+        outputs = self.graph([input_ids.numpy(), attention_mask.numpy()])
+        return BaseModelOutput(last_hidden_state=torch.from_numpy(np.array(outputs[0])))
+
+
+@cache  # for good: OpenVINO handles signals on memory that goes with its last graph
+def _compiled(file: Path, threads: int) -> Any:  # noqa: ANN401 - OpenVINO's
+    import openvino
+
+    return openvino.Core().compile_model(file, "CPU", {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1})
+
+
+def _graph_file(model: Any, tokenizer: Any) -> Path:  # noqa: ANN401
+    """Return the file of a model's graph in integers, and write it the first time."""
+    from huggingface_hub.constants import HF_HOME
+
+    digest = hashlib.sha256(f"{version('openvino')} {version('nncf')} {_CALIBRATION}".encode())
+    for name, value in model.state_dict().items():
+        digest.update(name.encode() + value.contiguous().numpy().tobytes())
+    file = Path(HF_HOME) / "hf_dialemb" / f"int8-{digest.hexdigest()[:16]}" / "model.xml"
+    if not file.is_file():
+        logger.warning("Computing 8-bit integers of the model once; this takes half a minute")
+        _write_graph(model, tokenizer, file)
+    return file
+
+
+def _write_graph(model: Any, tokenizer: Any, file: Path) -> None:  # noqa: ANN401
+    import nncf
+    import openvino
+
+    from ..corpora import load_dialogues
+
+    class States(torch.nn.Module):
+        def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+            states: Tensor = model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+            return states
+
+    texts = [" ".join(turn.content for turn in dialogue.turns) for dialogue in load_dialogues("sample")[:_CALIBRATION]]
+    batches = [tokenizer([text], truncation=True, max_length=256, return_tensors="pt") for text in texts]
+    inputs = [{name: batch[name] for name in ("input_ids", "attention_mask")} for batch in batches]
+    states = States()
+    states.model = model.eval()
+    with warnings.catch_warnings(action="ignore"):  # about values that are the same for every length
+        graph = openvino.convert_model(states, example_input=inputs[0])
+    arrays = [{name: value.numpy() for name, value in features.items()} for features in inputs]
+    dataset = nncf.Dataset(arrays)
+    graph = nncf.quantize(graph, dataset, model_type=nncf.ModelType.TRANSFORMER, subset_size=len(arrays))
+    with working_folder(file.parent) as temporary:
+        new = temporary / file.parent.name
+        openvino.save_model(graph, new / file.name)
+        if not file.parent.exists():  # another process may have been first
+            new.replace(file.parent)
