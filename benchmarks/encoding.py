@@ -27,7 +27,7 @@ from processes import Side, peak_bytes
 
 PEER = "sentence-transformers"
 MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")
-WORDS = ("", "@bfloat16")
+WORDS = ("", "@bfloat16", "@int8")
 STATIC = "dialogue-static"
 BATCHES = (8, 16, 32, 64, 128)
 TIMES = {STATIC: 40}
@@ -159,7 +159,7 @@ def measure(model: str, words: list[str], options: argparse.Namespace) -> list[d
             row |= {"ratio": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
             row["peak_mib"] = max(each[side]["peak_mib"] for each in rounds)
             row |= {"texts": count, "tokens": rounds[0][side]["tokens"], "width": vectors[side].shape[1]}
-            if places := rounds[0][side]["places"]:  # not of a table
+            if places := rounds[0][side]["places"]:  # not of int8, whose layers are not torch's, nor of a table
                 row["padding"] = 1 - row["tokens"] / places
             if side != STATIC:
                 unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (vectors[side], vectors[PEER])]
@@ -175,7 +175,7 @@ def main() -> None:
     """Measures, and prints or writes the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", nargs="+", default=MODELS, help="whose weights (default: both over MiniLM)")
-    parser.add_argument("--word", nargs="+", default=[*WORDS, STATIC], help="our sides, as @bfloat16 (default: all)")
+    parser.add_argument("--word", nargs="+", default=[*WORDS, STATIC], help="our sides, as @int8 (default: all)")
     parser.add_argument("--utterances", type=int, default=400)
     parser.add_argument("--dialogues", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=5)
