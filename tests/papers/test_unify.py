@@ -14,7 +14,7 @@ from hf_dialemb.corpora import registry
 from hf_dialemb.corpora.corpus import SPLITS
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.papers.corpora.dataset_card import PAPER_TABLE, dataset_card
+from hf_dialemb.papers.corpora.dataset_card import dataset_card, paper_table
 from hf_dialemb.papers.corpora.unify import unified_features, unify
 
 FIRST = Dialogue(
@@ -130,7 +130,7 @@ def test_figures_stand_beside_those_of_the_paper_and_the_card_says_the_same(made
     labels = ("turns", "labelled", "utterances", "domains", "original_acts", "acts", "slots", "actions", "act_alone")
     assert [hotel[label] for label in labels] == [8, 7, 6, 2, 5, 4, 3, 5, 1]
     assert [totals[label] for label in labels] == [9, 8, 7, 2, 5, 4, 3, 5, 1]
-    assert (hotel["paper"], woz2["paper"], totals["paper"]) == (None, PAPER_TABLE["woz2"]._asdict(), None)
+    assert (hotel["paper"], woz2["paper"], totals["paper"]) == (None, paper_table()["woz2"], None)
     assert stats["totals_of_paper"]["paper"]["utterances"] == "3.4M"
     assert stats["totals_of_paper"]["utterances"] == woz2["utterances"]
     assert stats["shares"]["domains"] == {"hotel": 5 / 8, "restaurant": 2 / 8}

@@ -72,8 +72,8 @@ def _add_benchmark(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _benchmark(options: argparse.Namespace) -> None:
-    from ..corpora.benchmark_corpora import benchmark_table, build_benchmark
+    from ..corpora.benchmark_corpora import build_benchmark
 
     result = build_benchmark(options.data_dir, options.output, say)
-    print(benchmark_table(result))
+    print("\n".join(result["table"]))
     say(f"Wrote {options.output}")

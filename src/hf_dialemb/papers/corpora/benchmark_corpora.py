@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from ...corpora import iterate_dialogues
 from ...corpora.audit.statistics import Statistics
@@ -14,66 +14,50 @@ from ...dialogue import Dialogue
 from ...runs.files import write_json_atomically
 
 DOC2DIAL_DOMAINS = ("dmv", "ssa", "va", "studentaid")  # which the paper counts; cdccov19 came with a later release
-
-
-class Count(NamedTuple):
-    """A cell of Table 1: dialogues, their mean turns and their mean words."""
-
-    dialogues: int
-    turns: float
-    words: float
-
-
 PAPER = {
-    "bitod": ((Count(2952, 19, 217), Count(70, 11, 109), Count(106, 10, 106)), 6),
-    "doc2dial": ((Count(3474, 11, 187), Count(661, 12, 182), Count(661, 12, 182)), 4),
-    "metalwoz": ((Count(30307, 11, 83), Count(3788, 11, 82), Count(3789, 11, 82)), 47),
-    "multiwoz": ((Count(8437, 13, 177), Count(1077, 9, 110), Count(1084, 9, 110)), 7),
-    "self_dialogue": ((Count(19331, 15, 151), Count(2416, 15, 151), Count(2417, 15, 152)), 28),
-    "sgd": ((Count(16142, 20, 199), Count(836, 14, 140), Count(1331, 12, 124)), 45),
+    "bitod": (((2952, 19, 217), (70, 11, 109), (106, 10, 106)), 6),
+    "doc2dial": (((3474, 11, 187), (661, 12, 182), (661, 12, 182)), 4),
+    "metalwoz": (((30307, 11, 83), (3788, 11, 82), (3789, 11, 82)), 47),
+    "multiwoz": (((8437, 13, 177), (1077, 9, 110), (1084, 9, 110)), 7),
+    "self_dialogue": (((19331, 15, 151), (2416, 15, 151), (2417, 15, 152)), 28),
+    "sgd": (((16142, 20, 199), (836, 14, 140), (1331, 12, 124)), 45),
 }
-"""The paper's Table 1: train, dev and test of each corpus, and the number of its domains."""
+"""The paper's Table 1: dialogues, mean turns and mean words of train, dev and test; and the number of domains."""
 
 
 def build_benchmark(
     data_dir: str | Path | None, output: Path, report: Callable[[str], None] = lambda line: None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Write the parts of the benchmark at hand, ``<output>/<corpus>/<split>.jsonl``, and the table of their sizes.
 
-    Training keeps all dialogues; dev and test those of exactly one domain. A corpus or a split whose files are not at
-    hand is left out, and the table says so.
+    Training keeps all dialogues; dev and test those of exactly one domain. The table names the parts whose files are
+    missing.
 
-    Returns the counts by corpus and split, the domains by corpus, and what is missing; it lies in ``table.json`` too.
+    Returns:
+        What ``table.json`` holds: counts by corpus and split, domains by corpus, missing parts, the lines of the table.
     """
-    counts: dict[str, dict[str, object]] = {}
-    domains: dict[str, int] = {}
-    missing: list[str] = []
+    result: dict[str, Any] = {"counts": {}, "domains": {}, "missing": []}
     reason = ""
-    for name in PAPER:
-        labels: set[str] = set()
-        for split in SPLITS:
-            try:
-                # Reading the first dialogue before any file is written tells whether there is any.
-                dialogues = iterate_dialogues(name, data_dir, split)
-                first = next(dialogues)
-            except MissingFilesError as error:
-                missing.append(f"{name}/{split}")
-                reason = reason or str(error)
-                continue
-            path = output / name / f"{split}.jsonl"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            kept = Statistics()
-            write_jsonl(_counted(filtered(name, split, chain((first,), dialogues)), kept, labels), path)
-            means = kept.turns_per_dialogue.mean, kept.words_per_dialogue.mean
-            counts.setdefault(name, {})[split] = dict(zip(Count._fields, (kept.dialogues, *means), strict=True))
-            report(f"Wrote {path}")
-        if labels:
-            domains[name] = len(labels)
-    if not counts:
+    for name, split in ((name, split) for name in PAPER for split in SPLITS):
+        try:
+            dialogues = iterate_dialogues(name, data_dir, split)
+            first = next(dialogues)  # before any file is written
+        except MissingFilesError as error:
+            result["missing"].append(f"{name}/{split}")
+            reason = reason or str(error)
+            continue
+        path = output / name / f"{split}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept, labels = Statistics(), result["domains"].setdefault(name, set())
+        write_jsonl(_counted(filtered(name, split, chain((first,), dialogues)), kept, labels), path)
+        means = {"turns": kept.turns_per_dialogue.mean, "words": kept.words_per_dialogue.mean}
+        result["counts"].setdefault(name, {})[split] = {"dialogues": kept.dialogues, **means}
+        report(f"Wrote {path}")
+    if not result["counts"]:
         raise MissingFilesError(f"None of {', '.join(PAPER)} is at hand: {reason}")
-    result: dict[str, object] = {"counts": counts, "domains": domains, "missing": missing}
-    record = {**result, "table": benchmark_table(result).splitlines()}
-    write_json_atomically(output / "table.json", record)
+    result["domains"] = {name: len(labels) for name, labels in result["domains"].items() if labels}
+    result["table"] = benchmark_table(result).splitlines()
+    write_json_atomically(output / "table.json", result)
     return result
 
 
@@ -86,25 +70,22 @@ def filtered(name: str, split: str, dialogues: Iterable[Dialogue]) -> Iterator[D
             yield dialogue
 
 
-def benchmark_table(result: dict[str, object]) -> str:
-    """Draw Table 1 with the paper's figures beside ours."""
-    counts: dict[str, dict[str, dict[str, float]]] = result["counts"]  # type: ignore[assignment]
-    domains: dict[str, int] = result["domains"]  # type: ignore[assignment]
+def benchmark_table(result: dict[str, Any]) -> str:
+    """Return Table 1 with the paper's figures beside ours."""
     lines = ["| corpus | split | dialogues | turns | words | domains |", "|:--|:--|--:|--:|--:|--:|"]
     for name, (cells, labels) in PAPER.items():
-        for split, paper in zip(SPLITS, cells, strict=True):
-            ours = counts.get(name, {}).get(split)
+        for split, (dialogues, turns, words) in zip(SPLITS, cells, strict=True):
+            ours = result["counts"].get(name, {}).get(split)
             counted = (f"{ours['dialogues']:,}", f"{ours['turns']:.1f}", f"{ours['words']:.1f}") if ours else ("-",) * 3
-            quoted = (f"{paper.dialogues:,}", f"{paper.turns:.0f}", f"{paper.words:.0f}")
+            quoted = (f"{dialogues:,}", str(turns), str(words))
             pairs = [" / ".join(pair) for pair in zip(counted, quoted, strict=True)]
-            known = f"{domains.get(name, '-')} / {labels}" if split == "test" else ""
+            known = f"{result['domains'].get(name, '-')} / {labels}" if split == "test" else ""
             lines.append(f"| {' | '.join((name, split, *pairs, known))} |")
-    lines += [
-        "",
+    note = (
         "Ours / the paper's: dial2vec, Table 1, quoted (whole numbers, cut off); a dash: the files are not at hand. "
-        "Turns and words are means of a dialogue. Domains: labels of the dialogues of one domain, over the splits.",
-    ]
-    return "\n".join(lines)
+        "Turns and words are means of a dialogue. Domains: labels of the dialogues of one domain, over the splits."
+    )
+    return "\n".join([*lines, "", note])
 
 
 def _counted(dialogues: Iterable[Dialogue], kept: Statistics, labels: set[str]) -> Iterator[Dialogue]:

@@ -52,14 +52,15 @@ def unify(
     output = Path(output).expanduser().resolve()
     _check_free(output)
     read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
-    if list(names) == [ALL]:
-        chosen, left_out = _choose_from_all(read, terms)
-    else:
-        chosen, left_out = _choose_named(names, read, data_dir, terms), {}
+    left_out: dict[str, str] = {}
+    whole = list(names) == [ALL]
+    chosen = _choose_from_all(read, terms, left_out) if whole else _choose_named(names, read, data_dir, terms)
     check_writable(output / "README.md")
-    sets = [(f"{corpus.name}/{split}", split) for corpus, present in chosen for split in present]
-    held_out = [name for name, split in sets if split != SPLITS[0]]
-    check_apart([name for name, split in sets if split == SPLITS[0]], evaluation)
+    train, held_out = (
+        [f"{corpus.name}/{split}" for corpus, present in chosen for split in present if (split == SPLITS[0]) == learnt]
+        for learnt in (True, False)
+    )
+    check_apart(train, evaluation)
     with parts_beside(output) as parts, working_folder(output) as temporary:
         _check_free(output)  # another run may have ended meanwhile
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
@@ -79,7 +80,7 @@ def unify(
 
 
 def _check_free(output: Path) -> None:
-    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"output '{output}': exists and is no empty folder; choose another one or remove it")
 
 
@@ -93,18 +94,11 @@ def unified_features() -> Features:
     """Return the features of the Parquet files: those of a dataset of dialogues, and those of the unified form."""
     from datasets import Features, List, Value
 
-    string = Value("string")
-    message = {
-        "role": string,
-        "content": string,
-        "dialogue_acts": List(string),
-        "main_acts": List(string),
-        "original_acts": List(string),
-        "slots": List({"name": string, "value": string}),
-        "intents": List(string),
-        "action": string,
-    }
-    return Features({"id": string, "corpus": string, "domains": List(string), "messages": List(message)})
+    text = Value("string")
+    labels = dict.fromkeys(("dialogue_acts", "main_acts", "original_acts"), List(text))
+    slots = List({"name": text, "value": text})
+    message = {"role": text, "content": text, **labels, "slots": slots, "intents": List(text), "action": text}
+    return Features({"id": text, "corpus": text, "domains": List(text), "messages": List(message)})
 
 
 def _choose_named(names: Sequence[str], read: _Read, data_dir: str | Path | None, terms: str) -> list[_Chosen]:
@@ -127,9 +121,9 @@ def _choose_named(names: Sequence[str], read: _Read, data_dir: str | Path | None
     return chosen
 
 
-def _choose_from_all(read: _Read, terms: str) -> tuple[list[_Chosen], dict[str, str]]:
-    """Return the corpora that can enter, and why others cannot."""
-    chosen, left_out = [], {}
+def _choose_from_all(read: _Read, terms: str, left_out: dict[str, str]) -> list[_Chosen]:
+    """Return the corpora that can enter; put the reasons of the others into ``left_out``."""
+    chosen = []
     held: dict[str, str] = {}
     for name in sorted(CORPORA):
         corpus = get_corpus(name)
@@ -150,11 +144,11 @@ def _choose_from_all(read: _Read, terms: str) -> tuple[list[_Chosen], dict[str, 
     if not chosen:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise InputError(f"There is nothing to unify ({reasons}); put corpora with acts or slots into the data folder")
-    return chosen, left_out
+    return chosen
 
 
 def _holder(corpus: Corpus, present: Iterable[str], read: _Read, held: dict[str, str]) -> str:
-    """Return the corpus that holds all files at hand of this corpus, directly or through another, or nothing."""
+    """Return the corpus that holds all files at hand of this corpus, directly or through another; or ""."""
     if not corpus.part_of:
         return ""
     there = _look(get_corpus(corpus.part_of), read)
@@ -218,20 +212,18 @@ def _unified(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
 
 
 def _write_corpus(corpus: Corpus, parts: Iterable[_Part], folder: Path) -> Tally:
+    """Write the rows of each split, a row group for each part, and the paper's files; count what they hold."""
     import pyarrow
+    from pyarrow.parquet import ParquetWriter
 
-    tally = Tally()
-    paper = folder / "json" / corpus.name
+    tally, paper, separator = Tally(), folder / "json" / corpus.name, ""
     paper.mkdir(parents=True)
-    with (paper / "data.json").open("w", encoding="utf-8") as stream:
+    with ExitStack() as stack:
+        stream = stack.enter_context((paper / "data.json").open("w", encoding="utf-8"))
         stream.write('{"dialogs": {')
-        separator = ""
-
-        def rows(split: str, parts: Iterable[_Part]) -> Iterator[pyarrow.Table]:
-            """Count the parts of a split, write their labelled turns and yield their rows, all with ids."""
-            nonlocal separator
-            number = 0
-            for record, table in parts:
+        for split, of_split in groupby(parts, key=lambda part: part[0]["split"]):
+            number, writer = 0, None
+            for record, table in of_split:
                 tally.add(record["counters"])
                 names = [name or f"{split}/{place}" for place, name in enumerate(table["id"].to_pylist(), number)]
                 number += len(names)
@@ -239,26 +231,22 @@ def _write_corpus(corpus: Corpus, parts: Iterable[_Part], folder: Path) -> Tally
                     if utterances:
                         stream.write(f"{separator}{json.dumps(name)}: {utterances}")
                         separator = ", "
-                yield table.drop_columns(_PAPER).set_column(0, "id", pyarrow.array(names, pyarrow.string()))
-
-        for split, of_split in groupby(parts, key=lambda part: part[0]["split"]):
-            _write_rows(folder / split / f"{corpus.name}.parquet", rows(split, of_split))
+                if names and writer is None:
+                    (folder / split).mkdir(exist_ok=True)
+                    file = folder / split / f"{corpus.name}.parquet"
+                    writer = stack.enter_context(ParquetWriter(file, unified_features().arrow_schema))
+                if writer is not None and names:
+                    writer.write_table(table.drop_columns(_PAPER).set_column(0, "id", pyarrow.array(names, "string")))
         stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
     (paper / "stats.json").write_text(json.dumps(tally.stats, indent=2) + "\n", encoding="utf-8")
     return tally
 
 
 def _message(turn: Turn, unified: UnifiedTurn) -> dict[str, Any]:
-    return {
-        "role": turn.role,
-        "content": turn.content,
-        "dialogue_acts": unified.acts,
-        "main_acts": unified.main_acts,
-        "original_acts": unified.original_acts,
-        "slots": [{"name": name, "value": value} for name, value in unified.values],
-        "intents": unified.intents,
-        "action": unified.action,
-    }
+    kinds = {"dialogue_acts": unified.acts, "main_acts": unified.main_acts, "original_acts": unified.original_acts}
+    slots = [{"name": name, "value": value} for name, value in unified.values]
+    more = {"slots": slots, "intents": unified.intents, "action": unified.action}
+    return {"role": turn.role, "content": turn.content, **kinds, **more}
 
 
 def _labelled(turns: Iterable[UnifiedTurn], domains: list[str]) -> Iterator[dict[str, Any]]:
@@ -277,16 +265,3 @@ def _labelled(turns: Iterable[UnifiedTurn], domains: list[str]) -> Iterator[dict
         if labels:
             speaker = "user" if turn.role == "user" else "system"
             yield {"speaker": speaker, "text": turn.text, "domains": domains, "labels": labels}
-
-
-def _write_rows(path: Path, tables: Iterable[pyarrow.Table]) -> None:
-    """Write a Parquet file, a row group for each table; write no file without rows."""
-    from pyarrow import parquet
-
-    with ExitStack() as stack:
-        writer = None
-        for table in filter(len, tables):
-            if writer is None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                writer = stack.enter_context(parquet.ParquetWriter(path, unified_features().arrow_schema))
-            writer.write_table(table)
