@@ -36,7 +36,7 @@ def measured(**more):
     return evaluate(["tfidf"], "small", seeds=[0, 1], **more)
 
 
-def test_every_figure_stands_under_its_own_name_in_percent_and_what_is_left_out_is_logged(caplog):
+def test_every_figure_stands_under_its_own_name_in_percent(caplog):
     labels = ["a"] * 12 + ["b"] * 8
     vectors = np.random.default_rng(0).normal(size=(20, 3)) + np.array([[0.9, 0, 0]] * 12 + [[0, 0.9, 0]] * 8)
     found = {(each.metric, each.setting): each for each in evaluate_embeddings(vectors, labels, seeds=[0, 1])}
@@ -58,7 +58,7 @@ def test_every_figure_stands_under_its_own_name_in_percent_and_what_is_left_out_
 
 
 @pytest.mark.parametrize("make", [clouds, corners])
-def test_all_pairs_at_once_give_the_figures_of_the_single_metrics_to_the_bit(random, make):
+def test_all_pairs_at_once_agree_with_the_single_metrics(random, make):
     vectors, labels = make(random)
     labels[0] = 99  # nobody else's
     found = pair_scores(vectors, labels)
@@ -119,7 +119,7 @@ def test_malformed_files_and_rows_are_refused(tmp_path, content, words):
     assert str(path) in str(caught.value)
 
 
-def test_merging_keeps_the_latest_figure_and_mixes_neither_quotations_nor_two_files_of_one_name():
+def test_merging_keeps_the_latest_figure_and_mixes_no_two_files():
     quoted, later = replace(ROW, quoted_from="paper"), replace(ROW, mean=60.0)
     assert merge_results([Results({}, (ROW, quoted)), Results({}, (later,))]) == (later, quoted)
     data = [{"corpus": "calls.jsonl", "data_sha256": digest} for digest in "aab"]
@@ -141,7 +141,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
 
 
-def test_table_has_one_row_per_model_and_bold_bests_and_each_corpus_its_own():
+def test_a_corpus_has_a_table_of_one_row_per_model():
     rows = [row("tfidf", 70.0, metric="mrr"), row("tfidf", 50.04), row("a|b", 60.0, std=1.25, n=10)]
     rows += [row("a|b", -2.0, **SHAPE), row("tfidf", -3.0, **SHAPE)]
     rows += [row("dial2vec", 60.04, quoted_from="paper, Table 2")]
@@ -162,7 +162,7 @@ def test_table_has_one_row_per_model_and_bold_bests_and_each_corpus_its_own():
     assert markdown_table([]) == ""
 
 
-def test_a_limit_is_a_sample_and_not_the_first_and_a_missing_matplotlib_is_told(tmp_path, monkeypatch):
+def test_a_limit_is_a_sample_and_pictures_need_matplotlib(tmp_path, monkeypatch):
     loaded = [  # three domains whose dialogues share words, and one dialogue of two domains that must not be used
         dialogue(f"i need a {domain}", f"which {domain}", f"number {n}", domains=(domain,))
         for domain in ("hotel", "taxi", "train")
@@ -263,7 +263,7 @@ def learning_from(folder, *corpora):
     (folder / "training_settings.json").write_text(json.dumps({"corpus": corpora}))
 
 
-def test_a_model_is_asked_by_its_folder_and_an_ensemble_by_those_of_its_members(tmp_path):
+def test_an_ensemble_learnt_what_its_members_learnt(tmp_path):
     learning_from(tmp_path / "one", "sgd/train")
     learning_from(tmp_path / "two", "star/test")
     (tmp_path / "both").mkdir()
@@ -275,16 +275,17 @@ def test_a_model_is_asked_by_its_folder_and_an_ensemble_by_those_of_its_members(
     assert sets_behind("all-MiniLM-L6-v2") == sets_behind("tfidf") == frozenset()
 
 
-def test_what_a_model_learnt_from_cannot_be_told_by_a_number(tmp_path):
-    (tmp_path / "training_settings.json").write_text('{"corpus": 1e308}')
-    with pytest.raises(InputError, match=r"training_settings.json: cannot be read .*float"):
-        sets_behind(str(tmp_path))
-
-
-def test_a_time_that_is_no_number_is_told_by_its_file(tmp_path):
-    (tmp_path / "training_report.json").write_text('{"seconds": "x", "steps": 3}')
-    with pytest.raises(InputError, match=r"training_report.json: cannot be read"):
-        training_report(str(tmp_path))
+@pytest.mark.parametrize(
+    ("name", "content", "read"),
+    [
+        ("training_settings.json", '{"corpus": 1e308}', sets_behind),
+        ("training_report.json", '{"seconds": "x", "steps": 3}', training_report),
+    ],
+)
+def test_files_of_a_training_with_wrong_types_are_named(tmp_path, name, content, read):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=f"{name}: cannot be read"):
+        read(str(tmp_path))
 
 
 def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):
@@ -318,7 +319,7 @@ def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold():
 
 
 @pytest.mark.slow
-def test_evaluation_marks_the_model_that_learnt_from_the_corpus_and_no_other(tiny_checkpoint, tmp_path):
+def test_evaluation_marks_the_model_that_learnt_from_the_corpus(tiny_checkpoint, tmp_path):
     model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
     for corpus, learnt in (("sample/train", False), ("sample/all", True)):
         learning_from(model, corpus)

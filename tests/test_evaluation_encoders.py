@@ -192,7 +192,7 @@ def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
     assert fingerprint(str(router)) != first
 
 
-def test_vectors_of_words_that_are_looked_up_need_no_tokenizer_of_transformers(folders, tmp_path):
+def test_static_vectors_need_no_tokenizer_of_transformers(folders, tmp_path):
     tokenizer = Tokenizer.from_file(str(folders["plain"] / "tokenizer.json"))
     model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu")
     model.save(str(tmp_path))
@@ -214,7 +214,7 @@ def encoder_decoder(folder, padding_side):
     return model.get_encoder(), transformers.AutoTokenizer.from_pretrained(folder)
 
 
-def test_an_encoder_decoder_is_read_by_its_encoder_and_the_first_token_may_be_the_vector(folders, tmp_path):
+def test_an_encoder_decoder_is_read_by_its_encoder(folders, tmp_path):
     # T5 knows distances alone, so that padding on the left moves nothing.
     left = encoder_decoder(tmp_path / "left", "left")
     expected = [last_hidden(*left, text).mean(axis=0) for text in TEXTS]

@@ -32,7 +32,7 @@ def test_every_task_is_there(name):
     assert set() < set(task.kinds) <= set(KINDS)
 
 
-def test_what_an_encoder_can_beside_vectors_is_asked_of_the_one_that_is_remembered():
+def test_a_remembered_encoder_answers_for_the_encoder_within():
     ranker, plain = load_encoder(SimpleNamespace(name="ranker", encode=len)), Given(hashed)
     ranker.ranker = "scores"
     for encoder in (ranker, RememberingEncoder(ranker)):
@@ -51,7 +51,7 @@ def test_what_suits_a_corpus_and_what_does_not():
     assert default_tasks("dialog2flow_evaluation") == ("action-similarity",)
 
 
-def test_a_sample_is_fixed_and_in_order_and_examples_are_drawn_of_labels_that_have_enough(random):
+def test_samples_are_fixed_and_examples_drawn_of_large_labels(random):
     sample = fixed_sample(range(100), 10)
     assert sample == fixed_sample(range(100), 10) == sorted(sample)
     assert sample != list(range(10))
@@ -84,7 +84,7 @@ def measured(**more):
     return evaluate(["one"], "clinc150", **more)
 
 
-def test_several_tasks_share_what_is_encoded_and_many_figures_stand_below_each_other(banking, tmp_path):
+def test_tasks_share_vectors_and_many_figures_make_a_long_table(banking, tmp_path):
     output = tmp_path / "results.json"
     results = measured(seeds=[0, 1], output=output)
     assert read_results(output).results == results.results

@@ -22,7 +22,7 @@ from hf_dialemb.evaluation.tasks.out_of_scope import Parts, detect, load_out_of_
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 
 
-def test_examples_come_from_train_every_utterance_is_classified_and_a_seed_draws_the_same_examples(random):
+def test_intents_are_classified_from_examples_drawn_by_seed(random):
     labels = list("abc" * 5 + "abc" * 4)
     vectors = np.eye(3)[["abc".index(label) for label in labels]]
     found = classify_intents(vectors, labels, 15, range(3))
@@ -77,7 +77,7 @@ def intents(random):
     return vectors, [OUT_OF_SCOPE if letter == "o" else letter for letter in letters], parts
 
 
-def test_what_lies_apart_is_found_with_a_threshold_of_dev_or_else_of_the_examples_that_are_not_drawn(intents):
+def test_a_threshold_of_reference_or_examples_rejects_strangers(intents):
     vectors, labels, parts = intents
     found = figures(detect(*intents, seeds=[0, 1]))
     assert len(found) == 4 * 2 * 2 * 2
@@ -89,7 +89,7 @@ def test_what_lies_apart_is_found_with_a_threshold_of_dev_or_else_of_the_example
     assert found["in_accuracy", "5-shot mean-std"] > 60
 
 
-def test_only_officially_the_threshold_knows_the_test_set_and_what_is_out_of_scope_has_a_prototype(intents):
+def test_only_the_official_setting_knows_test_set_and_strangers(intents):
     vectors, labels, parts = intents
     found, moved = figures(detect(vectors, labels, parts, [0])), vectors.copy()
     moved[parts.tested[75:]] = [1, 1, 1, -3]  # fifteen of those out of scope, told apart either way

@@ -25,7 +25,6 @@ from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import estimator_checks
 
-from hf_dialemb import integrations
 from hf_dialemb.corpora import iterate_dialogues, load_dialogues
 from hf_dialemb.corpora.own.hub_dataset import dialogue_features, load_hub_dataset, to_dataset
 from hf_dialemb.corpora.own.reading import read_own
@@ -50,12 +49,6 @@ def dialogues(sample_dialogues):
 @pytest.fixture
 def vectorizer(tiny_bert):
     return DialogueVectorizer(tiny_bert)
-
-
-def test_the_package_knows_its_names_and_an_unknown_one_is_an_attribute_error():
-    assert "DialogueVectorizer" in dir(integrations)
-    with pytest.raises(AttributeError, match="DialogueVectoriser"):
-        integrations.DialogueVectoriser  # noqa: B018 - the look-up is the test
 
 
 @pytest.mark.parametrize("check", CHECKS)

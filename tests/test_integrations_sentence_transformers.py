@@ -151,9 +151,7 @@ def test_names_files_and_the_primary_figure(published, dialogues, labels, tmp_pa
 
 
 @pytest.mark.slow
-def test_the_trainer_keeps_the_best_checkpoint_and_the_model_card_says_the_figures(
-    tiny_bert, dialogues, labels, tmp_path
-):
+def test_the_trainer_keeps_the_best_checkpoint_and_cards_say_figures(tiny_bert, dialogues, labels, tmp_path):
     torch.manual_seed(0)
     model = SentenceTransformer(tiny_bert, device="cpu")
     turns = {name: [each.turns[row].content for each in dialogues] for row, name in enumerate(("anchor", "positive"))}

@@ -105,7 +105,7 @@ def test_each_distinct_response_is_read_once_and_scores_are_the_same(towers, sel
     assert len(asked) == 2 * len({text for each in selections for text in each.responses})
 
 
-def test_rankers_without_vectors_score_sets_of_any_size_but_embed_no_dialogue(sample_dialogues, selections):
+def test_rankers_without_vectors_score_sets_but_embed_no_dialogue(sample_dialogues, selections):
     ranker = deep_attention_matching(sample_dialogues)
     fewer = [ResponseSelection(each.context, each.responses[:3], (0,)) for each in selections[:2]]
     found = candidate_scores(ranker, [*selections[:3], *fewer])
@@ -115,7 +115,7 @@ def test_rankers_without_vectors_score_sets_of_any_size_but_embed_no_dialogue(sa
         model_encoder(ranker.model, ranker.tokenizer, "deep").encode(sample_dialogues[:2])
 
 
-def test_an_ensemble_averages_probabilities_and_its_vectors_rank_by_mean_cosines(tower_folders, towers, selections):
+def test_an_ensemble_averages_probabilities_or_cosines(tower_folders, towers, selections):
     joint = assembled(tower_folders)
     assert next_utterance.members_of(towers[0]) == [towers[0]]
     assert [each.method.name for each in next_utterance.members_of(joint)] == ["dual_encoder"] * 2
@@ -180,7 +180,7 @@ def test_candidates_are_drawn_among_what_the_assistant_says(tmp_path):
         load_selections(CorpusPart(written(tmp_path, chats(5))))
 
 
-def test_everything_is_encoded_once_in_one_call_and_figures_are_what_vectors_say(tmp_path):
+def test_everything_is_encoded_once_in_one_call(tmp_path):
     problem, encoder = load_selections(CorpusPart(written(tmp_path, chats(30)))), Given(lambda text: [len(text), 1.0])
     once, again = (problem.measure(encoder, seeds) for seeds in ([0], [5, 6]))
     assert once == again
@@ -217,7 +217,7 @@ def test_given_candidates_are_taken():
         load_selections(CorpusPart("ubuntu", FILES, "train", None))
 
 
-def test_a_rankers_figures_are_of_its_own_scores_and_a_dialogue_is_a_context(tower_folders, towers, sample_dialogues):
+def test_figures_of_a_ranker_are_of_its_own_scores(tower_folders, towers, sample_dialogues):
     problem, encoder = load_selections(CorpusPart("sample", None, "dev", 12)), load_encoder(tower_folders[0])
     found = figures(problem.measure(encoder, [0]))
     assert found == figures(problem.measure(RememberingEncoder(load_encoder(tower_folders[0])), [0]))
