@@ -205,22 +205,11 @@ def test_negatives_replace_all_but_the_anchor_from_other_dialogues(sample_dialog
 
 def test_pools_of_negatives():
     spoken = [dialogue(f"a{number}", f"b{number}") for number in range(3)]
-    for pool, expected in (({}, {"b1", "b2"}), ({"negative_pool": "official"}, {"b0", "b1", "b2"})):
-        _, corrupted = drawn(spoken, num_negatives=40, **pool)
-        assert {turn.content for copy in corrupted for turn in copy.turns} - {"a0"} == expected
+    _, corrupted = drawn(spoken, num_negatives=40)
+    assert {turn.content for copy in corrupted for turn in copy.turns} == {"a0", "b1", "b2"}
     three = Dialogue((*dialogue("a0", "b0").turns, Turn("speaker_3", "c0")))  # nobody else has this role
     _, corrupted = drawn([three, dialogue("a1", "b1")], num_roles=3, num_negatives=30)
     assert {copy.turns[2].content for copy in corrupted} == {"a1", "b1"}
-
-
-def test_frozen_negatives_and_a_random_anchor(sample_dialogues):
-    settings = {"num_negatives": 4, "negatives": "frozen"}
-    assert drawn(sample_dialogues, 5, **settings) == drawn(sample_dialogues, 5, epoch=7, **settings)
-    config = Dial2VecConfig(num_negatives=8, anchor="random")
-    assert len(Dial2VecExamples(sample_dialogues, config, seed=0)) == len(sample_dialogues)
-    intact, corrupted = drawn(sample_dialogues, num_negatives=8, anchor="random")
-    pairs = [pair for copy in corrupted for pair in zip(copy.turns, intact.turns, strict=True)]
-    assert {first.role for first, other in pairs if first.content == other.content} == {"user", "assistant"}
 
 
 def test_one_speaker_or_one_dialogue_cannot_be_learnt_from(sample_dialogues):
@@ -306,11 +295,3 @@ def test_a_role_beyond_the_models_is_an_error(tiny_bert):
     third = Dialogue.from_messages([{"role": "speaker_3", "content": "hello"}])
     with pytest.raises(InputError, match="speaker_3"):
         tokenize([third], tokenizer, model.config, Truncation())
-
-
-def test_official_role_alignment_repeats_the_programs_error(tiny_bert):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, max_turns=3, wrapped=False)
-    six = dialogue(*"abcdef")  # the last three turns are those of assistant, user, assistant
-    assert tokenize([six], tokenizer, model.config, Truncation())["role_ids"].tolist() == [[1, 0, 1]]
-    model.config.role_alignment = "official"
-    assert tokenize([six], tokenizer, model.config, Truncation())["role_ids"].tolist() == [[0, 1, 0]]

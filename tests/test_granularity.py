@@ -149,5 +149,5 @@ def test_too_few_responses_a_wrong_level_and_broken_vectors_are_refused():
             segments.draw(0, level, 1, np.random.default_rng(0))
     vectors = clustered(9)
     vectors[3, 1], vectors[5, 0] = np.nan, np.inf
-    with pytest.raises(InputError, match=r"nan or inf in 2 of 9 \(first in row 3\).* learning rate"):
+    with pytest.raises(InputError, match="nan or inf in 2 of 9"):
         Segments(vectors)

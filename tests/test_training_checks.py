@@ -63,7 +63,7 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
         ({"max_dialogues": 1}, "max_dialogues: got 1, expected a value at least 2"),
         ({"method": "multi_granularity"}, "train them one by one, then combine them with dialemb papers ensemble"),
         ({"method": "dsee"}, "Did you mean 'dse'"),
-        ({"method": "dse", "query_turns": 7}, "query_turns: got '7', expected one of 1, 2, 3, 123"),
+        ({"method": "dse", "negative_weights": 7}, "negative_weights: got '7', expected one of hard, printed, plain"),
         ({"output_dir": ""}, "output_dir: got nothing, expected a folder"),
         ({"eval_strategy": "steps"}, "eval_strategy: got one, but no dev_split"),
         ({"head_learning_rate": 1}, "head_learning_rate: got a setting that is not for dial2vec, which has no contra"),

@@ -98,8 +98,6 @@ class DialogueConfig(Dial2VecConfig, EncoderConfig):
     Attributes:
         max_turns: Number of last turns that are read (PLATO: 15); None reads all.
         end_of_utterance: A vocabulary token after each turn (PLATO: ``[unused1]``); None for none.
-        role_alignment: ``"official"`` repeats the released program's error: beyond ``max_turns`` the roles of the kept
-            turns are read from the start of the dialogue.
     """
 
     kind: ClassVar[Kind] = "dialogues"
@@ -110,7 +108,6 @@ class DialogueConfig(Dial2VecConfig, EncoderConfig):
 
     max_turns: int | None = None
     end_of_utterance: str | None = None
-    role_alignment: Literal["fixed", "official"] = "fixed"
 
 
 @strict

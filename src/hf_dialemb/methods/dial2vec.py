@@ -36,10 +36,6 @@ class Dial2VecConfig(DialogueConfig):
         loss_temperature: Divides the cosines (section 4.4: 0.2).
         window: Tokens more than this many turns apart do not meet (section 4.4: 10).
         num_negatives: Corrupted copies per dialogue (the program: 9).
-        anchor: The speaker whose turns stay in a corrupted copy. ``"each"``: every dialogue gives one example per
-            speaker (the released data); ``"random"``: one example, a speaker drawn per copy (section 3.1).
-        negatives: Whether negatives are drawn afresh in every epoch, or frozen at the first (the program).
-        negative_pool: ``"official"`` also draws from the dialogue itself.
         loss_scale: ``"official"`` divides the loss by the number of samples.
     """
 
@@ -49,9 +45,6 @@ class Dial2VecConfig(DialogueConfig):
     loss_temperature: float = 0.2
     window: int = 10
     num_negatives: int = 9
-    anchor: Literal["each", "random"] = "each"
-    negatives: Literal["fresh", "frozen"] = "fresh"
-    negative_pool: Literal["other_dialogues", "official"] = "other_dialogues"
     loss_scale: Literal["sum", "official"] = "sum"
 
 
@@ -158,6 +151,8 @@ def speaker_representations(
 class Dial2VecExamples(ListedExamples):
     """Intact dialogues with corrupted copies (section 3.1); example i is a pure function of (seed, epoch, i).
 
+    A dialogue gives one example for each speaker, whose turns stay in the copies, as in the released data.
+
     Raises:
         InputError: A dialogue has one speaker, or there is no other dialogue to draw from.
     """
@@ -169,7 +164,7 @@ class Dial2VecExamples(ListedExamples):
             )
         self.dialogues, self.config, self.seed = list(dialogues), config, seed
         self.notes: list[str] = []
-        self.items: list[tuple[int, str]] = []  # (dialogue, anchor role; empty for one drawn per copy)
+        self.items: list[tuple[int, str]] = []  # (dialogue, role whose turns stay)
         self.pools: dict[str, list[tuple[int, str]]] = {}  # by role: (dialogue, text)
         for index, dialogue in enumerate(self.dialogues):
             if len(dialogue.roles) < 2:
@@ -183,7 +178,7 @@ class Dial2VecExamples(ListedExamples):
                         f"dialogue '{dialogue.id or index}' has the role '{role}', but num_roles is "
                         f"{config.num_roles} ({', '.join(ROLES[: config.num_roles])}); raise it or merge speakers"
                     )
-            self.items.extend((index, role) for role in (dialogue.roles if config.anchor == "each" else ("",)))
+            self.items.extend((index, role) for role in dialogue.roles)
             for turn in dialogue.turns:
                 self.pools.setdefault(turn.role, []).append((index, turn.content))
         self.everything = [item for pool in self.pools.values() for item in pool]
@@ -194,22 +189,20 @@ class Dial2VecExamples(ListedExamples):
 
     def example(self, epoch: int, index: int) -> list[Dialogue]:
         """Return 1 + ``num_negatives`` dialogues: the intact one, then its corrupted copies."""
-        number, anchor = self.items[index]
+        number, kept = self.items[index]
         dialogue = self.dialogues[number]
-        generator = np.random.default_rng([self.seed, 0 if self.config.negatives == "frozen" else epoch, index])
+        generator = np.random.default_rng([self.seed, epoch, index])
         samples = [dialogue]
         for _ in range(self.config.num_negatives):
-            kept = anchor or dialogue.roles[generator.integers(len(dialogue.roles))]
             turns = [turn if turn.role == kept else self._replace(turn, number, generator) for turn in dialogue.turns]
             samples.append(Dialogue(tuple(turns), dialogue.id))
         return samples
 
     def _replace(self, turn: Turn, number: int, generator: np.random.Generator) -> Turn:
         pool = self.pools[turn.role]
-        own = self.config.negative_pool == "official"
         for attempt in range(1000):
             source, content = pool[generator.integers(len(pool))]
-            if own or source != number:
+            if source != number:
                 return Turn(turn.role, content)
             if attempt == 100:  # the role is rare in other dialogues: any other speaker serves
                 pool = self.everything

@@ -5,6 +5,7 @@ more.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 import torch
@@ -31,11 +32,6 @@ class DSEConfig(UtteranceConfig):
         loss_temperature: Divides the cosines (0.05).
         negative_weights: Weights of negatives: ``"hard"`` as the released program computes them, ``"printed"`` as in
             equation 1, ``"plain"`` all equal (see `losses.pair_contrastive`).
-        weight_gradient: Whether those weights are differentiated, as in the released program.
-        positives: The partner of an utterance: the next one of its dialogue, or itself under another dropout
-            (DSE-dropout, as in SimCSE). Entailment pairs (DSE-dianli) are dialogues of two turns.
-        query_turns: Number of utterances before the response that make a query: ``"1"``, ``"2"``, ``"3"``, or
-            ``"123"`` for one query of each (the paper's ablation: 1-1, 2-1, 3-1, 123-1).
         min_words: Pairs with a side of fewer words are left out (the paper keeps more than three words).
     """
 
@@ -45,9 +41,6 @@ class DSEConfig(UtteranceConfig):
     max_tokens: int = 32
     loss_temperature: float = 0.05
     negative_weights: Literal["hard", "printed", "plain"] = "hard"
-    weight_gradient: bool = True
-    positives: Literal["next_utterance", "dropout"] = "next_utterance"
-    query_turns: Literal["1", "2", "3", "123"] = "1"
     min_words: int = 4
 
 
@@ -76,58 +69,42 @@ class DSEModel(UtteranceEncoder):
                 positive=torch.cat([mirrored, at]),
                 temperature=self.config.loss_temperature,
                 weights=self.config.negative_weights,
-                weight_gradient=self.config.weight_gradient,
             )
             own = positives_first((queries @ responses.T).detach())
         return UtteranceOutput(loss=loss, pooler_output=embeddings.unflatten(0, (-1, 2))[:, 0], similarities=own)
 
 
 class DSEExamples(ListedExamples):
-    """Pairs of utterances of one dialogue (section 3.1); example i does not depend on seed or epoch.
+    """An utterance and the next of its dialogue (section 3.1); example i does not depend on seed or epoch.
 
     Raises:
         InputError: No pair is left.
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: DSEConfig, seed: int) -> None:
-        self.config = config
-        self.dialogues = list(dialogues)
-        items, short = [], 0
-        spans = [int(digit) for digit in config.query_turns]
-        for number, dialogue in enumerate(self.dialogues):
-            words = [len(turn.content.split()) for turn in dialogue.turns]
-            for at in range(len(words)):
-                for span in spans if config.positives == "next_utterance" else [0]:
-                    if at < span:
-                        continue
-                    query = sum(words[at - span : at]) if span else words[at]
-                    if min(query, words[at]) < config.min_words:
-                        short += 1
-                    else:
-                        items.append((number, at, span))
-        self.items = items
+        pairs = [pair for dialogue in dialogues for pair in pairwise(turn.content for turn in dialogue.turns)]
+        self.items: list[tuple[str, str]] = [
+            pair for pair in pairs if min(len(text.split()) for text in pair) >= config.min_words
+        ]
+        short = len(pairs) - len(self.items)
         self.notes = [f"Left out {short:,} pairs with a side of fewer than {config.min_words} words"] if short else []
-        if not items:
+        if not self.items:
             raise InputError(
-                f"dse: got no pair of utterances from {len(self.dialogues)} dialogues ({short} are shorter than "
+                f"dse: got no pair of utterances from {len(dialogues)} dialogues ({short} are shorter than "
                 f"min_words {config.min_words}), expected at least one; add dialogues or lower min_words"
             )
 
     def example(self, epoch: int, index: int) -> tuple[str, str]:
-        """Return the texts of a query and its response."""
-        number, at, span = self.items[index]
-        turns = self.dialogues[number].turns
-        query = turns[at - span : at] if span else turns[at : at + 1]
-        return " ".join(turn.content for turn in query), turns[at].content
+        """Return an utterance and the one that follows it."""
+        return self.items[index]
 
 
 def collate(
     examples: list[tuple[str, str]], tokenizer: PreTrainedTokenizerBase, config: DSEConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lay out B pairs, (B, 2, L); a long text keeps its start, or its end if queries may have several turns."""
-    keep = "start" if config.query_turns == "1" else "end"
+    """Lay out B pairs, (B, 2, L); a long text keeps its start."""
     texts = [text for pair in examples for text in pair]
-    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, keep)
+    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count)
     return {name: tensor.unflatten(0, (-1, 2)) for name, tensor in batch.items()}
 
 

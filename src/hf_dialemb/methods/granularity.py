@@ -14,6 +14,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from ..errors import InputError
+from ..metrics.vectors import unit
 
 _COSINES = 2**21  # cosines that a thread computes at once (8 MiB): large matrix products are faster
 _THREADS = min(8, os.cpu_count() or 1)  # numpy sorts and multiplies without holding the interpreter's lock
@@ -43,7 +44,12 @@ class Segments:
 
     def __init__(self, vectors: np.ndarray, num_segments: int = 5, *, sample_size: int = 8192, seed: int = 0) -> None:
         self.num_segments = num_segments
-        self.vectors = _unit(np.asarray(vectors))
+        if broken := (~np.isfinite(vectors).all(axis=1)).sum():
+            raise InputError(
+                f"Response vectors: got nan or inf in {broken:,} of {len(vectors):,}, expected finite numbers; train "
+                "the model that made them with a lower learning rate"
+            )
+        self.vectors = unit(vectors)
         count = len(self.vectors)
         if count < num_segments + 1:
             raise InputError(
@@ -127,19 +133,3 @@ class Segments:
             cosines.partition(np.unique(places), axis=1)
         above, below, far_above, far_below = (cosines[:, place] for place in places)
         return np.where(far_above - far_below > _TIE, (above + below) / 2, np.nan)
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Return a copy (N, D) in float32 whose rows have unit length, or are zero."""
-    vectors = np.array(vectors, dtype=np.float32, order="C")
-    scale = np.abs(vectors).max(axis=1, initial=0.0)
-    broken = np.flatnonzero(~np.isfinite(scale))
-    if len(broken):
-        raise InputError(
-            f"Response vectors: got nan or inf in {len(broken):,} of {len(vectors):,} (first in row {broken[0]}), "
-            "expected finite numbers; the model that made them diverged, train it with a lower learning rate"
-        )
-    vectors /= np.where(scale > 0, scale, 1)[:, None]  # squares of very small numbers would vanish
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors /= np.where(lengths > 0, lengths, 1)
-    return vectors

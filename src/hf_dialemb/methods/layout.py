@@ -83,9 +83,7 @@ def tokenize(
     for dialogue in dialogues:
         first = 0 if config.max_turns is None else max(0, len(dialogue.turns) - config.max_turns)
         kept = dialogue.turns[first:]
-        # The released program reads the roles of the kept turns from the start.
-        spoken = dialogue.turns[: len(kept)] if config.role_alignment == "official" else kept
-        roles = [_role_id(turn.role, config.num_roles, dialogue.id) for turn in spoken]
+        roles = [_role_id(turn.role, config.num_roles, dialogue.id) for turn in kept]
         pieces = [tokens[turn.content] + ending for turn in kept]
         cut = _truncate(pieces, config.max_tokens - len(opening) - len(closing), config.keep, config.whole_turns)
         total = sum(len(tokens[turn.content]) + len(ending) for turn in dialogue.turns)

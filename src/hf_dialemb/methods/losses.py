@@ -29,12 +29,7 @@ def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by
 
 
 def pair_contrastive(
-    similarities: Tensor,
-    own: Tensor,
-    positive: Tensor,
-    temperature: float,
-    weights: NegativeWeights = "hard",
-    weight_gradient: bool = True,
+    similarities: Tensor, own: Tensor, positive: Tensor, temperature: float, weights: NegativeWeights = "hard"
 ) -> Tensor:
     """Contrast pairs, with negatives weighted by their nearness (DSE, section 3.2).
 
@@ -50,8 +45,7 @@ def pair_contrastive(
         own: The candidate that is the anchor itself and does not count, (A,) int64.
         positive: The positive of each anchor, (A,) int64; all other candidates are negatives.
         temperature: Divides the cosines (DSE: 0.05).
-        weights: The kind of weight.
-        weight_gradient: Whether a_ij is differentiated, as in the released program.
+        weights: The kind of weight; a_ij is differentiated, as in the released program.
 
     Returns:
         The mean over anchors; 0 without negatives.
@@ -68,8 +62,6 @@ def pair_contrastive(
         return true.sum() * 0
     negatives = logits.masked_fill(~is_negative, -torch.inf)
     log_weights = logits - (torch.logsumexp(negatives, -1, keepdim=True) - count.log())  # log a_ij
-    if not weight_gradient:
-        log_weights = log_weights.detach()
     if weights == "printed":
         scaled = (log_weights.exp() * logits).masked_fill(excluded, -torch.inf)
         return (torch.logsumexp(scaled, -1) - true).mean()

@@ -71,10 +71,8 @@ def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hol
 
 def verify(folder: Path, model: DialogueEncoder, tokenizer: Any, tolerance: float = TOLERANCE) -> Iterator[str]:  # noqa: ANN401
     """Load a published folder in fresh processes, in every way of `WAYS`, and compare embeddings."""
-    probes = list(_PROBES)
-    if model.config.role_alignment == "fixed":  # no template knows the released program's shifted roles
-        turns = _PROBES[0] * (1 + model.config.max_tokens // 10)  # more than fit, of several lengths
-        probes.append([{**turn, "content": f"{place}. {turn['content']}"} for place, turn in enumerate(turns)])
+    turns = _PROBES[0] * (1 + model.config.max_tokens // 10)  # more than fit, of several lengths
+    probes = [*_PROBES, [{**turn, "content": f"{place}. {turn['content']}"} for place, turn in enumerate(turns)]]
     expected = encode(model, tokenizer, [Dialogue.from_messages(probe) for probe in probes])
     for way, program in WAYS.items():
         for name, vectors in run_afresh(way, program, folder, probes).items():

@@ -61,7 +61,6 @@ SETTINGS: dict[str, Any] = {
     "loss_temperature": 0.2,
     "window": 10,
     "num_negatives": 9,
-    "anchor": "each",
 }
 """PLATO's layout and dial2vec's objective (section 4.4); sizes are read from the weights."""
 
