@@ -32,7 +32,7 @@ PHASES = ("forward", "forward and backward")
 
 
 def step(model: Any, length: int, numbers: str, phase: str) -> Callable[[], None]:
-    """Makes what is timed: one batch of texts without padding through the layers."""
+    """Make what is timed: one batch of texts without padding through the layers."""
     ids = torch.randint(1000, 20_000, (TOKENS // length, length), generator=torch.Generator().manual_seed(0))
     given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
@@ -50,7 +50,7 @@ def step(model: Any, length: int, numbers: str, phase: str) -> Callable[[], None
 
 
 def seconds(work: Callable[[], None]) -> float:
-    """Times it once."""
+    """Time it once."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
@@ -66,7 +66,7 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    """Times, prints the table, and writes the figures."""
+    """Measure, print the table, and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")

@@ -86,7 +86,7 @@ def copy_rate() -> float:
 
 
 def paired(theirs: list[float], ours: list[float]) -> list[float]:
-    """The ratios of the rounds."""
+    """Compute the ratios of the rounds."""
     return [their / own for their, own in zip(theirs, ours, strict=True)]
 
 
@@ -96,7 +96,7 @@ def row(path: str, peer: str, ratios: list[float], **more: float | None) -> Figu
 
 
 def encoding_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """Encoding beside sentence-transformers."""
+    """Measure encoding beside sentence-transformers."""
     peers = {each["reads"]: each for each in figures["rows"] if each["side"] == PEER}
     for each in figures["rows"]:
         reads, side, static = each["reads"], each["side"].lstrip("@"), each["side"] == "dialogue-static"
@@ -143,7 +143,7 @@ def dial2vec_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 
 
 def lstm_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """The ranker of two LSTMs beside plain ways through torch."""
+    """Measure the ranker of two LSTMs beside plain ways through torch."""
     seconds, peak = figures["seconds"], figures["peak_mib"]
     reached = 6 * figures["weights"] * sum(figures["tokens"]) / sum(seconds["ours"]) / floor["float32"]
     recipe = {name: figures[name] for name in ("hours", "epochs", "contexts")}
@@ -153,7 +153,7 @@ def lstm_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 
 
 def load_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """What is kept beside a busy process; torch's default is the peer."""
+    """Measure what is kept beside a busy process; torch's default is the peer."""
     for kind in ("encoding", "training"):
         side = {each["way"]: each for each in figures["rows"] if each["work"] == kind}
         ours, peer = side["ours"], side["as it comes"]
@@ -173,7 +173,7 @@ def flow_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 
 
 def retrieval_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """Retrieval over all pairs beside a script with scikit-learn and scipy, and beside the bare product."""
+    """Measure retrieval over all pairs beside a script with scikit-learn and scipy, and beside the bare product."""
     sizes = sorted({each["dialogues"] for each in figures["sides"]})
     for size in sizes:
         side = {each["side"]: each for each in figures["sides"] if each["dialogues"] == size}
@@ -187,7 +187,7 @@ def retrieval_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 
 
 def startup_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """Importing the package, and a search in stored vectors, beside importing torch."""
+    """Measure importing the package, and a search in stored vectors, beside importing torch."""
     seconds, peak = figures["seconds"], figures["peak_mib"]
     for name in ("import hf_dialemb", "dialemb --help", "search by text in stored vectors"):
         memory = {"peak_mib": peak[name], "peer_mib": peak["import torch"]}
@@ -207,7 +207,7 @@ ROWS = {
 
 
 def run(name: str, folder: Path) -> Figures:
-    """Runs a program, unless its figures are there; they tell how many seconds it took."""
+    """Run a program, unless its figures are there; they tell how many seconds it took."""
     output = folder / f"{name}.json"
     if not output.exists():
         command, started = [sys.executable, str(Path(__file__).with_name(f"{name}.py"))], time.perf_counter()
@@ -220,7 +220,7 @@ def run(name: str, folder: Path) -> Figures:
 
 
 def table(rows: list[Figures]) -> list[str]:
-    """Renders the rows."""
+    """Render the rows."""
     lines = [
         "| | Beside | Times as fast | Aim | Peak, MiB | Its peak | Of the floor |",
         "| :-- | :-- | --: | --: | --: | --: | --: |",
@@ -260,7 +260,7 @@ def remarks(rows: list[Figures], minutes: float, cores: int) -> list[str]:
 
 
 def key(each: Figures) -> tuple[str, str]:
-    """What names a row: without the figures in brackets."""
+    """Return what names a row: its words without the figures in brackets."""
     return each["path"].split(" (")[0], each["peer"].split(" (")[0]
 
 
@@ -277,7 +277,7 @@ def fallen(rows: list[Figures], committed: list[Figures]) -> list[str]:
 
 
 def main() -> int:
-    """Runs what has no figures yet, writes the table, and compares."""
+    """Run what has no figures yet, write the table, and compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help="default: all")
     parser.add_argument("--folder", type=Path, help="where the programs' figures lie (default: one that is removed)")

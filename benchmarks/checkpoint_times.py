@@ -15,7 +15,7 @@ from hf_dialemb.runs.hardware import describe_hardware
 
 
 def main() -> None:
-    """Reads the reports of a folder of runs, prints the table and writes it; other runs keep their lines."""
+    """Read the reports of a folder of runs, print the table and write it; other runs keep their lines."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, help="the folder of the runs")
     parser.add_argument("--output", type=Path, required=True, help="where the table goes")

@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def measure(corpus: Corpus) -> dict[str, object]:
-    """Reads all splits of a corpus as it lies there, and again from an unpacked copy."""
+    """Read all splits of a corpus as it lies there, and again from an unpacked copy."""
     figures = read(corpus, None)
     figures["peak_mib"] = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / KIB_PER_MIB
     source = find_source(corpus)
@@ -65,7 +65,7 @@ def measure(corpus: Corpus) -> dict[str, object]:
 
 
 def read(corpus: Corpus, data_dir: str | None) -> dict[str, object]:
-    """Reads all splits: items and utterances by split, and the seconds that one core took."""
+    """Read all splits: items and utterances by split, and the seconds that one core took."""
     started, splits = time.process_time(), {}
     for split in corpus.splits:
         items = utterances = 0
@@ -80,7 +80,7 @@ def read(corpus: Corpus, data_dir: str | None) -> dict[str, object]:
 
 
 def rows(name: str, figure: dict) -> tuple[str, str]:
-    """A row of each table."""
+    """Return a row of each table."""
     ours = " / ".join(f"{split['items']:,} ({split['utterances']:,})" for split in figure["splits"].values())
     published = PUBLISHED.get(name, {})
     theirs = " / ".join(
@@ -104,7 +104,7 @@ def reason(figure: dict, utterances: int) -> str:
 
 
 def tables(figures: dict[str, dict]) -> dict[str, list[str]]:
-    """The Markdown tables of all corpora: what they hold, and how fast they read."""
+    """Return the Markdown tables of all corpora: what they hold, and how fast they read."""
     sizes, speeds = zip(*(rows(name, figure) for name, figure in figures.items()), strict=True)
     return {
         "table": [

@@ -50,7 +50,7 @@ sys.exit(code)
 
 
 def endless(dialogues: list[Dialogue]) -> Iterator[Dialogue]:
-    """Gives the dialogues round after round, each round perturbed anew."""
+    """Give the dialogues round after round, each round perturbed anew."""
     draw = random.Random(0)
     yield from dialogues
     for number in count(1):
@@ -61,18 +61,18 @@ def endless(dialogues: list[Dialogue]) -> Iterator[Dialogue]:
 
 
 def start(words: list[str | Path]) -> subprocess.Popen[bytes]:
-    """Starts a command in a process of its own."""
+    """Start a command in a process of its own."""
     command = [sys.executable, "-c", PROGRAM, *map(str, words)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
 def embedding(source: Path, output: Path) -> list[str | Path]:
-    """The words that embed a file."""
+    """Return the words that embed a file."""
     return ["embed", "--model", MODEL, "--input", source, "--output", output, "--shard-size", str(SHARD)]
 
 
 def measured(words: list[str | Path], count: int) -> dict[str, float]:
-    """Runs a command over so many dialogues or utterances; returns its pace, start included, and its peak memory.
+    """Run a command over a number of dialogues or utterances; return its pace, start included, and its peak memory.
 
     The pace by processor time holds where other programs share the cores.
     """
@@ -131,7 +131,7 @@ def unifying(data: Path, training: Iterator[Dialogue], test: list[Dialogue]) -> 
 
 
 def as_in_sgd(dialogue: Dialogue) -> dict[str, object]:
-    """A dialogue as an object of SGD's files, all labels in one frame."""
+    """Return a dialogue as an object of SGD's files, all labels in one frame."""
     turns = []
     for turn in dialogue.turns:
         actions = [{"act": act, "slot": "", "values": []} for act in turn.dialogue_acts]
@@ -158,7 +158,7 @@ def draw(rows: list[dict[str, float]], path: Path) -> None:
 
 
 def table(record: dict[str, Any]) -> list[str]:
-    """The lines of the page."""
+    """Return the lines of the page."""
     lines = [f"| | dialogues | dialogues a second | {PACE} | {MEMORY} |", "| :-- | --: | --: | --: | --: |"]
     for row in record["rows"]:
         figures = (row[name] for name in ("count", "per_second", "per_processor_second", "mib"))

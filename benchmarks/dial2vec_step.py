@@ -45,7 +45,7 @@ OFFICIAL_BYTES = 4.2e9
 
 
 def measure(folder: Path, options: argparse.Namespace, device: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Starts the sides one after another, then lets them take turns.
+    """Start the sides one after another, then let them take turns.
 
     Returns:
         Of each side, its answer without dropout, and its answers to the measured steps.
@@ -76,7 +76,7 @@ def measure(folder: Path, options: argparse.Namespace, device: str) -> tuple[dic
 
 
 def agreement(compared: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Compares each side's loss, gradient norm and cosines with the official side's."""
+    """Compare each side's loss, gradient norm and cosines with the official side's."""
     reference = compared[OFFICIAL]
     result = {}
     for name, answer in compared.items():
@@ -96,7 +96,7 @@ def _flat(cosines: list[list[list[float]]]) -> list[float]:
 
 
 def timing(steps: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
-    """Returns each side's median seconds, peak memory and how many times the official side's are larger."""
+    """Return each side's median seconds, peak memory and how many times the official side's are larger."""
     official = steps[OFFICIAL]
     peaks = {name: max(answer["peak_bytes"] for answer in answers) for name, answers in steps.items()}
     result = {}
@@ -113,7 +113,7 @@ def timing(steps: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
 
 
 def tables(figures: dict[str, Any]) -> list[str]:
-    """Renders the figures as lines of text."""
+    """Render the figures as lines of text."""
     batch, machine = figures["batch"], figures["machine"]
     extensions = ", ".join(name for name, there in machine["extensions"].items() if there) or "no bfloat16 instructions"
     where = f"{machine['processor']} ({machine['cores']} cores, {extensions})"
@@ -145,7 +145,7 @@ def tables(figures: dict[str, Any]) -> list[str]:
 
 
 def parse() -> argparse.Namespace:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", default=os.environ.get("HF_DIALEMB_DATA"), help="folder that holds sgd/")
     parser.add_argument("--steps", type=int, default=3, help="measured steps of each side (default: 3)")
@@ -161,7 +161,7 @@ def parse() -> argparse.Namespace:
 
 
 def check_memory(options: argparse.Namespace, device: str) -> None:
-    """Stops before the official side would drain the machine's memory."""
+    """Stop before the official side would drain the machine's memory."""
     at_once = min(options.official_slice or options.dialogues, options.dialogues)
     needed, available = at_once * OFFICIAL_BYTES + 4e9, read_memory("MemAvailable")
     if device == "cpu" and not options.small and 0 < available < needed:

@@ -46,7 +46,7 @@ OBJECTIVE: dict[str, Any] = {"window": 10, "loss_temperature": 0.2, "num_negativ
 
 
 def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """Writes a model with random weights and one batch of real dialogues; returns what is in them."""
+    """Write a model with random weights and one batch of real dialogues; return what is in them."""
     torch.manual_seed(options["seed"])
     size = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 256}
     backbone = BertModel(BertConfig(initializer_range=0.01, **(size if options["small"] else {})))
@@ -129,7 +129,7 @@ class Worker:
         self.optimizer = torch.optim.AdamW(learning, lr=1e-5)
 
     def parts(self) -> Iterator[tuple[dict[str, Tensor], float]]:
-        """Yields the batch, or slices of it with their shares."""
+        """Yield the batch, or slices of it with their shares."""
         dialogues = len(self.batch["input_ids"])
         step = self.side["slice"] or dialogues
         for start in range(0, dialogues, step):
@@ -137,7 +137,7 @@ class Worker:
             yield part, len(part["input_ids"]) / dialogues
 
     def forward_backward(self) -> tuple[float, Tensor]:
-        """Computes the gradients; returns the loss and the cosines (B, N, 2)."""
+        """Compute the gradients; return the loss and the cosines (B, N, 2)."""
         total, cosines = 0.0, []
         reduced = self.side["precision"] == "bfloat16"
         for part, share in self.parts():
@@ -153,7 +153,7 @@ class Worker:
         return total, torch.cat(cosines)
 
     def compare(self) -> dict[str, Any]:
-        """Runs without dropout; the loss is multiplied by N, which undoes the program's division."""
+        """Run without dropout; the loss is multiplied by N, which undoes the program's division."""
         self.model.train(False)
         loss, cosines = self.forward_backward()
         squares = [(p.grad.double() ** 2).sum().item() for p in self.model.parameters() if p.grad is not None]
@@ -162,7 +162,7 @@ class Worker:
         return {"loss": loss * samples, "gradient_norm": math.sqrt(sum(squares)) * samples, "cosines": cosines.tolist()}
 
     def step(self) -> dict[str, Any]:
-        """Runs one training step; returns its seconds and the highest memory of this process so far."""
+        """Run one training step; return its seconds and the highest memory of this process so far."""
         self.model.train(True)
         self.synchronize()
         start = time.perf_counter()
@@ -173,19 +173,19 @@ class Worker:
         return {"seconds": time.perf_counter() - start, "loss": loss, "peak_bytes": self.peak_bytes()}
 
     def synchronize(self) -> None:
-        """Waits for the accelerator."""
+        """Wait for the accelerator."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
     def peak_bytes(self) -> int:
-        """Returns the peak of the accelerator's memory, or of the process's on the CPU."""
+        """Return the peak of the accelerator's memory, or of the process's on the CPU."""
         if self.device.type == "cuda":
             return torch.cuda.max_memory_allocated(self.device)
         return peak_bytes()
 
 
 def main() -> None:
-    """Prepares, or serves requests until standard input ends."""
+    """Prepare, or serve requests until standard input ends."""
     answers, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints must not disturb the answers
     disable_progress_bar()
     with suppress(OSError):

@@ -50,7 +50,7 @@ Figures = dict[str, float]
 
 
 def kept(file: Path, measure: Callable[[], Figures]) -> Figures:
-    """Reads what was measured before, or measures and writes it."""
+    """Read what was measured before, or measure and write it."""
     if not file.is_file():
         with quick_reading():
             write_json_atomically(file, measure())
@@ -82,7 +82,7 @@ def evaluation_file(model: str, covered: set[str], seeds: int) -> Figures:
 
 
 def covered_labels() -> Figures:
-    """Finds the labels of Dialog2Flow's file that some corpus at hand carries, in the unified form."""
+    """Find the labels of Dialog2Flow's file that some corpus at hand carries, in the unified form."""
     carried = {
         unified_turn(turn).action
         for corpus in CARRIERS
@@ -94,7 +94,7 @@ def covered_labels() -> Figures:
 
 
 def rate(model: str) -> Figures:
-    """Counts the utterances, and whole dialogues, of SGD's test split that a model encodes in a second."""
+    """Count the utterances, and whole dialogues, of SGD's test split that a model encodes in a second."""
     dialogues = hf_dialemb.load_dialogues("sgd", split="test")[:300]
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))[:1000]
     encoder = hf_dialemb.load_encoder(model)
@@ -111,7 +111,7 @@ def rate(model: str) -> Figures:
 
 
 def untrained(folder: Path) -> str:
-    """Writes `UNTRAINED`, unless it is there."""
+    """Write `UNTRAINED`, unless it is there."""
     if not folder.is_dir():
         tokenizer, words = word_pieces(MINILM)
         vectors = hf_dialemb.load_encoder(MINILM).encode_utterances(words)

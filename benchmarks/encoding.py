@@ -103,7 +103,7 @@ class Work:
         return lambda given: self.peer.encode(given, batch_size=best)
 
     def read(self, name: str) -> dict[str, Any]:
-        """Encodes the inputs of one kind."""
+        """Encode the inputs of one kind."""
         if self.tokens:
             self.tokens.taken()
         started = time.perf_counter()
@@ -128,7 +128,7 @@ class Work:
 
 
 def work(settings: dict[str, Any]) -> None:
-    """Serves lines of standard input, the name of what to read each, until it ends."""
+    """Serve lines of standard input, the name of what to read each, until it ends."""
     answers = sys.stdout
     with redirect_stdout(sys.stderr):
         side = Work(settings["model"], settings["peer"], texts(settings["utterances"], settings["dialogues"]))

@@ -22,7 +22,7 @@ _ADDED = 8_192  # vectors that are brought to length one at once
 
 
 def check_index() -> None:
-    """Makes sure that there can be an index."""
+    """Make sure that there can be an index."""
     try:
         import faiss  # noqa: F401
     except ImportError as error:
@@ -60,7 +60,7 @@ class VectorIndex:
         return units
 
     def nearest(self, query: NDArray[np.float32], top: int) -> list[tuple[int, float]]:
-        """Returns rows and their products with a query, (D,) float32, the largest first, of equal ones the earlier."""
+        """Return rows and their products with a query, (D,) float32, the largest first, of equal ones the earlier."""
         asked = np.append(query, np.float32(0))[None]
         products, rows = self._index.search(asked, min(2 * top, self._index.ntotal))  # equal ones may be cut off
         found = zip(rows[0].tolist(), (products[0].astype(np.float64) * self._longest).tolist(), strict=True)

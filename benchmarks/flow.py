@@ -39,7 +39,7 @@ SECONDS, GIBIBYTES, PAGE_MEBIBYTES = 60.0, 2.0, 12.0
 
 
 def make(folder: Path, utterances: int, beside: int, vectors: Path | None) -> None:
-    """Writes utterances, their vectors (N, D) float32, and the rows of those that both sides cluster."""
+    """Write utterances, their vectors (N, D) float32, and the rows of those that both sides cluster."""
     import numpy as np
 
     from hf_dialemb.corpora import iterate_dialogues
@@ -61,7 +61,7 @@ def make(folder: Path, utterances: int, beside: int, vectors: Path | None) -> No
 
 
 def hashed(texts: list[str]) -> Any:
-    """Returns hashed TF-IDF in few dimensions, (N, D); equal texts have equal vectors."""
+    """Return hashed TF-IDF in few dimensions, (N, D); equal texts have equal vectors."""
     import numpy as np
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -75,7 +75,7 @@ def hashed(texts: list[str]) -> Any:
 
 
 def clustering_of(side: str) -> Callable[[Any], Any]:
-    """Imports what a side needs, and returns how it clusters vectors: what takes time is measured without imports."""
+    """Import what a side needs, and return how it clusters vectors: what takes time is measured without imports."""
     if side == OURS:
         from hf_dialemb.flow.clustering import cluster
 
@@ -101,7 +101,7 @@ def cluster_groups(vectors: Any) -> Any:
 
 
 def measure_side(folder: Path, side: str) -> dict[str, Any]:
-    """Runs one side; returns its clusters, seconds and the peak memory of this process."""
+    """Run one side; return its clusters, seconds and the peak memory of this process."""
     import numpy as np
 
     work = clustering_of(side)
@@ -169,7 +169,7 @@ def in_turns(folder: Path, rounds: int) -> list[dict[str, Any]]:
 
 
 def agreement(first: list[int], second: list[int]) -> float:
-    """Returns the adjusted Rand index of two partitions."""
+    """Return the adjusted Rand index of two partitions."""
     from sklearn.metrics import adjusted_rand_score
 
     return float(adjusted_rand_score(first, second))
@@ -191,7 +191,7 @@ def judge(ours: dict[str, Any], script: dict[str, Any], steps: dict[str, Any], r
 
 
 def tables(sides: list[dict[str, Any]], steps: dict[str, Any]) -> list[str]:
-    """Renders the figures as lines of text."""
+    """Render the figures as lines of text."""
     head = f"{'seconds':>8} {'of processor':>12} {'peak MiB':>9}"
     lines = [f"{'utterances':>10} {'':<12} {head}"]
     rows = [(f"{row['utterances']:>10,} {row['side']:<12}", row) for row in sides]

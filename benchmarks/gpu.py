@@ -68,13 +68,13 @@ def product_rate(device: str) -> float:
 
 
 def wait(device: str) -> None:
-    """Waits until an accelerator has done all that it was given."""
+    """Wait until an accelerator has done all that it was given."""
     if device == "cuda":
         torch.cuda.synchronize()
 
 
 def backbone(folder: Path, layers: int) -> int:
-    """Writes the backbone; returns how many weights of its layers a token is multiplied with."""
+    """Write the backbone; return how many weights of its layers a token is multiplied with."""
     tokenizer = AutoTokenizer.from_pretrained(Path(hf_dialemb.__file__).parent / "weights" / "dialogue-minilm")
     config = BertConfig(vocab_size=len(tokenizer), num_hidden_layers=layers)
     BertModel(config).save_pretrained(folder)
@@ -91,7 +91,7 @@ class Clock:
         self.profile = profile(activities=[ProfilerActivity.CUDA])
 
     def __call__(self) -> None:
-        """Notes that a step begins."""
+        """Note that a step begins."""
         if self.count == WARM:
             wait(self.device)
             self.tokens.taken()
@@ -189,21 +189,21 @@ def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[st
 
 
 def seconds(work: Callable[[list[str]], Any], given: list[str]) -> float:
-    """Times some work whose result is on the processor."""
+    """Time some work whose result is on the processor."""
     started = time.perf_counter()
     work(given)
     return time.perf_counter() - started
 
 
 def titles(training: bool) -> list[str]:
-    """Writes the head of a table."""
+    """Write the head of a table."""
     told = ["", "Tokens a second", "Of the card", "Padding" if training else "Beside sentence-transformers"]
     told += [PRODUCTS.capitalize(), "Other kernels", "Waiting"]
     return ["| " + " | ".join(told) + " |", "| :-- " + "| --: " * (len(told) - 1) + "|"]
 
 
 def line(row: dict[str, Any]) -> str:
-    """Writes a row of a table."""
+    """Write a row of a table."""
     cells = [row.get("method") or f"{row['reads']}, {row['kind']}", f"{row['pace']:,.0f}", f"{row['of_card']:.0%}"]
     cells.append(f"{row['padding']:.0%}" if "method" in row else f"{median(row['ratios']):.2f}")
     if "parts" in row:

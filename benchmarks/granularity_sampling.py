@@ -40,7 +40,7 @@ RANKING_BYTES = 12
 
 
 def make_vectors(path: Path, count: int, seed: int) -> dict[str, Any]:
-    """Writes the vectors (N, D) of made-up responses."""
+    """Write the vectors (N, D) of made-up responses."""
     import numpy as np
 
     generator = np.random.default_rng(seed)
@@ -76,7 +76,7 @@ def run_ours(vectors: Any) -> tuple[list[Any], Any]:
 
 
 def time_one(segments: Any) -> float:
-    """Returns the median seconds of a draw for one response, with a generator of its own, as in training."""
+    """Return the median seconds of a draw for one response, with a generator of its own, as in training."""
     import numpy as np
 
     seconds = []
@@ -88,7 +88,7 @@ def time_one(segments: Any) -> float:
 
 
 def run_ranking(vectors: Any) -> tuple[list[Any], None]:
-    """Does the same by sorting all cosines."""
+    """Do the same by sorting all cosines."""
     import numpy as np
 
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -102,7 +102,7 @@ def run_ranking(vectors: Any) -> tuple[list[Any], None]:
 
 
 def measure(folder: Path, side: str, checked: int) -> dict[str, Any]:
-    """Runs one side; returns its seconds and the peak memory of this process, and keeps some of its negatives."""
+    """Run one side; return its seconds and the peak memory of this process, and keep some of its negatives."""
     import numpy as np
 
     import hf_dialemb.methods.granularity  # noqa: F401 - what takes time is measured without what it imports
@@ -152,7 +152,7 @@ def check(folder: Path) -> dict[str, Any]:
 
 
 def work(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
-    """Does one thing in a process of its own."""
+    """Do one thing in a process of its own."""
     if task["do"] == "make":
         return make_vectors(folder / "vectors.npy", task["responses"], task["seed"])
     if task["do"] == "check":
@@ -186,7 +186,7 @@ def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def tables(rows: list[dict[str, Any]]) -> list[str]:
-    """Renders the figures as lines of text."""
+    """Render the figures as lines of text."""
     columns = f"{'seconds':>8} {'of processor':>12} {'peak MiB':>9}  in the true segment, level 1 to {LEVELS}"
     lines = [f"{'responses':>9} {'':<16} {columns}"]
     for row in rows:

@@ -11,7 +11,7 @@ _EXTENSIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 
 
 def describe_machine() -> dict[str, object]:
-    """Returns the processor's name, what it can do for bfloat16, its usable cores and the memory."""
+    """Return the processor's name, what it can do for bfloat16, its usable cores and the memory."""
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text() if cpuinfo.is_file() else ""
     model = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
@@ -28,7 +28,7 @@ def describe_machine() -> dict[str, object]:
 
 
 def read_memory(name: str) -> int:
-    """Returns an entry of /proc/meminfo, such as ``MemAvailable``, in bytes; 0 where there is no such file."""
+    """Return an entry of /proc/meminfo, such as ``MemAvailable``, in bytes; 0 where there is no such file."""
     meminfo = Path("/proc/meminfo")
     text = meminfo.read_text() if meminfo.is_file() else ""
     found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)

@@ -40,7 +40,7 @@ HEAD = [
 
 
 def make(folder: Path, count: int) -> None:
-    """Writes vectors and queries."""
+    """Write vectors and queries."""
     import hf_dialemb
 
     encoder, vectors = hf_dialemb.load_encoder("dialogue-static"), {}
@@ -58,7 +58,7 @@ def make(folder: Path, count: int) -> None:
 
 
 def built(side: str, vectors: Any, folder: Path) -> Any:
-    """Returns what finds the rows nearest to a query by cosine."""
+    """Return what finds the rows nearest to a query by cosine."""
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-9)
     if side == "all":
         return lambda query: np.argsort(-(units @ query), kind="stable")[:TOP].tolist()
@@ -90,7 +90,7 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
 
 
 def eight_bits(units: Any) -> Any:
-    """Returns what finds nearest rows in cells as `VectorIndex` makes them, each number of eight bits."""
+    """Return what finds nearest rows in cells as `VectorIndex` makes them, each number of eight bits."""
     import faiss
     from faiss_index import _PER_CELL
 
@@ -106,7 +106,7 @@ def eight_bits(units: Any) -> Any:
 
 
 def work(side: str, folder: Path) -> dict[str, Any]:
-    """Builds one side, and asks it."""
+    """Build one side, and query it."""
     vectors, queries = np.load(folder / "vectors.npy", mmap_mode="r"), np.load(folder / "queries.npy")
     started = time.perf_counter()
     find = built(side, np.asarray(vectors), folder)
@@ -122,7 +122,7 @@ def work(side: str, folder: Path) -> dict[str, Any]:
 
 
 def line(side: str, figures: dict[str, Any]) -> str:
-    """Writes a row of a table."""
+    """Write a row of a table."""
     recall = "" if figures["recall"] is None else f"{figures['recall']:.1%}"
     shown = [f"{1000 * figures['seconds']:.1f}", recall]
     shown += [f"{figures[name]:,.0f}" for name in ("building", "peak_mib", "disk_mib")]

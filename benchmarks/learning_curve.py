@@ -30,7 +30,7 @@ FIGURES = {"F1, 1-shot": ("f1", "1-shot"), "F1, 5-shot": ("f1", "5-shot"), "with
 
 
 def checkpoints(folder: Path) -> dict[int, str]:
-    """Returns a run's checkpoints by step, in order."""
+    """Return a run's checkpoints by step, in order."""
     return {int(path.name.rpartition("-")[2]): str(path) for path in RunFolder(folder).checkpoints()}
 
 

@@ -32,7 +32,7 @@ PAIRS, EPOCHS = 32, 20
 
 
 def packed(tower: Any, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-    """The last states of a tower, by packed sequences."""
+    """Return the last states of a tower, by packed sequences."""
     lengths = attention_mask.sum(-1).clamp(min=1)
     sequences = pack_padded_sequence(tower.words(input_ids), lengths, batch_first=True, enforce_sorted=False)
     states: Tensor = tower.reader(sequences)[1][0][0]
@@ -48,7 +48,7 @@ WAYS: dict[str, tuple[Any, int]] = {
 
 
 def prepare(dialogues: int, steps: int) -> tuple[Any, list[dict[str, Tensor]], int]:
-    """Builds the model and so many batches; also counts the responses of the whole corpus."""
+    """Build the model and several batches; also count the responses of the whole corpus."""
     torch.manual_seed(0)
     method, whole = get_method("dual_encoder"), load_dialogues("multiwoz", split="train")
     model, tokenizer = method.model_class.build(None, whole, num_candidates=20)
@@ -60,7 +60,7 @@ def prepare(dialogues: int, steps: int) -> tuple[Any, list[dict[str, Tensor]], i
 
 
 def forward_backward(way: str, model: Any, batch: dict[str, Tensor]) -> float:
-    """Computes the gradients in one way; returns the loss."""
+    """Compute the gradients in one way; return the loss."""
     dual_encoder.WordTower.forward, batching.TOKENS = WAYS[way]  # type: ignore[method-assign]
     loss = model(**batch).loss
     loss.backward()

@@ -17,7 +17,7 @@ LENGTH = 512
 
 
 def features(batch: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Turns our batch into the program's features, each (B, N, 512).
+    """Turn our batch into the program's features, each (B, N, 512).
 
     Turns are numbered downwards to 1 for a dialogue's last, positions start afresh in each turn, and everything is 0 at
     padding.
@@ -66,7 +66,7 @@ class OfficialDial2Vec(nn.Module):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, role_ids: Tensor, turn_ids: Tensor, position_ids: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Computes the loss of a batch of features, each (B, N, L).
+        """Compute the loss of a batch of features, each (B, N, L).
 
         Returns:
             The loss, a scalar, and the cosines (B, N, 2) before the temperature.
@@ -84,7 +84,7 @@ class OfficialDial2Vec(nn.Module):
 
 
 def interaction(hidden: Tensor, mask: Tensor, roles: Tensor, turns: Tensor, window: int) -> Tensor:
-    """Compares what each speaker says with what the other speaker's words select from it.
+    """Compare what each speaker says with what the other speaker's words select from it.
 
     Args:
         hidden: Token vectors, (B * N, L, D).
@@ -113,7 +113,7 @@ def interaction(hidden: Tensor, mask: Tensor, roles: Tensor, turns: Tensor, wind
 
 
 def contrastive_loss(cosines: Tensor, temperature: float) -> Tensor:
-    """Returns the cross entropy of the intact dialogue among its copies, summed over speakers and divided by N.
+    """Return the cross entropy of the intact dialogue among its copies, summed over speakers and divided by N.
 
     Args:
         cosines: (B, N, 2), the intact dialogue first.

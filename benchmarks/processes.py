@@ -15,12 +15,12 @@ OUT_OF_MEMORY = "-9 means out of memory"
 
 
 def peak_bytes() -> int:
-    """Returns the most memory that this process has had."""
+    """Return the most memory that this process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def answer_of(*words: str | Path, environment: Mapping[str, str] | None = None) -> Any:
-    """Runs Python with these words, and reads its last line, which is JSON."""
+    """Run Python with these words, and read its last line, which is JSON."""
     command = [sys.executable, *map(str, words)]
     run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, env=_environment(environment))
     if run.returncode:
@@ -42,7 +42,7 @@ class Side:
         )
 
     def read(self) -> Any:
-        """Waits for the next answer."""
+        """Wait for the next answer."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -56,7 +56,7 @@ class Side:
         return self.read()
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         self.process.kill()
         self.process.wait()
 

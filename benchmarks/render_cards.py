@@ -21,7 +21,7 @@ CARDS, RESULTS = ROOT / "model_cards", ROOT / "docs" / "results"
 
 
 def render(path: Path) -> str:
-    """Renders the card of a record."""
+    """Render the card of a record."""
     record = read_record(path)
     for folder in (RESULTS / "benchmark", RESULTS):
         files = [file for file in sorted(folder.glob("*.json")) if is_results(file) and is_measured_in(record, file)]

@@ -28,7 +28,7 @@ BLOCK = re.compile(r"(<!-- results: (\S+)((?: \w+=\S*)*) -->\n).*?(<!-- end -->)
 
 
 def render(text: str) -> str:
-    """Replaces every results block of a text by what its file says."""
+    """Replace every results block of a text by what its file says."""
 
     def block(found: re.Match[str]) -> str:
         chosen = {key: values.split(",") for key, values in (item.split("=", 1) for item in found[3].split())}
@@ -38,7 +38,7 @@ def render(text: str) -> str:
 
 
 def table(path: Path, chosen: Mapping[str, Sequence[str]]) -> str:
-    """Renders one results file: evaluation tables, or the figures of a benchmark program."""
+    """Render one results file: evaluation tables, or the figures of a benchmark program."""
     record = json.loads(path.read_text(encoding="utf-8"))
     if "results" in record:
         results = read_results(path)

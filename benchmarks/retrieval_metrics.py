@@ -36,7 +36,7 @@ AGREEMENT = 1e-9
 
 
 def make_vectors(folder: Path, count: int, seed: int) -> None:
-    """Writes the vectors (N, D) float32 of made-up dialogues, and their labels (N,)."""
+    """Write the vectors (N, D) float32 of made-up dialogues, and their labels (N,)."""
     import numpy as np
 
     generator = np.random.default_rng(seed)
@@ -47,7 +47,7 @@ def make_vectors(folder: Path, count: int, seed: int) -> None:
 
 
 def run_ours(vectors: Any, labels: Any) -> list[float]:
-    """Returns MAP, MRR and the mean correlation."""
+    """Return MAP, MRR and the mean correlation."""
     from hf_dialemb.evaluation.tasks.domains import pair_scores
 
     found = pair_scores(vectors, labels)
@@ -66,7 +66,7 @@ def run_product(vectors: Any, labels: Any) -> list[float]:
 
 
 def run_script(vectors: Any, labels: Any) -> list[float]:
-    """Does what ours does, as anyone would write it."""
+    """Do what ours does, as anyone would write it."""
     import numpy as np
     from scipy.stats import spearmanr
     from sklearn.metrics import average_precision_score
@@ -88,7 +88,7 @@ SIDES = {OURS: run_ours, PRODUCT: run_product, SCRIPT: run_script}
 
 
 def measure(folder: Path, side: str) -> dict[str, Any]:
-    """Runs one side; returns its figures, seconds and the peak memory of this process."""
+    """Run one side; return its figures, seconds and the peak memory of this process."""
     import numpy as np
 
     import hf_dialemb.evaluation.tasks.domains  # noqa: F401 - what takes time is measured without what it imports
@@ -122,20 +122,20 @@ def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def in_one(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Makes one row of a side's rounds: medians, all its seconds, and the highest peak."""
+    """Make one row of a side's rounds: medians, all its seconds, and the highest peak."""
     medians = {name: statistics.median(row[name] for row in rows) for name in ("seconds", "processor_seconds")}
     more = {"rounds": [row["seconds"] for row in rows], "peak_bytes": max(row["peak_bytes"] for row in rows)}
     return {**rows[0], **medians, **more}
 
 
 def start_worker_of_vectors(folder: Path, count: int, seed: int) -> None:
-    """Makes the vectors in a process of its own, so that this one stays small."""
+    """Make the vectors in a process of its own, so that this one stays small."""
     command = [sys.executable, str(Path(__file__)), "--make", str(folder), str(count), str(seed)]
     subprocess.run(command, check=True)
 
 
 def tables(rows: list[dict[str, Any]]) -> list[str]:
-    """Renders the figures as lines of text."""
+    """Render the figures as lines of text."""
     lines = [f"{'dialogues':>9} {'':<8} {'seconds':>8} {'of processor':>12} {'peak MiB':>9}  MAP, MRR, Spearman"]
     for row in rows:
         figures = " ".join(f"{100 * value:7.3f}" for value in row["figures"])

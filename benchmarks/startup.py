@@ -52,7 +52,7 @@ def search_command(folder: Path) -> list[str]:
 
 
 def measure(repeats: int) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Runs every command so many times, in turns, after one round that fills the file cache.
+    """Run every command several times, in turns, after one round that fills the file cache.
 
     Returns:
         The seconds of each command, and its peak memory in that first round, in MiB.

@@ -37,18 +37,18 @@ TRIED = [(neighbours, resolution) for neighbours in (8, 10, 12, 15, 20) for reso
 
 
 def drawn(corpus: str, split: str) -> list[Dialogue]:
-    """Reads the dialogues of one domain, or `MOST` of them that a seed draws."""
+    """Read the dialogues of one domain, or `MOST` of them that a seed draws."""
     found = single_domain(hf_dialemb.load_dialogues(corpus, split=split, skip_invalid=True))
     return [found[row] for row in np.sort(np.random.default_rng(0).permutation(len(found))[:MOST])]
 
 
 def encoded(model: str, dialogues: list[Dialogue]) -> np.ndarray:
-    """Encodes dialogues as `find_topics` does."""
+    """Encode dialogues as `find_topics` does."""
     return np.ascontiguousarray(hf_dialemb.load_encoder(model).encode(dialogues), dtype=np.float32)
 
 
 def by_bertopic(dialogues: list[Dialogue], vectors: np.ndarray, seed: int) -> np.ndarray:
-    """Runs BERTopic with its own settings, and a seed; -1 are outliers."""
+    """Run BERTopic with its own settings, and a seed; -1 are outliers."""
     from bertopic import BERTopic
     from umap import UMAP
 
@@ -58,19 +58,19 @@ def by_bertopic(dialogues: list[Dialogue], vectors: np.ndarray, seed: int) -> np
 
 
 def by_seed(unit: np.ndarray) -> list[np.ndarray]:
-    """Finds topics with each seed."""
+    """Find topics with each seed."""
     return [clustering.find_clusters(unit, seed=seed) for seed in SEEDS]
 
 
 def with_nearest(labels: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Gives outliers to the topic whose mean is nearest."""
+    """Give outliers to the topic whose mean is nearest."""
     unit = normalize(vectors)
     means = normalize(np.stack([unit[labels == number].mean(axis=0) for number in range(labels.max() + 1)]))
     return np.where(labels < 0, (unit @ means.T).argmax(axis=1), labels)
 
 
 def figures(name: str, corpus: str, truth: list[str], found: list[np.ndarray]) -> dict[str, object]:
-    """Makes a row: how many topics were found, and how well they fit the true ones, in percent; a labelling a seed."""
+    """Make a row: how many topics were found, and how well they fit the true ones, in percent; a labelling a seed."""
     pure = [100 * contingency_matrix(truth, each).max(axis=0).sum() / len(truth) for each in found]
     nmi = [100 * normalized_mutual_info_score(truth, each) for each in found]
     numbers = [len(set(each[each >= 0].tolist())) for each in found]
@@ -107,7 +107,7 @@ def measured(corpus: str, split: str, cache: Path) -> list[dict[str, object]]:
 
 
 def table(rows: list[dict[str, object]]) -> list[str]:
-    """Makes a line for each corpus and way."""
+    """Make a line for each corpus and way."""
     lines = ["| Corpus (dialogues) | Way | Topics, found / true | Purity | NMI |", "| :-- | :-- | --: | --: | --: |"]
     for row in rows:
         found = f"{row['found']:g} / {row['true']}"

@@ -44,7 +44,7 @@ _FRAMES = """async () => {
 
 
 def main() -> None:
-    """Writes the pages for a moment, measures the frames, and leaves the pictures."""
+    """Write the pages for a moment, measure the frames, and leave the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default="star_small", help="a corpus and perhaps a split, as sgd/train")
     parser.add_argument("--limit", type=int, help="so many dialogues at most")

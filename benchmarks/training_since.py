@@ -85,7 +85,7 @@ def measured(recipe: str, before: Path, rounds: int, steps: int) -> dict[str, ob
 
 
 def table(rows: list[dict[str, object]]) -> list[str]:
-    """Makes a line for each recipe."""
+    """Make a line for each recipe."""
     lines = []
     for row in rows:
         spread = f"{median(row['ratios']):.2f} ({min(row['ratios']):.2f} to {max(row['ratios']):.2f})"
@@ -97,7 +97,7 @@ def table(rows: list[dict[str, object]]) -> list[str]:
 
 
 def main() -> None:
-    """Checks the earlier commit out beside this one, and measures the recipes."""
+    """Check the earlier commit out beside this one, and measure the recipes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--since", default=SINCE, help=f"the earlier commit (default: {SINCE})")
     parser.add_argument("--recipes", nargs="+", default=RECIPES, help="default: those of four methods over MiniLM")

@@ -35,7 +35,7 @@ WAYS: dict[str, dict[str, str]] = {
 
 
 def work(kind: str, seconds: float) -> dict[str, float]:
-    """Encodes, or takes training steps over, the package's own sample again and again.
+    """Encode, or take training steps over, the package's own sample again and again.
 
     Returns:
         The median seconds, and the peak memory of this process.

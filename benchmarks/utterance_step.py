@@ -67,7 +67,7 @@ SAME_GRADIENTS = 1e-5
 
 
 def list_parts(options: argparse.Namespace) -> dict[str, dict[str, dict[str, Any]]]:
-    """Returns the sides of each part; others are compared with the first."""
+    """Return the sides of each part; others are compared with the first."""
     pairs, many, chunk = (8, 32, 8) if options.small else (64, options.many_pairs, 64)
     few = {"pairs": pairs, "chunk_size": None}
     examples = {"method": "dialogue_cse", "pairs": 4 if options.small else 20, "chunk_size": None}
@@ -96,7 +96,7 @@ def list_parts(options: argparse.Namespace) -> dict[str, dict[str, dict[str, Any
 def measure(
     folder: Path, sides: dict[str, dict[str, Any]], rounds: int, environment: dict[str, str]
 ) -> dict[str, dict[str, Any]]:
-    """Starts the sides of one part, then lets them take turns.
+    """Start the sides of one part, then let them take turns.
 
     Returns:
         What each side answered before its first step, and its answers to the steps.
@@ -154,7 +154,7 @@ def measure_part(
 
 
 def _difference(side: dict[str, Any], measured: dict[str, dict[str, Any]]) -> float:
-    """Compares a side's cosines with those of the first side that has batches of the same size."""
+    """Compare a side's cosines with those of the first side that has batches of the same size."""
     other = next(each for each in measured.values() if each["pairs"] == side["pairs"])
     return float(max(abs(x - y) for x, y in zip(side["cosines"], other["cosines"], strict=True)))
 
@@ -184,7 +184,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def tables(figures: dict[str, Any]) -> list[str]:
-    """Renders the figures as lines of text."""
+    """Render the figures as lines of text."""
     machine, inputs = figures["machine"], figures["inputs"]
     where = machine["accelerator"] or f"{machine['processor']}, {machine['threads']} threads"
     lines = [f"{where}; " + ", ".join(f"{name} {value}" for name, value in figures["versions"].items())]
@@ -223,7 +223,7 @@ def judge(figures: dict[str, Any]) -> dict[str, bool]:
 
 
 def parse() -> argparse.Namespace:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", default=os.environ.get("HF_DIALEMB_DATA"), help="folder that holds sgd/")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="parts (default: all)")

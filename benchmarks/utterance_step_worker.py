@@ -50,7 +50,7 @@ COMPARED = 16
 
 
 def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """Writes what the sides share, and tells what is in it.
+    """Write what the sides share, and tell what is in it.
 
     Args:
         folder: Where to.
@@ -83,7 +83,7 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_backbone(folder: Path, small: bool, seed: int) -> float:
-    """Writes all-MiniLM-L6-v2, or a tiny BERT of random weights, for both libraries; returns its dropout."""
+    """Write all-MiniLM-L6-v2, or a tiny BERT of random weights, for both libraries; return its dropout."""
     from sentence_transformers import SentenceTransformer
 
     source = resolve_backbone(MINILM)
@@ -100,7 +100,7 @@ def write_backbone(folder: Path, small: bool, seed: int) -> float:
 
 
 def in_our_order(dialogues: list[Dialogue], method: str, pairs: int, steps: int, seed: int) -> list[dict[str, Any]]:
-    """Lists the examples that our trainer reads in so many steps, in its order; pairs come first in their texts."""
+    """List the examples that our trainer reads in a number of steps, in its order; pairs come first in their texts."""
     from hf_dialemb.training.data import EpochSampler
 
     found = get_method(method)
@@ -137,7 +137,7 @@ def _dialogues(options: dict[str, Any]) -> tuple[list[Dialogue], str]:
 
 
 def trainer_settings(folder: Path, side: dict[str, Any]) -> dict[str, Any]:
-    """Returns what both trainers are told; all else is as their libraries have it."""
+    """Return what both trainers are told; all else is as their libraries have it."""
     return {
         "output_dir": str(folder / "runs"),
         "max_steps": side["steps"],
@@ -155,7 +155,7 @@ def trainer_settings(folder: Path, side: dict[str, Any]) -> dict[str, Any]:
 
 
 def our_trainer(folder: Path, side: dict[str, Any], dropout: float | None = None) -> Trainer:
-    """Builds our trainer as ``dialemb train`` does, on a CPU with plain attention."""
+    """Build our trainer as ``dialemb train`` does, on a CPU with plain attention."""
     from hf_dialemb.training.arguments import make_settings
     from hf_dialemb.training.run import build_trainer
 
@@ -173,7 +173,7 @@ def our_trainer(folder: Path, side: dict[str, Any], dropout: float | None = None
 
 
 def peer_trainer(folder: Path, side: dict[str, Any]) -> Trainer:
-    """Builds the trainer of sentence-transformers, fed with the same texts in the same order."""
+    """Build the trainer of sentence-transformers, fed with the same texts in the same order."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
     from sentence_transformers.sentence_transformer.training_args import SentenceTransformerTrainingArguments
@@ -282,7 +282,7 @@ class Turns(TrainerCallback):
 
 
 def work(folder: Path, side: dict[str, Any], answers: Any) -> None:
-    """Builds one side's trainer and lets it run, a step for each line on standard input."""
+    """Build one side's trainer and let it run, a step for each line on standard input."""
     ours = side["program"] == "ours"
     trainer = our_trainer(folder, side) if ours else peer_trainer(folder, side)
     model: Any = trainer.model
@@ -293,7 +293,7 @@ def work(folder: Path, side: dict[str, Any], answers: Any) -> None:
 
 
 def gradients(folder: Path, side: dict[str, Any]) -> dict[str, float]:
-    """Compares the gradients of one batch, in float32 and without dropout, with and without gradient caching.
+    """Compare the gradients of one batch, in float32 and without dropout, with and without gradient caching.
 
     Args:
         folder: What `prepare` wrote.
@@ -325,7 +325,7 @@ def gradients(folder: Path, side: dict[str, Any]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Prepares, compares gradients, or lets one side work until standard input ends."""
+    """Prepare, compare gradients, or let one side work until standard input ends."""
     answers, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints must not disturb the answers
     disable_progress_bar()
     with suppress(OSError):

@@ -83,14 +83,14 @@ def kind_of(name: str, kinds: dict[str, tuple[str, ...]]) -> str:
 
 @contextmanager
 def tokenising(spent: Counter[str]) -> Iterator[None]:
-    """Counts the seconds of transformers' tokenizers."""
+    """Count the seconds of transformers' tokenizers."""
     inner: Any = TokenizersBackend._encode_plus
     with patch.object(TokenizersBackend, "_encode_plus", lambda *given, **more: timed(spent, inner, *given, **more)):
         yield
 
 
 def timed(spent: Counter[str], work: Callable[..., Any], *given: Any, **more: Any) -> Any:
-    """Calls a tokenizer, and counts its seconds."""
+    """Call a tokenizer, and count its seconds."""
     started = time.perf_counter()
     found = work(*given, **more)
     spent[TOKENISING] += time.perf_counter() - started
@@ -105,7 +105,7 @@ class CountedWords:
         vectors._tokenizer = self
 
     def encode_batch_fast(self, *given: Any, **more: Any) -> Any:
-        """Calls the tokenizer."""
+        """Call the tokenizer."""
         return timed(self.spent, self.tokenizer.encode_batch_fast, *given, **more)
 
     def __call__(self, given: list[str]) -> Any:

@@ -30,7 +30,7 @@ PER_CORPUS = 400
 
 
 def rotation(encoder: hf_dialemb.encoders.Encoder) -> NDArray[np.float32]:
-    """Finds the axes of training dialogues and utterances, ``(D, D)``, the longest first."""
+    """Find the axes of training dialogues and utterances, ``(D, D)``, the longest first."""
     vectors = []
     for corpus in ROTATED_ON:
         name, split = corpus.split("/")

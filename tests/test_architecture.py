@@ -118,6 +118,19 @@ def test_files_and_functions_are_short_and_named_for_something(file):
     assert not {"utils", "util", "common", "helpers", "helper", "misc"} & set(parts)
 
 
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_names_say_what_they_hold(file):
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+    assert names & {"found", "told", "each", "one", "here", "such", "said"} == set()
+
+
 def test_every_extra_that_is_named_is_there():
     root = Path(__file__).parents[1]
     told = [root / "README.md", *SOURCE.rglob("*.py"), *root.glob("docs/**/*.md"), *root.glob("examples/**/*.[pm][yd]")]

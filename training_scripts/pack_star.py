@@ -11,7 +11,7 @@ from hf_dialemb.dialogue import Dialogue
 
 
 def complete(data_dir: Path | None, split: str) -> dict[str, list[Dialogue]]:
-    """Returns the dialogues of one task that did not break off, by task, in an order that their ids decide."""
+    """Return the dialogues of one task that did not break off, by task, in an order that their ids decide."""
     found = defaultdict(list)
     for dialogue in single_domain(load_dialogues("star", data_dir, split)):
         if dialogue.id.startswith("Complete/") and dialogue.turns[0].intents:
@@ -23,7 +23,7 @@ def complete(data_dir: Path | None, split: str) -> dict[str, list[Dialogue]]:
 
 
 def main() -> None:
-    """Writes a file for each split."""
+    """Write a file for each split."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path)
     options = parser.parse_args()

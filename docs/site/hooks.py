@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def on_files(files, config):
-    """Adds what pages link to outside of docs, such as examples."""
+    """Add what pages link to outside of docs, such as examples."""
     for page in list(files.documentation_pages()):
         for path in re.findall(r"\]\((?:\.\./)+([\w./-]+)\)", page.content_string):
             if (ROOT / path).is_file() and not path.startswith("docs/") and f"files/{path}" not in files.src_uris:
@@ -20,7 +20,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Writes formulas as MathML, SVG into the page, and links to files of the repository."""
+    """Write formulas as MathML, SVG into the page, and links to files of the repository."""
     depth = page.file.src_uri.count("/")
     markdown = re.sub(r"```math\n(.+?)```", _formula, markdown, flags=re.DOTALL)
     markdown = re.sub(r"!\[[^\]]*\]\(([\w./-]+\.svg)\)", lambda found: _picture(page, found[1]), markdown)

@@ -10,20 +10,20 @@ class InputError(ValueError):
 
 
 def nearest(got: str, known: Iterable[str]) -> str:
-    """Asks whether the nearest of known names was meant; nothing where none is near."""
+    """Ask whether the nearest of known names was meant; return nothing where none is near."""
     near = get_close_matches(got, sorted(known), n=1)
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def unknown_name(kind: str, got: str, known: Iterable[str]) -> InputError:
-    """Makes the error for an unknown name of a kind, such as ``"corpus"``; it suggests the nearest known one."""
+    """Return the error for an unknown name of a kind, such as ``"corpus"``; it suggests the nearest known one."""
     names = sorted(known)
     return InputError(f"Unknown {kind} '{got}'.{nearest(got, names)} Known: {', '.join(names)}.")
 
 
 @contextmanager
-def told(place: object, remedy: str) -> Iterator[None]:
-    """Tells in a sentence what files of another form than ours make Python raise while they are read."""
+def explained(place: object, remedy: str) -> Iterator[None]:
+    """Raise an InputError for what Python raises while a file of another form than ours is read."""
     try:
         yield
     except InputError:

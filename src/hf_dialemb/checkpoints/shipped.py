@@ -78,12 +78,12 @@ def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str
     return made
 
 
-def weights_file(found: str) -> Path:
+def weights_file(model: str) -> Path:
     """Return the weights file of a folder or of a Hub id."""
     from huggingface_hub import hf_hub_download
 
-    folder = Path(found)
-    return folder / "model.safetensors" if folder.is_dir() else Path(hf_hub_download(found, "model.safetensors"))
+    folder = Path(model)
+    return folder / "model.safetensors" if folder.is_dir() else Path(hf_hub_download(model, "model.safetensors"))
 
 
 def _add(backbone: Path, adapter: Path, output: Path) -> None:

@@ -127,16 +127,16 @@ def find_encoder(spec: str) -> EncoderSpec:
     reads = "dialogues" if kind == "fitted" else "texts"
     if not kind:
         kind, path, reads = _with_weights(parsed.model)
-    found = replace(parsed, kind=kind, path=path, reads=reads)
-    if found.cls and kind != "transformers":
+    parsed = replace(parsed, kind=kind, path=path, reads=reads)
+    if parsed.cls and kind != "transformers":
         got = "a baseline" if kind in _WITHOUT_WEIGHTS else f"a {kind} model, which chooses its tokens itself"
         raise InputError(f"model '{spec}': got cls for {got}, expected a plain transformers model; leave 'cls' out")
-    if found.level == "utterances" and reads == "dialogues":
+    if parsed.level == "utterances" and reads == "dialogues":
         raise InputError(f"model '{spec}': this model reads whole dialogues; leave '@utterances' out")
-    if found.numbers != "float32" and (kind in (*_WITHOUT_WEIGHTS, "static") or reads == "dialogues"):
+    if parsed.numbers != "float32" and (kind in (*_WITHOUT_WEIGHTS, "static") or reads == "dialogues"):
         raise InputError(
-            f"model '{spec}': got {found.numbers} for {'a baseline' if kind in _WITHOUT_WEIGHTS else 'this model'}, "
-            f"expected a transformer that reads texts; leave '{found.numbers}' out"
+            f"model '{spec}': got {parsed.numbers} for {'a baseline' if kind in _WITHOUT_WEIGHTS else 'this model'}, "
+            f"expected a transformer that reads texts; leave '{parsed.numbers}' out"
         )
     if found.numbers == "int8":
         from .fewer_bits import check_int8
@@ -148,18 +148,18 @@ def find_encoder(spec: str) -> EncoderSpec:
         raise InputError(f"model '{spec}': the package {package} is missing; pip install \"hf-dialemb[baselines]\"")
     if kind == "words" and not Path(path).is_file():
         raise InputError(f"model '{spec}': got no file '{path}', expected a text file of word vectors; check the path")
-    return found
+    return parsed
 
 
 def trained_encoder(spec: str) -> EncoderSpec:
     """Look an encoder up as `find_encoder` does; refuse an encoder that is fitted on its input."""
-    found = find_encoder(spec)
-    if found.fitted_on_input:
+    parsed = find_encoder(spec)
+    if parsed.fitted_on_input:
         raise InputError(
             f"model '{spec}': got an encoder that is fitted on the dialogues that it embeds, expected a trained "
             "encoder; name a checkpoint or a Hub id"
         )
-    return found
+    return parsed
 
 
 def fingerprint(spec: str) -> str:
@@ -169,10 +169,10 @@ def fingerprint(spec: str) -> str:
     of a file of word vectors, wherever it lies; on the commit of a model on the Hub; on the model and the address of an
     endpoint; on the settings of an encoder that is fitted on its input.
     """
-    found = find_encoder(spec)
-    kind = found.path if found.kind == "fitted" else found.kind
-    parts = [kind, found.level, str(found.cls), *_source(found)]
-    parts += [] if found.numbers == "float32" else [found.numbers]
+    parsed = find_encoder(spec)
+    kind = parsed.path if parsed.kind == "fitted" else parsed.kind
+    parts = [kind, parsed.level, str(parsed.cls), *_source(parsed)]
+    parts += [] if parsed.numbers == "float32" else [parsed.numbers]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -222,20 +222,20 @@ def _check_finished(model: str) -> None:
     )
 
 
-def _source(found: EncoderSpec) -> Iterator[str]:
+def _source(parsed: EncoderSpec) -> Iterator[str]:
     """Yield what a model's vectors come from, without where it lies."""
-    if found.kind == "fitted":
-        yield json.dumps(asdict(FITTED[found.path]()))
-    elif found.kind == "api":
-        yield from (found.path, endpoint_url())
-    elif found.kind == "words":
-        yield sha256(Path(found.path))
-    elif Path(found.path).is_dir():
-        folder = Path(found.path)
+    if parsed.kind == "fitted":
+        yield json.dumps(asdict(FITTED[parsed.path]()))
+    elif parsed.kind == "api":
+        yield from (parsed.path, endpoint_url())
+    elif parsed.kind == "words":
+        yield sha256(Path(parsed.path))
+    elif Path(parsed.path).is_dir():
+        folder = Path(parsed.path)
         files = {path for pattern in (*_FILES, *_MODULES) for path in folder.glob(pattern) if path.is_file()}
         for path in sorted(path for path in files if not path.name.startswith(RESPONSE_VECTORS)):
             yield from (path.relative_to(folder).as_posix(), sha256(path))
     else:
-        yield found.path
-        config = model_file(found.path, "config.json")  # in a folder named for the commit
+        yield parsed.path
+        config = model_file(parsed.path, "config.json")  # in a folder named for the commit
         yield "" if config is None else config.parent.name

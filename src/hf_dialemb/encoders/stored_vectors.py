@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
-from ..errors import InputError, told
+from ..errors import InputError, explained
 from ..hashing import dialogue_key, text_key
 from .encoder import Encoder, Vectors
 from .specs import EncoderSpec, fingerprint
@@ -51,7 +51,7 @@ class StoredVectors:
     weights: str
     ids: list[str]
     turns: list[int]  # the places of utterances; empty for dialogues
-    said: list[str]  # digests of the texts
+    digests: list[str]  # of the texts
     vectors: NDArray[np.float32]
 
     def of_dialogues(self, dialogues: Sequence[Dialogue], place: str) -> NDArray[np.float32]:
@@ -59,7 +59,7 @@ class StoredVectors:
         rows = _dialogues(dialogues)
         if self.ids != rows["id"]:
             raise InputError(f"--vectors {self.path}: holds other dialogues than {place}; embed these")
-        for name, expected, got in zip(self.ids, rows["said"], self.said, strict=True):
+        for name, expected, got in zip(self.ids, rows["said"], self.digests, strict=True):
             if expected != got:
                 raise InputError(f"--vectors {self.path}: {name} had other text or roles than in {place}; embed again")
         return self.vectors
@@ -83,7 +83,7 @@ class StoredVectors:
         """Return the vectors of these dialogues' utterances, in order; refuse to if they are of others."""
         rows = _utterances(dialogues)
         wanted = list(zip(rows["id"], rows["turn"], rows["said"], strict=True))
-        known = list(zip(self.ids, self.turns, self.said, strict=True))
+        known = list(zip(self.ids, self.turns, self.digests, strict=True))
         if wanted == known:
             return self.vectors
         places = {utterance: row for row, utterance in enumerate(known)}
@@ -101,7 +101,7 @@ def stored_vectors(path: Path, model: str | None = None, rows: str = "dialogues"
         raise InputError(f"{path}: cannot be read ({error}); give a file that dialemb embed wrote") from None
     except (KeyError, ValueError, RecursionError):
         raise InputError(f"{path}: does not say whose vectors it has; write it again by dialemb embed") from None
-    with told(path, "write it again by dialemb embed"):
+    with explained(path, "write it again by dialemb embed"):
         if (got := record.get("rows", "dialogues")) != rows:
             raise InputError(f"{path}: got vectors of {got}, expected those of {rows}; embed with --level {rows}")
         if fingerprint(model or record["model"]) != record["weights"]:
@@ -113,5 +113,5 @@ def stored_vectors(path: Path, model: str | None = None, rows: str = "dialogues"
         if not np.isfinite(vectors).all():
             raise InputError(f"{path}: got vectors that are not finite; write it again by dialemb embed")
         turns = table["turn"].to_pylist() if rows == "utterances" else []
-        ids, said = table["id"].to_pylist(), table["said"].to_pylist()
-        return StoredVectors(path, record["model"], record["weights"], ids, turns, said, vectors)
+        ids, digests = table["id"].to_pylist(), table["said"].to_pylist()
+        return StoredVectors(path, record["model"], record["weights"], ids, turns, digests, vectors)

@@ -22,7 +22,7 @@ from ..encoders.encoder import Vectors
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import find_encoder, fingerprint, has_weights
 from ..encoders.stored_vectors import stored_vectors
-from ..errors import InputError, told
+from ..errors import InputError, explained
 from ..hooks import entries
 from ..runs.files import check_writable, write_text_atomically
 from ..runs.folder import RunFolder
@@ -253,7 +253,7 @@ def training_report(model: str) -> dict[str, float]:
     run = RunFolder(Path(model))
     if not run.complete:
         return {}
-    with told(run.report_file, RunFolder.REMEDY):  # adding 0 raises for a value that is no number
+    with explained(run.report_file, RunFolder.REMEDY):  # adding 0 raises for a value that is no number
         return {name: number + 0 for name, number in run.report().items() if name in ("seconds", "steps")}
 
 

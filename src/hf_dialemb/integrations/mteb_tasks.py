@@ -111,8 +111,8 @@ class DomainRetrieval(_AtHand, AbsTaskRetrieval):
         ids = [str(row) for row in range(len(labels))]
         documents = _with_ids(self.columns, ids)
         relevant = {
-            one: {other: 1 for other, same in zip(ids, labels, strict=True) if same == label and other != one}
-            for one, label in zip(ids, labels, strict=True)
+            query: {other: 1 for other, same in zip(ids, labels, strict=True) if same == label and other != query}
+            for query, label in zip(ids, labels, strict=True)
         }
         split = {"queries": documents, "corpus": documents, "relevant_docs": relevant, "top_ranked": None}
         return {"default": {self.split: split}}
@@ -136,19 +136,19 @@ class ResponseSelection(_AtHand, AbsTaskRetrieval):
             **_inputs(contexts),
             "candidates": candidates,
             "correct": [
-                [each for each, right in zip(offered, correct_candidates(selection), strict=True) if right]
+                [candidate for candidate, right in zip(offered, correct_candidates(selection), strict=True) if right]
                 for selection, offered in zip(selections, candidates, strict=True)
             ],
         }
 
     def _dataset(self) -> dict[str, Any]:
-        offered = dict.fromkeys(tuple(each) for texts in self.columns["candidates"] for each in texts)
-        names = {each: f"response-{place}" for place, each in enumerate(offered)}
+        offered = dict.fromkeys(tuple(text) for texts in self.columns["candidates"] for text in texts)
+        names = {text: f"response-{place}" for place, text in enumerate(offered)}
         ids = [f"context-{row}" for row in range(len(self.columns["text"]))]
 
         def of_contexts(column: str) -> dict[str, list[str]]:
             return {
-                context: [names[tuple(each)] for each in texts]
+                context: [names[tuple(text)] for text in texts]
                 for context, texts in zip(ids, self.columns[column], strict=True)
             }
 
@@ -248,8 +248,8 @@ def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
 
 def _task(task: type[_AtHand], source: CorpusPart, languages: Sequence[str]) -> AbsTask:
     columns, corpus, split = task.read(source), source.corpus, source.split
-    told = () if source.is_own or split == "test" else (split,)
-    name = "-".join((source.name.replace("/", "--"), task.__name__, *told))
+    part = () if source.is_own or split == "test" else (split,)
+    name = "-".join((source.name.replace("/", "--"), task.__name__, *part))
     kind = {**task.kind, "description": f"{task.kind['description']} ({corpus}, {split})."}
     metadata = TaskMetadata(
         name=name,

@@ -202,7 +202,7 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
         check_lengths(self.contexts, "contexts", candidates, "candidates")
         check_lengths(self.contexts, "contexts", correct, "correct")
         self.candidates = [list(texts) for texts in candidates]
-        self.correct = [set(each) if isinstance(each, Sequence) else {int(each)} for each in correct]
+        self.correct = [set(right) if isinstance(right, Sequence) else {int(right)} for right in correct]
         for place, (texts, right) in enumerate(zip(self.candidates, self.correct, strict=True)):
             if not right or not right <= set(range(len(texts))):
                 raise InputError(
@@ -219,7 +219,7 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
             for asked, row, right in zip(vectors, rows, self.correct, strict=True)
         ]
         return [
-            percentage("response-selection", metric, "", [float(np.mean([each[metric] for each in scores]))])
+            percentage("response-selection", metric, "", [float(np.mean([score[metric] for score in scores]))])
             for metric in scores[0]
         ]
 
@@ -269,10 +269,10 @@ def greater_is_better(figure: str) -> bool:
 
 def named_figures(measurements: Iterable[Row]) -> dict[str, float]:
     """Name means by metric and setting, such as ``accuracy_5_shot``; where two are alike, by task as well."""
-    found = list(measurements)
-    names = Counter((each.metric, each.setting) for each in found)
-    tasks = [each.task if names[each.metric, each.setting] > 1 else "" for each in found]
+    rows = list(measurements)
+    names = Counter((row.metric, row.setting) for row in rows)
+    tasks = [row.task if names[row.metric, row.setting] > 1 else "" for row in rows]
     return {
-        re.sub(r"\W+", "_", f"{task} {each.metric} {each.setting}").strip("_"): each.mean
-        for task, each in zip(tasks, found, strict=True)
+        re.sub(r"\W+", "_", f"{task} {row.metric} {row.setting}").strip("_"): row.mean
+        for task, row in zip(tasks, rows, strict=True)
     }

@@ -187,7 +187,7 @@ class LabelledUtterances:
         self._number([(*first[text], labels) for text, labels in known.items()], space)
 
     def _number(self, utterances: list[tuple[str, str, dict[str, None]]], space: str) -> None:
-        """Number utterances (text, domain, labels) and labels, without the labels that have too few utterances."""
+        """Assign numbers to utterances (text, domain, labels) and to labels of enough utterances."""
         sizes = Counter(label for *_, labels in utterances for label in labels)
         least = self.config.min_utterances
         self.labels = sorted(label for label, size in sizes.items() if size >= least)

@@ -127,11 +127,11 @@ class DialogueIndex:
         Raises:
             InputError: Two have one id, or another run writes to the index.
         """
-        found = dialogues if isinstance(dialogues, Iterator) else iter(load_dialogues(dialogues))
+        loaded = dialogues if isinstance(dialogues, Iterator) else iter(load_dialogues(dialogues))
         count = 0
         with self._locked():
             known, seen = self._digests(), dict[str, str]()
-            new = (each for each in _named(found, seen) if known.get(each[0]) != each[1])
+            new = (item for item in _named(loaded, seen) if known.get(item[0]) != item[1])
             while batch := list(islice(new, BATCH)):
                 self._write(batch, [name for name, *_ in batch if name in known])
                 count += len(batch)
@@ -202,7 +202,7 @@ class DialogueIndex:
         try:
             table = self._database.open_table(self.path.stem)
         except (ValueError, OSError, RuntimeError):
-            if self.path.is_dir() and {each.name for each in self.path.iterdir()} <= _BEGUN:
+            if self.path.is_dir() and {file.name for file in self.path.iterdir()} <= _BEGUN:
                 return None  # of a run that was killed before its first batch
             table = None
         if table is None or METADATA not in (table.schema.metadata or {}):
@@ -268,8 +268,8 @@ def _lancedb() -> Any:  # noqa: ANN401
     try:
         import lancedb
     except ImportError:
-        told = 'An index needs lancedb, which is not installed; run: pip install "hf-dialemb[index]"'
-        raise InputError(told) from None
+        message = 'An index needs lancedb, which is not installed; run: pip install "hf-dialemb[index]"'
+        raise InputError(message) from None
     return lancedb
 
 
@@ -299,8 +299,8 @@ def _rows(name: str, digest: str, dialogue: Dialogue, level: str) -> Iterator[di
     if level == "utterances":
         parts = [(turn.role, place, Dialogue((turn,))) for place, turn in enumerate(dialogue.turns)]
     elif level == "speakers":
-        said = {role: [turn for turn in dialogue.turns if turn.role == role] for role in dialogue.roles}
-        parts = [(role, 0, Dialogue(tuple(turns))) for role, turns in said.items()]
+        by_role = {role: [turn for turn in dialogue.turns if turn.role == role] for role in dialogue.roles}
+        parts = [(role, 0, Dialogue(tuple(turns))) for role, turns in by_role.items()]
     known = {"id": name, "time": _in_utc(dialogue.time), "domains": list(dialogue.domains), "topic": None}
     for role, place, part in parts:
         yield {**known, "digest": digest, "role": role, "turn": place, "text": beginning(part), "part": part}

@@ -37,7 +37,7 @@ def embed(model: str, source: Path | str, output: Path | str, **options: Any) ->
         if output.startswith(("http://", "https://")):
             raise InputError(f"--output {output}: got an address that can only be read; give one like s3:// or hf://")
         there = Address(output)
-        with there.told("written"):
+        with there.explained("written"):
             if there.system.exists(there.path):
                 with there.system.open(there.path) as file:
                     if not is_whole(file):

@@ -91,8 +91,8 @@ def rank_file(
         dialogue = dialogues[number]
         yield from ["", _summary(dialogue, number), f"{'rank':>6} {name:>12}  response"]
         yield from (f"{rank:>6} {score:>12.6g}  {visible(text)}" for rank, (text, score) in enumerate(ranked, 1))
-        found = [{"response": text, name: score} for text, score in ranked]
-        record = {"id": dialogue.id, "messages": dialogue.to_messages(), "ranked": found}
+        scored = [{"response": text, name: score} for text, score in ranked]
+        record = {"id": dialogue.id, "messages": dialogue.to_messages(), "ranked": scored}
         lines.append(json.dumps(record, ensure_ascii=False) + "\n")
     if output is not None:
         write_text_atomically(output, "".join(lines))

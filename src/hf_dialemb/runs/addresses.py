@@ -26,7 +26,7 @@ def copied_here(source: Path | str) -> Iterator[Path]:
     address = Address(source)
     with working_folder(address.place.parent) as folder:
         copy = folder / address.place.name
-        with address.told("read"):
+        with address.explained("read"):
             address.system.get_file(address.path, str(copy))
         try:
             yield copy
@@ -47,14 +47,14 @@ class Address:
             raise InputError(f'{url}: the package fsspec is missing; pip install "hf-dialemb[addresses]"') from None
 
         self.url = url
-        with self.told("opened"):
+        with self.explained("opened"):
             self.system, self.path = url_to_fs(url)
         name = PurePosixPath(urlsplit(self.path).path if "://" in self.path else self.path).name
         digest = hashlib.sha256(url.encode()).hexdigest()[:16]
         self.place = Path(constants.HF_ASSETS_CACHE, "hf_dialemb", "addresses", digest, name)
 
     @contextmanager
-    def told(self, done: str, remedy: str = "check the address, the network and your login") -> Iterator[None]:
+    def explained(self, done: str, remedy: str = "check the address, the network and your login") -> Iterator[None]:
         """Turn the errors of a file system, which may be anything, into a sentence."""
         try:
             yield
@@ -75,7 +75,7 @@ class Address:
         renames = type(self.system).mv is not AbstractFileSystem.mv
         target = PurePosixPath(self.path)
         uploaded = str(target.with_name(f".{target.name}.part")) if renames else self.path
-        with self.told("written", f"the file is {self.place}: upload it yourself, or correct the address"):
+        with self.explained("written", f"the file is {self.place}: upload it yourself, or correct the address"):
             self.system.put_file(str(self.place), uploaded)
             if renames:
                 self.system.mv(uploaded, self.path)

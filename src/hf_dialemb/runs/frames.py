@@ -73,12 +73,12 @@ def write_page(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     programs = [(template.parent / name).read_text(encoding="utf-8") for name in scripts]
-    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in programs]
+    digests = [base64.b64encode(hashlib.sha256(program.encode()).digest()).decode() for program in programs]
     data = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     page = environment.get_template(template.name).render(
         # Nothing in it ends the element, or begins a comment.
-        data=Markup(re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", data)),
-        scripts=[Markup(each) for each in programs],
+        data=Markup(re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", data)),
+        scripts=[Markup(program) for program in programs],
         hashes=[f"'sha256-{digest}'" for digest in digests],
         **values,
     )

@@ -15,7 +15,7 @@ from ...corpora import CORPORA, get_corpus
 from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own
 from ...dialogue import Dialogue
-from ...errors import told
+from ...errors import explained
 from ...hashing import text_key
 from ...runs.folder import RunFolder, read_object
 from .rows import Row
@@ -54,7 +54,7 @@ def sets_behind(model: str) -> frozenset[Set]:
     results: frozenset[Set] = frozenset()
     for run in _runs_of(folder):
         if run.settings_file.is_file():
-            with told(run.settings_file, RunFolder.REMEDY):
+            with explained(run.settings_file, RunFolder.REMEDY):
                 results |= learnt_sets(run.settings())
     return results
 
@@ -66,7 +66,7 @@ def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
         return False
     read: set[str] = set()
     for file in files:
-        with told(file, RunFolder.REMEDY):
+        with explained(file, RunFolder.REMEDY):
             read.update(map(str, read_object(file, RunFolder.REMEDY)["texts"]))
     return 2 * sum(text_key(dialogue) in read for dialogue in dialogues) >= len(dialogues)
 

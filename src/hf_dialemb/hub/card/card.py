@@ -22,7 +22,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...corpora import CORPORA, get_corpus
 from ...corpora.own.reading import is_own
-from ...errors import InputError, told
+from ...errors import InputError, explained
 from ...evaluation.results.tables import column_of, mark_notes
 from ...methods import get_method
 from ...runs.files import check_writable, write_json_atomically, write_text_atomically
@@ -65,7 +65,7 @@ def write_card(
     for target in filter(None, (output, record)):
         check_writable(Path(target), *files)
     written: list[Path] = []
-    with told(f"{folder}, {run} and the results", "write them again, by export, train, benchmark"):
+    with explained(f"{folder}, {run} and the results", "write them again, by export, train, benchmark"):
         made = make_record(folder, run, licences)
         wanted = files or output or not record
         card = render_record(made, files, repo_id) if wanted else ""
