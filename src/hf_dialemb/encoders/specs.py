@@ -138,7 +138,7 @@ def find_encoder(spec: str) -> EncoderSpec:
             f"model '{spec}': got {parsed.numbers} for {'a baseline' if kind in _WITHOUT_WEIGHTS else 'this model'}, "
             f"expected a transformer that reads texts; leave '{parsed.numbers}' out"
         )
-    if found.numbers == "int8":
+    if parsed.numbers == "int8":
         from .fewer_bits import check_int8
 
         check_int8()
