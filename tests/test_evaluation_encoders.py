@@ -158,7 +158,7 @@ def test_wrong_words_are_refused_before_anything_is_looked_up():
 def test_words_that_do_not_go_with_a_model_are_refused(folders, tiny_checkpoint):
     for spec, reason in (
         (f"{folders['sentence']}@cls", "expected a plain transformers model; leave 'cls' out"),
-        ("lda@cls", "got cls for a baseline"),
+        ("tfidf@cls", "got cls for a baseline"),
         ("tfidf@utterances", "reads whole dialogues; leave '@utterances' out"),
         (f"{tiny_checkpoint}@utterances", "reads whole dialogues; leave '@utterances' out"),
     ):
@@ -168,7 +168,7 @@ def test_words_that_do_not_go_with_a_model_are_refused(folders, tiny_checkpoint)
 
 def test_only_models_have_weights():
     assert all(map(has_weights, ("some/model@cls", "./tfidf")))
-    assert not any(map(has_weights, ("tfidf", "lda@whitened", "words:glove.txt", "api:some-model@utterances")))
+    assert not any(map(has_weights, ("tfidf", "tfidf@whitened", "words:glove.txt", "api:some-model@utterances")))
 
 
 def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
@@ -182,7 +182,7 @@ def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
     for file, change in (("vocab.txt", b"more"), ("config.json", b" "), ("model.safetensors", b"more")):
         (folder / file).write_bytes((folder / file).read_bytes() + change)
         others.add(fingerprint(str(folder)))
-    assert len(others | {first, fingerprint("tfidf"), fingerprint("lda")}) == 9
+    assert len(others | {first, fingerprint("tfidf")}) == 8
     for place in ("query_0_Transformer", "document_0_Transformer"):
         shutil.copytree(folders["plain"], router / place)
     (router / "modules.json").write_text("[]")

@@ -258,7 +258,7 @@ def test_dev_dialogues_are_drawn_from_all_and_the_same_for_every_seed():
     assert places == sorted(places)
     assert places != list(range(20))
     # Corpora without a dev split do not choose.
-    assert everything == dev_of(corpus=["sample/train", "titan/train", "woz2/all"], max_dev_dialogues=10_000)
+    assert everything == dev_of(corpus=["sample/train", "star_small/train", "woz2/all"], max_dev_dialogues=10_000)
 
 
 @pytest.mark.parametrize("corpora", [["sample/all"], ["sample/dev", "sample/train"]])

@@ -1,7 +1,9 @@
 """Corpus: the facts about a published corpus, and how it is read."""
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
@@ -47,7 +49,7 @@ class Corpus:
     folder: str = ""  # or archive, where several corpora share one; otherwise the name
     real: bool = True  # whether the reader was run on the real files, and not only on records made by hand
     part_of: str = ""  # another corpus with the same dialogues; where that one is at hand, ``all`` leaves this one out
-    shared: tuple[str, ...] = SPLITS  # the splits of which that is so
+    shared: Sequence[str] = SPLITS  # the splits of which that is so
     extract: str = ""  # what the files that it was run on hold of the corpus, if not all of it
 
     @property
@@ -68,3 +70,23 @@ class Corpus:
             known = ", ".join((*self.splits, ALL))
             raise InputError(f"Unknown split '{split}' of corpus {self.name}. Available: {known}.")
         return (split,)
+
+
+def read_catalogue(file: Path) -> dict[str, dict[str, Any]]:
+    """Read what corpora state of themselves: by name the module that reads each, and fields of `Corpus`."""
+    catalogue: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    return catalogue
+
+
+CATALOGUE = read_catalogue(Path(__file__).with_name("catalogue.json"))
+
+
+def catalogued(
+    readings: Mapping[str, tuple[Files, Reading, Callable[..., Any]]],
+    catalogue: Mapping[str, Mapping[str, Any]] = CATALOGUE,
+) -> tuple[Corpus, ...]:
+    """Make corpora of how they are read, by name, and of what the catalogue states."""
+    stated = {
+        name: {field: value for field, value in catalogue[name].items() if field != "module"} for name in readings
+    }
+    return tuple(Corpus(name, *reading, **stated[name]) for name, reading in readings.items())

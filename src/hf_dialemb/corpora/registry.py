@@ -4,21 +4,9 @@ from importlib import import_module
 
 from ..errors import InputError, nearest
 from ..hooks import Registry
-from .corpus import Corpus
+from .corpus import CATALOGUE, Corpus
 
-_NAMES = {
-    "exchanges": ("camrest676", "gecor", "kvret", "sim_m", "woz2"),
-    "multiwoz": ("multiwoz", "titan"),
-    "sample": ("sample",),
-    "star": ("star", "star_small"),
-    "tables": ("muldogo", "self_dialogue"),
-    "turns": ("dailydialog", "doc2dial", "dstc2", "sgd", "taskmaster4"),
-    "ubuntu_irc": ("ubuntu_irc",),
-    "utterances": ("banking77", "clinc150", "dialog2flow_evaluation", "snips"),
-}
-CORPORA = Registry(
-    "corpora", {name: f"{__package__}.readers.{module}" for module, names in _NAMES.items() for name in names}
-)
+CORPORA = Registry("corpora", {name: f"{__package__}.readers.{stated['module']}" for name, stated in CATALOGUE.items()})
 """From the name of a corpus to the module that reads it; entry points add to it."""
 
 

@@ -1,10 +1,11 @@
 """Corpora whose records pair what two sides say: WOZ 2.0, CamRest676, GECOR, the simulated Sim-M, and KVRET."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from ...dialogue import Dialogue, Turn
-from ..corpus import Corpus
+from ..corpus import Files, Reading, catalogued
 from ..records import (
     Label,
     Raw,
@@ -101,16 +102,12 @@ def camrest_labels(act: Raw) -> list[Label]:
     return [(name, value, "") if slot == "slot" else (name, slot, value) for slot, value in pairs]
 
 
-def _camrest(name: str, file: str, licence: str, part_of: str = "") -> Corpus:
-    reading = (split_patterns(file), out_of_all(json_list, file, _camrest_split), _camrest_dialogue)
-    source, folder = "https://github.com/terryqj0107/GECOR", "camrest_gecor"
-    return Corpus(name, *reading, source, licence, "research", folder=folder, part_of=part_of)
+def _camrest(file: str) -> tuple[Files, Reading, Callable[..., Dialogue]]:
+    return split_patterns(file), out_of_all(json_list, file, _camrest_split), _camrest_dialogue
 
 
 # Sim-M, cinema tickets: outlines of a simulator that people worded, ``sim-M/{train,dev,test}.json``. An exchange is
 # what the system says, first nothing, and the user's reply. A user's slots are those marked in the text.
-
-SIMULATED_SOURCE = "https://github.com/google-research-datasets/simulated-dialogue"
 
 
 def simulated_dialogue(record: Raw, domain: str) -> Dialogue:
@@ -145,7 +142,6 @@ _SIM_M_READING = (_SIM_M_FILES, split_files(json_list, _SIM_M_FILES), partial(si
 
 _KVRET_FILES = split_patterns("kvret_{}_public.json")
 _KVRET_ROLES = {"driver": "user", "assistant": "assistant"}
-_KVRET_SOURCE = "https://nlp.stanford.edu/blog/a-new-multi-turn-multi-domain-task-oriented-dialogue-dataset"
 
 
 def _kvret_dialogue(record: Raw) -> Dialogue:
@@ -184,11 +180,12 @@ def _with_kvret_labels(turn: Turn, values: dict[str, str], flagged: list[str], k
 
 
 _KVRET_READING = (_KVRET_FILES, without_empty("dialogue", split_files(json_list, _KVRET_FILES)), _kvret_dialogue)
-_WOZ_SOURCE = "https://github.com/nmrksic/neural-belief-tracker"
-CORPORA = (
-    Corpus("woz2", *_WOZ_READING, _WOZ_SOURCE, "Apache 2.0", "permissive"),
-    _camrest("camrest676", "CamRest676.json", "none stated (the repository that holds it is MIT)", "gecor"),
-    _camrest("gecor", "CamRest676_annotated.json", "MIT; none stated for CamRest676 within it"),
-    Corpus("sim_m", *_SIM_M_READING, SIMULATED_SOURCE, "none stated", "research"),
-    Corpus("kvret", *_KVRET_READING, _KVRET_SOURCE, "none stated", "research"),
+CORPORA = catalogued(
+    {
+        "woz2": _WOZ_READING,
+        "camrest676": _camrest("CamRest676.json"),
+        "gecor": _camrest("CamRest676_annotated.json"),
+        "sim_m": _SIM_M_READING,
+        "kvret": _KVRET_READING,
+    }
 )

@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
-from ..corpus import SPLITS, Corpus, Records, Source
+from ..corpus import SPLITS, Records, Source, catalogued
 from ..records import Raw, Slots, convert_each, field, names, strings
 from ..source.files import MissingFilesError
 from ..source.parsing import json_lines, json_members, text_lines
@@ -145,11 +145,5 @@ def _titan_records(source: Source, split: str) -> Records:
             yield place, (key, record)
 
 
-_SOURCE, _LICENCE = "https://github.com/budzianowski/multiwoz", "MIT; the single-domain extract CC BY 4.0"
-_READING, _EXTRACT = (_FILES, _records, _dialogue), "train is the single-domain extract of version 2.0"
-_TITAN_READING = (dict.fromkeys(SPLITS, (_TITAN, *_TITAN_LISTS.values())), _titan_records, goal_and_log)
-_TITAN_SOURCE, _TITAN_LICENCE = "https://github.com/styanXDU/TITAN", "none stated; made from MultiWOZ, MIT"
-CORPORA = (
-    Corpus("multiwoz", *_READING, _SOURCE, _LICENCE, "permissive", part_of="multiwoz21", extract=_EXTRACT),
-    Corpus("titan", *_TITAN_READING, _TITAN_SOURCE, _TITAN_LICENCE, "research", folder="multiwoz"),
-)
+_TITAN_FILES = dict.fromkeys(SPLITS, (_TITAN, *_TITAN_LISTS.values()))
+CORPORA = catalogued({"multiwoz": (_FILES, _records, _dialogue), "titan": (_TITAN_FILES, _titan_records, goal_and_log)})

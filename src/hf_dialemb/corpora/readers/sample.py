@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...dialogue import Dialogue, Turn
-from ..corpus import SPLITS, Corpus
+from ..corpus import SPLITS, catalogued
 
 SIZES = {"train": 480, "dev": 96, "test": 240}  # how many dialogues each split has
 
@@ -25,7 +25,6 @@ _PHRASES = json.loads(Path(__file__).with_name("sample_phrases.json").read_text(
 DOMAINS: dict[str, Any] = _PHRASES["domains"]
 """By domain: side questions with answers, its own slot, the general slots that it uses, and its intents."""
 
-_SOURCE = "https://pypi.org/project/hf-dialemb"
 _MOST_TURNS = 16
 _EXTRAS = ("opening", "closing", "slot", "slot", "slot", "assistant_detour", "user_detour", "question")
 
@@ -146,4 +145,4 @@ class _Scene:
         return phrase
 
 
-CORPORA = (Corpus("sample", dict.fromkeys(SPLITS, ()), _records, _dialogue, _SOURCE, "Apache-2.0", "permissive"),)
+CORPORA = catalogued({"sample": (dict.fromkeys(SPLITS, ()), _records, _dialogue)})

@@ -18,13 +18,12 @@ from pathlib import Path, PurePosixPath
 
 from ...dialogue import Dialogue
 from ...errors import InputError
-from ..corpus import Corpus, Records, Source
+from ..corpus import Records, Source, catalogued
 from ..records import Raw, field, hashed_split, names, one_of, optional
 from ..source.parsing import parse_json
 from .shapes import Labels, TurnList, split_patterns
 
 SIZES = {"train": 28, "test": 11}  # how many dialogues of each task a split of the slice has
-_SOURCE = "https://github.com/RasaHQ/STAR"
 _DIALOGUES = "dialogues/*.json"
 _ROLES = {"User": "user", "Wizard": "assistant"}
 _AGENTS = (*_ROLES, "UserGuide", "KnowledgeBase")
@@ -83,9 +82,9 @@ def _packed_dialogue(record: Raw) -> Dialogue:
     return replace(dialogue, domains=dialogue.turns[0].intents)
 
 
-_EXTRACT = "a slice, which comes with the package"
-_READING = (dict.fromkeys(SIZES, ()), _packed_records, _packed_dialogue)
-CORPORA = (
-    Corpus("star", split_patterns(_DIALOGUES), _records, _dialogue, _SOURCE, "MIT", "permissive"),
-    Corpus("star_small", *_READING, _SOURCE, "MIT", "permissive", part_of="star", extract=_EXTRACT),
+CORPORA = catalogued(
+    {
+        "star": (split_patterns(_DIALOGUES), _records, _dialogue),
+        "star_small": (dict.fromkeys(SIZES, ()), _packed_records, _packed_dialogue),
+    }
 )

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
-from ..corpus import Corpus, Records, Source
+from ..corpus import Records, Source, catalogued
 from ..records import Slots, convert_each, field, flattened
 from ..source.parsing import LONGEST_CELL, grouped, table_rows
 from .shapes import cells, split_patterns
@@ -121,11 +121,9 @@ def _self_dialogue(topic: str, row: _Cells) -> Dialogue:
     return Dialogue(tuple(turns), identifier, _MIXED.get(topic, (topic,)))
 
 
-_DOGO_SOURCE = "https://github.com/awslabs/multi-domain-goal-oriented-dialogues-dataset"
-_DOGO_READING = (_DOGO_FILES, _dogo_records, _dogo_dialogue, _DOGO_SOURCE)
-_DOGO_LICENCE, _DOGO_EXTRACT = "CDLA-Permissive 1.0", "the customers' turns, which are what is annotated"
-_SELF_READING = (_SELF_FILES, _self_records, _self_dialogue, "https://github.com/jfainberg/self_dialogue_corpus")
-CORPORA = (
-    Corpus("muldogo", *_DOGO_READING, _DOGO_LICENCE, "permissive", extract=_DOGO_EXTRACT),
-    Corpus("self_dialogue", *_SELF_READING, "BSD 3-Clause", "permissive"),
+CORPORA = catalogued(
+    {
+        "muldogo": (_DOGO_FILES, _dogo_records, _dogo_dialogue),
+        "self_dialogue": (_SELF_FILES, _self_records, _self_dialogue),
+    }
 )

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from ...errors import InputError
-from ..corpus import Corpus, Reading, Records, Source
+from ..corpus import Reading, Records, Source, catalogued
 from ..records import Raw, Slots, distinct, field, names, one_of, optional
 from ..source.parsing import (
     hashed_by,
@@ -43,9 +43,6 @@ def _has_text(turn: Raw) -> bool:
 _services = partial(names, name="services")
 SGD = TurnList("turns", "speaker", "utterance", UPPER_CASE_ROLES, "dialogue_id", _services, schema_labels, _has_text)
 _SGD_FILES = split_patterns("{}/dialogues_*.json")
-_SGD_READING = (_SGD_FILES, with_split(split_files(json_list, _SGD_FILES)), SGD)
-_SGD_SOURCE = "https://github.com/google-research-datasets/dstc8-schema-guided-dialogue"
-_SGD_EXTRACT = "14,734 of the 16,142 dialogues of train"
 
 # DailyDialog in the form of ConvLab-3: ``data/dialogues.json``. The domain is the topic. Emotions are not read.
 
@@ -64,12 +61,7 @@ def _daily_topics(record: Raw) -> tuple[str, ...]:
 
 
 _DAILY_RECORDS = out_of_all(json_list, _DAILY_FILE, named_by("data_split", _DAILY_SPLITS))
-_DAILY_READING = (
-    split_patterns(_DAILY_FILE),
-    _DAILY_RECORDS,
-    replace(_UNIFIED, domains=_daily_topics, labels=_daily_acts),
-)
-_DAILY_TERMS = ("CC BY-NC-SA 4.0", "research")
+_DAILY = replace(_UNIFIED, domains=_daily_topics, labels=_daily_acts)
 
 # DSTC2: transcripts of telephone calls, ``data.json``. The system's greeting is not in the file. Marks of the
 # transcribers, such as ``noise``, are kept.
@@ -83,8 +75,6 @@ def _restaurant(record: Raw) -> tuple[str, ...]:
 
 
 _DSTC2_RECORDS = out_of_all(json_list, "data.json", named_by("data_split", _DSTC2_SPLITS))
-_DSTC2_READING = (split_patterns("data.json"), _DSTC2_RECORDS, replace(_UNIFIED, domains=_restaurant))
-_DSTC2_SOURCE, _DSTC2_EXTRACT = "https://github.com/zqwerty/ToDDAPT", "transcripts without the labels"
 
 # Doc2Dial: the files of the full release, which these patterns name; or the test file of the shared task
 # (https://github.com/doc2dial/sharedtask-dialdoc2021), where dialogues stop anywhere and acts are blank or missing.
@@ -109,15 +99,11 @@ def _doc2dial_act(turn: Raw) -> Labels:
 
 
 _DOC2DIAL = TurnList("turns", "role", "utterance", _DOC2DIAL_ROLES, "dial_id", only("domain"), _doc2dial_act)
-_DOC2DIAL_READING = (_DOC2DIAL_FILES, _doc2dial_records, _DOC2DIAL)
-_DOC2DIAL_SOURCE, _DOC2DIAL_EXTRACT = "https://doc2dial.github.io", "the test dialogues of the shared task"
-_DOC2DIAL_LICENCE = "CC BY 3.0 (dataset card; the repositories state none)"
 
 # Taskmaster 4: ``TM-4-2024/data/data_*.json``, split by a hash of the id. Calls of an interface are intents of the turn
 # that they answer. Dialogues without turns and turns that say "(deleted)" are left out.
 
 _TASKMASTER_ROLES = {"USER": "user", "ASSISTANT": "assistant", "user": "user", "assistant": "assistant"}
-TASKMASTER_SOURCE = "https://github.com/google-research-datasets/Taskmaster"
 
 
 def annotated_slots(segments: list[Raw], *, prefixed: bool) -> Slots:
@@ -160,15 +146,12 @@ def taskmaster_records(pattern: str) -> Reading:
 
 
 _TM4_FILES = "TM-4-2024/data/data_*.json"
-_TM4_READING = (split_patterns(_TM4_FILES), taskmaster_records(_TM4_FILES), TASKMASTER, TASKMASTER_SOURCE)
-_TM4_EXTRACT = "710 of the 6,500 dialogues"
-
-CORPORA = (
-    Corpus("sgd", *_SGD_READING, _SGD_SOURCE, "CC BY-SA 4.0", "share-alike", extract=_SGD_EXTRACT),
-    Corpus("dailydialog", *_DAILY_READING, "http://yanran.li/dailydialog", *_DAILY_TERMS),
-    Corpus("dstc2", *_DSTC2_READING, _DSTC2_SOURCE, "none stated", "research", extract=_DSTC2_EXTRACT),
-    Corpus(
-        "doc2dial", *_DOC2DIAL_READING, _DOC2DIAL_SOURCE, _DOC2DIAL_LICENCE, "permissive", extract=_DOC2DIAL_EXTRACT
-    ),
-    Corpus("taskmaster4", *_TM4_READING, "CC BY 4.0", "permissive", folder="taskmaster", extract=_TM4_EXTRACT),
+CORPORA = catalogued(
+    {
+        "sgd": (_SGD_FILES, with_split(split_files(json_list, _SGD_FILES)), SGD),
+        "dailydialog": (split_patterns(_DAILY_FILE), _DAILY_RECORDS, _DAILY),
+        "dstc2": (split_patterns("data.json"), _DSTC2_RECORDS, replace(_UNIFIED, domains=_restaurant)),
+        "doc2dial": (_DOC2DIAL_FILES, _doc2dial_records, _DOC2DIAL),
+        "taskmaster4": (split_patterns(_TM4_FILES), taskmaster_records(_TM4_FILES), TASKMASTER),
+    }
 )

@@ -14,7 +14,7 @@ from itertools import groupby
 
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
-from ..corpus import SPLITS, Corpus, Records, Source
+from ..corpus import SPLITS, Records, Source, catalogued
 from ..source.parsing import text_lines
 
 _LINKS, _MESSAGES = ".annotation.txt", ".ascii.txt"
@@ -75,5 +75,4 @@ def _dialogue(identifier: str, messages: list[tuple[str, str]]) -> Dialogue:
     return Dialogue(turns, identifier)
 
 
-_SOURCE = "https://github.com/jkkummerfeld/irc-disentanglement"
-CORPORA = (Corpus("ubuntu_irc", _FILES, _records, _dialogue, _SOURCE, "CC BY 4.0", "permissive"),)
+CORPORA = catalogued({"ubuntu_irc": (_FILES, _records, _dialogue)})

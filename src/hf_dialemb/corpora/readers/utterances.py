@@ -4,7 +4,7 @@ import re
 
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
-from ..corpus import Corpus, Records, Source
+from ..corpus import Records, Source, catalogued
 from ..labels import parse_action
 from ..records import Raw, each_of, field, names, optional, strings
 from ..source.files import MissingFilesError
@@ -101,14 +101,11 @@ def _action(identifier: str, row: dict[str, str]) -> Dialogue:
     return Dialogue((Turn("user", text, acts, tuple((slot, "") for slot in slots), (action,)),), identifier)
 
 
-_BANKING_READING = (_BANKING_FILES, _BANKING_RECORDS, _banking, "https://github.com/PolyAI-LDN/task-specific-datasets")
-_CLINC_FILES = dict.fromkeys(_CLINC_LISTS, (_CLINC, _CLINC_DOMAINS))
-_CLINC_READING = (_CLINC_FILES, _clinc_records, _clinc, "https://github.com/clinc/oos-eval")
-_SNIPS_READING = (_SNIPS_FILES, _snips_records, _snips, "https://github.com/sonos/nlu-benchmark")
-_ACTION_READING = (_ACTIONS, _ACTION_RECORDS, _action, "https://github.com/idiap/dialog2flow")
-CORPORA = (
-    Corpus("banking77", *_BANKING_READING, "CC BY 4.0", "permissive", "utterances"),
-    Corpus("clinc150", *_CLINC_READING, "CC BY 3.0", "permissive", "utterances"),
-    Corpus("snips", *_SNIPS_READING, "CC0 1.0", "permissive", "utterances"),
-    Corpus("dialog2flow_evaluation", *_ACTION_READING, "MIT", "permissive", "utterances", "d2f_evaluation"),
+CORPORA = catalogued(
+    {
+        "banking77": (_BANKING_FILES, _BANKING_RECORDS, _banking),
+        "clinc150": (dict.fromkeys(_CLINC_LISTS, (_CLINC, _CLINC_DOMAINS)), _clinc_records, _clinc),
+        "snips": (_SNIPS_FILES, _snips_records, _snips),
+        "dialog2flow_evaluation": (_ACTIONS, _ACTION_RECORDS, _action),
+    }
 )

@@ -11,11 +11,12 @@ annotation. Records without exchanges, and utterances with a label for a respons
 
 import json
 
-from ....corpora.corpus import Corpus, Records, Source
+from ....corpora.corpus import Records, Source, catalogued
 from ....corpora.records import Raw, distinct, each_of, field
 from ....corpora.source.parsing import json_members
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
+from .. import CATALOGUE
 from .dialogstudio_labels import LABELS, Exchange
 
 _EXAMPLES = "converted_examples.json"
@@ -86,10 +87,4 @@ def _information(record: Raw, name: str) -> dict[str, Raw]:
     return field({name: value}, name, dict)
 
 
-CORPORA = (
-    Corpus(
-        "dialogstudio", _FILES, _records, _dialogue, "https://github.com/salesforce/DialogStudio",
-        "Apache 2.0 for the collection; each dataset keeps its own", "research", folder="dialogstudio_samples",
-        extract="5 dialogues of each of 26 datasets",
-    ),
-)  # fmt: skip
+CORPORA = catalogued({"dialogstudio": (_FILES, _records, _dialogue)}, CATALOGUE)

@@ -7,17 +7,18 @@ It is read as a dialogue; training draws candidates anew. A line of sts.txt is a
 line of select.txt is an id, a sentence, its topic, and the ids of relevant lines and of others to rank below them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import chain, groupby, islice
 from math import isfinite
 
-from ....corpora.corpus import Corpus, Files, Reading, Records, Source
+from ....corpora.corpus import Files, Reading, Records, Source, catalogued
 from ....corpora.examples import ResponseSelection, RetrievalQuery, SentencePair
 from ....corpora.readers.shapes import split_patterns
 from ....corpora.records import Raw, convert_each
 from ....corpora.source.parsing import numbered, parallel_lines, split_files, text_lines
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
+from .. import CATALOGUE
 
 _ROLES = {"0": "user", "1": "assistant"}
 _QUERIES, _PAIRS = (split_patterns(f"{{}}/{file}.txt", dev="dev", test="test") for file in ("select", "sts"))
@@ -73,20 +74,11 @@ def _query(split: str, line: str, sentences: dict[str, str]) -> RetrievalQuery:
     return RetrievalQuery(text, relevant, other, label=topic, id=f"{split}/{identifier[:40]}")
 
 
-_SETS: dict[str, tuple[str, Files, Reading, Callable[..., Raw]]] = {
-    "dialogues": ("dialogues", _TRAIN, numbered(split_files(text_lines, _TRAIN)), _dialogue),
-    "sts": ("sentence-pairs", _PAIRS, numbered(split_files(text_lines, _PAIRS)), _pair),
-    "retrieval": ("retrieval", _QUERIES, _queries, _query),
+_SHOP: dict[str, tuple[Files, Reading, Callable[..., Raw]]] = {
+    "dialogues": (_TRAIN, numbered(split_files(text_lines, _TRAIN)), _dialogue),
+    "sts": (_PAIRS, numbered(split_files(text_lines, _PAIRS)), _pair),
+    "retrieval": (_QUERIES, _queries, _query),
 }
-_EXTRACTS = {"ecommerce_dialogues": "a sample of 1,000 lines", "ecommerce_sts": "dev", "ecommerce_retrieval": "dev"}
-
-
-def _corpora(shop: str, folder: str, licence: str, terms: str) -> Iterator[Corpus]:
-    for ending, (kind, files, records, convert) in _SETS.items():
-        name, source = f"{shop}_{ending}", "https://github.com/wangruicn/DialogueCSE"
-        real, extract = name != "jddc_dialogues", _EXTRACTS.get(name, "")
-        yield Corpus(name, files, records, convert, source, licence, terms, kind, folder, real, extract=extract)
-
 
 # jddc2018, of the JD Dialog Challenge: ``{train,dev}Questions.txt`` and ``{train,dev}Answers.txt``, whose lines of a
 # number belong together: the chat before, and the shop's reply. Commas end utterances and parts of sentences alike, and
@@ -131,15 +123,11 @@ def _ecd_line(cells: list[str]) -> tuple[str, str]:
     return cells[0], cells[-1]
 
 
-CORPORA = (
-    *_corpora("ecommerce", "edc", "none stated", "research"),
-    *_corpora("jddc", "jddc", "Apache 2.0", "permissive"),
-    Corpus(
-        "jddc2018", _JDDC_FILES, _JDDC_RECORDS, _jddc, "https://github.com/SimonJYang/JDDC-Baseline-TFIDF",
-        "none stated", "research", folder="jddc",
-    ),
-    Corpus(
-        "ecommerce", _ECD_FILES, _ecd_records, _ecd_selection, "https://github.com/cooelf/DeepUtteranceAggregation",
-        "none stated", "research", "response-selection", "edc", extract="the authors' sample",
-    ),
-)  # fmt: skip
+CORPORA = catalogued(
+    {
+        **{f"{shop}_{kind}": reading for shop in ("ecommerce", "jddc") for kind, reading in _SHOP.items()},
+        "jddc2018": (_JDDC_FILES, _JDDC_RECORDS, _jddc),
+        "ecommerce": (_ECD_FILES, _ecd_records, _ecd_selection),
+    },
+    CATALOGUE,
+)

@@ -10,14 +10,14 @@ label begins with: ``alarm`` for ``alarm_set``.
 
 from collections.abc import Callable
 
-from ....corpora.corpus import Corpus
+from ....corpora.corpus import Files, Reading, catalogued
 from ....corpora.readers.shapes import utterance
 from ....corpora.records import Slots
 from ....corpora.source.parsing import numbered, parallel_lines
 from ....dialogue import Dialogue
 from ....errors import InputError
+from .. import CATALOGUE
 
-_SOURCE = "https://github.com/jianguoz/Few-Shot-Intent-Detection"
 _PARTS = {"train": "train", "dev": "valid", "test": "test"}
 
 
@@ -52,23 +52,21 @@ def _scenario_dialogue(identifier: str, lines: tuple[str, str]) -> Dialogue:
     return utterance(identifier, text.strip(), (label,), (), scenario)
 
 
-def _corpus(
-    name: str, folder: str, licence: str, *more: str, convert: Callable[..., Dialogue] = _dialogue,
-    source: str = _SOURCE, real: bool = True,
-) -> Corpus:  # fmt: skip
+def _reading(
+    folder: str, *more: str, convert: Callable[..., Dialogue] = _dialogue
+) -> tuple[Files, Reading, Callable[..., Dialogue]]:
     lines = ("seq.in", "label", *more)
     files = {split: tuple(f"{folder}/{part}/{file}" for file in lines) for split, part in _PARTS.items()}
-    records = numbered(lambda source, split: parallel_lines(source, files[split]))
-    return Corpus(name, files, records, convert, source, licence, "research", "utterances", "few_shot_intent", real)
+    return files, numbered(lambda source, split: parallel_lines(source, files[split])), convert
 
 
-CORPORA = (
-    _corpus("few_shot_banking77", "BANKING77", "none stated for the splits; Banking77 is CC BY 4.0"),
-    _corpus("few_shot_clinc150", "CLINC150", "none stated for the splits; CLINC150 is CC BY 3.0"),
-    _corpus("few_shot_snips", "SNIPS", "none stated for the splits; SNIPS is CC0 1.0", "seq.out"),
-    _corpus("few_shot_atis", "ATIS", "none stated for the splits; none stated for ATIS either", "seq.out"),
-    _corpus(
-        "hwu64", "HWU64", "CC BY 4.0 (dataset card); none stated for the splits", convert=_scenario_dialogue,
-        source="https://github.com/xliuhw/NLU-Evaluation-Data", real=False,
-    ),
-)  # fmt: skip
+CORPORA = catalogued(
+    {
+        "few_shot_banking77": _reading("BANKING77"),
+        "few_shot_clinc150": _reading("CLINC150"),
+        "few_shot_snips": _reading("SNIPS", "seq.out"),
+        "few_shot_atis": _reading("ATIS", "seq.out"),
+        "hwu64": _reading("HWU64", convert=_scenario_dialogue),
+    },
+    CATALOGUE,
+)

@@ -1,12 +1,12 @@
 """Other releases of MultiWOZ, and corpora that others made from it.
 
-All but multiwoz21_restaurant and SpokenWOZ have the ids of MultiWOZ. Readers with ``real=False`` never met real files.
+All but multiwoz21_restaurant and SpokenWOZ have the ids of MultiWOZ.
 """
 
 from dataclasses import replace
 from functools import lru_cache, partial
 
-from ....corpora.corpus import SPLITS, Corpus, Records, Source
+from ....corpora.corpus import SPLITS, Records, Source, catalogued
 from ....corpora.readers.multiwoz import (
     HELD_OUT,
     NO_DOMAIN,
@@ -38,6 +38,7 @@ from ....corpora.source.files import MissingFilesError
 from ....corpora.source.parsing import grouped, json_list, json_members, parse_json, table_rows
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
+from .. import CATALOGUE
 
 # multiwoz20_single_domain: the 2,924 dialogues of version 2.0 with a single domain, out of ``dstc8_multiwoz2.0.zip``.
 # Dev and test are the dialogues that are so in version 2.1, in their older wording.
@@ -292,41 +293,16 @@ def _hdsa_vector(text: str) -> tuple[tuple[str, ...], tuple[str, ...], Slots]:
     return domains, acts, tuple((slot, "") for slot in slots)
 
 
-CORPORA = (
-    Corpus(
-        "multiwoz20_single_domain", _EXTRACT_FILES, extract_records, extract_dialogue,
-        "https://github.com/thu-coai/ConvLab-2", "CC BY 4.0", "permissive", folder="multiwoz", part_of="multiwoz",
-        extract="the single-domain dialogues of version 2.0",
-    ),
-    Corpus(
-        "multiwoz21_restaurant", split_patterns(_RESTAURANTS), _restaurant_records, _restaurant_dialogue,
-        "https://github.com/vbursztyn/multiwoz-to-rasa", "none stated; a part of MultiWOZ 2.1, MIT", "research",
-        folder="multiwoz", extract="442 dialogues about restaurants",
-    ),
-    Corpus(
-        "multiwoz22_text", {"train": (_TEXT,)}, _text_records, _text_dialogue,
-        "https://github.com/XavierXinchi/Slot-Extraction-from-MultiWOZ", "none stated; a part of MultiWOZ 2.2, MIT",
-        "research", folder="multiwoz", extract="text and services of 512 dialogues of train",
-    ),
-    Corpus(
-        "multiwoz21", _WHOLE_FILES, _whole_records, _whole_dialogue, "https://github.com/budzianowski/multiwoz", "MIT",
-        "permissive", folder="multiwoz", part_of="multiwoz", shared=("dev", "test"),
-        extract="dev and test, in the layout of ConvLab-2",
-    ),
-    Corpus(
-        "disambiguation", _WHOLE_FILES, _split_records, partial(goal_and_log, turn=_without_mark),
-        "https://aclanthology.org/2022.naacl-main.85", "MIT", "permissive", real=False,
-    ),
-    Corpus(
-        "multiwoz22", _FILES_22, _records_22, _dialogue_22,
-        "https://github.com/budzianowski/multiwoz/tree/master/data/MultiWOZ_2.2", "MIT", "permissive", real=False,
-    ),
-    Corpus(
-        "spokenwoz", _CALL_FILES, _call_records, partial(goal_and_log, turn=_call_turn),
-        "https://spokenwoz.github.io/SpokenWOZ-github.io", "CC BY-NC 4.0", "research", real=False,
-    ),
-    Corpus(
-        "hdsa", _HDSA_FILES, _hdsa_records, _hdsa_dialogue, "https://github.com/wenhuchen/HDSA-Dialog", "MIT",
-        "permissive", extract="dev and test, as tables",
-    ),
-)  # fmt: skip
+CORPORA = catalogued(
+    {
+        "multiwoz20_single_domain": (_EXTRACT_FILES, extract_records, extract_dialogue),
+        "multiwoz21_restaurant": (split_patterns(_RESTAURANTS), _restaurant_records, _restaurant_dialogue),
+        "multiwoz22_text": ({"train": (_TEXT,)}, _text_records, _text_dialogue),
+        "multiwoz21": (_WHOLE_FILES, _whole_records, _whole_dialogue),
+        "disambiguation": (_WHOLE_FILES, _split_records, partial(goal_and_log, turn=_without_mark)),
+        "multiwoz22": (_FILES_22, _records_22, _dialogue_22),
+        "spokenwoz": (_CALL_FILES, _call_records, partial(goal_and_log, turn=_call_turn)),
+        "hdsa": (_HDSA_FILES, _hdsa_records, _hdsa_dialogue),
+    },
+    CATALOGUE,
+)

@@ -5,13 +5,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from ....corpora.corpus import SPLITS, Corpus, Records, Source
+from ....corpora.corpus import SPLITS, Records, Source, catalogued
 from ....corpora.readers.shapes import split_patterns
-from ....corpora.readers.turns import TASKMASTER, TASKMASTER_SOURCE, taskmaster_labels
+from ....corpora.readers.turns import TASKMASTER, taskmaster_labels
 from ....corpora.records import Raw, Slots, convert_each, distinct, field, flattened, hashed_split, one_of, strings
 from ....corpora.source.parsing import grouped, json_list, numbered, parse_json, text_lines, without_empty
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
+from .. import CATALOGUE
 
 # ABCD, customers of a shop and its agents: ``abcd_v1.1.json``, an object from split to a list of conversations; or
 # ``abcd_sample.json``, such a list, as train. Rows by ``action`` are clicks of the agent and are left out. The slots
@@ -121,17 +122,11 @@ def _babi_exchange(expected: int, line: str) -> list[Turn]:
     return turns if system.partition(" ")[0] == "api_call" else [*turns, Turn("assistant", system)]
 
 
-CORPORA = (
-    Corpus(
-        "abcd", _ABCD_FILES, _abcd_records, _abcd_dialogue, "https://github.com/asappresearch/abcd", "MIT",
-        "permissive", extract="the sample of 3 conversations",
-    ),
-    Corpus(
-        "taskmaster1", _TM1_FILES, without_empty("utterances", _tm1_records), _TM1_DIALOGUE, TASKMASTER_SOURCE,
-        "CC BY 4.0", "permissive", folder="taskmaster", extract="the sample of one dialogue",
-    ),
-    Corpus(
-        "dstc2_babi", _BABI_FILES, _babi_records, _babi_dialogue,
-        "https://github.com/voicy-ai/DialogStateTracking", "none stated", "research", folder="dstc2",
-    ),
-)  # fmt: skip
+CORPORA = catalogued(
+    {
+        "abcd": (_ABCD_FILES, _abcd_records, _abcd_dialogue),
+        "taskmaster1": (_TM1_FILES, without_empty("utterances", _tm1_records), _TM1_DIALOGUE),
+        "dstc2_babi": (_BABI_FILES, _babi_records, _babi_dialogue),
+    },
+    CATALOGUE,
+)

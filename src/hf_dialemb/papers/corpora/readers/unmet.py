@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from ....corpora.corpus import Corpus, Reading, Records, Source
+from ....corpora.corpus import Files, Reading, Records, Source, catalogued
 from ....corpora.examples import ResponseSelection, SentencePair
-from ....corpora.readers.exchanges import SIMULATED_SOURCE, WOZ_SPLITS, simulated_dialogue, woz_dialogue
+from ....corpora.readers.exchanges import WOZ_SPLITS, simulated_dialogue, woz_dialogue
 from ....corpora.readers.shapes import Labels, TurnList, alternating, cells, only, split_patterns
-from ....corpora.readers.turns import SGD, TASKMASTER, TASKMASTER_SOURCE, taskmaster_labels, taskmaster_records
+from ....corpora.readers.turns import SGD, TASKMASTER, taskmaster_labels, taskmaster_records
 from ....corpora.records import (
     Raw,
     Slots,
@@ -41,6 +41,7 @@ from ....corpora.source.parsing import (
 )
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
+from .. import CATALOGUE
 
 # Layouts that readers in use have, too. KETOD are dialogues of SGD with enriched replies, which are not read; its
 # domains are those of turns. Sim-R is about restaurants; DSTC2-clean has the layout of WOZ 2.0. The domain of
@@ -324,63 +325,32 @@ def _utterances(turn: str) -> list[str]:
     return [text for text in map(str.strip, turn.split("__eou__")) if text]
 
 
-def _files(pattern: str) -> tuple[dict[str, tuple[str, ...]], Reading]:
+def _files(pattern: str) -> tuple[Files, Reading]:
     """Return the files of each split and what reads them."""
     files = split_patterns(pattern)
     return files, split_files(json_list, files)
 
 
-_unmet = partial(Corpus, real=False)
-_SIM = (SIMULATED_SOURCE, "none stated", "research")
-_TM = (TASKMASTER_SOURCE, "CC BY 4.0", "permissive", "dialogues", "taskmaster")
-_OWN_TERMS = ("terms of its own; may not be passed on", "research")
 _WOZ_FILES = split_patterns("dstc2_{}_en.json", **WOZ_SPLITS)
 _BITOD_FILES = split_patterns("en_{}.json", train="train", dev="valid", test="test")
 _KETOD_FILES, _KETOD_RECORDS = _files("{}.json")
-CORPORA = (
-    _unmet(
-        "ketod", _KETOD_FILES, with_split(_KETOD_RECORDS), replace(SGD, domains=_ketod_services),
-        "https://github.com/facebookresearch/ketod", "MIT; the dialogues are SGD's, CC BY-SA 4.0", "share-alike",
-    ),
-    _unmet(
-        "dstc2_clean", _WOZ_FILES, with_split(split_files(json_list, _WOZ_FILES)), woz_dialogue, "https://github.com/guanlinchao/bert-dst",
-        "GPL 3", "share-alike",
-    ),
-    _unmet("sim_r", *_files("sim-R/{}.json"), partial(simulated_dialogue, domain="restaurant"), *_SIM),
-    _unmet("sim_gen", *_files("{}.json"), _generated_dialogue, *_SIM),
-    _unmet("taskmaster2", split_patterns(_TM2), _tm2_records, _tm2_dialogue, *_TM),
-    _unmet("taskmaster3", split_patterns(_TM3), taskmaster_records(_TM3), TASKMASTER, *_TM),
-    _unmet(
-        "bitod", _BITOD_FILES, split_files(json_members, _BITOD_FILES), _bitod_dialogue,
-        "https://github.com/HLTCHKUST/BiToD", "Apache 2.0", "permissive",
-    ),
-    _unmet(
-        "frames", split_patterns("frames.json"), out_of_all(json_list, "frames.json", hashed_by("id")), _FRAMES,
-        "https://www.microsoft.com/en-us/research/project/frames-dataset", *_OWN_TERMS,
-    ),
-    _unmet(
-        "metalwoz", split_patterns(_METALWOZ), _metalwoz_records, _metalwoz_dialogue,
-        "https://www.microsoft.com/en-us/research/project/metalwoz", "Microsoft Research Data License Agreement",
-        "research",
-    ),
-    _unmet(
-        "msdc", split_patterns("*_all.tsv"), _msdc_records, _msdc_dialogue,
-        "https://github.com/xiul-msr/e2e_dialog_challenge", *_OWN_TERMS,
-    ),
-    _unmet(
-        "amazonqa", split_patterns("amazonqa.txt"), _amazon_records, _amazon_dialogue,
-        "https://jmcauley.ucsd.edu/data/amazon/qa/", "none stated", "research",
-    ),
-    _unmet(
-        "dialogue_nli", split_patterns("dialogue_nli_{}.jsonl"), _nli_records, _nli_pair,
-        "https://wellecks.github.io/dialogue_nli/", "none stated", "research", "sentence-pairs",
-    ),
-    _unmet(
-        "dstc7_ubuntu", _DSTC7_FILES, _dstc7_records, _dstc7_selection, "https://github.com/IBM/dstc-noesis",
-        "none stated for the data (the repository is MIT)", "research", "response-selection",
-    ),
-    _unmet(
-        "ubuntu", _UBUNTU_FILES, _ubuntu_records, _ubuntu_selection,
-        "https://github.com/rkadlec/ubuntu-ranking-dataset-creator", "none stated", "research", "response-selection",
-    ),
-)  # fmt: skip
+_FRAMES_RECORDS = out_of_all(json_list, "frames.json", hashed_by("id"))
+CORPORA = catalogued(
+    {
+        "ketod": (_KETOD_FILES, with_split(_KETOD_RECORDS), replace(SGD, domains=_ketod_services)),
+        "dstc2_clean": (_WOZ_FILES, with_split(split_files(json_list, _WOZ_FILES)), woz_dialogue),
+        "sim_r": (*_files("sim-R/{}.json"), partial(simulated_dialogue, domain="restaurant")),
+        "sim_gen": (*_files("{}.json"), _generated_dialogue),
+        "taskmaster2": (split_patterns(_TM2), _tm2_records, _tm2_dialogue),
+        "taskmaster3": (split_patterns(_TM3), taskmaster_records(_TM3), TASKMASTER),
+        "bitod": (_BITOD_FILES, split_files(json_members, _BITOD_FILES), _bitod_dialogue),
+        "frames": (split_patterns("frames.json"), _FRAMES_RECORDS, _FRAMES),
+        "metalwoz": (split_patterns(_METALWOZ), _metalwoz_records, _metalwoz_dialogue),
+        "msdc": (split_patterns("*_all.tsv"), _msdc_records, _msdc_dialogue),
+        "amazonqa": (split_patterns("amazonqa.txt"), _amazon_records, _amazon_dialogue),
+        "dialogue_nli": (split_patterns("dialogue_nli_{}.jsonl"), _nli_records, _nli_pair),
+        "dstc7_ubuntu": (_DSTC7_FILES, _dstc7_records, _dstc7_selection),
+        "ubuntu": (_UBUNTU_FILES, _ubuntu_records, _ubuntu_selection),
+    },
+    CATALOGUE,
+)
