@@ -93,7 +93,7 @@ def model_file(path: str, name: str) -> Path | None:
 
 def known_to_transformers(model_type: str) -> bool:
     """Return whether transformers itself has a class for a ``model_type``."""
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES  # type: ignore[attr-defined]
 
     return model_type in CONFIG_MAPPING_NAMES
 

@@ -56,7 +56,7 @@ def add_command(
 
     ``{tasks}`` in the example stands for what ``tasks()`` lists, when the help is shown.
     """
-    listed = {} if " " in name else {"help": re.split(r"[.:;,]( |$)", summary)[0]}
+    listed: dict[str, Any] = {} if " " in name else {"help": re.split(r"[.:;,]( |$)", summary)[0]}
     parser = commands.add_parser(
         name, description=summary, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter, **listed
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..runs.folder import RunFolder
 from ..runs.hardware import let_waiting_threads_sleep
-from .encoder import Encoder
+from .encoder import EmbedTexts, Encoder
 from .sentence_layout import plain_layout
 from .specs import FITTED, EncoderSpec, find_encoder
 
@@ -119,7 +119,7 @@ def _of_spec(spec: EncoderSpec, batch_size: int, device: str | None) -> Encoder:
     layout = plain_layout(spec.path) if spec.kind == "sentence-transformers" else None
     if layout or spec.kind == "transformers":
         texts, marks = transformers_texts(spec, batch_size, device, layout)
-        embed = texts.embed
+        embed: EmbedTexts = texts.embed
     else:
         embed = sentence_texts(load_sentence_transformer(spec.path, device, spec.numbers), batch_size)
     return Encoder(spec.name, embed_texts=embed, spec=spec, marks=marks)

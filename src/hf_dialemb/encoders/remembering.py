@@ -88,8 +88,8 @@ class RememberingEncoder(Encoder):
     def _embed(self, items: Mapping[str, Any], order: list[str], part: int, embed: Callable[[Any], Vectors]) -> None:
         from tqdm.auto import tqdm
 
-        shown = {"file": sys.stderr, "leave": False, "disable": len(order) <= PART}
-        with tqdm(total=len(order), desc=Path(self.name).name, unit="item", **shown) as progress:
+        total, name = len(order), Path(self.name).name
+        with tqdm(total=total, desc=name, unit="item", file=sys.stderr, leave=False, disable=total <= PART) as progress:
             for start in range(0, len(order), part):
                 keys, before = order[start : start + part], self.seconds
                 made = self.timed(lambda: embed([items[key] for key in keys]))  # noqa: B023 - called at once

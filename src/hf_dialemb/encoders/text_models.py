@@ -161,7 +161,8 @@ def transformers_texts(
     normalized = layout is not None and layout.normalized
 
     def pool(batch: dict[str, Any]) -> Tensor:
-        states, mask = model(**batch).last_hidden_state, batch["attention_mask"]
+        states: Tensor = model(**batch).last_hidden_state
+        mask = batch["attention_mask"]
         if spec.cls:
             return states[torch.arange(len(states)), mask.argmax(dim=1)]  # not 0 where padding stands on the left
         weights = mask.unsqueeze(-1).to(states.dtype)

@@ -95,10 +95,10 @@ def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
         replace(Cluster(**fields), phrases=tuple(fields["phrases"]), examples=tuple(fields["examples"]))
         for fields in record["clusters"]
     )
-    texts = [record["title"], record["settings"].get("model") or ""]
+    words = [record["title"], record["settings"].get("model") or ""]
     for cluster in clusters:
-        texts += [cluster.name, cluster.role, cluster.id, *cluster.phrases, *cluster.examples]
-    if not all(isinstance(text, str) for text in texts) or not all(
+        words += [cluster.name, cluster.role, cluster.id, *cluster.phrases, *cluster.examples]
+    if not all(isinstance(text, str) for text in words) or not all(
         isinstance(cluster.size, int) for cluster in clusters
     ):
         raise TypeError("its title, its model or a cluster is damaged")

@@ -197,13 +197,13 @@ def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
     graphs = first, second
     differences = []
     for source, target in dict.fromkeys([*first.edges, *second.edges]):
-        counts = tuple(graph.edges.get((source, target), 0) for graph in graphs)
+        before, after = (graph.edges.get((source, target), 0) for graph in graphs)
         sizes = [graph.following[source].total() if source in graph.following else 0 for graph in graphs]
-        shares = tuple(times / size if size else None for times, size in zip(counts, sizes, strict=True))
+        shares = before / sizes[0] if sizes[0] else None, after / sizes[1] if sizes[1] else None
         difference, p = None, 1.0
-        if None not in shares:
-            difference, p = shares[1] - shares[0], _exact_p(*counts, sizes[0] - counts[0], sizes[1] - counts[1])
-        differences.append(TransitionDifference(source, target, counts, shares, difference, p, p))
+        if shares[0] is not None and shares[1] is not None:
+            difference, p = shares[1] - shares[0], _exact_p(before, after, sizes[0] - before, sizes[1] - after)
+        differences.append(TransitionDifference(source, target, (before, after), shares, difference, p, p))
     return sorted(_corrected(differences), key=_place)
 
 

@@ -23,6 +23,9 @@ class BatchEncoder:
     ``model`` and ``device`` are those of `load_encoder`. An InputError refuses a model that is fitted on its input.
     """
 
+    _encoder: Encoder | None
+    _lock: Lock
+
     def __init__(
         self,
         model: str = "all-MiniLM-L6-v2",
@@ -66,5 +69,5 @@ class BatchEncoder:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._encoder: Encoder | None = None
+        self._encoder = None
         self._lock = Lock()

@@ -247,7 +247,7 @@ def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
 
 
 def _task(task: type[_AtHand], source: CorpusPart, languages: Sequence[str]) -> AbsTask:
-    columns, corpus, split = task.read(source), source.corpus, source.split
+    columns, corpus, split = task.read(source), source.place, source.split
     part = () if source.is_own or split == "test" else (split,)
     name = "-".join((source.name.replace("/", "--"), task.__name__, *part))
     kind = {**task.kind, "description": f"{task.kind['description']} ({corpus}, {split})."}

@@ -117,7 +117,9 @@ def check_top(top: int) -> None:
 def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see search
     """Embed a text or a dialogue, (D,)."""
     dialogue, loaded = _query_dialogue(query), load_encoder(encoder)
-    return (loaded.encode_utterances([query]) if isinstance(query, str) else loaded.encode([dialogue]))[0]
+    vectors = loaded.encode_utterances([query]) if isinstance(query, str) else loaded.encode([dialogue])
+    vector: NDArray[np.float32] = vectors[0]
+    return vector
 
 
 def _query_dialogue(query: Any) -> Dialogue:  # noqa: ANN401 - see search

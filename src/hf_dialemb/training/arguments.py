@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,7 @@ def recipe_names() -> list[str]:
     return sorted(path.stem for folder in _RECIPES for path in folder.glob("*.yaml"))
 
 
-def unknown_setting(name: str, known: Iterable[str]) -> InputError:
+def unknown_setting(name: str, known: Collection[str]) -> InputError:
     """Return the error for a misspelt setting; it suggests a name without listing the trainer's hundred fields."""
     meant = _ALIASES.get(name)
     sentence = f"Unknown setting '{name}'. Did you mean '{meant}'?"

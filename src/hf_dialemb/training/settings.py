@@ -223,7 +223,7 @@ class TrainingSettings(TrainingArguments):
         # transformers refuses bf16 on a machine without accelerator unless the CPU is asked for.
         self.use_cpu = self.use_cpu or not torch.accelerator.is_available()
         try:
-            super().__post_init__()
+            super().__post_init__()  # type: ignore[no-untyped-call]
         except (ValueError, TypeError, ImportError) as error:
             raise InputError(f"{' '.join(str(error).split())}; correct the setting") from None
         self._check_parts()

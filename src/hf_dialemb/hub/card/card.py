@@ -62,8 +62,9 @@ def write_card(
         InputError: A source is missing or of another model, a licence is unknown, or a file cannot be written.
     """
     folder, run, files = Path(folder), Path(run), [Path(file) for file in results]
-    for target in filter(None, (output, record)):
-        check_writable(Path(target), *files)
+    for target in (output, record):
+        if target:
+            check_writable(Path(target), *files)
     written: list[Path] = []
     with explained(f"{folder}, {run} and the results", "write them again, by export, train, benchmark"):
         made = make_record(folder, run, licences)

@@ -126,7 +126,8 @@ def _rank(
     report(f"Ranking {len(selections):,} candidate sets with {len(distinct)} rankers")
     progress = tqdm(distinct, desc="rank", unit="ranker", file=sys.stderr)
     scores = {id(member): next_utterance.member_scores(member, selections) for member in progress}
-    rows, ranks = [], {}
+    rows: list[Row] = []
+    ranks = {}
     for name, members in systems.items():
         scored = [scores[id(member)] for member in members]
         ranks[name] = next_utterance.rank_candidates(scored, selections)
