@@ -48,7 +48,7 @@ def shipped_folder(name: str, find: Callable[[str], str]) -> Path:
 def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str], str]) -> Path:
     """Add an adapter to its backbone, unless that was done before."""
     from huggingface_hub.constants import HF_HOME
-    from huggingface_hub.utils import WeakFileLock
+    from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]
 
     made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{json_key(record)[:16]}"
     if (made / "model.safetensors").is_file():

@@ -87,7 +87,7 @@ def _runs(process: int) -> bool:
 @contextmanager
 def locked(folder: Path, remedy: str) -> Iterator[None]:
     """Make a folder and keep other runs out of it; delete it again if it stays empty."""
-    from huggingface_hub.utils import WeakFileLock
+    from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]
 
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(parents=True, exist_ok=True)
