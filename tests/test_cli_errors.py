@@ -71,7 +71,7 @@ def test_a_malformed_file_is_told_with_its_line(tiny_bert, tmp_path, refused, co
     assert not (output / "model.safetensors").exists()
 
 
-def test_a_dialogue_of_one_speaker_is_told_and_can_be_left_out(tiny_bert, tmp_path, refused, capsys, sample_dialogues):
+def test_a_dialogue_of_one_speaker_can_be_left_out(tiny_bert, tmp_path, refused, capsys, sample_dialogues):
     alone = {"id": "odd", "messages": [{"role": "user", "content": text} for text in ("hello", "anyone?")]}
     file = write_lines(tmp_path / "mine.jsonl", *(each.to_json() for each in sample_dialogues[:4]), alone)
     words = training(tiny_bert, tmp_path / "run", corpus=file, max_dialogues=10)
@@ -227,7 +227,7 @@ def test_a_backbone_without_a_tokenizer_is_told(tiny_bert, tmp_path, refused):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 1.5], ids=["in the weights", "in the optimizer's state"])
-def test_a_disk_that_fills_up_is_told_and_leaves_nothing_that_looks_whole(tiny_bert, tmp_path, share):
+def test_a_full_disk_leaves_nothing_that_looks_whole(tiny_bert, tmp_path, share):
     largest = int(share * (Path(tiny_bert) / "model.safetensors").stat().st_size)
 
     def limit_files() -> None:  # Python ignores the signal, so a write beyond the limit fails as on a full disk
@@ -247,7 +247,7 @@ def test_a_disk_that_fills_up_is_told_and_leaves_nothing_that_looks_whole(tiny_b
 
 @pytest.mark.slow
 @pytest.mark.parametrize("buffered", ["", "1"])
-def test_a_reader_that_leaves_changes_neither_the_exit_code_nor_what_is_written(tmp_path, buffered):
+def test_a_reader_that_leaves_does_not_change_the_exit_code(tmp_path, buffered):
     bad, good, report = tmp_path / "bad.jsonl", tmp_path / "good.jsonl", tmp_path / "report.json"
     bad.write_text("{}\n" * 3000)
     good.write_text(json.dumps(GOOD) + "\n")
