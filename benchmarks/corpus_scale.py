@@ -35,6 +35,7 @@ from hf_dialemb.drawing import check_drawing, new_figure
 from hf_dialemb.runs.files import write_json_atomically
 
 MODEL = "dialogue-static"
+CORPUS = "sgd"
 SHARD = 2000
 COMMANDS = ("embed", "leakage", "unify")
 EVALUATION = ("sgd/test", "clinc150/test")
@@ -209,7 +210,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("corpus_scale.json"))
     options = parser.parse_args()
     check_drawing()
-    found = hf_dialemb.load_dialogues("sgd", data_dir=options.data_dir, split="all")
+    found = hf_dialemb.load_dialogues(CORPUS, data_dir=options.data_dir, split="all")
     record: dict[str, Any] = {"rows": [], "killed": None, "flow": None}
     if options.output.is_file():
         record = json.loads(options.output.read_text(encoding="utf-8"))

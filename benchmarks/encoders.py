@@ -43,6 +43,9 @@ CARRIERS = ("sgd", "multiwoz", "titan", "woz2", "gecor", "sim_m", "kvret", "star
 UNTRAINED = "untrained-static"
 """A table of word pieces as model2vec makes it: the backbone's vector of each alone, 256 axes, weighted by rank."""
 
+READ = "sgd"
+"""The corpus whose test split is encoded for the rates."""
+
 LIMIT = {"domains": 600, "ablations": 600, "action-similarity": 3000, "intent-classification": None}
 """At most so many items of a corpus, drawn the same for all."""
 
@@ -94,8 +97,8 @@ def covered_labels() -> Figures:
 
 
 def rate(model: str) -> Figures:
-    """Count the utterances, and whole dialogues, of SGD's test split that a model encodes in a second."""
-    dialogues = hf_dialemb.load_dialogues("sgd", split="test")[:300]
+    """Count the utterances, and whole dialogues, that a model encodes in a second."""
+    dialogues = hf_dialemb.load_dialogues(READ, split="test")[:300]
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))[:1000]
     encoder = hf_dialemb.load_encoder(model)
     encoder.encode(dialogues[:4])

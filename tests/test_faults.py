@@ -170,9 +170,7 @@ def test_what_need_not_end_is_refused_or_entered_once(healthy, tmp_path, refused
     assert len(list(files_within(tmp_path / "talks"))) == 16
 
 
-def test_what_a_killed_process_left_is_cleared_and_weights_are_for_those_who_may_read_the_rest(
-    healthy, tmp_path, refused, monkeypatch
-):
+def test_leftovers_of_a_killed_process_are_cleared(healthy, tmp_path, refused, monkeypatch):
     dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     left = [tmp_path / f".out.{gethostname()}.{number}" for number in (int(dead.stdout), os.getppid())]
     other = tmp_path / f".out.elsewhere.{int(dead.stdout)}"
@@ -197,7 +195,7 @@ def test_what_a_killed_process_left_is_cleared_and_weights_are_for_those_who_may
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_ended_command_leaves_nothing_even_where_the_first_signal_was_swallowed(tmp_path, number):
+def test_an_ended_command_leaves_nothing_after_a_swallowed_signal(tmp_path, number):
     program = """
 import sys, time
 from pathlib import Path

@@ -12,8 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 HELPERS = {"hardware", "processes", "published_counts", "encoder_tables", "faiss_index", "official_dial2vec",
            "dial2vec_step_worker", "utterance_step_worker"}  # fmt: skip
-DATA = {"encoders", "corpora", "demo_recipe", "where_time_goes", "widths", "topics", "lstm_step", "corpus_scale",
-        "training_since"}  # fmt: skip
+DATA = {"corpora", "demo_recipe", "where_time_goes", "widths", "topics", "lstm_step"}
 """Those that read corpora from HF_DIALEMB_DATA."""
 
 NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",),
@@ -24,13 +23,14 @@ HELP_ALONE = {"gpu": "a GPU", "training_since": "an earlier commit", "bench": "t
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "attention": ("--rounds 1", {"LENGTHS": (16,), "TOKENS": 64}),
     "checkpoint_times": ("RUNS --output OUT", {}),
-    "conversion": ("--output OUT", {"WORDS": 1300, "WIDTH": 64, "INNER": 128, "LAYERS": 1}),
+    "conversion": ("--output OUT", {"WORDS": 1300, "WIDTH": 64, "INNER": 128, "LAYERS": 1,
+                   "FORMS": lambda program: dict([*program.FORMS.items()][:1])}),
     "corpora": ("--measure snips", {}),
-    "corpus_scale": ("--of flow --utterances 60 --output OUT", {}),
+    "corpus_scale": ("--of embed --dialogues 8 --output OUT", {"CORPUS": "sample"}),
     "demo_recipe": ("--output OUT --work FOLDER", {"CORPORA": {"sgd": "SGD"}, "RATES": (1e-4,), "BACK": (0.5,),
                     "TRAIN": 2, "MEASURED": 2, "DOMAINS": 2, "SEEDS": range(1), "OPTIONS": {"max_steps": 1}}),
     "dial2vec_step": ("--small --steps 1 --dialogues 2 --output OUT", {}),
-    "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {}),
+    "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {"READ": "sample"}),
     "encoding": ("--model all-MiniLM-L6-v2 --word @bfloat16 --utterances 8 --dialogues 2 --rounds 1 --output OUT", {}),
     "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
     "granularity_sampling": ("--responses 600 --beside 300 --checked 20 --output OUT", {}),
@@ -60,14 +60,14 @@ def test_every_program_is_run_or_has_a_reason():
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Runs a program of benchmarks/ in this process with other constants; returns its exit code."""
+    """Runs a program of benchmarks/ in this process with other constants, or those made of its own; its exit code."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     monkeypatch.chdir(ROOT)
 
     def run(name, words, constants):
         module = importlib.import_module(name)
         for constant, value in constants.items():
-            monkeypatch.setattr(module, constant, value)
+            monkeypatch.setattr(module, constant, value(module) if callable(value) else value)
         monkeypatch.setattr(sys, "argv", [name, *words])
         try:
             return module.main()
@@ -113,19 +113,8 @@ def test_a_program_that_needs_more_shows_its_help(name, run, capsys):
 
 @pytest.mark.slow
 def test_the_training_scripts_run(trained, tiny_bert, tmp_path):
-    words = [
-        "--method",
-        "dse",
-        "--backbone",
-        tiny_bert,
-        "--corpus",
-        "sample",
-        "--max_steps",
-        "1",
-        "--max_dialogues",
-        "9",
-    ]
-    scripts = [["train.py", *words, "--per_device_train_batch_size", "2", "--output_dir", str(tmp_path)]]
+    words = "--method dse --corpus sample --max_steps 1 --max_dialogues 9 --per_device_train_batch_size 2"
+    scripts = [["train.py", *words.split(), "--backbone", tiny_bert, "--output_dir", str(tmp_path)]]
     scripts += [["pack_star.py", "--help"], ["ship.py"]]
     for script, code in zip(scripts, (0, 0, 1), strict=True):
         command = [sys.executable, str(ROOT / "training_scripts" / script[0]), *script[1:]]

@@ -119,9 +119,7 @@ def test_a_checkpoint_is_chosen_by_the_signal(tiny_bert, tmp_path, choice):
     assert_same(weights_of(tmp_path), weights_of(tmp_path / report["checkpoint"]))
 
 
-def test_training_fills_the_tables_and_the_average_with_the_backbone_lies_between_both(
-    tiny_bert, tmp_path, start, uninterrupted
-):
+def test_an_average_with_the_backbone_lies_between_both(tiny_bert, tmp_path, start, uninterrupted):
     assert (uninterrupted[f"encoder.{LAYER}"] - start[LAYER]).abs().max() > 1e-3
     assert uninterrupted["turn_embeddings.weight"].abs().max() > 0  # the tables started at zero
     train(tmp_path / "part", **settings(tiny_bert, average_with_backbone=0.25))

@@ -67,7 +67,7 @@ ENDS = {"chosen": BY_LOSS, "centred": {"bf16": True, "center": True}, "patience"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
-def test_killed_after_its_last_step_a_run_takes_no_step_more_and_complete_it_is_left_as_it_is(runs, end):
+def test_a_run_killed_after_its_last_step_takes_no_step_more(runs, end):
     runs.train(**ENDS[end])
     before, report, content = weights_of(runs.run), runs.run.report(), runs.run.report_file.read_bytes()
     assert "Complete already" in runs.train(**ENDS[end])
@@ -85,7 +85,7 @@ def test_killed_after_its_last_step_a_run_takes_no_step_more_and_complete_it_is_
     assert end != "patience" or report["checkpoint"] == "checkpoint-1"
 
 
-def test_a_training_of_low_rank_moves_nothing_else_and_goes_on_to_the_same_weights(runs, tiny_bert):
+def test_a_training_of_low_rank_goes_on_to_the_same_weights(runs, tiny_bert):
     runs.train(rank=2)
     before, start = weights_of(runs.run), AutoModel.from_pretrained(tiny_bert).state_dict()
     for name, value in start.items():
@@ -186,7 +186,7 @@ def test_other_data_under_the_same_name_are_another_run(runs):
 
 
 @pytest.mark.slow
-def test_what_is_cut_of_dev_dialogues_before_a_stop_or_by_other_processes_is_not_counted(runs, tmp_path):
+def test_truncation_is_counted_since_the_run_was_resumed(runs, tmp_path):
     runs.train()
     shutil.rmtree(runs.run.path / "checkpoint-3")
     runs.run.report_file.unlink()
@@ -216,7 +216,7 @@ def test_neither_a_tie_nor_what_is_no_number_comes_first():
     assert _ranked_first(torch.tensor([[[0.5, 0.0, 0.1], [0.4, 0.0, 0.2]]])).tolist() == [0.5]  # one role is not there
 
 
-def test_a_run_that_starts_over_is_not_complete_by_the_report_of_the_one_before(runs, monkeypatch):
+def test_a_run_that_starts_over_is_not_complete_by_an_old_report(runs, monkeypatch):
     runs.train()
 
     def killed(*arguments, **options):
@@ -229,7 +229,7 @@ def test_a_run_that_starts_over_is_not_complete_by_the_report_of_the_one_before(
     assert not runs.run.complete
 
 
-def test_a_second_run_in_one_folder_is_refused_and_a_refused_one_leaves_none(runs):
+def test_a_second_run_in_one_folder_is_refused(runs):
     with locked(runs.run.path, "wait"), pytest.raises(InputError, match="run: another run writes there now"):
         runs.train()
     with pytest.raises(InputError, match="corpus"):
@@ -256,7 +256,7 @@ def test_backbones_of_half_precision_learn_in_float32(tiny_bert, tmp_path, model
         assert {parameter.dtype for parameter in each.parameters()} == {torch.float32}
 
 
-def test_what_leaves_nothing_to_learn_or_cannot_be_read_is_found_before_anything_is_learnt(runs):
+def test_settings_that_leave_nothing_to_learn_are_refused(runs):
     for changes, message in (
         ({"frozen_layers": 2}, "frozen_layers: got all layers, which leaves nothing to learn"),
         ({"method": "dialogue_cse", "head_learning_rate": 0.1}, "head_learning_rate: got 0.1, but with these settings"),
@@ -362,7 +362,7 @@ def test_stopped_and_resumed_it_ends_in_the_same_weights(train, tmp_path, method
 
 
 @pytest.mark.slow
-def test_heads_have_a_learning_rate_of_their_own_and_no_part_in_the_average(train, tmp_path, tiny_bert):
+def test_heads_have_a_learning_rate_of_their_own(train, tmp_path, tiny_bert):
     plain = {"max_steps": 1, "optim": "sgd", "lr_scheduler_type": "constant", "max_grad_norm": 0, "dropout": 0}
     runs = {
         "still": {"learning_rate": 1e-30},
@@ -413,7 +413,7 @@ def test_entailment_pairs_are_a_table_of_two_columns(train, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_dev_split_can_choose_the_checkpoint_and_rare_labels_are_left_out_and_told(train, tmp_path):
+def test_a_dev_split_chooses_the_checkpoint_without_rare_labels(train, tmp_path):
     data = {"train_split": "train", "dev_split": "dev", "exclude": "none", "max_dialogues": 60, "min_utterances": 20}
     choice = {"max_steps": 4, "save_steps": 2, "checkpoint_selection": "contrastive_accuracy"}
     assert "acts: fewer than 20 utterances each" in train("run", **DIALOG2FLOW, **data, **choice)

@@ -141,7 +141,7 @@ def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(tmp_pat
     assert first.candidate_file("dev").read_bytes() == before
 
 
-def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_path):
+def test_dev_candidates_keep_to_the_dialogues_asked_for(tmp_path):
     plan = plan_in(tmp_path, overrides={"max_dev_dialogues": 7}, analysis_dialogues=10)
     for split in ("dev", "test"):
         ensemble._draw(plan, split, lambda line: None)
@@ -201,7 +201,7 @@ def test_killed_probes_go_on_where_they_were(tmp_path, in_process, briefly, monk
     assert (again["results"], again["run"]["config"]) == (first["results"], first["run"]["config"])
 
 
-def test_best_checkpoints_are_those_of_the_dev_candidates_the_earlier_of_equal_ones(tmp_path):
+def test_the_best_checkpoint_is_the_earlier_of_equal_ones(tmp_path):
     log = [{"step": step, "eval_contrastive_accuracy": score} for step, score in enumerate((0.2, 0.5, 0.5, 0.4), 1)]
     (tmp_path / "training_report.json").write_text(json.dumps({"log": log}))
     for step in (1, 2, 3, 4):
@@ -343,7 +343,7 @@ def ubuntu(folder):
 
 
 @pytest.mark.slow
-def test_the_ubuntu_corpus_gives_contexts_with_one_answer_and_its_own_candidates(tmp_path, in_process):
+def test_the_ubuntu_corpus_has_contexts_with_one_answer(tmp_path, in_process):
     ubuntu(tmp_path)
     recipe = RECIPE.replace("[sample]", "[ubuntu/train]").replace("[none]", "[ubuntu/dev, ubuntu/test]")
     recipe = recipe.replace("responses: assistant", "responses: last")
