@@ -22,7 +22,7 @@ from hf_dialemb.modeling.modeling_dial2vec import DialogueTokens
 
 
 def make(backbone, **settings):
-    """A model whose tables of turns and roles say something."""
+    """Build a model whose tables of turns and roles are not zero."""
     model, tokenizer = Dial2VecModel.from_backbone(backbone, **settings)
     torch.nn.init.normal_(model.turn_embeddings.weight)
     torch.nn.init.normal_(model.role_embeddings.weight)
@@ -87,7 +87,7 @@ def test_a_dialogue_is_the_sum_of_its_speakers(tiny_bert, sample_dialogues):
 
 
 def reference_representations(hidden, mask, role_ids, turn_ids, num_roles, window):
-    """The interaction as the paper writes it (equations 1 to 3): n x n matrices, one dialogue and speaker at a time."""
+    """Compute equations 1 to 3 as the paper writes them: n x n matrices, one dialogue and speaker at a time."""
     own = torch.zeros(hidden.shape[0], num_roles, hidden.shape[2], dtype=hidden.dtype)
     cross = torch.zeros_like(own)
     for b in range(hidden.shape[0]):
@@ -185,7 +185,7 @@ def test_the_loss_equals_the_papers_formula(tiny_bert, num_roles):
 
 
 def drawn(dialogues, index=0, epoch=0, **settings):
-    """The dialogue of an example, and its corruptions."""
+    """Return the dialogue of an example, and its corruptions."""
     intact, *corrupted = Dial2VecExamples(dialogues, Dial2VecConfig(**settings), seed=0).example(epoch, index)
     return intact, corrupted
 

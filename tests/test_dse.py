@@ -4,7 +4,6 @@ import math
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 import reference_models as reference
 import torch
@@ -15,7 +14,7 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.methods.dse import DSEConfig, DSEExamples, DSEModel, collate
 from hf_dialemb.methods.layout import Truncation, tokenize_utterances
 from hf_dialemb.methods.losses import hard_targets, pair_contrastive, soft_targets
-from hf_dialemb.methods.utterance import encode_utterances, positives_first
+from hf_dialemb.methods.utterance import positives_first
 
 TALK = [
     dialogue("I need a cheap hotel", "For how many nights then", "Yes", "In which part of town"),
@@ -95,16 +94,6 @@ TEXTS = [
 def encoder(tiny_bert):
     torch.manual_seed(0)
     return DSEModel.from_backbone(tiny_bert, dropout=0.0)
-
-
-def test_padding_and_order_of_a_batch_change_no_vector(encoder):
-    together = encode_utterances(*encoder, TEXTS)
-    assert together == pytest.approx(np.concatenate([encode_utterances(*encoder, [text]) for text in TEXTS]), abs=1e-5)
-    model, tokenizer = encoder
-    texts = [f"{text} {number}" for number in range(12) for text in TEXTS]  # more than two parts
-    batch = tokenize_utterances(texts, tokenizer, 32, Truncation())
-    with torch.no_grad():
-        assert torch.allclose(model.embed(**batch), model(**batch).pooler_output, atol=1e-5)
 
 
 def test_gradient_caching_repeats_the_dropout_of_the_forward_pass(tiny_bert):

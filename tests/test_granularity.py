@@ -22,7 +22,7 @@ def clustered(count: int, width: int = 24, seed: int = 0) -> np.ndarray:
 
 
 def ranked(vectors: np.ndarray, row: int) -> np.ndarray:
-    """The other rows, closest first."""
+    """Return the other rows, closest first."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     order = np.argsort(-(unit @ unit[row]), kind="stable")
     return order[order != row]

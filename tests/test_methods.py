@@ -166,7 +166,7 @@ def known():
 
 @pytest.fixture(scope="module")
 def run(tiny_bert, sample_dialogues, tmp_path_factory):
-    """A training that nobody disturbed."""
+    """Train without a stop."""
     folder = tmp_path_factory.mktemp("simcse") / "run"
     settings = {"backbone": tiny_bert, "output_dir": folder, "save_steps": 2, "per_device_train_batch_size": 8}
     hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **settings)

@@ -48,7 +48,7 @@ def config_of(name: str) -> Any:
 
 
 def build(name: str) -> PreTrainedModel:
-    """A model in evaluation mode whose weights are large enough to tell inputs apart."""
+    """Build a model in evaluation mode whose weights are large enough to tell inputs apart."""
     torch.manual_seed(0)
     model = get_method(name).model_class(config_of(name)).eval()
     with torch.no_grad():
@@ -71,7 +71,7 @@ def candidates(*size: int) -> dict[str, torch.Tensor]:
 
 
 def inputs_of(name: str) -> dict[str, torch.Tensor]:
-    """What a user gives: dialogues or texts, and candidates where nothing else has a result."""
+    """Return what a user gives: dialogues or texts, and candidates where nothing else has a result."""
     if name == "deep_attention_matching":
         return {**tokens(3, 2, 5), **candidates(3, 2, 6)}
     batch = tokens(4, 14)
@@ -279,7 +279,7 @@ def test_missing_weights_are_drawn_as_in_a_new_model(saved):
 
 
 def padded(batch: dict[str, torch.Tensor], widths: tuple[int, int]) -> dict[str, torch.Tensor]:
-    """Adds masked columns of words to contexts, and to candidates."""
+    """Add masked columns of words to contexts, and to candidates."""
     pad = torch.nn.functional.pad
     return {key: pad(value, widths, value=0 if "mask" in key else 17) for key, value in batch.items()}
 

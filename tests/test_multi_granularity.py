@@ -24,7 +24,7 @@ def lstm(dialogues, seed, **settings):
 
 
 def transformer(dialogues):
-    """A transformer that reads the words of `lstm`, as a member of another type."""
+    """Build a transformer that reads the words of `lstm`, as a member of another type."""
     like = lstm(dialogues, 0)
     size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     settings = {"marker_ids": like.model.config.marker_ids, "towers": "separate", **LIMITS}

@@ -2,9 +2,6 @@
 
 import gzip
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ from checkpoints import assembled, deep_attention_matching, dual_encoder
 
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates, read_candidates
-from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.ranker import RankingExample
@@ -26,12 +22,12 @@ CHAT = [{"role": "user", "content": "I need a taxi"}, {"role": "assistant", "con
 
 @pytest.fixture(scope="module")
 def dialogues(sample_dialogues):
-    return [Dialogue(each.turns[:3], each.id) for each in sample_dialogues[:4]]
+    return [Dialogue(entry.turns[:3], entry.id) for entry in sample_dialogues[:4]]
 
 
 @pytest.fixture(scope="module")
 def responses(sample_dialogues):
-    return list(dict.fromkeys(turn.content for each in sample_dialogues for turn in each.turns))[:60]
+    return list(dict.fromkeys(turn.content for entry in sample_dialogues for turn in entry.turns))[:60]
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +40,19 @@ def deep(sample_dialogues):
     return deep_attention_matching(sample_dialogues)
 
 
-def directly(ranker, dialogues, responses):
-    """The ranker's own scores of all responses, (C, P)."""
-    return np.stack(score_candidates(ranker, [RankingExample(each.turns, tuple(responses)) for each in dialogues]))
+def scores_of(ranker, dialogues, responses):
+    """Return the ranker's own scores of all responses, (C, P)."""
+    return np.stack(score_candidates(ranker, [RankingExample(entry.turns, tuple(responses)) for entry in dialogues]))
 
 
 def best(scores, responses, top):
     return [[(responses[place], row[place]) for place in np.argsort(-row)[:top]] for row in scores]
 
 
-def agree(found, expected):
-    found, expected = list(found), list(expected)
-    assert [[text for text, _ in each] for each in found] == [[text for text, _ in each] for each in expected]
-    scores = [[[score for _, score in each] for each in ranked] for ranked in (found, expected)]
-    np.testing.assert_allclose(*scores, rtol=1e-4, atol=1e-5)
+def assert_same(actual, expected):
+    pairs = [pair for ranked in zip(actual, expected, strict=True) for pair in zip(*ranked, strict=True)]
+    assert [text for (text, _), _ in pairs] == [text for _, (text, _) in pairs]
+    np.testing.assert_allclose(*zip(*((a, b) for (_, a), (_, b) in pairs), strict=True), rtol=1e-4, atol=1e-5)
 
 
 def write(path, content):
@@ -65,15 +60,10 @@ def write(path, content):
     return path
 
 
-def test_a_pool_has_each_response_once_and_contexts_are_dialogues_or_a_chat(tmp_path, dialogues):
+def test_a_pool_has_each_response_once(tmp_path):
     path = write(tmp_path / "pool.txt", "\ufeffYes .\n\n  \nno\r\n YES  .\nno\nmaybe".encode())
     assert read_pool(path) == (["Yes .", "no", "maybe"], 2, 2)
     assert read_pool(write(tmp_path / "pool.txt.gz", gzip.compress(b"yes\nno\n"))).responses == ["yes", "no"]
-    write_jsonl(dialogues, tmp_path / "many.jsonl")
-    assert list(read_own(tmp_path / "many.jsonl")) == dialogues
-    assert next(read_own(write(tmp_path / "chat.json", CHAT))).to_messages() == CHAT
-    (found,) = read_own(write(tmp_path / "named.json", {"id": "call-1", "messages": CHAT}))
-    assert (found.id, found.to_messages()) == ("call-1", CHAT)
 
 
 def rank_context(path):
@@ -92,7 +82,7 @@ def rank_context(path):
         (rank_context, {"turns": []}, "field messages is missing"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told(tmp_path, read, content, sentence):
+def test_a_file_that_cannot_be_used_is_an_error(tmp_path, read, content, sentence):
     path = tmp_path / "file.json"
     if content is not None:
         write(path, content)
@@ -105,23 +95,23 @@ def test_scores_are_the_rankers_own(towers, deep, dialogues, responses, monkeypa
     monkeypatch.setattr(rank, "_EMBEDDED", size)
     monkeypatch.setattr(rank, "_SCORED", 8)
     for ranker in towers:
-        expected = best(directly(ranker, dialogues, responses), responses, 5)
-        agree(rank_pool(ranker, dialogues, responses, 5), expected)
+        expected = best(scores_of(ranker, dialogues, responses), responses, 5)
+        assert_same(rank_pool(ranker, dialogues, responses, 5), expected)
     # One without vectors scores the pool piece by piece.
-    expected = best(directly(deep, dialogues[:2], responses[:20]), responses, 4)
-    agree(rank_pool(deep, dialogues[:2], responses[:20], 4), expected)
+    expected = best(scores_of(deep, dialogues[:2], responses[:20]), responses, 4)
+    assert_same(rank_pool(deep, dialogues[:2], responses[:20], 4), expected)
 
 
 def test_an_ensembles_probabilities_are_those_of_the_whole_pool(ensemble, towers, dialogues, responses):
     whole = list(rank_pool(ensemble, dialogues, responses, len(responses)))
-    assert [sum(score for _, score in each) for each in whole] == pytest.approx([1] * len(dialogues))
-    members = [torch.from_numpy(directly(each, dialogues, responses)).softmax(-1).numpy() for each in towers]
-    agree(whole, best(np.mean(members, axis=0), responses, len(responses)))
-    agree(whole, best(np.exp(directly(ensemble, dialogues, responses)), responses, len(responses)))
-    agree(rank_pool(ensemble, dialogues, responses, 3), [each[:3] for each in whole])
+    assert [sum(score for _, score in ranked) for ranked in whole] == pytest.approx([1] * len(dialogues))
+    members = [torch.from_numpy(scores_of(tower, dialogues, responses)).softmax(-1).numpy() for tower in towers]
+    assert_same(whole, best(np.mean(members, axis=0), responses, len(responses)))
+    assert_same(whole, best(np.exp(scores_of(ensemble, dialogues, responses)), responses, len(responses)))
+    assert_same(rank_pool(ensemble, dialogues, responses, 3), [ranked[:3] for ranked in whole])
 
 
-def test_a_speaker_without_a_mark_is_told(sample_dialogues, responses):
+def test_a_speaker_without_a_mark_is_an_error(sample_dialogues, responses):
     ranker = dual_encoder(sample_dialogues)
     user, assistant, *_, response = ranker.model.config.marker_ids
     ranker.model.config.marker_ids = [user, assistant, response]
@@ -143,36 +133,24 @@ def records_of(output):
 
 def test_rank_prints_and_writes(tower_folders, towers, dialogues, responses, files, tmp_path, printed):
     output = tmp_path / "ranked.jsonl"
-    said = printed("rank", "--model", tower_folders[0], *files, "--top", "3", "--output", output)
-    assert "60 responses (1 blank and 1 repeated lines left out)" in said
-    assert f"Wrote {output}" in said
+    output_text = printed("rank", "--model", tower_folders[0], *files, "--top", "3", "--output", output)
+    assert "60 responses (1 blank and 1 repeated lines left out)" in output_text
+    assert f"Wrote {output}" in output_text
     records = records_of(output)
     assert [record["id"] for record in records] == [dialogue.id for dialogue in dialogues]
     assert records[0]["messages"] == dialogues[0].to_messages()
-    found = [[(each["response"], each["score"]) for each in record["ranked"]] for record in records]
-    agree(found, best(directly(towers[0], dialogues, responses), responses, 3))
-    text, score = found[0][0]
-    assert f"{1:>6} {score:>12.6g}  {text}" in said
-    assert said.count(" rank ") == len(dialogues)
+    actual = [[(entry["response"], entry["score"]) for entry in record["ranked"]] for record in records]
+    assert_same(actual, best(scores_of(towers[0], dialogues, responses), responses, 3))
+    text, score = actual[0][0]
+    assert f"{1:>6} {score:>12.6g}  {text}" in output_text
+    assert output_text.count(" rank ") == len(dialogues)
     pool = write(tmp_path / "odd.txt", b"plain\n\x1b[31mred\n")  # what would command a terminal is shown
-    said = printed("rank", "--model", tower_folders[0], *files[:2], "--candidates", pool)
-    assert "\x1b" not in said
-    assert "\\x1b[31mred" in said
+    output_text = printed("rank", "--model", tower_folders[0], *files[:2], "--candidates", pool)
+    assert "\x1b" not in output_text
+    assert "\\x1b[31mred" in output_text
 
 
-@pytest.mark.slow
-def test_what_is_asked_for_is_written_though_nobody_reads_the_lines(tower_folders, files, dialogues, tmp_path):
-    output = tmp_path / "ranked.jsonl"
-    words = [sys.executable, "-m", "hf_dialemb.cli", "rank", "--model", tower_folders[0], *files, "--output", output]
-    unread, lines = os.pipe()
-    os.close(unread)
-    found = subprocess.run(words, stdout=lines, stderr=subprocess.PIPE, check=False)
-    os.close(lines)
-    assert (found.returncode, b"Traceback" in found.stderr) == (0, False)
-    assert len(records_of(output)) == len(dialogues)
-
-
-def test_a_wrong_request_is_told(tower_folders, tiny_bert, files, tmp_path, refused):
+def test_a_wrong_request_is_an_error(tower_folders, tiny_bert, files, tmp_path, refused):
     (tmp_path / "runs" / "baseline").mkdir(parents=True)
     write(tmp_path / "runs" / "baseline" / "config.json", {})
     for words, sentence in (
@@ -192,16 +170,16 @@ CANDIDATES = ["corpus", "candidates", "--corpus", "sample", "--split", "dev", "-
 
 def test_candidates_are_written_as_they_were_drawn(tmp_path, printed):
     output, dialogues = tmp_path / "dev.jsonl", load_dialogues("sample", None, "dev")
-    said = printed(*CANDIDATES, output, "--responses", "last", "--seed", "5")
+    output_text = printed(*CANDIDATES, output, "--responses", "last", "--seed", "5")
     header, selections = read_candidates(output)
     assert header == {"corpus": "sample", "split": "dev", "seed": 5, "num_candidates": 4, "responses": "last"}
-    found, drawn = (
-        [(each.id, each.responses, each.correct, [turn.content for turn in each.context]) for each in some]
+    written, drawn = (
+        [(entry.id, entry.responses, entry.correct, [turn.content for turn in entry.context]) for entry in some]
         for some in (selections, draw_candidates(dialogues, 4, "last", 5))
     )
-    assert found == drawn
-    assert f"{len(dialogues)} dialogues gave {len(selections)} contexts with 4 candidates each" in said
-    assert f"Wrote {output}" in said
+    assert written == drawn
+    assert f"{len(dialogues)} dialogues gave {len(selections)} contexts with 4 candidates each" in output_text
+    assert f"Wrote {output}" in output_text
 
 
 @pytest.mark.parametrize(
@@ -211,6 +189,6 @@ def test_candidates_are_written_as_they_were_drawn(tmp_path, printed):
         (["--seed", "-1"], "--seed: got -1, expected at least 0"),
     ],
 )
-def test_candidates_that_cannot_be_drawn_are_told(tmp_path, refused, words, sentence):
+def test_candidates_that_cannot_be_drawn_are_an_error(tmp_path, refused, words, sentence):
     assert sentence in refused(*CANDIDATES, tmp_path / "dev.jsonl", *words)
     assert list(tmp_path.iterdir()) == []
