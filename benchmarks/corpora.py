@@ -1,9 +1,9 @@
-"""Every corpus at hand: what it holds, how fast it reads, how much memory that takes. Found through HF_DIALEMB_DATA.
+"""Measure every corpus in HF_DIALEMB_DATA: its size, and the time and memory that reading it takes.
 
 python benchmarks/corpora.py --output docs/results/corpora.json
 
-Each corpus is read in a process of its own, all splits one after the other: from the form in which it lies there,
-packed or not, and from an unpacked copy.
+A process of its own reads all splits of a corpus, one after the other. It reads the files as they are, packed or not,
+and then an unpacked copy.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from hf_dialemb.corpora.corpus import Corpus
 from hf_dialemb.corpora.published import sets_at_hand
 
 GOAL = 100_000  # utterances per second
-SMALL = 0.5  # seconds; below, starting to read is what takes the time
+SMALL = 0.5  # seconds; below that, the start takes most of the time
 KIB_PER_MIB = 1024
 
 
 def main() -> int:
-    """Measures every corpus and writes figures and table."""
+    """Measure every corpus, and write the figures and the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path)
     parser.add_argument("--measure", help="measure this corpus in this process and print the figures")
@@ -38,7 +38,7 @@ def main() -> int:
         print(json.dumps(measure(get_corpus(options.measure))))
         return 0
     figures = {}
-    for name in dict.fromkeys(each.partition("/")[0] for each in sets_at_hand()):
+    for name in dict.fromkeys(place.partition("/")[0] for place in sets_at_hand()):
         figures[name] = answer_of(__file__, "--measure", name)
         print(*rows(name, figures[name]), sep="\n", flush=True)
     record = {"figures": figures, **tables(figures)}
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def measure(corpus: Corpus) -> dict[str, object]:
-    """Read all splits of a corpus as it lies there, and again from an unpacked copy."""
+    """Read all splits of a corpus, and again from an unpacked copy."""
     figures = read(corpus, None)
     figures["peak_mib"] = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / KIB_PER_MIB
     source = find_source(corpus)
@@ -96,7 +96,7 @@ def rows(name: str, figure: dict) -> tuple[str, str]:
 
 
 def reason(figure: dict, utterances: int) -> str:
-    """Why a corpus reads more slowly than the goal."""
+    """Say why a corpus reads more slowly than the goal."""
     if figure["unpacked_seconds"] < SMALL:
         return f"small: {figure['unpacked_seconds']:.2f} s in all"
     shared = ", of files that serve every split" if figure["shared"] else ""

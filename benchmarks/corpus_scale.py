@@ -1,10 +1,9 @@
-"""Measures `embed`, `corpus leakage`, `corpus unify` and `flow` over large corpora: pace, and the most memory taken.
+"""Measure the pace and the memory of `embed`, `corpus leakage`, `corpus unify` and `flow` over large corpora.
 
-Dialogues are those of SGD, again and again; in all but the first round a seed drops a tenth of the words. The embedding
-of the corpus of middle size is killed half-way and given again; its rows are compared with those of a whole run. Leaks
-are looked for of the test sets of SGD and CLINC150; to be unified, the dialogues are laid out as SGD's train split,
-beside its test split. The flow is of so many dialogues as have the utterances asked for. Figures that the output has of
-other sizes and commands stay.
+The dialogues of SGD are repeated; from the second round on, a seed drops a tenth of the words. The embedding of the
+middle size is killed half-way and started again; its rows are compared with those of a whole run. Leakage is measured
+against the test sets of SGD and CLINC150. `corpus unify` reads the dialogues as SGD's train split, beside its
+test split. The output keeps its figures of other sizes and commands.
 
     HF_DIALEMB_DATA=corpora python benchmarks/corpus_scale.py --output docs/results/corpus_scale.json   # hours
     HF_DIALEMB_DATA=corpora python benchmarks/corpus_scale.py --of embed leakage --dialogues 10000 30000   # minutes
@@ -45,13 +44,13 @@ import re, sys, time
 from hf_dialemb.cli import main
 code = main(sys.argv[1:])
 print(time.process_time())
-print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])  # of this program alone: Linux says it
+print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])  # of this program alone, on Linux
 sys.exit(code)
 """
 
 
 def endless(dialogues: list[Dialogue]) -> Iterator[Dialogue]:
-    """Give the dialogues round after round, each round perturbed anew."""
+    """Yield the dialogues round after round, with other words dropped in each round."""
     draw = random.Random(0)
     yield from dialogues
     for number in count(1):
@@ -62,7 +61,7 @@ def endless(dialogues: list[Dialogue]) -> Iterator[Dialogue]:
 
 
 def start(words: list[str | Path]) -> subprocess.Popen[bytes]:
-    """Start a command in a process of its own."""
+    """Start a command in a new process."""
     command = [sys.executable, "-c", PROGRAM, *map(str, words)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
@@ -79,17 +78,17 @@ def measured(words: list[str | Path], count: int) -> dict[str, float]:
     """
     started = time.perf_counter()
     process = start(words)
-    said, _ = process.communicate()
+    printed, _ = process.communicate()
     seconds = time.perf_counter() - started
     if process.returncode:
         raise SystemExit(f"dialemb {words[0]}: exit code {process.returncode}")
-    busy, kib = map(float, said.split()[-2:])
+    busy, kib = map(float, printed.split()[-2:])
     pace = {"per_second": count / seconds, "per_processor_second": count / busy}
     return {"count": count, "seconds": seconds, "processor_seconds": busy, **pace, "mib": kib / 1024}
 
 
 def killed_and_resumed(source: Path, output: Path, whole: Path, dialogues: int) -> dict[str, object]:
-    """Kills an embedding when half of its shards are there and gives it again; says whether the rows are the same."""
+    """Kill an embedding after half of its shards, run it again, and compare its rows with those of a whole run."""
     words = embedding(source, output)
     parts, process = output.with_name(f"{output.name}.parts"), start(words)
     while len(list(parts.glob("part-*.parquet"))) < dialogues // SHARD // 2 and process.poll() is None:
@@ -101,17 +100,17 @@ def killed_and_resumed(source: Path, output: Path, whole: Path, dialogues: int) 
     files = pq.ParquetFile(output), pq.ParquetFile(whole)
     groups = range(files[0].num_row_groups)
     same = files[0].metadata.num_rows == files[1].metadata.num_rows == dialogues
-    same = same and all(files[0].read_row_group(each).equals(files[1].read_row_group(each)) for each in groups)
+    same = same and all(files[0].read_row_group(group).equals(files[1].read_row_group(group)) for group in groups)
     return {"dialogues": dialogues, "shards": -(-dialogues // SHARD), "kept": kept, "same_rows": same}
 
 
 def flow_of(dialogues: list[Dialogue], utterances: int, place: Path) -> dict[str, float]:
-    """Measures the flow of so many utterances and a few more."""
+    """Measure the flow of at least this number of utterances."""
     counts = accumulate(len(dialogue.turns) for dialogue in endless(dialogues))
     size = 1 + next(number for number, count in enumerate(counts) if count >= utterances)
-    said = write_jsonl(islice(endless(dialogues), size), place / "flow.jsonl")
+    written = write_jsonl(islice(endless(dialogues), size), place / "flow.jsonl")
     return {
-        "dialogues": said,
+        "dialogues": written,
         **measured(
             ["flow", place / "flow.jsonl", "--by", "all", "--model", MODEL, "--output", place / "flow"], utterances
         ),
@@ -119,7 +118,7 @@ def flow_of(dialogues: list[Dialogue], utterances: int, place: Path) -> dict[str
 
 
 def unifying(data: Path, training: Iterator[Dialogue], test: list[Dialogue]) -> list[str | Path]:
-    """Lays dialogues out as SGD does, and gives the words that unify them."""
+    """Write dialogues in the layout of SGD, and return the words of the command that unifies them."""
     for split, dialogues in (("train", training), ("test", iter(test))):
         folder = data / "sgd" / split
         folder.mkdir(parents=True)
@@ -144,7 +143,7 @@ def as_in_sgd(dialogue: Dialogue) -> dict[str, object]:
 
 
 def draw(rows: list[dict[str, float]], path: Path) -> None:
-    """Draws the pace and the memory, a panel each."""
+    """Draw the pace and the memory in two panels."""
     figure = new_figure(8, 3)
     for place, (name, title) in enumerate((("per_processor_second", PACE), ("mib", MEMORY))):
         axes = figure.add_subplot(1, 2, place + 1)
@@ -165,24 +164,26 @@ def table(record: dict[str, Any]) -> list[str]:
         figures = (row[name] for name in ("count", "per_second", "per_processor_second", "mib"))
         lines.append(f"| {row['command']} | {' | '.join(f'{figure:,.0f}' for figure in figures)} |")
     if kill := record["killed"]:
-        told = "the same rows" if kill["same_rows"] else "OTHER ROWS"
+        outcome = "the same rows" if kill["same_rows"] else "OTHER ROWS"
         when = f"{kill['kept']} of {kill['shards']} shards of {kill['dialogues']:,} dialogues"
-        lines += ["", f"`dialemb embed` killed with {when} written, and run again: {told}."]
+        lines += ["", f"`dialemb embed` killed with {when} written, and run again: {outcome}."]
     if flow := record["flow"]:
-        told = f"{flow['count']:,} utterances of {flow['dialogues']:,} dialogues: {flow['seconds'] / 60:.1f} minutes"
-        lines += ["", f"`dialemb flow` over {told}, {flow['mib']:,.0f} MiB at most."]
+        size = f"{flow['count']:,} utterances of {flow['dialogues']:,} dialogues: {flow['seconds'] / 60:.1f} minutes"
+        lines += ["", f"`dialemb flow` over {size}, {flow['mib']:,.0f} MiB at most."]
     return lines
 
 
-def figures_of(options: argparse.Namespace, found: list[Dialogue], place: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Measures what was asked for; yields where in the record it belongs, and the figures."""
-    test = [dialogue for dialogue in found if dialogue.id.startswith("test/")]
+def figures_of(
+    options: argparse.Namespace, dialogues: list[Dialogue], place: Path
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Measure the commands; yield the place in the record and the figures of each."""
+    test = [dialogue for dialogue in dialogues if dialogue.id.startswith("test/")]
     source, whole, resumed = (place / name for name in ("dialogues.jsonl", "whole.parquet", "resumed.parquet"))
     leakage = ["corpus", "leakage", "--train", source, "--evaluation", *EVALUATION]
     leakage += ["--data-dir", options.data_dir] if options.data_dir else []
     for size in options.dialogues:
         if {"embed", "leakage"} & set(options.of):
-            write_jsonl(islice(endless(found), size), source)
+            write_jsonl(islice(endless(dialogues), size), source)
         if "embed" in options.of:
             yield "rows", {"command": "embed", **measured(embedding(source, whole), size)}
             if size == options.dialogues[len(options.dialogues) // 2]:
@@ -192,31 +193,31 @@ def figures_of(options: argparse.Namespace, found: list[Dialogue], place: Path) 
             yield "rows", {"command": "leakage", **measured(leakage, size)}
         if "unify" in options.of:
             with tempfile.TemporaryDirectory(dir=place) as data:
-                words = unifying(Path(data), islice(endless(found), size), test)
+                words = unifying(Path(data), islice(endless(dialogues), size), test)
                 yield "rows", {"command": "unify", **measured(words, size)}
     for file in (source, whole):
         file.unlink(missing_ok=True)
     if "flow" in options.of:
-        yield "flow", flow_of(found, options.utterances, place)
+        yield "flow", flow_of(dialogues, options.utterances, place)
 
 
 def main() -> None:
-    """Measures the sizes, and writes figures, their table and the picture."""
+    """Measure the sizes, and write the figures, their table and the picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--of", nargs="+", choices=(*COMMANDS, "flow"), default=[*COMMANDS, "flow"])
     parser.add_argument("--dialogues", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], help="ascending")
-    parser.add_argument("--utterances", type=int, default=1_000_000, help="how many the flow is of")
-    parser.add_argument("--data-dir", help="where the corpora lie; by default what HF_DIALEMB_DATA names")
+    parser.add_argument("--utterances", type=int, default=1_000_000, help="number of utterances of the flow")
+    parser.add_argument("--data-dir", help="folder of the corpora (default: HF_DIALEMB_DATA)")
     parser.add_argument("--output", type=Path, default=Path("corpus_scale.json"))
     options = parser.parse_args()
     check_drawing()
-    found = hf_dialemb.load_dialogues(CORPUS, data_dir=options.data_dir, split="all")
+    dialogues = hf_dialemb.load_dialogues(CORPUS, data_dir=options.data_dir, split="all")
     record: dict[str, Any] = {"rows": [], "killed": None, "flow": None}
     if options.output.is_file():
         record = json.loads(options.output.read_text(encoding="utf-8"))
     rows = {(row["command"], row["count"]): row for row in record["rows"]}
     with tempfile.TemporaryDirectory() as place:
-        for name, figures in figures_of(options, found, Path(place)):
+        for name, figures in figures_of(options, dialogues, Path(place)):
             print(figures, flush=True)
             figures["machine"] = describe_machine()
             if name == "rows":
@@ -225,7 +226,7 @@ def main() -> None:
             else:
                 record[name] = figures
             record.update(model=MODEL, table=table(record))
-            write_json_atomically(options.output, record)  # each time: the last size takes long
+            write_json_atomically(options.output, record)  # after every size, as the last takes long
     if record["rows"]:
         draw(record["rows"], options.output.with_suffix(".png"))
     print("\n".join(record["table"]))

@@ -1,6 +1,6 @@
-"""How large the corpora are according to those who published them or packed the files, and why ours may differ.
+"""Published sizes of the corpora, and why ours may differ.
 
-``splits`` gives (items, utterances) in the order train, dev, test, as far as they exist; None where nobody says.
+``splits`` has pairs of items and utterances of train, dev and test, as far as they exist; None where no count exists.
 """
 
 PUBLISHED = {

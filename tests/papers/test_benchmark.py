@@ -38,7 +38,7 @@ QUOTED = replace(ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_a_suite_lists_what_suits_each_other_and_quotes_paper_table_and_row_of_all_its_problems(suite):
+def test_a_suite_quotes_paper_table_and_row_of_all_its_problems(suite):
     for fine_tunes, entries in enumerate(SUITES[suite]):
         assert len(set(entries)) == len(entries)
         for entry in entries:
@@ -93,7 +93,7 @@ def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
     assert latex_table(rows, "100 % measured.").splitlines() == LATEX.splitlines()
 
 
-def test_a_single_task_has_the_papers_figures_beside_it_and_the_results_file_only_what_was_measured(tmp_path):
+def test_the_papers_figures_stand_beside_a_task_but_not_in_its_results(tmp_path):
     rows = (replace(ROW, corpus="dialog2flow_evaluation"), replace(ROW, corpus="calls.jsonl", mean=40.0))
     output = tmp_path / "results.json"
     write_with_page(Results(RUN, rows), output)
@@ -147,7 +147,7 @@ def run(output, *models, **more):
     return evaluate_suite("dse", models, **{"seeds": [0], "output": output, **more})
 
 
-def test_a_run_that_was_stopped_goes_on_and_other_weights_are_measured_anew(small, tmp_path, monkeypatch):
+def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, monkeypatch):
     output = tmp_path / "out" / "dse.json"
     small["two"].vector = failing_at_snips(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
@@ -201,7 +201,7 @@ def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path, monk
     assert len(small["one"].calls) == 2
 
 
-def test_neither_a_failure_nor_a_model_that_has_no_weights_to_fine_tune_costs_the_others(small, monkeypatch):
+def test_one_model_that_fails_does_not_stop_the_others(small, monkeypatch):
     small["one"].vector = failing_at_snips(InputError("no words"))
     config = run(None, "one", "two").run["config"]
     assert config["not_measured"] == {"one, snips, test, intent-classification": "no words"}

@@ -76,7 +76,7 @@ def test_several_classes_at_once_are_learnt(backbone):
 
 
 @pytest.mark.slow
-def test_a_seed_gives_the_same_figures_twice_and_leaves_everything_else_alone(backbone):
+def test_a_seed_gives_the_same_figures_twice_and_changes_nothing_else(backbone):
     weights = {name: value.clone() for name, value in backbone.model.state_dict().items()}
     torch.manual_seed(7)
     state = torch.random.get_rng_state()
@@ -89,7 +89,7 @@ def test_a_seed_gives_the_same_figures_twice_and_leaves_everything_else_alone(ba
     assert all(torch.equal(value, weights[name]) for name, value in backbone.model.state_dict().items())
 
 
-def test_scores_are_taken_at_intervals_until_patience_ends_and_the_best_weights_are_kept(backbone):
+def test_the_best_weights_within_the_patience_are_kept(backbone):
     found, validation = tuned(backbone, epochs=3, evaluate_every=7, learning_rate=3e-3), utterances(30, 2)
     assert list(found.scores) == [0, 7, 14, 21, 24]  # 60 examples are 8 batches
     assert accuracy(found.classifier.predict(validation.texts), validation.targets) == max(found.scores.values())
@@ -248,7 +248,7 @@ def test_labels_of_the_test_do_not_change_the_weights(task, notes, corpora, tiny
     assert found[0] != found[1]
 
 
-def test_acts_are_predicted_from_what_comes_before_and_officially_recognised_in_the_last_words():
+def test_acts_are_predicted_before_a_turn_and_officially_read_from_it():
     dialogue = task_dialogue(1)
     before = [dialogue.turns[:2], dialogue.turns[:4]]  # only officially it holds the turn itself
     assert assistant_turns([dialogue], False) == (before, [{"request"}, {"inform", "offer"}])

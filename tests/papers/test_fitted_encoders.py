@@ -30,7 +30,7 @@ def test_document_vectors_do_not_depend_on_how_python_hashes(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "there.npy"), here)
 
 
-def test_a_missing_package_is_told_and_a_dialogue_without_words_has_no_document_vector(monkeypatch):
+def test_doc2vec_names_its_package_and_skips_dialogues_without_words(monkeypatch):
     monkeypatch.setattr(encoders, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"gensim is missing; pip install \"hf-dialemb\[baselines\]\""):
         find_encoder("doc2vec")

@@ -55,7 +55,7 @@ HELLO = talk(
 BYE = talk(("user", "Bye", ""), ("assistant", "Bye", "bye inform"))
 
 
-def test_contexts_end_before_the_assistants_turns_and_words_are_those_of_the_tokenizer_in_the_last_turn_alone():
+def test_contexts_end_before_the_assistant_and_words_are_the_last_turns():
     found = assistant_contexts([HELLO, BYE])
     assert found == ([HELLO.turns[:2], HELLO.turns[:4], BYE.turns[:1]], [{"request"}, set(), {"bye", "inform"}])
     tokenizer = dual_encoder([HELLO], 0, vocabulary_size=30).tokenizer
@@ -105,7 +105,7 @@ def problem(classes: int = 5, unseen: int = 0) -> tuple[dict[str, np.ndarray], C
     return vectors, ContextLabels(ACTS, names, classes, rows, labels, dict.fromkeys(PARTS, 0))
 
 
-def test_a_layer_finds_what_is_there_to_be_read_and_what_does_not_occur_in_train_counts_as_missed():
+def test_a_layer_reads_the_labels_and_misses_those_absent_from_train():
     (vectors, labels), (_, more) = problem(), problem(unseen=1)
     found = fit(FrozenVectors(vectors, CPU), labels, replace(FAST, learning_rate=0.2), seed=0)
     assert found.scores.micro_f1 > 0.97
@@ -117,7 +117,7 @@ def test_a_layer_finds_what_is_there_to_be_read_and_what_does_not_occur_in_train
     assert found.epoch == 1  # the best on dev: the more is learned, the worse
 
 
-def test_neither_the_scale_of_vectors_nor_a_constant_matters_and_vectors_without_numbers_are_not_scored():
+def test_scale_and_a_constant_of_vectors_do_not_matter():
     vectors, _ = problem()
     threes = np.full(300, 3, dtype=np.float32)
     moved = {part: np.column_stack([8 * found + 4, threes]) for part, found in vectors.items()}
@@ -177,7 +177,7 @@ def test_encoders_that_learn_embed_as_rankers_do(dialogues, rankers):
 
 
 @pytest.mark.slow
-def test_fine_tuning_learns_what_the_acts_hang_on_and_leaves_the_rankers_alone(rankers):
+def test_fine_tuning_learns_acts_and_leaves_the_rankers_unchanged(rankers):
     answers = {"room": "request", "pounds": "inform", "thank you": "bye", "card": "request inform"}
     asked = [talk(("user", word, ""), ("assistant", "Yes.", acts)) for word, acts in answers.items()]
     parts = {"train": asked * 20, "dev": asked, "test": asked * 2}
@@ -250,7 +250,7 @@ def test_a_layer_reads_what_the_vectors_say_and_guesses_otherwise(small, target)
     assert limited.config["contexts"] == {"train": 10, "dev": 8, "test": 10}
 
 
-def test_what_the_layer_learns_from_is_not_measured_on_and_dialogues_of_ones_own_have_no_splits(small, tmp_path):
+def test_a_layer_is_not_measured_on_its_training_dialogues(small, tmp_path):
     for split in ("train", "dev", "all"):
         with pytest.raises(InputError, match=f"got split {split}, which the task learns from"):
             load_probe(CorpusPart("multiwoz", None, split, None), ACTS)

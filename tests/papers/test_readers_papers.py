@@ -16,7 +16,7 @@ def ids(folder, corpus, files, *splits):
     return found if len(found) > 1 else found[0]
 
 
-def test_taskmaster1_has_an_official_split_for_some_a_hash_for_the_others_and_a_sample(tmp_path):
+def test_taskmaster1_is_split_by_lists_a_hash_and_a_sample(tmp_path):
     def conversation(name):
         said = [{"speaker": "USER", "text": "Hi"}]
         return {"conversation_id": name, "instruction_id": "auto-repair-appt-1", "utterances": said}
@@ -81,7 +81,7 @@ def test_dstc7_answers_of_test_may_come_from_a_file_of_their_own(tmp_path):
     assert [item.correct for item in read(tmp_path, "dstc7_ubuntu", files, "test")] == [(1, 0), (1,)]
 
 
-def test_dialogstudio_reads_the_folder_of_one_dataset_and_no_labels_beyond_the_twenty(tmp_path):
+def test_dialogstudio_reads_one_dataset_without_labels_of_others(tmp_path):
     user, system = "original user side information", "original system side information"
     said = {"user utterance": "Hi", "system response": "Hello", user: "{ not looked at", system: {"frames": 3}}
     silent = {"user utterance": "", "system response": "Still?", user: {}, system: {}}

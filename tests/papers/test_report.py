@@ -73,7 +73,7 @@ def file(tmp_path):
     return tmp_path / "map.png"
 
 
-def test_the_page_is_well_formed_tells_how_it_was_measured_and_needs_no_other_file(tmp_path, file):
+def test_the_page_is_well_formed_and_needs_no_other_file(tmp_path, file):
     html = written(tmp_path, pictures=[Picture("map", "of items", file), Picture("two", "", file)])
     page = Page(html)
     assert ("html", {"lang": "en"}) in page.tags
@@ -93,7 +93,7 @@ def test_the_page_is_well_formed_tells_how_it_was_measured_and_needs_no_other_fi
     assert {target[1:] for target in targets if target.startswith("#")} <= anchors
 
 
-def test_figures_are_printed_with_deviation_interval_and_the_best_in_bold_and_quoted_ones_are_marked(tmp_path):
+def test_figures_have_deviation_interval_bold_and_quotation_marks(tmp_path):
     html = written(tmp_path)
     assert html == written(tmp_path)
     assert '70.00 <span class="std">± 0.50</span> <span class="interval">[69.00, 71.50]</span>' in html
@@ -212,7 +212,7 @@ def same_again(draw, folder):
     return colours(folder / "one.png")
 
 
-def test_projection_is_finite_whatever_the_length_and_a_missing_package_is_told(monkeypatch):
+def test_a_projection_is_finite_and_names_a_missing_package(monkeypatch):
     assert project(np.eye(4)).shape == (4, 2)
     assert not project(np.ones((30, 3))).any()
     line = np.random.default_rng(0).normal(size=(12, 1))

@@ -51,7 +51,7 @@ def test_candidates_share_words_in_the_order_of_bm25_and_differ_in_intent():
         assert list(found.other) == [text for text in ordered if text.split()[0] != found.label][:40]
 
 
-def test_texts_count_once_in_any_order_and_have_words_and_one_intent_wherever_they_occur():
+def test_a_text_counts_once_if_it_has_words_and_one_intent():
     added = [("book a seat", "book"), ("book a seat", "find"), ("find a seat", "find book")]
     added += [("book", "oos"), ("?!", "book"), ("a book", "")]
     for corpus in ([*INTENTS[::-1], *INTENTS], [*INTENTS, *said(*added)]):

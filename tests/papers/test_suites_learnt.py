@@ -24,7 +24,7 @@ def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_check
     assert after == [replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in before]
 
 
-def test_a_report_marks_what_was_learnt_and_makes_the_best_of_the_others_bold(tmp_path):
+def test_a_report_marks_learnt_figures_and_sets_others_in_bold(tmp_path):
     figure = {"corpus": "star", "task": "action-similarity", "metric": "f1", "setting": "1-shot", "std": 1.0, "n": 10}
     rows = (row("ours", 95.0, **figure, learnt=True), row("one", 80.0, **figure), row("two", 70.0, **figure))
     write_report([Results(RUN, rows)], [], tmp_path / "report.html")

@@ -122,7 +122,7 @@ def test_the_folder_is_a_dataset(data, made, tmp_path, monkeypatch):
     assert Dialogue.from_json(dataset["validation"][0]).turns == (Turn("user", "Bye then", ("good bye",)),)
 
 
-def test_figures_stand_beside_those_of_the_paper_and_the_card_says_the_same(made):
+def test_figures_stand_beside_those_of_the_paper_in_file_and_card(made):
     folder, stats = made("hotel woz2", terms="research")
     assert content_of(folder / "stats.json") == stats
     hotel, woz2, totals = stats["corpora"]["hotel"], stats["corpora"]["woz2"], stats["totals"]
@@ -236,7 +236,7 @@ def test_what_cannot_enter_is_refused_and_leaves_nothing(data, made, monkeypatch
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data"]
 
 
-def test_failing_midway_leaves_nothing_and_a_folder_with_files_is_not_touched(data, made, tmp_path):
+def test_a_failure_leaves_nothing_and_touches_no_folder_with_files(data, made, tmp_path):
     with (data / "hotel/dev.jsonl").open("a") as file:
         file.write('{"messages": 3}\n')
     with pytest.raises(InputError, match=r"dev\.jsonl: field messages: got int"):
