@@ -93,7 +93,7 @@ def test_a_published_model_carries_at_most_three_files_of_500_lines(name):
     assert sum(len(Path(path).read_text(encoding="utf-8").splitlines()) for path in files) <= 500
 
 
-def test_what_a_space_of_a_metric_copies_imports_nothing_of_ours_but_what_it_copies_too():
+def test_a_metric_imports_only_what_its_space_copies():
     copied = {"ranks", "specification", "vectors"}
     for file in (SOURCE / "metrics").rglob("*.py"):
         if file.stem not in {"__init__", "space"}:
@@ -164,7 +164,7 @@ def test_every_public_name_is_there(name):
     assert getattr(hf_dialemb, name).__name__ == name
 
 
-def test_public_names_are_typed_have_examples_and_an_unknown_one_is_an_attribute_error():
+def test_public_names_have_examples_and_types():
     for name in ("load_encoder", "train", "evaluate", "extract_flow", "find_topics", "search"):
         assert "Example" in getattr(hf_dialemb, name).__doc__
     assert (SOURCE / "py.typed").is_file()

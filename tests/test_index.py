@@ -100,7 +100,7 @@ def test_what_is_replaced_leaves_no_row_and_other_rows_stay(tmp_path, sample_dia
         index.add([first, Dialogue(second.turns, first.id)])
 
 
-def test_a_large_index_is_searched_approximately_and_what_is_added_is_found(tmp_path, monkeypatch, sample_dialogues):
+def test_a_large_index_is_searched_approximately(tmp_path, monkeypatch, sample_dialogues):
     monkeypatch.setattr(module, "LARGE", 300)
     index = DialogueIndex(tmp_path / "c.lance", MODEL)
     index.add(
@@ -131,7 +131,7 @@ ADD = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", [1, 2, 3, 5, 13, 34])
-def test_a_kill_while_adding_leaves_whole_dialogues_and_run_again_all_of_them(tmp_path, sample_dialogues, moment):
+def test_a_kill_while_adding_leaves_whole_dialogues(tmp_path, sample_dialogues, moment):
     """The process is killed as soon as it has so many files, wherever it is then."""
     path, source = tmp_path / "c.lance", tmp_path / "c.jsonl"
     old = [Dialogue((Turn("user", f"old {n}"),), each.id) for n, each in enumerate(sample_dialogues[:10])]

@@ -50,7 +50,7 @@ def test_it_loads_by_name_and_as_a_folder_and_gives_the_same_vectors(name, cache
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_its_card_says_what_it_learnt_from_and_nothing_of_it_is_for_research_alone(name):
+def test_its_card_names_its_sources_and_their_licences(name):
     card = (FOLDER / name / "README.md").read_text()
     table = card.partition("## Learnt from")[2].partition("\n\nWhat is")[0].strip().splitlines()[2:]
     assert table
@@ -133,7 +133,7 @@ def test_commands_choose_one_where_none_is_named(capsys, monkeypatch, cache):
     assert len(told.out.splitlines()) == 3
 
 
-def test_a_search_in_stored_vectors_imports_no_torch_and_finds_what_the_encoder_finds(tmp_path, printed):
+def test_a_search_in_stored_vectors_imports_no_torch(tmp_path, printed):
     calls, stored, model = tmp_path / "calls.jsonl", tmp_path / "vectors.parquet", ["--model", "dialogue-static"]
     lines = (json.dumps({**said, "id": f"d{place}"}) for place, said in enumerate(DIALOGUES))
     calls.write_text("\n".join(lines))
@@ -147,7 +147,7 @@ code = main(sys.argv[1:]); assert not {'torch', 'transformers'} & set(sys.module
 
 
 @pytest.mark.slow
-def test_tables_need_no_torch_and_pooled_transformers_no_sentence_transformers(static):
+def test_models_load_without_libraries_that_they_do_not_need(static):
     program = """import sys, hf_dialemb; from hf_dialemb.cli import main
 assert hf_dialemb.load_encoder(sys.argv[1]).encode_utterances(['hello']).shape == (1, 8)
 assert main('search --model dialogue-static --corpus sample --id #3'.split()) == 0 and 'torch' not in sys.modules
@@ -156,14 +156,14 @@ assert 'sentence_transformers' not in sys.modules"""
     subprocess.run([sys.executable, "-c", program, str(static)], check=True)
 
 
-def test_what_it_learnt_from_is_known_so_that_figures_on_it_are_marked_and_another_name_is_refused():
+def test_its_sources_are_known_so_that_figures_on_them_are_marked():
     assert ("muldogo", "test") in sets_behind("action-minilm") == sets_behind("action-minilm@utterances")
     assert not {"star", "kvret", "doc2dial"} & {corpus for corpus, _ in sets_behind("dialogue-minilm")}
     with pytest.raises(InputError, match="weights: got 'nothing'"):
         hf_dialemb.weights("nothing")
 
 
-def test_a_table_loads_everywhere_and_is_eight_bits_with_a_scale_for_each_word(static):
+def test_a_table_of_eight_bits_loads_everywhere(static):
     encoder = hf_dialemb.load_encoder(static)
     vectors = encoder.encode_utterances(TEXTS)
     assert vectors.any(axis=1).tolist() == [True, True, False, True]  # nothing was said
@@ -202,7 +202,7 @@ def test_texts_are_distinct_utterances_and_runs_of_turns(sample_dialogues):
     assert all(any(run in each for each in whole) for run in runs)
 
 
-def test_a_teacher_whose_training_nobody_recorded_is_refused_before_the_work(tiny_bert, tmp_path, monkeypatch):
+def test_a_teacher_without_a_record_is_refused_before_the_work(tiny_bert, tmp_path, monkeypatch):
     shutil.copytree(tiny_bert, tmp_path / "merged")
     for name, record in {"settings": {"method": "merged"}, "report": {"trainings": [], "unrecorded": ["dse"]}}.items():
         (tmp_path / f"merged/training_{name}.json").write_text(json.dumps(record))
