@@ -14,7 +14,6 @@ _LEAST_SHARE = 0.001  # of an act or a domain that the card lists; the statistic
 _COUNTED_LABELS = ("domains", "acts", "main_acts", "original_acts", "slots", "intents")
 _COUNTED_BESIDE = ("actions", "dialogues", "counts")
 _LABELS = ("domains", "original_acts", "acts", "slots", "actions")  # whose figure is the number of distinct names
-_PARTS = ("Corpus", "Licence", "Train", "Dev", "Test", "Turns", "Source")
 _COLUMNS = {
     "utterances": "Utterances", "domains": "Domains", "original_acts": "Acts by their own names", "acts": "Acts",
     "slots": "Slots", "actions": "Actions",
@@ -110,57 +109,23 @@ def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
 
 def dataset_card(stats: Mapping[str, Any]) -> str:
     """Render the card of a unified dataset."""
-    import yaml
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True,
         keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
+    sizes, corpora = stats["totals"]["dialogues"], stats["corpora"]
     return environment.get_template("dataset_card.md.jinja").render(
-        front=yaml.safe_dump(_front_matter(stats), sort_keys=False, allow_unicode=True),
-        terms=stats["terms"],
-        parts=_table(_PARTS, [_part(name, figures) for name, figures in stats["corpora"].items()]),
-        left_out=stats["left_out"],
+        stats,
+        size=next((size for most, size in _SIZES.items() if sum(sizes.values()) < most), "1M<n<10M"),
+        configs=[("default", "*", sizes), *((name, name, part["dialogues"]) for name, part in corpora.items())],
+        splits=SPLITS,
         frequent=FREQUENT,
+        least=_LEAST_SHARE,
         figures=figures_table(stats),
-        shares=[_table((kind.capitalize(), "Share"), _largest(shares)) for kind, shares in stats["shares"].items()],
         excluded=excluded(stats),
     )
-
-
-def _front_matter(stats: Mapping[str, Any]) -> dict[str, Any]:
-    sizes = stats["totals"]["dialogues"]
-    parts = [("default", "*", sizes), *((name, name, part["dialogues"]) for name, part in stats["corpora"].items())]
-    return {
-        "pretty_name": "Unified task-oriented dialogues",
-        "license": "other",
-        "license_name": "licences-of-the-parts",
-        "task_categories": ["text-classification", "sentence-similarity"],
-        "task_ids": ["intent-classification"],
-        "tags": ["dialogue", "task-oriented-dialogue", "dialogue-acts", "slots"],
-        "size_categories": [next((size for most, size in _SIZES.items() if sum(sizes.values()) < most), "1M<n<10M")],
-        "configs": [
-            {"config_name": name, "data_files": [_data_file(split, files) for split in splits]}
-            for name, files, splits in parts
-        ],
-    }
-
-
-def _data_file(split: str, files: str) -> dict[str, str]:
-    return {"split": "validation" if split == "dev" else split, "path": f"{split}/{files}.parquet"}
-
-
-def _part(name: str, figures: Mapping[str, Any]) -> list[str]:
-    note = f" ({figures['extract']})" if figures["extract"] else ""
-    sizes = [f"{figures['dialogues'].get(split, 0):,}" for split in SPLITS]
-    return [name + note, figures["licence"], *sizes, f"{figures['turns']:,}", figures["source"]]
-
-
-def _largest(shares: Mapping[str, float]) -> list[tuple[str, str]]:
-    rows = [(name, f"{share:.2%}") for name, share in shares.items() if share >= _LEAST_SHARE]
-    left = len(shares) - len(rows)
-    return [*rows, (f"and {left:,} more", f"each below {_LEAST_SHARE:.2%}")] if left else rows
 
 
 def figures_table(stats: Mapping[str, Any]) -> str:
