@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...corpora.examples import RetrievalQuery
 from ...dialogue import Dialogue
+from ...errors import InputError
 
 SENTENCES = 7_000  # how many sentences are taken at most, a fixed random sample; about as many as the paper's sets have
 HITS = 100  # how many sentences BM25 retrieves for each
@@ -31,7 +32,10 @@ def retrieval_queries(dialogues: Iterable[Dialogue]) -> list[RetrievalQuery]:
     They come in alphabetical order, in which equal scores of BM25 are resolved too; that of the dialogues does not
     matter.
     """
-    import bm25s
+    try:
+        import bm25s
+    except ImportError:
+        raise InputError('semantic-retrieval: the package bm25s is missing; pip install "hf-dialemb[papers]"') from None
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)  # its importing lets it announce each index
     intents = _sentences(dialogues)
