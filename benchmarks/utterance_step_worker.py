@@ -228,7 +228,7 @@ def first_cosines(trainer: Any, side: dict[str, Any]) -> list[float]:
     if side["program"] == "ours":
         parts = [batch[name][:COMPARED] for name in ("input_ids", "attention_mask")]
         if side["method"] == "dialogue_cse":  # the first turn of each context, and the response behind the last
-            places = parts[1].any(-1).int().argmax(1), model.config.context_rows
+            places = parts[1].any(-1).int().argmax(1), 2 * model.config.context_turns
             parts = [torch.stack([part[range(len(part)), place] for place in places], 1) for part in parts]
         parts = [part.reshape(-1, part.shape[-1]) for part in parts]
         embeddings = model.embed(*parts).unflatten(0, (-1, 2))
