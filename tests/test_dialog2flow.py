@@ -225,3 +225,12 @@ def test_an_utterance_is_never_a_negative_of_its_own_label(tiny_bert):
     backwards = -(targets * torch.log_softmax(candidates @ queries.T / 0.5, dim=-1)).sum(-1).mean()
     loss = model._loss(torch.stack([queries, candidates], dim=1), carried[:, :2], drawn, None)
     assert torch.allclose(loss, (forwards + backwards) / 2, rtol=1e-10)
+
+
+def test_a_checkpoint_with_settings_of_earlier_versions_loads(tiny_bert, tmp_path):
+    model, _ = model_of(tiny_bert, target="joint")
+    model.config.joint_update = "summed"
+    model.save_pretrained(tmp_path, state_dict={**model.state_dict(), "batches": torch.tensor(7)})
+    again, loading = Dialog2FlowModel.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(loading[kind] for kind in ("missing_keys", "unexpected_keys"))
+    assert all(torch.equal(value, again.state_dict()[name]) for name, value in model.state_dict().items())
