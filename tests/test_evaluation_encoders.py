@@ -145,7 +145,7 @@ def test_words_stand_in_any_order_after_the_last_sign(folders, tmp_path):
 
 def test_wrong_words_are_refused_before_anything_is_looked_up():
     for words, reason in (
-        ("turns", "got 'turns' after the '@', expected dialogue, utterances, cls, bfloat16 or whitened"),
+        ("turns", "got 'turns' after the '@', expected dialogue, utterances, cls, bfloat16, int8 or whitened"),
         ("", "got '' after the '@'"),
         ("utterances,dialogue", "expected each word once, and one level"),
         ("cls,cls", "expected each word once"),

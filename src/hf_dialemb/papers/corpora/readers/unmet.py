@@ -4,7 +4,7 @@ The catalogue marks them. The readers share as much as the layouts allow with th
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -325,25 +325,24 @@ def _utterances(turn: str) -> list[str]:
     return [text for text in map(str.strip, turn.split("__eou__")) if text]
 
 
-def _files(pattern: str) -> tuple[Files, Reading]:
-    """Return the files of each split and what reads them."""
-    files = split_patterns(pattern)
-    return files, split_files(json_list, files)
+def _files(pattern: str, read: Callable[..., Records] = json_list, **splits: str) -> tuple[Files, Reading]:
+    """Return the files of each split and the function that reads their records."""
+    files = split_patterns(pattern, **splits)
+    return files, split_files(read, files)
 
 
-_WOZ_FILES = split_patterns("dstc2_{}_en.json", **WOZ_SPLITS)
-_BITOD_FILES = split_patterns("en_{}.json", train="train", dev="valid", test="test")
+_WOZ_FILES, _WOZ_RECORDS = _files("dstc2_{}_en.json", json_list, **WOZ_SPLITS)
 _KETOD_FILES, _KETOD_RECORDS = _files("{}.json")
 _FRAMES_RECORDS = out_of_all(json_list, "frames.json", hashed_by("id"))
 CORPORA = catalogued(
     {
         "ketod": (_KETOD_FILES, with_split(_KETOD_RECORDS), replace(SGD, domains=_ketod_services)),
-        "dstc2_clean": (_WOZ_FILES, with_split(split_files(json_list, _WOZ_FILES)), woz_dialogue),
+        "dstc2_clean": (_WOZ_FILES, with_split(_WOZ_RECORDS), woz_dialogue),
         "sim_r": (*_files("sim-R/{}.json"), partial(simulated_dialogue, domain="restaurant")),
         "sim_gen": (*_files("{}.json"), _generated_dialogue),
         "taskmaster2": (split_patterns(_TM2), _tm2_records, _tm2_dialogue),
         "taskmaster3": (split_patterns(_TM3), taskmaster_records(_TM3), TASKMASTER),
-        "bitod": (_BITOD_FILES, split_files(json_members, _BITOD_FILES), _bitod_dialogue),
+        "bitod": (*_files("en_{}.json", json_members, train="train", dev="valid", test="test"), _bitod_dialogue),
         "frames": (split_patterns("frames.json"), _FRAMES_RECORDS, _FRAMES),
         "metalwoz": (split_patterns(_METALWOZ), _metalwoz_records, _metalwoz_dialogue),
         "msdc": (split_patterns("*_all.tsv"), _msdc_records, _msdc_dialogue),
