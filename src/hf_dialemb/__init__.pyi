@@ -29,8 +29,6 @@ from .methods.ranking import load_ranker as load_ranker
 from .methods.transformer_dual_encoder import TransformerDualEncoderConfig as TransformerDualEncoderConfig
 from .methods.transformer_dual_encoder import TransformerDualEncoderModel as TransformerDualEncoderModel
 from .methods.utterance import encode_utterances as encode_utterances
-from .papers.methods.deep_attention_matching import DeepAttentionMatchingConfig as DeepAttentionMatchingConfig
-from .papers.methods.deep_attention_matching import DeepAttentionMatchingModel as DeepAttentionMatchingModel
 from .retrieval.dialogue_index import DialogueIndex as DialogueIndex
 from .retrieval.search import search as search
 from .topics.topics import find_topics as find_topics
