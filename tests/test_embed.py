@@ -95,7 +95,7 @@ def test_killed_while_merging_it_embeds_nothing_again(tiny_checkpoint, source, t
     assert embed_file(*request) == 11
 
 
-def test_killed_while_cleaning_up_its_parts_are_not_taken_for_those_of_another(tiny_checkpoint, source, tmp_path):
+def test_parts_left_by_a_kill_are_not_taken_for_those_of_another(tiny_checkpoint, source, tmp_path):
     whole, output, other = tmp_path / "whole.parquet", tmp_path / "vectors.parquet", tmp_path / "other.jsonl"
     other.write_text("".join(source.read_text(encoding="utf-8").splitlines(keepends=True)[6:9]), encoding="utf-8")
     embed_file(str(tiny_checkpoint), other, whole, shard_size=3)
@@ -187,7 +187,7 @@ def test_python_searches_by_id_and_with_the_vectors_of_a_file(source, sample_dia
         search("dialogue-static", dialogues[1:], "a taxi", 3, vectors)
 
 
-def test_lines_are_short_and_start_with_the_dialogue_itself_and_no_turn_breaks_one(sample_dialogues):
+def test_lines_are_short_and_start_with_the_dialogue_itself(sample_dialogues):
     vectors = np.random.default_rng(0).normal(size=(len(sample_dialogues), 4)).astype(np.float32)
     start = sample_dialogues[5]
     first, *lines = [describe(start), *map(str, search("tfidf", sample_dialogues, 5, 4, vectors))]
@@ -234,7 +234,7 @@ def test_a_text_is_looked_for_among_stored_vectors(tiny_bert, sample_dialogues, 
     assert f"{other.id} had other text or roles than in {source}; embed again" in refused(*words, "--vectors", vectors)
 
 
-def test_stored_vectors_are_measured_and_make_a_flow_as_those_that_are_embedded_do(tmp_path, sample_dialogues, refused):
+def test_stored_vectors_serve_as_embedded_ones(tmp_path, sample_dialogues, refused):
     source, whole, said = (tmp_path / name for name in ("d.jsonl", "d.parquet", "u.parquet"))
     write_jsonl(sample_dialogues[:30], source)
     model = ["--model", "dialogue-static"]

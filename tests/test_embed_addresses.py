@@ -34,7 +34,7 @@ def memory():
     system.rm("/", recursive=True)
 
 
-def test_from_memory_to_memory_a_killed_run_goes_on_and_the_file_is_the_same(
+def test_a_killed_run_in_memory_goes_on_to_the_same_file(
     kept, memory, tiny_checkpoint, tmp_path, sample_dialogues, monkeypatch
 ):
     write_jsonl(sample_dialogues[:11], tmp_path / "d.jsonl")
