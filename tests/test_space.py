@@ -64,7 +64,7 @@ def test_transcripts_and_json_lines_are_read(read, tmp_path):
 @pytest.mark.parametrize(("pasted", "sentence"), [
     ("---\n" * 60_000, "There is no dialogue yet; paste one"),
     ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
-    ("user: A\n---\nuser:", "Pasted text, line 1: got no turn, expected at least one"),
+    ("user: A\n---\nuser:", "Pasted text: got no dialogue, expected lines"),
     ('{"messages": []}', "Pasted text, line 1: field messages: got no turn"),
     ('{"messages"', "Pasted text, line 1: "),
     ("\n".join(["user: a"] * 201), "Dialogue 1: got 201 turns, expected at most 200"),
