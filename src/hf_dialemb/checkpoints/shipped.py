@@ -28,6 +28,8 @@ def shipped_record(name: str) -> dict[str, Any]:
         record: dict[str, Any] = json.loads((FOLDER / name / RECORD).read_text(encoding="utf-8"))
         if not {"files", "backbone", "backbone_sha256"} <= record.keys():
             raise ValueError("a field is missing")
+        if not isinstance(record["backbone"], str | None):
+            raise ValueError("field backbone is no name")
         return {**record, "files": dict(record["files"])}
     except (OSError, AttributeError, TypeError, ValueError) as error:
         raise InputError(f"{FOLDER / name / RECORD}: cannot be read ({error}); {_REINSTALL}") from None
