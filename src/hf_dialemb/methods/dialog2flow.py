@@ -104,7 +104,8 @@ class Dialog2FlowModel(UtteranceEncoder):
         with autocast_off(embeddings):
             for space, name in enumerate(OBJECTIVES[self.config.target]):
                 rows = slice(2 * space, 2 * space + 2)
-                pairs = self.project(embeddings[:, rows], name)  # (B, 2, P)
+                sides = [self.project(side, name) for side in embeddings[:, rows].unbind(1)]
+                pairs = torch.stack(sides, dim=1)  # (B, 2, P)
                 names = None if label_vectors is None else label_vectors[:, space]
                 losses.append(self._loss(pairs, carried_labels[:, rows], drawn_labels[:, space], names))
                 similarities.append((pairs[:, 0] @ pairs[:, 1].T).detach())

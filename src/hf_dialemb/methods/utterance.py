@@ -135,10 +135,10 @@ class UtteranceEncoder(BackboneModel):
         return hidden[:, 0].float() if self.config.pooling == "cls" else mean_of_tokens(hidden, mask)
 
     def project(self, embeddings: Tensor, objective: str = "pairs") -> Tensor:
-        """Map embeddings (..., D) to unit vectors (..., projection_size) through the head of an objective."""
+        """Map embeddings (N, D) to unit vectors (N, projection_size) through the head of an objective."""
         if objective in self.heads:
             embeddings = self.heads[objective](embeddings)
-        return nn.functional.normalize(precise(embeddings), dim=-1)
+        return nn.functional.normalize(precise(embeddings))
 
 
 def positives_first(similarities: Tensor) -> Tensor:
