@@ -39,7 +39,7 @@ class DialogueCSEConfig(UtteranceConfig):
     """Settings of DialogueCSE, beside those of `UtteranceConfig`.
 
     Attributes:
-        projection_size: Has no effect: the embeddings themselves are contrasted.
+        projection_size: None, as the embeddings themselves are contrasted.
         loss_temperature: Divides the cosines (0.1).
         num_negatives: Number of utterances of other dialogues that a response competes with (9).
         context_turns: Most turns that are read before the response, and after it (3).
@@ -53,6 +53,11 @@ class DialogueCSEConfig(UtteranceConfig):
     loss_temperature: float = 0.1
     num_negatives: int = 9
     context_turns: int = 3
+
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__post_init__(**kwargs)
+        if self.projection_size is not None:
+            raise InputError(f"projection_size: got {self.projection_size}, but DialogueCSE has no head; leave it out")
 
 
 class DialogueCSEModel(UtteranceEncoder):
