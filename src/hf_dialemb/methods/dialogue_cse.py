@@ -15,7 +15,7 @@ linear in u, so the mean over turns (equation 7) needs the mean of their vectors
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
