@@ -24,8 +24,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.methods import batching, dual_encoder, get_method
+from hf_dialemb.methods import batching, get_method
 from hf_dialemb.methods.layout import Truncation
+from hf_dialemb.modeling.modeling_dual_encoder import WordTower
 
 PAIRS, EPOCHS = 32, 20
 """Contexts a step, and the recipe's epochs."""
@@ -40,9 +41,9 @@ def packed(tower: Any, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
 
 
 WAYS: dict[str, tuple[Any, int]] = {
-    "ours": (dual_encoder.WordTower.forward, batching.TOKENS),
+    "ours": (WordTower.forward, batching.TOKENS),
     "packed sequences": (packed, 10**6),
-    "padded to the longest": (dual_encoder.WordTower.forward, 10**6),
+    "padded to the longest": (WordTower.forward, 10**6),
 }
 """How a tower reads, and how many tokens a row of a part stands for."""
 
@@ -61,7 +62,7 @@ def prepare(dialogues: int, steps: int) -> tuple[Any, list[dict[str, Tensor]], i
 
 def forward_backward(way: str, model: Any, batch: dict[str, Tensor]) -> float:
     """Compute the gradients in one way; return the loss."""
-    dual_encoder.WordTower.forward, batching.TOKENS = WAYS[way]  # type: ignore[method-assign]
+    WordTower.forward, batching.TOKENS = WAYS[way]  # type: ignore[method-assign]
     loss = model(**batch).loss
     loss.backward()
     return float(loss.detach())
