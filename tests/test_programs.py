@@ -44,7 +44,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "startup": ("--repeats 1 --output OUT", {}),
     "topics": ("--corpus sgd --output OUT", {"MOST": 60, "SEEDS": range(2)}),
     "topics_page": ("--limit 40 --domain none --output FOLDER", {}),
-    "under_load": ("--seconds 0.2 --way encoding --rounds 1 --output OUT", {}),
+    "under_load": ("--seconds 0.2 --way ours --rounds 1 --output OUT", {}),
     "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
     "where_time_goes": ("--output OUT", {"SPECS": {"dialogue-static": "static"}, "RECIPES": {"dse": "dse_minilm"},
                         "STEPS": 1}),
