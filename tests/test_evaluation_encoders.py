@@ -147,7 +147,7 @@ def test_wrong_words_are_refused_before_anything_is_looked_up():
     for words, reason in (
         ("turns", "got 'turns' after the '@', expected dialogue, utterances, cls, bfloat16, int8 or whitened"),
         ("", "got '' after the '@'"),
-        ("utterances,dialogue", "expected each word once, and one level"),
+        ("utterances,dialogue", "expected each word once, one level"),
         ("cls,cls", "expected each word once"),
     ):
         for work in (find_encoder, load_encoder, fingerprint, has_weights):
