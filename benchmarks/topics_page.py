@@ -48,7 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default="star_small", help="a corpus and perhaps a split, as sgd/train")
     parser.add_argument("--limit", type=int, help="so many dialogues at most")
-    parser.add_argument("--domain", default="doctor_schedule", help="that of the flow; none for no flow")
+    parser.add_argument("--domain", default="doctor_schedule", help="that of the flow; empty for no flow")
     parser.add_argument("--output", type=Path, required=True, help="folder for the pictures")
     parser.add_argument("--figures", type=Path, help="measure frames, and write them here")
     options = parser.parse_args()

@@ -43,7 +43,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
     "startup": ("--repeats 1 --output OUT", {}),
     "topics": ("--corpus sgd --output OUT", {"MOST": 60, "SEEDS": range(2)}),
-    "topics_page": ("--limit 40 --domain none --output FOLDER", {}),
+    "topics_page": ("--limit 40 --domain= --output FOLDER", {}),
     "under_load": ("--seconds 0.2 --way ours --rounds 1 --output OUT", {}),
     "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
     "where_time_goes": ("--output OUT", {"SPECS": {"dialogue-static": "static"}, "RECIPES": {"dse": "dse_minilm"},
