@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig
 
+from .configuration_dual_encoder import TowerRankerConfig
 from .modeling_dual_encoder import DualEncoderModel, Ranker, RankingOutput, TransformerDualEncoderModel
 
 MEMBERS = {"dialemb-dual-encoder": DualEncoderModel, "dialemb-transformer-dual-encoder": TransformerDualEncoderModel}
@@ -45,7 +46,7 @@ class MultiGranularityConfig(PreTrainedConfig):
         return MEMBERS[model_type]
 
     @property
-    def member_configs(self) -> list[Any]:
+    def member_configs(self) -> list[TowerRankerConfig]:
         """The configurations of the members, as objects."""
         configs = copy.deepcopy(self.members or [])
         return [self.member_class(str(config.get("model_type"))).config_class.from_dict(config) for config in configs]
