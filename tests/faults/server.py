@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import selectors
 import shutil
 import signal
 import sys
@@ -25,6 +26,7 @@ import torch
 from safetensors.torch import load_file
 
 PATIENCE = 60  # seconds: exports are verified in fresh processes
+MEGABYTE = 1 << 20
 LIBRARIES = (
     "torch", "transformers", "sentence_transformers", "hf_dialemb.cli", "hf_dialemb.training.run", "pyarrow.parquet",
     "sklearn.cluster", "matplotlib.figure", "safetensors.torch", "transformers.models.auto.modeling_auto",
@@ -78,24 +80,37 @@ class Server:
 
     def _fork(self, action, folder: Path, fault: str = "", stop: tuple[int, float] | None = None) -> Ended:
         """Does something in a child, in a folder; ``stop`` is a signal and the seconds after which it is sent."""
-        started, texts = time.monotonic(), [(folder.parent / name).open("w+b") for name in ("stdout", "stderr")]
+        started, pipes = time.monotonic(), [os.pipe(), os.pipe()]
         child = _forked_quietly()
         if not child:
-            _as_child(action, folder, fault, [text.fileno() for text in texts])
+            _as_child(action, folder, fault, [writer for _, writer in pipes])
         with contextlib.suppress(OSError):
             os.setpgid(child, child)
-        while not (ended := os.wait4(child, os.WNOHANG))[0]:
-            passed = time.monotonic() - started
-            if passed >= (stop[1] if stop else self._patience):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child, stop[0] if stop else signal.SIGKILL)
-                stop = None
-            time.sleep(0.002)
-        for text in texts:
-            text.close()
-        out, err = (Path(text.name).read_text(encoding="utf-8", errors="replace") for text in texts)
-        code = os.waitstatus_to_exitcode(ended[1])
-        return Ended(code, out, err, ended[2].ru_maxrss / 1024, time.monotonic() - started)
+        texts = {reader: b"" for reader, _ in pipes}
+        with selectors.DefaultSelector() as waiting:
+            for reader, writer in pipes:
+                os.close(writer)
+                waiting.register(reader, selectors.EVENT_READ)
+            killed = 0  # twice, where a process that the child started and left keeps its output open
+            while waiting.get_map() and killed < 2:
+                passed = time.monotonic() - started
+                until = stop[1] if stop else self._patience * (1 + killed)
+                if passed >= until:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(child, stop[0] if stop else signal.SIGKILL)
+                    killed, stop = killed + (stop is None), None
+                for key, _ in waiting.select(max(0.0, until - passed)):
+                    read = os.read(key.fd, MEGABYTE)
+                    texts[key.fd] += read
+                    if not read:
+                        waiting.unregister(key.fd)
+                        os.close(key.fd)
+            for reader in [*waiting.get_map()]:
+                os.close(reader)
+        _, status, usage = os.wait4(child, 0)
+        out, err = (text.decode("utf-8", "replace") for text in texts.values())
+        code = os.waitstatus_to_exitcode(status)
+        return Ended(code, out, err, usage.ru_maxrss / 1024, time.monotonic() - started)
 
     def run(self, name: str, kind: str, place: str, fault: str, stop: tuple[int, float] | None = None) -> Ended:
         """Runs a command in a fresh folder, under a fault."""
