@@ -1,1 +1,1 @@
-"""Find and load model folders: one's own, the Hub's, and those that come with the package."""
+"""Find and load models: folders, Hub ids, and the encoders that come with the package."""

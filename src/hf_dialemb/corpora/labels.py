@@ -171,10 +171,7 @@ def _lemma(word: str) -> str:
     """Return the noun lemma of a word, or the word itself; WordNet would be a download."""
     if word in _LEMMAS:
         return _LEMMAS[word]
-    try:
-        from lemminflect import getLemma
-    except ImportError:
-        raise InputError('labels: the package lemminflect is missing; pip install "hf-dialemb[labels]"') from None
+    from lemminflect import getLemma
 
     lemmas: tuple[str, ...] = getLemma(word, upos="NOUN", lemmatize_oov=False)
     return lemmas[0] if lemmas else word

@@ -38,7 +38,7 @@ SHARE_OF_HIGHEST = 2 / 3
 """Of the distance at which all are one. Clear knees lie at about 0.7 of it with all-MiniLM-L6-v2, and at 0.45 with
 Dialog2Flow's vectors, which mostly have one in small sets too."""
 
-_MANY, _FEWEST = 20, 5  # so many different utterances have more than 2 clusters; without a knee, at least 5
+_MANY, _FEWEST = 20, 5  # 20 different utterances make more than 2 clusters; without a knee, 5 or more
 _SAME = 1e-7  # a distance below this is rounding
 
 Curve = tuple[tuple[int, float, float], ...]

@@ -29,7 +29,6 @@ class PublishedFolder:
     WEIGHTS = "model.safetensors"
     TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
     POOLING, STATIC = "1_Pooling", "0_StaticEmbedding"
-    ADAPTER_WEIGHTS, ADAPTER_CONFIG = "adapter_model.safetensors", "adapter_config.json"
     ONNX, INT8, QUANTISATION = "onnx/model.onnx", "onnx/model_int8.onnx", "onnx/quantisation.json"
     """The graph, that of 8 bits, and the loss of the latter; transformers.js reads the graphs at these places."""
 

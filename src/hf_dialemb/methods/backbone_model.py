@@ -42,7 +42,7 @@ class MethodModel(PreTrainedModel):
         Args:
             backbone: Where the weights start; None if the method needs nothing.
             dialogues: What the model is going to learn from; methods without a backbone take their words from it.
-            dropout: Replaces the backbone's own.
+            dropout: Replaces the backbone's dropout, in [0, 1]; None keeps it.
             **settings: Fields of the method's config.
 
         Raises:

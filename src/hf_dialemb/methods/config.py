@@ -57,7 +57,7 @@ class EncoderConfig(MethodConfig):
     """Settings of every encoder.
 
     Attributes:
-        encoder_config: The backbone's own config.
+        encoder_config: The backbone's config.
         max_tokens: Longest sequence in tokens; the rest is cut and counted.
         frozen_layers: Number of backbone layers, from the bottom, that do not learn; above 0 the embedding tables do
             not learn either.

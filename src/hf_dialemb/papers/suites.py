@@ -17,7 +17,7 @@ ALL = "all"  # the name of all suites together
 
 
 class Entry(NamedTuple):
-    """One thing to measure: a corpus by a task, and at most so many items where all would take hours."""
+    """One measurement: a task on a corpus, with a limit on its items where all would take hours."""
 
     corpus: str
     task: str

@@ -39,7 +39,7 @@ LARGE = 50_000
 
 BATCH = 1_000  # dialogues that are embedded and added at once: what a killed run loses at most
 _BEGUN = {".lock", "data", "_transactions", "_versions"}
-_REFINED = 20  # so many times the rows that are wanted are compared exactly after an approximate search
+_REFINED = 20  # times the wanted rows; as many are compared exactly after an approximate search
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from ..runs.shards import in_parts, in_shards, metadata_of, parts_beside
 
 
 def embed(model: str, source: Path | str, output: Path | str, **options: Any) -> int:  # noqa: ANN401 - of embed_file
-    """Embed as `embed_file` does; texts are addresses, of which this machine keeps copies while it works.
+    """Embed as `embed_file` does; a string is an address, whose file is copied to this machine meanwhile.
 
     A killed run goes on, on the same machine. A file appears whole at its address, or not at all.
     """

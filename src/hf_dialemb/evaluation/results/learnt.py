@@ -27,7 +27,7 @@ NOTE = f"{LEARNT} The model learnt from these dialogues or examples, so it is le
 EXAMPLES = {"intent-classification": "train"}
 """Tasks whose labelled examples are of a split of their own; who learnt from these learnt from what is measured."""
 
-Set = tuple[str, str]  # a corpus, or a dataset on the Hub, and a split; for a file of one's own its path and nothing
+Set = tuple[str, str]  # a corpus or Hub dataset, and its split; or the path of a file, and nothing
 
 
 def learnt_sets(settings: Mapping[str, Any]) -> frozenset[Set]:

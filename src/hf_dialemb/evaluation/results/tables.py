@@ -75,7 +75,7 @@ _MEANINGS = {
     "flow-extraction": "Flows: how far their size is off; how well clusters agree with actions (v_measure, "
     "adjusted_rand) and transitions with theirs (edge_f1, divergence); how sure the next action is (perplexity)",
     "out-of-scope-detection": "Out of scope: recognising what has none of the intents",
-    "response-selection": "Top 1, 3, 10: whether the true response is among so many first of a hundred",
+    "response-selection": "Top 1, 3, 10: whether the true response is among the first 1, 3 or 10 of a hundred",
     "next-utterance-retrieval": "R_N@k: whether the true response is among the first k of N",
 }
 

@@ -13,7 +13,7 @@ from ...corpora.examples import ResponseSelection
 from ...dialogue import Dialogue, plain
 
 OTHERS = 99  # how many other responses are drawn for each context
-FEWEST_TURNS = 2  # a context has at least so many turns: one alone is a single utterance
+FEWEST_TURNS = 2  # in a context; a single turn is an utterance
 
 
 class Response(NamedTuple):

@@ -21,9 +21,9 @@ N_INIT = 10  # random starts of each k-means, as in the papers' time; see `metri
 
 
 class PairScores(NamedTuple):
-    """What each query is worth, (Q,); a query is a dialogue whose label another one carries.
+    """Scores of queries, (Q,); a query is a dialogue whose label another dialogue carries.
 
-    Spearman is 0 for so many as are ``undefined``; ``skipped`` dialogues are no query.
+    ``undefined`` counts the queries whose Spearman is set to 0; ``skipped`` counts the dialogues that are no query.
     """
 
     average_precision: NDArray[np.float64]

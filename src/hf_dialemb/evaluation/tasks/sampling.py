@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 
 SHOTS = (1, 5)  # how many labelled examples each label gets, as in the papers of DSE and Dialog2Flow
-POOL = 2 * max(SHOTS)  # so many of each label examples are drawn from under a limit
+POOL = 2 * max(SHOTS)  # items of each label from which examples are drawn under a limit
 
 Item = TypeVar("Item")
 

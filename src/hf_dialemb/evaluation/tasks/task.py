@@ -128,8 +128,8 @@ class CorpusPart:
         names = " and ".join(learnt)
         if self.place not in corpora.CORPORA:
             raise InputError(
-                f"corpus {self.place}: got one's own or the Hub's, expected one of the catalogue (dialemb corpus "
-                f"list), whose {names} the task learns from; choose one"
+                f"corpus {self.place}: got your own file or a dataset of the Hub, expected one of the catalogue "
+                f"(dialemb corpus list), whose {names} the task learns from; choose one"
             )
         missing = [name for name in learnt if name not in corpora.get_corpus(self.place).splits]
         if missing or self.split in (*learnt, "all"):

@@ -161,7 +161,7 @@ def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
 
 
 def _breakable(name: str) -> Markup:
-    """Escape a long name and let it break between its words, of which a path or a corpus's name has several."""
+    """Escape a long name, such as a path, and allow line breaks between its words."""
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[/_@,-])", name))

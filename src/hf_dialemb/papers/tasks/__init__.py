@@ -1,4 +1,4 @@
-"""Tasks of the five papers beside those that a corpus of one's own is measured by."""
+"""Tasks of the five papers that `hf_dialemb.evaluation` does without."""
 
 from ...evaluation.tasks.task import Task
 

@@ -40,8 +40,8 @@ _PREDICTED_AT_ONCE = 64
 class FineTuning:
     """The hyper-parameters of a fine-tuning; a text that is too long is cut at the ``truncation_side``.
 
-    The learning rate rises from 0 in the ``warmup``, a share of all steps, then it falls to 0 in a line. After so many
-    steps the validation part is scored; it stops after ``patience`` scores in a row that are not better than the best.
+    The learning rate rises from 0 in the ``warmup``, a share of all steps, and then falls to 0 linearly. The
+    validation part is scored at intervals; training stops after ``patience`` scores in a row without a new best.
     """
 
     learning_rate: float

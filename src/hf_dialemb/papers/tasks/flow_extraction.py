@@ -33,8 +33,8 @@ from ..flow.measures import FOLDS, OFFICIAL_EDGES, OFFICIAL_NODES, compared_with
 NAME = "flow-extraction"
 
 FEWEST_DIALOGUES = 50
-"""A domain has at least so many dialogues of its own; the smallest of the paper has 58. What occurs once is noise only
-where something occurs that often; else a graph is as large as the number of clusters that was given."""
+"""The fewest dialogues of a domain; the smallest of the paper has 58. In a small domain all actions are rare, so none
+could be told from noise, and the graph's size would be the given number of clusters."""
 
 MOST_UTTERANCES = 5000  # of one role that are clustered: the distances of all pairs, twice 4 bytes, take 200 MB then
 WHOLE = "all"  # the domain of dialogues that have none

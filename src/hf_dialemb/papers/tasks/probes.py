@@ -39,7 +39,7 @@ Rankers = Mapping[str, Sequence[LoadedRanker]]  # systems by name: the members o
 SETTINGS = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)  # ours, as the paper names none
 VOCABULARY = 1_261  # how many words are known, with the marks of a ranker's tokenizer; the paper's number for MultiWOZ
 CONTEXTS = {TRAIN: 2_500, DEV: 500, TEST: 1_000}  # contexts of each part: a fixed random sample, unless there are fewer
-REPEATS = 3  # trainings of the layer: the first so many seeds
+REPEATS = 3  # trainings of the layer, one for each of the first seeds
 
 _CONSTANT = 1e-6  # smaller deviations are a rounding
 
