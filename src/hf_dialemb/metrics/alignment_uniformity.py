@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .specification import Column, Metric
+from .specification import Metric, labelled
 from .vectors import BLOCK, finite_vectors, labelled_vectors, unit_vectors
 
 
@@ -27,20 +27,13 @@ def alignment(embeddings: ArrayLike, labels: ArrayLike, include_self: bool = Fal
     """Compute the mean squared distance of same-label pairs (equation 7), adjusted as in equation 8.
 
     No pair is ever formed: over n vectors with squared norms adding up to Q and vectors adding up to S, squared
-    distances of ordered pairs add up to ``2 n Q - 2 |S|^2``.
-
-    Args:
-        embeddings: Finite vectors ``(N, D)``, which are L2-normalised first.
-        labels: ``(N,)`` strings or integers, two distinct and one of two members.
-        include_self: Whether a dialogue also pairs with itself at distance 0, as in dial2vec's program. The alignment
-            of small labels then looks better than it is.
+    distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. With ``include_self`` a dialogue also pairs with itself at
+    distance 0, so that the alignment of small labels looks better than it is. Other arguments are those of
+    `labelled_vectors` with pairs.
 
     Returns:
         ``"alignment"`` and ``"separation"``, the mean squared distances of same-label and different-label pairs in
         ``[0, 4]``, and ``"adjusted_alignment"``, the first minus the second.
-
-    Raises:
-        ValueError: An input does not fit.
     """
     given, codes = labelled_vectors(embeddings, labels, pairs=True)
     vectors, sizes = unit_vectors(given), np.bincount(codes)
@@ -81,10 +74,9 @@ def uniformity(embeddings: ArrayLike) -> float:
 
 
 METRIC = Metric(
-    "Alignment and Uniformity", "🧭", "dial2vec", alignment_uniformity, item="dialogue",
+    "Alignment and Uniformity", "🧭", "liu-etal-2022-dial2vec", alignment_uniformity,
     inputs={
-        "predictions": Column("vector", "One vector per dialogue, (N, D), finite numbers.", "embeddings"),
-        "references": Column("label", "One label per dialogue, (N,); two distinct, one of two members.", "labels"),
+        **labelled("dialogue", ", one of two members"),
         "include_self": "Whether a dialogue also pairs with itself at distance 0, as in dial2vec's program.",
     },
     outputs={
@@ -93,16 +85,10 @@ METRIC = Metric(
         "separation": "Mean squared distance of pairs of two labels, in [0, 4].",
         "uniformity": "In [-8, 0].",
     },
-    cases=(
-        {
-            "predictions": [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]],
-            "references": ["hotel", "hotel", "taxi", "taxi"],
-            "result": {"adjusted_alignment": -2.0, "alignment": 0.0, "separation": 2.0,
-                       "uniformity": -1.0626359889199164},  # log((2 + 4 exp(-4)) / 6)
-        },
-        {
-            "predictions": [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], "references": [0, 0, 1],
-            "result": {"adjusted_alignment": 0.0, "alignment": 0.0, "separation": 0.0, "uniformity": 0.0},
-        },
-    ),
+    example={
+        "predictions": [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]],
+        "references": ["hotel", "hotel", "taxi", "taxi"],
+    },
+    result={"adjusted_alignment": -2.0, "alignment": 0.0, "separation": 2.0,
+            "uniformity": -1.0626359889199164},  # log((2 + 4 exp(-4)) / 6)
 )  # fmt: skip

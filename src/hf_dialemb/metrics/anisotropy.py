@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .specification import Column, Metric
-from .vectors import directions
+from .specification import Metric, labelled
+from .vectors import finite_vectors, labelled_vectors, require, unit_vectors
 
 
 def mean_cosine(embeddings: ArrayLike) -> float:
@@ -15,13 +15,10 @@ def mean_cosine(embeddings: ArrayLike) -> float:
     The sum over pairs is the squared length of the sum of the directions, so no N x N matrix is built. A zero vector
     has cosine 0 with everything.
     """
-    units = directions("embeddings", embeddings, "(N, D); stack one vector per item")
-    count = len(units)
-    if count < 2:
-        raise ValueError(f"embeddings: got {count} vectors, expected at least 2; add some")
+    units = unit_vectors(finite_vectors(embeddings))
     total = units.sum(axis=0)
     own = (units**2).sum()  # 1 for each vector but those of length 0
-    return float((total @ total - own) / (count * (count - 1)))
+    return float((total @ total - own) / (len(units) * (len(units) - 1)))
 
 
 def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -> dict[str, float]:
@@ -31,17 +28,10 @@ def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -
     everything. Constant vectors have ``intra`` and ``inter`` 1. Labels with fewer than ``min_members`` vectors count
     for ``inter`` only.
     """
-    vectors, names = np.asarray(embeddings, dtype=np.float64), np.asarray(labels)
-    if vectors.ndim != 2 or names.shape != vectors.shape[:1]:
-        raise ValueError(
-            f"labels: got shapes {vectors.shape} and {names.shape}, expected (N, D) and (N,); give each vector a label"
-        )
-    distinct, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
-    if len(distinct) < 2:
-        raise ValueError(f"labels: got {len(distinct)} distinct, expected at least two; add vectors of another label")
+    vectors, codes = labelled_vectors(np.asarray(embeddings, dtype=np.float64), labels)
+    counts = np.bincount(codes)
     large = np.flatnonzero(counts >= max(min_members, 2))
-    if not len(large):
-        raise ValueError(f"labels: got none with {min_members} vectors, expected at least one; add vectors")
+    require(len(large) > 0, "labels", f"none with {min_members} vectors", "at least one; add vectors")
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
     intra = float(np.mean([mean_cosine(vectors[members[code]]) for code in large]))
     inter = mean_cosine(np.stack([vectors[rows].mean(axis=0) for rows in members]))
@@ -49,26 +39,16 @@ def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -
 
 
 METRIC = Metric(
-    "Anisotropy", "🎯", "dialog2flow", anisotropy, item="utterance",
-    inputs={
-        "predictions": Column("vector", "One vector per utterance, (N, D), finite numbers.", "embeddings"),
-        "references": Column("label", "One label per utterance, (N,), strings or integers; two distinct.", "labels"),
-        "min_members": "The fewest vectors of a label that counts for intra.",
-    },
+    "Anisotropy", "🎯", "burdisso-etal-2024-dialog2flow", anisotropy,
+    inputs={**labelled("utterance"), "min_members": "The fewest vectors of a label that counts for intra."},
     outputs={
         "intra": "Mean cosine within labels, in [-1, 1].",
         "inter": "Mean cosine between centroids of labels, in [-1, 1].",
         "difference": "intra minus inter, in [-2, 2]; greater is better.",
     },
-    cases=(
-        {
-            "predictions": [[1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 2.0]],
-            "references": ["inform", "inform", "inform", "request", "request", "request"],
-            "result": {"intra": 1.0, "inter": 0.0, "difference": 1.0},
-        },
-        {
-            "predictions": [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], "references": [0, 0, 1, 1],
-            "min_members": 2, "result": {"intra": 0.0, "inter": 0.0, "difference": 0.0},
-        },
-    ),
+    example={
+        "predictions": [[1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 2.0]],
+        "references": ["inform", "inform", "inform", "request", "request", "request"],
+    },
+    result={"intra": 1.0, "inter": 0.0, "difference": 1.0},
 )  # fmt: skip

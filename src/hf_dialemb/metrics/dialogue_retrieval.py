@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from .ranks import average_precision, reciprocal_rank
-from .specification import Column, Metric
-from .vectors import sorted_queries
+from .specification import Metric, labelled
+from .vectors import average_precision, query_scores, reciprocal_rank
 
 
 def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]:
@@ -20,36 +18,23 @@ def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]
     average precision; the first relevant one is placed after the irrelevant ones that it ties with. A zero vector has
     cosine 0 with everything. Memory is ``O(N)``, time that of sorting N rows of N.
     """
-    precision, reciprocal, queries = 0.0, 0.0, 0
-    for _, ordered, positives in sorted_queries(embeddings, labels):
-        precision += average_precision(ordered, positives)
-        reciprocal += reciprocal_rank(ordered, positives)
-        queries += 1
-    skipped = len(np.asarray(labels)) - queries
-    return {"map": precision / queries, "mrr": reciprocal / queries, "queries": queries, "skipped": skipped}
+    (precision, reciprocal), skipped = query_scores(embeddings, labels, average_precision, reciprocal_rank)
+    means = {"map": float(precision.mean()), "mrr": float(reciprocal.mean())}
+    return {**means, "queries": len(precision), "skipped": skipped}
 
 
 METRIC = Metric(
-    "Dialogue Retrieval", "🔎", "dial2vec", retrieval_scores, item="dialogue",
-    inputs={
-        "predictions": Column("vector", "One vector per dialogue, (N, D), finite numbers.", "embeddings"),
-        "references": Column("label", "One label per dialogue, (N,); two distinct, one of two members.", "labels"),
-    },
+    "Dialogue Retrieval", "🔎", "liu-etal-2022-dial2vec", retrieval_scores,
+    inputs=labelled("dialogue", ", one of two members"),
     outputs={
         "map": "Mean average precision, in (0, 1].",
         "mrr": "Mean reciprocal rank of the first relevant dialogue, in (0, 1].",
         "queries": "The number of dialogues with a partner of their label.",
         "skipped": "The number of dialogues without one; the others still rank them.",
     },
-    cases=(
-        {
-            "predictions": [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]],
-            "references": ["hotel", "hotel", "taxi", "taxi"],
-            "result": {"map": 1.0, "mrr": 1.0, "queries": 4, "skipped": 0},
-        },
-        {
-            "predictions": [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], "references": [0, 0, 1, 2],
-            "result": {"map": 0.3333333333333333, "mrr": 0.3333333333333333, "queries": 2, "skipped": 2},
-        },
-    ),
+    example={
+        "predictions": [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]],
+        "references": ["hotel", "hotel", "taxi", "taxi"],
+    },
+    result={"map": 1.0, "mrr": 1.0, "queries": 4, "skipped": 0},
 )  # fmt: skip

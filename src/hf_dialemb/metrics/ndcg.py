@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .specification import Column, Metric
+from .vectors import require
 
 DECIMALS = 9  # scores are compared after rounding: equal vectors then tie, however a product was summed
 
@@ -22,13 +23,7 @@ def ndcg_scores(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> dict[str
 def ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
     """Compute nDCG@k, averaged over queries, in ``[0, 1]``.
 
-    Args:
-        scores: How near candidates are to queries, finite, ``(Q, M)`` with M >= 2.
-        relevant: Booleans ``(Q, M)``, at least one true for each query.
-        k: The number of ranks that count.
-
-    Raises:
-        ValueError: An input does not fit.
+    Takes finite scores ``(Q, M)``, M >= 2, and booleans of the same shape, at least one true for each query.
     """
     from sklearn.metrics import ndcg_score
 
@@ -54,22 +49,16 @@ def official_ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
 
 def _checked(scores: ArrayLike, relevant: ArrayLike, k: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     values, gains = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
-    if values.ndim != 2 or values.shape != gains.shape or not len(values) or values.shape[1] < 2:
-        raise ValueError(
-            f"scores and relevant: got shapes {values.shape} and {gains.shape}, expected both (Q, M) with M >= 2; "
-            "give every query as many candidates, and each of them a score"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError("scores: got NaN or infinity, expected finite numbers; look at the encoder")
-    if not gains.any(axis=1).all():
-        raise ValueError("relevant: got a query without a relevant candidate, expected one or more; leave it out")
-    if k < 1:
-        raise ValueError(f"k: got {k}, expected at least 1")
+    fit = values.ndim == 2 and values.shape == gains.shape and len(values) > 0 and values.shape[1] > 1
+    require(fit, "scores and relevant", f"shapes {values.shape} and {gains.shape}", "both (Q, M) with M >= 2")
+    require(np.isfinite(values).all(), "scores", "NaN or infinity", "finite numbers; look at the encoder")
+    require(gains.any(axis=1).all(), "relevant", "a query without a relevant candidate", "one or more; leave it out")
+    require(k >= 1, "k", f"{k}", "at least 1")
     return values.round(DECIMALS), gains.astype(np.intp)
 
 
 METRIC = Metric(
-    "nDCG of Binary Relevance", "📶", "dialog2flow", ndcg_scores,
+    "nDCG of Binary Relevance", "📶", "burdisso-etal-2024-dialog2flow", ndcg_scores,
     inputs={
         "predictions": Column("scores", "How near each candidate is to each query, (Q, M) with M >= 2.", "scores"),
         "references": Column("booleans", "Which candidates are relevant, (Q, M); one or more per query.", "relevant"),
@@ -79,16 +68,6 @@ METRIC = Metric(
         "ndcg": "In [0, 1].",
         "official_ndcg": "What the Dialog2Flow program prints under that name, in [0, 1]; only to compare with it.",
     },
-    cases=(
-        {
-            "predictions": [[0.9, 0.5, 0.1]], "references": [[True, False, False]],
-            "result": {"ndcg": 1.0, "official_ndcg": 0.9598603945740939},  # (1.25 + 0.5 / log2(3)) / (1 + 1 / log2(3))
-        },
-        {
-            "predictions": [[0.9, 0.5, 0.1], [0.5, 0.5, 0.5]],
-            "references": [[False, True, True], [True, True, True]], "k": 2,
-            # (1 / log2(3) / (1 + 1 / log2(3)) + 1) / 2
-            "result": {"ndcg": 0.6934264036172708, "official_ndcg": 1.0},
-        },
-    ),
+    example={"predictions": [[0.9, 0.5, 0.1]], "references": [[True, False, False]]},
+    result={"ndcg": 1.0, "official_ndcg": 0.9598603945740939},  # (1.25 + 0.5 / log2(3)) / (1 + 1 / log2(3))
 )  # fmt: skip

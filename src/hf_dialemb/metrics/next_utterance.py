@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .ranks import expected_recall, expected_reciprocal_rank, places
 from .specification import Column, Metric
+from .vectors import expected_recall, expected_reciprocal_rank, places, require
 
 SIZES = (2, 10)  # numbers of candidates of recall, beside all of them, as in the literature on Ubuntu
 KS = (1, 2, 5)  # the numbers of first candidates that are searched for the true one
@@ -45,8 +45,7 @@ def example_scores(
     Raises:
         ValueError: An input does not fit.
     """
-    if ties not in (EXPECTED, OFFICIAL):
-        raise ValueError(f"ties: got {ties!r}, expected {EXPECTED!r} or {OFFICIAL!r}")
+    require(ties in (EXPECTED, OFFICIAL), "ties", repr(ties), f"{EXPECTED!r} or {OFFICIAL!r}")
     values, right, counts = _padded(scores, correct)
     best = np.where(right, values, -np.inf).max(axis=1, keepdims=True)
     wrong = ~right & (np.arange(values.shape[1]) < counts[:, None])
@@ -70,10 +69,8 @@ def _padded(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
     """Lay examples out as matrices (E, K) of the most candidates, with the number of candidates of each, (E,)."""
     rows, masks = [np.asarray(row, dtype=np.float64) for row in scores], [np.asarray(row) for row in correct]
-    if not rows:
-        raise ValueError("scores: got 0 examples, expected at least one; add some")
-    if len(rows) != len(masks):
-        raise ValueError(f"correct: got {len(masks)} examples, expected as many as have scores, {len(rows)}")
+    require(len(rows) > 0, "scores", "0 examples", "at least one; add some")
+    require(len(rows) == len(masks), "correct", f"{len(masks)} examples", f"as many as have scores, {len(rows)}")
     values = np.full((len(rows), max(row.size for row in rows)), -np.inf)
     right = np.zeros(values.shape, dtype=bool)
     for place, (row, mask) in enumerate(zip(rows, masks, strict=True)):
@@ -91,7 +88,7 @@ def _padded(
 
 
 METRIC = Metric(
-    "Next-Utterance Retrieval", "💬", "mehri-eskenazi", next_utterance_scores,
+    "Next-Utterance Retrieval", "💬", "mehri-eskenazi-2019-multi", next_utterance_scores,
     inputs={
         "predictions": Column("scores", "The scores of an example's candidates, (E, K); K may differ.", "scores"),
         "references": Column("booleans", "Which candidates are right, (E, K); one or more per example.", "correct"),
@@ -103,18 +100,6 @@ METRIC = Metric(
         "rN@k": "Share of examples whose true response is among the first k of N candidates, in [0, 1]; N is 2, 10 and "
         "K as far as all examples have as many, k is 1, 2 and 5 below N.",
     },
-    cases=(
-        {
-            "predictions": [[0.9, 0.1], [0.2, 0.8]], "references": [[True, False], [True, False]],
-            "result": {"mrr": 0.75, "hits1": 0.5, "r2@1": 0.5},
-        },
-        {
-            "predictions": [[1.0, 1.0]], "references": [[True, False]],
-            "result": {"mrr": 0.75, "hits1": 0.5, "r2@1": 0.5},
-        },
-        {
-            "predictions": [[1.0, 1.0], [0.3, 0.2, 0.1]], "references": [[True, False], [False, False, True]],
-            "ties": "official", "result": {"mrr": 0.6666666666666666, "hits1": 0.5, "r2@1": 0.5},
-        },
-    ),
+    example={"predictions": [[0.9, 0.1], [0.2, 0.8]], "references": [[True, False], [True, False]]},
+    result={"mrr": 0.75, "hits1": 0.5, "r2@1": 0.5},
 )  # fmt: skip

@@ -8,55 +8,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .specification import Column, Metric
-from .vectors import check_supported, class_means, directions
+from .vectors import check_supported, prototype_products, require
 
 DECIMALS = 9  # to which `detection_scores` rounds similarities before it compares them
 
 
-def prototype_similarities(
-    supports: ArrayLike, support_labels: ArrayLike, vectors: ArrayLike
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the labels in order, and the products of vectors with the mean of each class, ``(N, K)`` in [-1, 1].
+def score_threshold(largest: NDArray[np.float64], deviations: float) -> float:
+    """Compute the similarity below which an item is out of scope, from those of others to their nearest class, (N,).
 
-    Vectors are brought to length 1; a prototype, the mean of its class's supports, is not. Takes finite supports
-    ``(S, D)``, their labels ``(S,)``, two or more distinct ones, and finite vectors ``(N, D)``.
+    Population standard deviations are added to their mean; the paper takes 0 and -1.
     """
-    names = np.asarray(support_labels)
-    known, others = directions("supports", supports), directions("vectors", vectors)
-    if names.shape != known.shape[:1] or known.shape[1] != others.shape[1]:
-        raise ValueError(
-            f"supports, support_labels and vectors: got shapes {known.shape}, {names.shape} and {others.shape}, "
-            "expected (S, D), (S,) and (N, D)"
-        )
-    labels, prototypes = class_means(known, names)
-    return labels, others @ prototypes.T
-
-
-def score_threshold(largest: ArrayLike, deviations: float) -> float:
-    """Compute the similarity below which an item counts as out of scope.
-
-    Args:
-        largest: The similarities of N >= 1 items to their nearest class, ``(N,)``.
-        deviations: Population standard deviations that are added to their mean; the paper takes 0 and -1.
-    """
-    values = np.asarray(largest, dtype=np.float64)
-    if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
-        raise ValueError(f"largest: got shape {values.shape}, expected (N,) finite numbers with N > 0")
-    return float(values.mean() + deviations * values.std())
+    return float(largest.mean() + deviations * largest.std())
 
 
 def detect_out_of_scope(
-    similarities: ArrayLike, labels: ArrayLike, threshold: float, out_of_scope: str | int
+    similarities: NDArray[np.float64], labels: NDArray[Any], threshold: float, out_of_scope: str | int
 ) -> NDArray[Any]:
     """Return the label of the nearest class of each item, or ``out_of_scope`` if it does not exceed the threshold.
 
     Takes finite similarities ``(N, K)``, of equal ones the first class wins, and the K labels.
     """
-    values, names = np.asarray(similarities, dtype=np.float64), np.asarray(labels)
-    if values.ndim != 2 or names.shape != values.shape[1:]:
-        raise ValueError(f"similarities and labels: got shapes {values.shape} and {names.shape}, expected (N, K), (K,)")
-    guessed: NDArray[Any] = np.where(values.max(axis=1) > threshold, names[values.argmax(axis=1)], out_of_scope)
-    return guessed
+    return np.where(similarities.max(axis=1) > threshold, labels[similarities.argmax(axis=1)], out_of_scope)
 
 
 def out_of_scope_scores(guessed: ArrayLike, true: ArrayLike, out_of_scope: str | int) -> dict[str, float]:
@@ -65,13 +37,15 @@ def out_of_scope_scores(guessed: ArrayLike, true: ArrayLike, out_of_scope: str |
     Some of the true labels are out of scope, and some are not.
     """
     answers, names = np.asarray(guessed), np.asarray(true)
-    if names.ndim != 1 or answers.shape != names.shape:
-        raise ValueError(f"guessed and true: got shapes {answers.shape} and {names.shape}, expected both (N,)")
+    require(
+        names.ndim == 1 and answers.shape == names.shape,
+        "guessed and true",
+        f"shapes {answers.shape} and {names.shape}",
+        "both (N,)",
+    )
     outside = names == out_of_scope
-    if outside.all() or not outside.any():
-        raise ValueError(
-            f"true: got {int(outside.sum())} of {len(names)} items out of scope, expected some, not all; add others"
-        )
+    some = f"{int(outside.sum())} of {len(names)} items out of scope"
+    require(outside.any() and not outside.all(), "true", some, "some, not all; add others")
     right, rejected = answers == names, answers == out_of_scope
     return {
         "accuracy": float(right.mean()),
@@ -99,9 +73,9 @@ def detection_scores(
     With constant vectors everything is out of scope. Of equal similarities the first label in order wins.
     """
     true = np.asarray(labels)
-    classes, similarities = prototype_similarities(supports, support_labels, vectors)
+    classes, similarities = prototype_products(supports, support_labels, vectors)
     check_supported("labels", true[true != out_of_scope], classes)
-    nearest = prototype_similarities(supports, support_labels, calibration)[1].max(axis=1)
+    nearest = prototype_products(supports, support_labels, calibration)[1].max(axis=1)
     # Rounded, so that an item as near as the threshold is out of scope however a product was summed.
     threshold = round(score_threshold(nearest, deviations), DECIMALS)
     guessed = detect_out_of_scope(similarities.round(DECIMALS), classes, threshold, out_of_scope)
@@ -109,7 +83,7 @@ def detection_scores(
 
 
 METRIC = Metric(
-    "Out-of-Scope Detection", "🚪", "dse", detection_scores, item="utterance",
+    "Out-of-Scope Detection", "🚪", "zhou-etal-2022-learning", detection_scores,
     inputs={
         "predictions": Column("vector", "The vectors to classify, (N, D), finite numbers.", "vectors"),
         "references": Column("label", "Their true labels, (N,), of the supports' or out_of_scope.", "labels"),
@@ -126,20 +100,12 @@ METRIC = Metric(
         "oos_recall": "Share of items out of scope that are recognised, in [0, 1].",
         "threshold": "The similarity that an item in scope exceeds.",
     },
-    cases=(
-        {
-            "predictions": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0]],
-            "references": ["balance", "transfer", "oos", "balance"],
-            "supports": [[1.0, 0.0], [0.0, 1.0]], "support_labels": ["balance", "transfer"],
-            "calibration": [[1.0, 0.0], [3.0, 4.0]],
-            "result": {"accuracy": 0.75, "in_accuracy": 0.6666666666666666, "oos_accuracy": 0.75, "oos_recall": 1.0,
-                       "threshold": 0.8},
-        },
-        {
-            "predictions": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0]], "references": [0, 1, -1, -1],
-            "supports": [[1.0, 0.0], [0.0, 1.0]], "support_labels": [0, 1], "calibration": [[1.0, 0.0], [3.0, 4.0]],
-            "deviations": 0.0, "out_of_scope": -1,
-            "result": {"accuracy": 1.0, "in_accuracy": 1.0, "oos_accuracy": 1.0, "oos_recall": 1.0, "threshold": 0.9},
-        },
-    ),
+    example={
+        "predictions": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0]],
+        "references": ["balance", "transfer", "oos", "balance"],
+        "supports": [[1.0, 0.0], [0.0, 1.0]], "support_labels": ["balance", "transfer"],
+        "calibration": [[1.0, 0.0], [3.0, 4.0]],
+    },
+    result={"accuracy": 0.75, "in_accuracy": 0.6666666666666666, "oos_accuracy": 0.75, "oos_recall": 1.0,
+            "threshold": 0.8},
 )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .specification import Column, Metric
-from .vectors import check_supported, class_means, directions, unit_vectors
+from .vectors import check_supported, prototype_products, require
 
 
 def prototype_classification(
@@ -25,21 +25,11 @@ def prototype_classification(
     """
     from sklearn.metrics import f1_score
 
-    known, true = np.asarray(support_labels), np.asarray(query_labels)
-    vectors = []
-    for name, values, names in (("supports", supports, known), ("queries", queries, true)):
-        shape = np.shape(values)
-        if len(shape) != 2 or names.shape != shape[:1] or not shape[0]:
-            raise ValueError(f"{name}: got shapes {shape} and {names.shape}, expected (N, D) and (N,) with N > 0")
-        vectors.append(directions(name, values))
-    width, other = (array.shape[1] for array in vectors)
-    if width != other:
-        raise ValueError(f"supports and queries: got widths {width} and {other}, expected one width")
-    labels, prototypes = class_means(vectors[0], known)
+    true = np.asarray(query_labels)
+    labels, products = prototype_products(supports, support_labels, queries, unit_prototypes)
+    require(true.shape == products.shape[:1], "query_labels", f"shape {true.shape}", f"({len(products)},)")
     check_supported("query_labels", true, labels)
-    if unit_prototypes:
-        prototypes = unit_vectors(prototypes)
-    guessed = labels[(vectors[1] @ prototypes.T).argmax(axis=1)]
+    guessed = labels[products.argmax(axis=1)]
     return {
         "accuracy": float((guessed == true).mean()),
         "macro_f1": float(f1_score(true, guessed, labels=np.unique(true), average="macro", zero_division=0)),
@@ -47,7 +37,7 @@ def prototype_classification(
 
 
 METRIC = Metric(
-    "Prototype Classification", "🏷️", "dse", prototype_classification, item="utterance",
+    "Prototype Classification", "🏷️", "zhou-etal-2022-learning", prototype_classification,
     inputs={
         "predictions": Column("vector", "The vectors to classify, (N, D), finite numbers.", "queries"),
         "references": Column("label", "Their true labels, (N,), all of them the supports'.", "query_labels"),
@@ -59,15 +49,9 @@ METRIC = Metric(
         "accuracy": "Share of right labels, in [0, 1].",
         "macro_f1": "Unweighted mean F1 of the labels that the references have, in [0, 1].",
     },
-    cases=(
-        {
-            "predictions": [[2.0, 1.0], [1.0, 3.0], [5.0, 4.0]], "references": ["inform", "request", "request"],
-            "supports": [[1.0, 0.0], [0.0, 1.0]], "support_labels": ["inform", "request"],
-            "result": {"accuracy": 0.6666666666666666, "macro_f1": 0.6666666666666666},
-        },
-        {
-            "predictions": [[1.0, 1.0]], "references": [0], "supports": [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]],
-            "support_labels": [0, 0, 1], "unit_prototypes": True, "result": {"accuracy": 1.0, "macro_f1": 1.0},
-        },
-    ),
+    example={
+        "predictions": [[2.0, 1.0], [1.0, 3.0], [5.0, 4.0]], "references": ["inform", "request", "request"],
+        "supports": [[1.0, 0.0], [0.0, 1.0]], "support_labels": ["inform", "request"],
+    },
+    result={"accuracy": 0.6666666666666666, "macro_f1": 0.6666666666666666},
 )  # fmt: skip

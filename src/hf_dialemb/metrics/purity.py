@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .specification import Column, Metric
-from .vectors import labelled_vectors
+from .specification import Metric, labelled
+from .vectors import labelled_vectors, require
 
 SMALL = 10_000  # up to this many vectors one thread is used: on a busy machine several threads took 30 times as long
 MAX_ITER, TOL = 500, 1e-5  # of a start of k-means: the most iterations, the relative tolerance on moving centres
@@ -32,10 +32,7 @@ def cluster_purity(
             figures were made; its present default for k-means++, one, scores lower.
 
     Returns:
-        ``{"purity": [...], "nmi": [...], "ari": [...], "seeds": [...], "clusters": k}`` with one value per seed.
-
-    Raises:
-        ValueError: An input does not fit.
+        ``{"purity": [...], "nmi": [...], "ari": [...], "clusters": k}`` with one value per seed.
     """
     from sklearn import metrics
     from sklearn.cluster import KMeans
@@ -44,10 +41,9 @@ def cluster_purity(
 
     vectors, codes = labelled_vectors(embeddings, labels)
     runs = list(seeds)
-    if not runs:
-        raise ValueError("seeds: got none, expected at least one; pass for example range(10)")
+    require(len(runs) > 0, "seeds", "none", "at least one; pass for example range(10)")
     count = int(codes.max()) + 1
-    scores: dict[str, Any] = {"purity": [], "nmi": [], "ari": [], "seeds": runs, "clusters": count}
+    scores: dict[str, Any] = {"purity": [], "nmi": [], "ari": [], "clusters": count}
     for seed in runs:
         means = KMeans(count, init="k-means++", n_init=n_init, max_iter=MAX_ITER, tol=TOL, random_state=seed)
         with threadpool_limits(1 if len(vectors) <= SMALL else None), warnings.catch_warnings():
@@ -77,10 +73,9 @@ def mean_cluster_scores(
 
 
 METRIC = Metric(
-    "Cluster Purity", "🧺", "dial2vec", mean_cluster_scores, item="dialogue",
+    "Cluster Purity", "🧺", "liu-etal-2022-dial2vec", mean_cluster_scores,
     inputs={
-        "predictions": Column("vector", "One vector per dialogue, (N, D), finite numbers.", "embeddings"),
-        "references": Column("label", "One label per dialogue, (N,), strings or integers; two distinct.", "labels"),
+        **labelled("dialogue"),
         "seeds": "The random state of each run of k-means.",
         "n_init": "Random starts within a run, the best of which is kept.",
     },
@@ -91,17 +86,9 @@ METRIC = Metric(
         "purity_std, nmi_std, ari_std": "Sample standard deviations over runs; 0 for a single run.",
         "clusters": "The number of clusters, and of labels.",
     },
-    cases=(
-        {
-            "predictions": [[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]],
-            "references": ["hotel", "hotel", "taxi", "taxi"],
-            "result": {"clusters": 2, "purity": 1.0, "purity_std": 0.0, "nmi": 1.0, "nmi_std": 0.0, "ari": 1.0,
-                       "ari_std": 0.0},
-        },
-        {
-            "predictions": [[0.0], [0.1], [9.0], [9.1]], "references": [0, 1, 0, 1], "seeds": [0],
-            "result": {"clusters": 2, "purity": 0.5, "purity_std": 0.0, "nmi": 0.0, "nmi_std": 0.0, "ari": -0.5,
-                       "ari_std": 0.0},
-        },
-    ),
+    example={
+        "predictions": [[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]],
+        "references": ["hotel", "hotel", "taxi", "taxi"],
+    },
+    result={"clusters": 2, "purity": 1.0, "purity_std": 0.0, "nmi": 1.0, "nmi_std": 0.0, "ari": 1.0, "ari_std": 0.0},
 )  # fmt: skip

@@ -7,33 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .ranks import average_precision, reciprocal_rank
 from .specification import Column, Metric
-from .vectors import COSINE_STEPS, directions
-
-SHAPES = "(D,) for a query and (C, D) for candidates"
+from .vectors import COSINE_STEPS, average_precision, directions, reciprocal_rank, require
 
 
 def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike) -> dict[str, float]:
     """Compute ``average_precision`` and ``reciprocal_rank`` of one query, in (0, 1]; their means are MAP and MRR.
 
-    Args:
-        query: A finite vector ``(D,)`` that is none of the candidates.
-        candidates: Finite vectors ``(C, D)``.
-        relevant: Booleans ``(C,)``, of both values.
-
-    Raises:
-        ValueError: An input does not fit.
+    Takes a finite vector ``(D,)``, others ``(C, D)``, of which it is none, and booleans ``(C,)`` of both values.
     """
-    queries = directions("query", np.asarray(query)[None], SHAPES)
-    vectors = directions("candidates", candidates, SHAPES)
-    mask = np.asarray(relevant)
-    if queries.shape[1] != vectors.shape[1]:
-        raise ValueError(f"candidates: got width {vectors.shape[1]}, expected that of the query, {queries.shape[1]}")
-    if mask.dtype != np.bool_ or mask.shape != (len(vectors),):
-        raise ValueError(f"relevant: got {mask.dtype} of shape {mask.shape}, expected booleans, ({len(vectors)},)")
-    if mask.all() or not mask.any():
-        raise ValueError("relevant: got candidates of one kind, expected relevant and irrelevant ones; leave it out")
+    queries, vectors = directions("query", np.asarray(query)[None]), directions("candidates", candidates)
+    mask, width = np.asarray(relevant), f"that of the query, {queries.shape[1]}"
+    require(queries.shape[1] == vectors.shape[1], "candidates", f"width {vectors.shape[1]}", width)
+    fit = mask.dtype == np.bool_ and mask.shape == (len(vectors),)
+    require(fit, "relevant", f"{mask.dtype} of shape {mask.shape}", f"booleans, ({len(vectors)},)")
+    both = "relevant and irrelevant ones; leave it out"
+    require(mask.any() and not mask.all(), "relevant", "candidates of one kind", both)
     scores = np.rint(vectors @ queries[0] * COSINE_STEPS)
     ordered, positives = np.sort(scores), np.sort(scores[mask])
     return {
@@ -51,8 +40,7 @@ def mean_ranking_scores(
     precision, as in scikit-learn's ``label_ranking_average_precision_score``. The first relevant candidate is placed
     after the irrelevant ones that it ties with. A zero vector has cosine 0 with everything.
     """
-    if not queries:
-        raise ValueError("predictions: got no query, expected at least one; add some before computing")
+    require(len(queries) > 0, "predictions", "no query", "at least one; add some before computing")
     scores = [ranking_scores(*example) for example in zip(queries, candidates, relevant, strict=True)]
     return {
         "map": float(np.mean([score["average_precision"] for score in scores])),
@@ -62,7 +50,7 @@ def mean_ranking_scores(
 
 
 METRIC = Metric(
-    "Ranking of Own Candidates", "🥇", "dialoguecse", mean_ranking_scores,
+    "Ranking of Own Candidates", "🥇", "liu-etal-2021-dialoguecse", mean_ranking_scores,
     inputs={
         "predictions": Column("vector", "One vector per query, (Q, D), finite numbers.", "queries"),
         "candidates": Column("vectors", "The vectors of each query's candidates, (Q, C, D); C may differ."),
@@ -73,17 +61,10 @@ METRIC = Metric(
         "mrr": "Mean reciprocal rank of the first relevant candidate, in (0, 1].",
         "queries": "The number of queries.",
     },
-    cases=(
-        {
-            "predictions": [[2.0, 0.0], [0.0, 1.0]],
-            "candidates": [[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[0.0, 3.0], [1.0, 0.0]]],
-            "references": [[False, False, True], [True, False]],
-            "result": {"map": 0.75, "mrr": 0.75, "queries": 2},
-        },
-        {
-            "predictions": [[1.0, 1.0]], "candidates": [[[1.0, 1.0], [2.0, 2.0], [1.0, 1.0]]],
-            "references": [[True, False, False]],
-            "result": {"map": 0.3333333333333333, "mrr": 0.3333333333333333, "queries": 1},
-        },
-    ),
+    example={
+        "predictions": [[2.0, 0.0], [0.0, 1.0]],
+        "candidates": [[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[0.0, 3.0], [1.0, 0.0]]],
+        "references": [[False, False, True], [True, False]],
+    },
+    result={"map": 0.75, "mrr": 0.75, "queries": 2},
 )  # fmt: skip

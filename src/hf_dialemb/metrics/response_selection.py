@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .ranks import expected_recall, expected_reciprocal_rank, places
 from .specification import Column, Metric
-from .vectors import COSINE_STEPS, directions
+from .vectors import COSINE_STEPS, directions, expected_recall, expected_reciprocal_rank, places, require
 
 KS = (1, 3, 10)  # the numbers of first candidates that are searched for the correct one, as in DSE's Table 4
 
@@ -21,14 +20,12 @@ def selection_scores(
     wrong ones tie with it (to 1e-9), figures are means over all orders of them: constant vectors give those of
     guessing. A zero vector has cosine 0 with everything. Figures depend on the number of candidates; the paper has 100.
     """
-    shape = "(N, D) with N > 0; stack one vector per item"
-    asking, offered = directions("queries", queries, shape), directions("candidates", candidates, shape)
-    if asking.shape[1] != offered.shape[1]:
-        raise ValueError(f"candidates: got width {offered.shape[1]}, expected that of queries, {asking.shape[1]}")
+    asking, offered = directions("queries", queries), directions("candidates", candidates)
+    width = f"that of queries, {asking.shape[1]}"
+    require(asking.shape[1] == offered.shape[1], "candidates", f"width {offered.shape[1]}", width)
     right = _mask("correct", correct, (len(asking), len(offered)))
     wrong = ~right if ignored is None else ~right & ~_mask("ignored", ignored, right.shape)
-    if not right.any(axis=1).all():
-        raise ValueError("correct: got a query without a correct candidate, expected at least one; leave it out")
+    require(right.any(axis=1).all(), "correct", "a query without a correct candidate", "at least one; leave it out")
     scores = np.rint(asking @ offered.T * COSINE_STEPS)
     best = np.where(right, scores, -np.inf).max(axis=1, keepdims=True)
     placed = places(scores, best, wrong)
@@ -38,13 +35,13 @@ def selection_scores(
 
 def _mask(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     mask = np.asarray(values)
-    if mask.dtype != np.bool_ or mask.shape != shape:
-        raise ValueError(f"{name}: got {mask.dtype} of shape {mask.shape}, expected booleans of shape {shape}")
+    fit = mask.dtype == np.bool_ and mask.shape == shape
+    require(fit, name, f"{mask.dtype} of shape {mask.shape}", f"booleans of shape {shape}")
     return mask
 
 
 METRIC = Metric(
-    "Response Selection", "🗳️", "dse", selection_scores,
+    "Response Selection", "🗳️", "zhou-etal-2022-learning", selection_scores,
     inputs={
         "predictions": Column("vector", "One vector per query, (N, D), finite numbers.", "queries"),
         "references": Column("booleans", "Which candidates are right, (N, C); one or more in each row.", "correct"),
@@ -55,20 +52,9 @@ METRIC = Metric(
         "top1, top3, top10": "Share of queries whose right candidate is among the first k, in [0, 1].",
         "mrr": "Mean reciprocal rank of the right candidate, in (0, 1].",
     },
-    cases=(
-        {
-            "predictions": [[1.0, 0.0], [0.0, 1.0]], "references": [[True, False], [False, True]],
-            "candidates": [[2.0, 1.0], [1.0, 2.0]], "result": {"top1": 1.0, "top3": 1.0, "top10": 1.0, "mrr": 1.0},
-        },
-        {
-            "predictions": [[3.0, 0.0]], "references": [[True, False, False, False]],
-            "candidates": [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 2.0]],
-            "result": {"top1": 0.5, "top3": 1.0, "top10": 1.0, "mrr": 0.75},
-        },
-        {
-            "predictions": [[3.0, 0.0]], "references": [[True, False, False, False]],
-            "candidates": [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 2.0]], "ignored": [[False, True, False, False]],
-            "result": {"top1": 1.0, "top3": 1.0, "top10": 1.0, "mrr": 1.0},
-        },
-    ),
+    example={
+        "predictions": [[1.0, 0.0], [0.0, 1.0]], "references": [[True, False], [False, True]],
+        "candidates": [[2.0, 1.0], [1.0, 2.0]],
+    },
+    result={"top1": 1.0, "top3": 1.0, "top10": 1.0, "mrr": 1.0},
 )  # fmt: skip

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .specification import Column, Metric
-from .vectors import COSINE_STEPS, labelled_vectors, sorted_queries, unit_vectors
+from .specification import Metric, labelled
+from .vectors import COSINE_STEPS, labelled_vectors, query_scores, require, unit_vectors
 
 
 def relatedness_scores(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> dict[str, float]:
@@ -24,13 +24,13 @@ def relatedness_scores(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable
     Never compare one form with the other. Cosines that all differ cannot reach 1: compare models on the same dialogues.
     A correlation that is undefined counts as 0. A zero vector has cosine 0 with everything.
     """
-    pairs = pair_relatedness(embeddings, labels, seeds)
-    draws = pairs["spearman"]
+    draws = pair_relatedness(embeddings, labels, seeds)
+    defined = np.nan_to_num(draws)
     return {
         **query_relatedness(embeddings, labels),
-        "pair_spearman": float(np.mean(draws)),
-        "pair_spearman_std": float(np.std(draws, ddof=1)) if len(draws) > 1 else 0.0,
-        "pair_undefined": pairs["undefined"],
+        "pair_spearman": float(defined.mean()),
+        "pair_spearman_std": float(defined.std(ddof=1)) if len(draws) > 1 else 0.0,
+        "pair_undefined": int(np.isnan(draws).sum()),
     }
 
 
@@ -40,61 +40,39 @@ def query_relatedness(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any
     The form of dial2vec's program. A dialogue whose label nobody else carries is ``skipped``; the program counts it as
     0. A dialogue whose cosines are all equal is ``undefined`` and counts as 0, as in the program.
     """
-    total, queries, undefined = 0.0, 0, 0
-    for _, ordered, positives in sorted_queries(embeddings, labels):
-        correlation = binary_spearman(ordered, positives)
-        queries += 1
-        undefined += correlation is None
-        total += correlation or 0.0
-    skipped = len(np.asarray(labels)) - queries
-    return {"spearman": total / queries, "queries": queries, "skipped": skipped, "undefined": undefined}
+    (correlations,), skipped = query_scores(embeddings, labels, binary_spearman)
+    undefined = int(np.isnan(correlations).sum())
+    mean = float(np.nan_to_num(correlations).mean())
+    return {"spearman": mean, "queries": len(correlations), "skipped": skipped, "undefined": undefined}
 
 
-def pair_relatedness(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> dict[str, Any]:
+def pair_relatedness(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> NDArray[np.float64]:
     """Pair each dialogue with one random other dialogue and correlate the cosines with sharing a label.
 
-    The form of the dial2vec paper, section 4.1, repeated once per seed. A draw in which no pair or every pair shares a
-    label, or all cosines are equal, counts as 0 and as ``undefined``.
-
-    Args:
-        embeddings: Finite vectors ``(N, D)``.
-        labels: ``(N,)`` strings or integers, at least two distinct.
-        seeds: The random state of each draw of N pairs, at least one.
-
-    Returns:
-        ``{"spearman": [...], "seeds": [...], "undefined": draws}``, a value in ``[-1, 1]`` per seed.
-
-    Raises:
-        ValueError: An input does not fit.
+    The form of the dial2vec paper, section 4.1: of finite vectors ``(N, D)`` with two or more labels, each seed draws N
+    pairs. Returns a correlation in ``[-1, 1]`` for each seed, NaN for a draw in which no pair or every pair shares a
+    label, or all cosines are equal.
     """
     vectors, codes = labelled_vectors(embeddings, labels)
-    units, count, draws = unit_vectors(vectors), len(codes), list(seeds)
-    if not draws:
-        raise ValueError("seeds: got none, expected at least one; pass for example range(10)")
-    values, undefined = [], 0
-    for seed in draws:
+    units, count, correlations = unit_vectors(vectors), len(codes), []
+    for seed in seeds:
         steps = np.random.default_rng(seed).integers(1, count, size=count)
         partners = (np.arange(count) + steps) % count  # uniform over the others: a step is never a whole turn
         cosines = np.einsum("nd,nd->n", units, units[partners])
         scores = np.rint(cosines * COSINE_STEPS).astype(np.int32)
-        correlation = binary_spearman(np.sort(scores), scores[codes == codes[partners]])
-        undefined += correlation is None
-        values.append(correlation or 0.0)
-    return {"spearman": values, "seeds": draws, "undefined": undefined}
+        correlations.append(binary_spearman(np.sort(scores), scores[codes == codes[partners]]))
+    require(len(correlations) > 0, "seeds", "none", "at least one; pass for example range(10)")
+    return np.array(correlations)
 
 
-def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float | None:
+def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
     """Compute Spearman's correlation, ties included, of scores with a 0/1 vector in closed form.
 
     With average ranks r and tie groups of sizes t, it is the centred rank sum of the positives over the two spreads:
     ``(sum_pos r - P (M + 1) / 2) / sqrt((M^3 - M - sum(t^3 - t)) / 12 * P (M - P) / M)``.
 
-    Args:
-        ordered: All M scores in ascending order.
-        positives: The P scores at which the vector is 1, in any order.
-
-    Returns:
-        The correlation in ``[-1, 1]``, or None where all scores are equal, or all or none are positive.
+    Takes all M scores in ascending order, and the P at which the vector is 1 in any order. The correlation is in
+    ``[-1, 1]``, or NaN where all scores are equal, or all or none are positive.
     """
     total, hits = len(ordered), len(positives)
     ties = ordered[1:][ordered[1:] == ordered[:-1]]  # a value t times in all is here t - 1 times
@@ -102,7 +80,7 @@ def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float | N
     tied = int((sizes**3 - sizes).sum())
     spread = (total**3 - total - tied) / 12
     if spread == 0 or hits in (0, total):
-        return None
+        return float("nan")
     below = np.searchsorted(ordered, positives, side="left")
     up_to = np.searchsorted(ordered, positives, side="right") if len(ties) else below + 1
     rank_sum = float((below + up_to + 1).sum()) / 2
@@ -110,12 +88,8 @@ def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float | N
 
 
 METRIC = Metric(
-    "Semantic Relatedness", "🪢", "dial2vec", relatedness_scores, item="dialogue",
-    inputs={
-        "predictions": Column("vector", "One vector per dialogue, (N, D), finite numbers.", "embeddings"),
-        "references": Column("label", "One label per dialogue, (N,); two distinct, one of two members.", "labels"),
-        "seeds": "The random state of each draw of pairs.",
-    },
+    "Semantic Relatedness", "🪢", "liu-etal-2022-dial2vec", relatedness_scores,
+    inputs={**labelled("dialogue", ", one of two members"), "seeds": "The random state of each draw of pairs."},
     outputs={
         "spearman": "Mean correlation over dialogues, in [-1, 1].",
         "queries": "The number of dialogues with a partner of their label.",
@@ -125,17 +99,10 @@ METRIC = Metric(
         "pair_spearman_std": "Its sample standard deviation over draws; 0 for a single draw.",
         "pair_undefined": "Draws without a correlation, which count as 0.",
     },
-    cases=(
-        {
-            "predictions": [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]],
-            "references": ["hotel", "hotel", "taxi", "taxi"], "seeds": [1, 2],
-            "result": {"spearman": 1.0, "queries": 4, "skipped": 0, "undefined": 0, "pair_spearman": 1.0,
-                       "pair_spearman_std": 0.0, "pair_undefined": 0},
-        },
-        {
-            "predictions": [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], "references": [0, 0, 1], "seeds": [0],
-            "result": {"spearman": 0.0, "queries": 2, "skipped": 1, "undefined": 2, "pair_spearman": 0.0,
-                       "pair_spearman_std": 0.0, "pair_undefined": 1},
-        },
-    ),
+    example={
+        "predictions": [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]],
+        "references": ["hotel", "hotel", "taxi", "taxi"], "seeds": [1, 2],
+    },
+    result={"spearman": 1.0, "queries": 4, "skipped": 0, "undefined": 0, "pair_spearman": 1.0, "pair_spearman_std": 0.0,
+            "pair_undefined": 0},
 )  # fmt: skip

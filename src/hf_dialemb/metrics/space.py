@@ -6,12 +6,12 @@ import inspect
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 from pprint import pformat
 from tempfile import TemporaryDirectory
 
-from .specification import PAPERS, Metric, filled
+from .specification import Metric, filled
 
 FOLDER = Path(__file__).parent
 REQUIREMENTS = {
@@ -37,6 +37,15 @@ def get_metric(name: str) -> Metric:
     return metric
 
 
+def cited(key: str) -> str:
+    """Return an entry of ``citations.bib``, or a citation as it is."""
+    if key.lstrip().startswith("@"):
+        return key.strip()
+    entries = (FOLDER / "citations.bib").read_text(encoding="utf-8").split("\n\n")
+    entry = next(entry for entry in entries if entry.partition("{")[2].startswith(f"{key},"))
+    return entry.strip().replace("VERSION", metadata.version("hf-dialemb"))
+
+
 def write_space(name: str, space: Path) -> None:
     """Write the Space of a metric into a folder of its name: module, page, example cases, requirements and card."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -51,17 +60,13 @@ def write_space(name: str, space: Path) -> None:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     templates.filters |= {"filled": filled, "literal": lambda value: pformat(value, width=120, sort_dicts=False)}
-    example, *_ = metric.cases
-    details = inspect.getdoc(metric.function)
     values = {
         "name": name,
         "metric": metric,
         "shared": {module: member for module, member in shared.items() if module != "specification"},
-        "details": details,
-        "citation": PAPERS[metric.paper][1],
-        "alike": _alike(name),
-        "example": {key: value for key, value in example.items() if key != "result"},
-        "rounded": {key: round(value, 4) for key, value in example["result"].items()},
+        "details": inspect.getdoc(metric.function),
+        "citation": cited(metric.paper),
+        "rounded": {key: round(value, 4) for key, value in metric.result.items()},
     }
     for template in ("module.py", "app.py", "tests.py", "README.md"):
         texts[template.replace("module", name)] = templates.get_template(f"{template}.jinja").render(values)
@@ -70,19 +75,6 @@ def write_space(name: str, space: Path) -> None:
     space.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (space / file).write_text(text, encoding="utf-8")
-
-
-def _alike(name: str) -> list[str]:
-    """Return the other metrics that need labelled vectors and nothing else, if this metric does."""
-    if not _takes_labelled_vectors(name):
-        return []
-    return [other for other in NAMES if other != name and _takes_labelled_vectors(other)]
-
-
-def _takes_labelled_vectors(name: str) -> bool:
-    metric = get_metric(name)
-    kinds = [column.kind for column in metric.columns.values()]
-    return kinds == ["vector", "label"] and len(metric.inputs) == len(kinds) + len(metric.defaults)
 
 
 @contextmanager

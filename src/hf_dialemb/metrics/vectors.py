@@ -1,9 +1,9 @@
-"""Vectors and labels as metrics take them, and all pairs in order. It imports nothing of ours: a Space has a copy."""
+"""Vectors, labels, pairs and ranks as metrics take them. It imports nothing of ours: a Space has a copy."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
@@ -17,6 +17,12 @@ BLOCK = 256  # how many vectors are compared with all others at once
 THREADS = os.cpu_count() or 1  # how many rows are sorted at the same time
 
 _SELF = np.iinfo(np.int32).min
+
+
+def require(right: bool | np.bool_, name: str, got: str, expected: str) -> None:
+    """Raise ValueError for an input that is not right."""
+    if not right:
+        raise ValueError(f"{name}: got {got}, expected {expected}")
 
 
 def unit(vectors: ArrayLike) -> NDArray[np.float32]:
@@ -35,29 +41,20 @@ def unit_vectors(vectors: ArrayLike) -> NDArray[np.float64]:
     return units
 
 
-def directions(name: str, values: ArrayLike, expected: str = "(N, D) with N > 0") -> NDArray[np.float64]:
-    """Return `unit_vectors`; raise ValueError, with their ``name``, if there is none or one is not finite."""
-    vectors = np.asarray(values, dtype=np.float64)
-    if vectors.ndim != 2 or not len(vectors):
-        raise ValueError(f"{name}: got shape {vectors.shape}, expected {expected}")
-    if not np.isfinite(vectors).all():
-        raise ValueError(f"{name}: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
-    return unit_vectors(vectors)
-
-
-def finite_vectors(embeddings: ArrayLike) -> NDArray[np.floating[Any]]:
-    """Return vectors ``(N, D)``, N >= 2, in their own precision; raise ValueError if one is not finite."""
-    vectors = np.asarray(embeddings)
+def finite_vectors(values: ArrayLike, name: str = "embeddings", least: int = 2) -> NDArray[np.floating[Any]]:
+    """Return vectors ``(N, D)`` in their own precision; raise ValueError if there are too few, or one is not finite."""
+    vectors = np.asarray(values)
     if vectors.dtype not in (np.float32, np.float64):
         vectors = vectors.astype(np.float64)
-    if vectors.ndim != 2 or len(vectors) < 2:
-        raise ValueError(
-            f"embeddings: got shape {vectors.shape}, expected (N, D) with N >= 2; stack one vector per item"
-        )
-    if not np.isfinite(vectors).all():
-        bad = int((~np.isfinite(vectors).all(axis=1)).sum())
-        raise ValueError(f"embeddings: got {bad} rows with NaN or infinity, expected finite numbers; check the encoder")
+    shape = f"(N, D) with N >= {least}; stack one vector per item"
+    require(vectors.ndim == 2 and len(vectors) >= least, name, f"shape {vectors.shape}", shape)
+    require(np.isfinite(vectors).all(), name, "a vector with NaN or infinity", "finite numbers; look at the encoder")
     return vectors
+
+
+def directions(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return `unit_vectors` of one or more `finite_vectors`."""
+    return unit_vectors(finite_vectors(values, name, 1))
 
 
 def labelled_vectors(
@@ -69,43 +66,64 @@ def labelled_vectors(
         ValueError: The labels are all equal, or with ``pairs`` all different.
     """
     vectors, names = finite_vectors(embeddings), np.asarray(labels)
-    if names.shape != vectors.shape[:1]:
-        raise ValueError(f"labels: got shape {names.shape}, expected ({len(vectors)},); give every vector one label")
+    shape = f"({len(vectors)},); give every vector one label"
+    require(names.shape == vectors.shape[:1], "labels", f"shape {names.shape}", shape)
     codes = np.unique(names, return_inverse=True)[1]
-    if codes.max() == 0:
-        raise ValueError("labels: got one distinct label, expected at least two; add items of another label")
-    if pairs and np.bincount(codes).max() == 1:
-        raise ValueError("labels: got no label with two members, expected at least one; add dialogues of each label")
+    require(codes.any(), "labels", "one distinct label", "at least two; add items of another label")
+    alone = pairs and np.bincount(codes).max() == 1
+    require(not alone, "labels", "no label with two members", "at least one; add dialogues of each label")
     return vectors, codes
 
 
-def class_means(vectors: NDArray[np.float64], labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the K labels in order and the mean of the vectors of each, ``(K, D)``; raise ValueError if K = 1."""
-    names, codes = np.unique(labels, return_inverse=True)
-    if len(names) < 2:
-        raise ValueError("support_labels: got one label, expected at least two; add supports of another label")
-    sums = np.zeros((len(names), vectors.shape[1]))
-    np.add.at(sums, codes, vectors)
-    return names, sums / np.bincount(codes)[:, None]
+def prototype_products(
+    supports: ArrayLike, support_labels: ArrayLike, vectors: ArrayLike, unit_prototypes: bool = False
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the K labels in order, and the products ``(N, K)`` of vectors with the mean of each label's supports.
+
+    Supports ``(S, D)``, of two or more labels, and vectors ``(N, D)`` are brought to length 1, means only if wanted.
+    """
+    names = np.asarray(support_labels)
+    known, others = directions("supports", supports), directions("vectors", vectors)
+    require(
+        names.shape == known.shape[:1] and known.shape[1] == others.shape[1],
+        "supports, support_labels and vectors",
+        f"shapes {known.shape}, {names.shape} and {others.shape}",
+        "(S, D), (S,) and (N, D)",
+    )
+    labels, codes = np.unique(names, return_inverse=True)
+    require(len(labels) > 1, "support_labels", "one label", "at least two; add supports of another label")
+    sums = np.zeros((len(labels), known.shape[1]))
+    np.add.at(sums, codes, known)
+    means = sums / np.bincount(codes)[:, None]
+    return labels, others @ (unit_vectors(means) if unit_prototypes else means).T
 
 
 def check_supported(name: str, labels: NDArray[Any], supported: NDArray[Any]) -> None:
     """Raise ValueError for labels that no support has."""
-    missing = np.setdiff1d(labels, supported)
-    if len(missing):
-        raise ValueError(f"{name}: got {missing.tolist()[0]!r}, which no support has; add supports or leave it out")
+    missing = np.setdiff1d(labels, supported).tolist()
+    require(not missing, name, f"{missing[:1]}, which no support has", "labels of supports; add some or leave it out")
 
 
-def sorted_queries(
-    embeddings: ArrayLike, labels: ArrayLike
-) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
-    """Sort the cosines of every dialogue to all others, for average precision, ranks and correlations.
+def query_scores(
+    embeddings: ArrayLike, labels: ArrayLike, *scores: Callable[[NDArray[Any], NDArray[Any]], float]
+) -> tuple[NDArray[np.float64], int]:
+    """Score each dialogue as a query for those of its label, by cosine.
 
-    Takes `labelled_vectors` with pairs. Yields a triple for each dialogue whose label another one carries: its place;
-    the cosines of the N - 1 others in ascending order, in steps of 1e-9, valid until the next triple; and those of the
-    others of its label, in ascending order.
+    A score takes the cosines of the N - 1 others in ascending order, in steps of 1e-9, and those of the relevant ones.
+    Memory is ``O(N)``, time that of sorting N rows of N.
+
+    Returns:
+        The scores, ``(S, Q)``, and how many dialogues are no query, since nobody else has their label.
     """
-    vectors, codes = labelled_vectors(embeddings, labels, pairs=True)
+    queries = _sorted_queries(*labelled_vectors(embeddings, labels, pairs=True))
+    results = [[score(ordered, positives) for score in scores] for ordered, positives in queries]
+    return np.ascontiguousarray(np.array(results).T), len(np.asarray(labels)) - len(results)
+
+
+def _sorted_queries(
+    vectors: NDArray[np.floating[Any]], codes: NDArray[np.intp]
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    """Yield what `query_scores` hands to a score; the cosines of the others are valid until the next query."""
     units, count = unit_vectors(vectors), len(codes)
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     products = np.empty((min(BLOCK, count), count))
@@ -117,7 +135,7 @@ def sorted_queries(
             parts = np.array_split(np.arange(rows), THREADS)
             sort = partial(_sort_rows, products, scores, start, codes, members)
             for row, positives in chain.from_iterable(pool.map(sort, parts)):  # all of it frees Python's lock
-                yield start + row, scores[row, 1:], positives
+                yield scores[row, 1:], positives
 
 
 def _sort_rows(
@@ -145,3 +163,47 @@ def _sort_rows(
     ]
     sorted_steps.sort(axis=1)
     return queries
+
+
+def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
+    """Compute average precision with tied items counted together, as scikit-learn's ``average_precision_score`` does.
+
+    It takes, both in ascending order, the scores of all candidates, ``(M,)``, and of the relevant ones, ``(P,)`` with
+    P >= 1, and returns the mean over these of the precision at the end of their group of equal scores, in ``(0, 1]``.
+    """
+    candidates = len(ordered) - np.searchsorted(ordered, positives, side="left")
+    if (positives[1:] == positives[:-1]).any():
+        relevant = len(positives) - np.searchsorted(positives, positives, side="left")
+    else:
+        relevant = np.arange(len(positives), 0, -1)
+    return float(np.mean(relevant / candidates))
+
+
+def reciprocal_rank(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
+    """Compute one over the rank of the first relevant candidate, placed after the irrelevant ones that it ties with.
+
+    Arguments are those of `average_precision`; the result is in ``(0, 1]``.
+    """
+    best = positives[-1]
+    candidates = len(ordered) - np.searchsorted(ordered, best, side="left")
+    relevant = len(positives) - np.searchsorted(positives, best, side="left")
+    return float(1 / (1 + candidates - relevant))
+
+
+def places(
+    scores: NDArray[np.float64], best: NDArray[np.float64], wrong: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Count the wrong scores of ``(Q, C)`` above the best right one ``(Q, 1)``, and those that tie with it."""
+    return ((scores > best) & wrong).sum(axis=1), ((scores == best) & wrong).sum(axis=1)
+
+
+def expected_recall(k: int, ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return how often the correct candidate is among the first k, ``(Q,)``, over all orders of its ties."""
+    return np.clip((k - ahead) / (tied + 1), 0.0, 1.0)
+
+
+def expected_reciprocal_rank(ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the mean of one over the correct candidate's rank, ``(Q,)``, over all orders of those that tie with it."""
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int((ahead + tied).max()) + 2))])
+    means = (harmonic[ahead + tied + 1] - harmonic[ahead]) / (tied + 1)
+    return np.where(tied == 0, 1 / (ahead + 1), means)  # without ties exactly one over the rank

@@ -84,12 +84,12 @@ def evaluate_embeddings(
     clusters = cluster_purity(embeddings, labels, draws, n_init=N_INIT)
     if queries.skipped:
         logger.warning("%d of %d dialogues have a label of their own: no query", queries.skipped, len(labels))
-    undefined = pairs["undefined"], queries.undefined
+    undefined = int(np.isnan(pairs).sum()), queries.undefined
     if any(undefined):
         logger.warning("Spearman is undefined and counts as 0 for %d draws of pairs and %d queries", *undefined)
     results = [percentage("domain-categorization", metric, "", clusters[metric]) for metric in ("purity", "nmi", "ari")]
     results += [
-        percentage("semantic-relatedness", "spearman", "pairs", pairs["spearman"]),
+        percentage("semantic-relatedness", "spearman", "pairs", np.nan_to_num(pairs)),
         item_percentage("semantic-relatedness", "spearman", "per-query", queries.spearman),
         item_percentage("dialogue-retrieval", "map", "", queries.average_precision),
         item_percentage("dialogue-retrieval", "mrr", "", queries.reciprocal_rank),
@@ -105,16 +105,9 @@ def pair_scores(embeddings: ArrayLike, labels: ArrayLike) -> PairScores:
     The figures are those of the metrics of retrieval and relatedness, to the bit, but products and sorting, which take
     nearly all of the time, are done once. Memory is ``O(N)``.
     """
-    from ...metrics.ranks import average_precision, reciprocal_rank
     from ...metrics.semantic_relatedness import binary_spearman
-    from ...metrics.vectors import sorted_queries
+    from ...metrics.vectors import average_precision, query_scores, reciprocal_rank
 
     scores = (average_precision, reciprocal_rank, binary_spearman)
-    results = [
-        [score(ordered, positives) for score in scores] for _, ordered, positives in sorted_queries(embeddings, labels)
-    ]
-    precision, reciprocal, correlation = zip(*results, strict=True)
-    undefined = sum(value is None for value in correlation)
-    spearman = np.array([value or 0.0 for value in correlation])
-    skipped = len(np.asarray(labels)) - len(results)
-    return PairScores(np.array(precision), np.array(reciprocal), spearman, undefined, skipped)
+    (precision, reciprocal, spearman), skipped = query_scores(embeddings, labels, *scores)
+    return PairScores(precision, reciprocal, np.nan_to_num(spearman), int(np.isnan(spearman).sum()), skipped)

@@ -82,16 +82,17 @@ def _guesses(
 ) -> Iterator[tuple[str, NDArray[Any]]]:
     from sklearn.preprocessing import normalize
 
-    from ...metrics.out_of_scope import detect_out_of_scope, prototype_similarities, score_threshold
+    from ...metrics.out_of_scope import detect_out_of_scope, score_threshold
+    from ...metrics.vectors import prototype_products
 
     generator = np.random.default_rng([seed, shots])
     drawn = draw_examples(names, parts.examples, shots, shots, generator)
     rest = parts.reference if len(parts.reference) else np.setdiff1d(parts.examples, drawn)
     both = embeddings[np.concatenate([rest, parts.tested])]
-    classes, products = prototype_similarities(embeddings[drawn], names[drawn], both)
+    classes, products = prototype_products(embeddings[drawn], names[drawn], both)
     strangers = generator.choice(parts.strangers, min(shots, len(parts.strangers)), replace=False)
     drawn = np.concatenate([drawn, strangers])
-    official_classes, official = prototype_similarities(embeddings[drawn], names[drawn], embeddings[parts.tested])
+    official_classes, official = prototype_products(embeddings[drawn], names[drawn], embeddings[parts.tested])
     official = normalize(official)
     for ending, known, scored, reference in (
         ("", classes, products[len(rest) :], products[: len(rest)]),

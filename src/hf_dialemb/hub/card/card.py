@@ -10,7 +10,6 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from ...corpora.own.reading import is_own
 from ...errors import InputError, explained
 from ...evaluation.results.tables import column_of, mark_notes
 from ...methods import get_method
+from ...metrics.space import cited
 from ...runs.files import check_writable, write_json_atomically, write_text_atomically
 from ...training.arguments import make_settings
 from ..published_folder import PublishedFolder
@@ -130,15 +130,6 @@ def _repository(record: Mapping[str, Any], repo_id: str | None) -> str:
     except HFValidationError as error:
         raise InputError(f"--repo-id: got {repo_id!r}, expected org/name ({' '.join(str(error).split())})") from None
     return repo_id
-
-
-def cited(key: str) -> str:
-    """Return an entry of ``citations.bib``, or a citation as it is."""
-    if key.lstrip().startswith("@"):
-        return key.strip()
-    entries = (_FOLDER / "citations.bib").read_text(encoding="utf-8").split("\n\n")
-    entry = next(entry for entry in entries if entry.partition("{")[2].startswith(f"{key},"))
-    return entry.strip().replace("VERSION", metadata.version("hf-dialemb"))
 
 
 def recipe(training: Sequence[Mapping[str, Any]]) -> str:
