@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 from hypothesis import strategies as st
 
-from hf_dialemb.corpora import CORPORA, get_corpus, load_examples, registry, write_jsonl
+from hf_dialemb.corpora import CORPORA, get_corpus, load_examples, write_jsonl
 from hf_dialemb.corpora.corpus import Corpus
 from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.dialogue import Dialogue
@@ -139,7 +139,7 @@ def register(monkeypatch, folder, name, splits, terms="permissive", **more):
     module = ModuleType(name)
     module.CORPORA = (Corpus(name, files, records, Dialogue.from_json, source, licence, terms, extract="a|b", **more),)
     monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setitem(registry.CORPORA, name, name)
+    monkeypatch.setitem(CORPORA, name, name)
 
 
 def register_two(monkeypatch, folder, dialogues):

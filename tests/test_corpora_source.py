@@ -15,11 +15,11 @@ from made_up_corpora import pack, write
 from talks import dialogue
 
 from hf_dialemb.corpora import CORPORA, get_corpus, load_dialogues, readers, single_domain
+from hf_dialemb.corpora import source as opening
 from hf_dialemb.corpora.corpus import KINDS, TERMS
 from hf_dialemb.corpora.loading import data_hash
 from hf_dialemb.corpora.published import catalogue
-from hf_dialemb.corpora.source import files as opening
-from hf_dialemb.corpora.source.files import Source
+from hf_dialemb.corpora.source import Source
 from hf_dialemb.errors import InputError
 
 NAMES = ("train/part_2", "train/part_10", "train/part_1", "dev/part_1", "train/deeper/part_3", "train/.part_9")

@@ -10,8 +10,7 @@ import torch
 from talks import dialogue
 from transformers import AutoModel
 
-from hf_dialemb.corpora.candidates import draw_candidates, read_candidates, write_candidates
-from hf_dialemb.corpora.examples import ResponseSelection
+from hf_dialemb.corpora.examples import ResponseSelection, draw_candidates, read_candidates, write_candidates
 from hf_dialemb.dialogue import Dialogue, Turn, plain
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.config import RankerConfig

@@ -9,8 +9,7 @@ from made_up_corpora import FILES, needs
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from hf_dialemb.corpora import load_dialogues, write_jsonl
-from hf_dialemb.corpora.candidates import draw_candidates
-from hf_dialemb.corpora.examples import ResponseSelection
+from hf_dialemb.corpora.examples import ResponseSelection, draw_candidates
 from hf_dialemb.corpora.loading import data_hash
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder

@@ -9,7 +9,7 @@ import torch
 from checkpoints import assembled, deep_attention_matching, dual_encoder
 
 from hf_dialemb.corpora import load_dialogues, write_jsonl
-from hf_dialemb.corpora.candidates import draw_candidates, read_candidates
+from hf_dialemb.corpora.examples import draw_candidates, read_candidates
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.ranker import RankingExample

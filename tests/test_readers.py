@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from made_up_corpora import expected_of, folder_of, mutated, pack, write
 
 from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_examples
-from hf_dialemb.corpora.source.files import Source
+from hf_dialemb.corpora.source import Source
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 

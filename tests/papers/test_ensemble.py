@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import read_jsonl, write_jsonl
-from hf_dialemb.corpora.candidates import read_candidates
+from hf_dialemb.corpora.examples import read_candidates
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import Results, Row, read_results
 from hf_dialemb.methods import get_method

@@ -9,7 +9,7 @@ import pytest
 from test_readers_real import FIGURES
 
 from hf_dialemb.corpora import load_dialogues, load_examples
-from hf_dialemb.corpora.source.files import is_archive
+from hf_dialemb.corpora.source import is_archive
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="no HF_DIALEMB_DATA")]
 

@@ -10,7 +10,7 @@ from huggingface_hub import DatasetCard
 from made_up_corpora import register, write
 from talks import dialogue
 
-from hf_dialemb.corpora import registry
+from hf_dialemb.corpora import CORPORA
 from hf_dialemb.corpora.corpus import SPLITS
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
@@ -35,8 +35,8 @@ HELD_OUT = Dialogue((Turn("user", "Bye then", ("bye",)),), "dev/1")
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
-    for name in list(registry.CORPORA):
-        monkeypatch.delitem(registry.CORPORA, name)
+    for name in list(CORPORA):
+        monkeypatch.delitem(CORPORA, name)
     folder = tmp_path / "data"
     (folder / "empty").mkdir(parents=True)
     register(monkeypatch, folder, "hotel", {"train": [FIRST, SECOND], "dev": [HELD_OUT]})

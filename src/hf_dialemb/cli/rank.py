@@ -64,7 +64,7 @@ def _rank(options: argparse.Namespace) -> None:
 
 def _candidates(options: argparse.Namespace) -> None:
     from ..corpora import load_dialogues
-    from ..corpora.candidates import draw_candidates, write_candidates
+    from ..corpora.examples import draw_candidates, write_candidates
 
     for name, least in (("num_candidates", 2), ("seed", 0)):
         if getattr(options, name) < least:

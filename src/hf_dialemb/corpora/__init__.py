@@ -1,11 +1,11 @@
 """Corpora: published dialogue corpora in their original formats, your own files, and objects, as `Dialogue` objects."""
 
 from .audit.statistics import describe
+from .corpus import CORPORA, get_corpus
 from .loading import iterate_dialogues, load_dialogues
 from .own.jsonl import read_jsonl, write_jsonl
 from .published import find_source, iterate_examples, load_examples, single_domain
-from .registry import CORPORA, get_corpus
-from .source.files import MissingFilesError, Source
+from .source import MissingFilesError, Source
 
 __all__ = [
     "CORPORA",

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from .source.files import Source as Source
+from ..errors import InputError, nearest
+from ..hooks import Registry
+from .source import Source as Source
 
 SPLITS = ("train", "dev", "test")
 """The names of the parts of a corpus, whatever its files call them."""
@@ -90,3 +92,21 @@ def catalogued(
         name: {field: value for field, value in catalogue[name].items() if field != "module"} for name in readings
     }
     return tuple(Corpus(name, *reading, **stated[name]) for name, reading in readings.items())
+
+
+CORPORA = Registry("corpora", {name: f"{__package__}.readers.{stated['module']}" for name, stated in CATALOGUE.items()})
+"""From the name of a corpus to the module that reads it; entry points add to it."""
+
+
+def get_corpus(name: str) -> Corpus:
+    """Look up a corpus in `CORPORA`; raise `InputError` if it is unknown."""
+    if name not in CORPORA:
+        raise unknown_corpus(name)
+    corpora: tuple[Corpus, ...] = import_module(CORPORA[name]).CORPORA
+    return next(corpus for corpus in corpora if corpus.name == name)
+
+
+def unknown_corpus(name: str) -> InputError:
+    """Make the error for a name that is not in `CORPORA`."""
+    near = nearest(name, CORPORA)
+    return InputError(f"corpus: got '{name}', which is neither a file nor a corpus.{near} See 'dialemb corpus list'")

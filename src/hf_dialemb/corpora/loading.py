@@ -12,7 +12,7 @@ from typing import Any
 
 from ..dialogue import Dialogue
 from ..errors import InputError
-from .corpus import ALL, KINDS
+from .corpus import ALL, CORPORA, KINDS, get_corpus, unknown_corpus
 from .own import hub_dataset, reading
 from .own.columns import parse_columns
 from .own.findings import Notes, at_least_one, dialogues, distinct, log, remarks
@@ -20,8 +20,7 @@ from .own.forms import from_records
 from .own.roles import RoleMap
 from .own.tables import find_in_table, rows_of
 from .published import find_source, read_split
-from .registry import CORPORA, get_corpus, unknown_corpus
-from .source.files import Source
+from .source import Source
 
 REGISTERED, OWN, HUB = "registered", "own", "hub"  # a corpus by name, a path, a dataset on the Hub
 

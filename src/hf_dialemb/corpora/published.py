@@ -8,10 +8,9 @@ from typing import Any
 
 from ..dialogue import Dialogue
 from ..errors import InputError
-from .corpus import SPLITS, Corpus
+from .corpus import CORPORA, SPLITS, Corpus, get_corpus
 from .records import convert_records, never_empty
-from .registry import CORPORA, get_corpus
-from .source.files import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
+from .source import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
 
 DATA_VARIABLE = "HF_DIALEMB_DATA"  # the environment variable that names the data folder
 HUB_PREFIX = "hf://datasets/"  # of a data folder on the Hub

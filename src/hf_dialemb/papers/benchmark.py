@@ -12,7 +12,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from ..corpora.source.files import MissingFilesError
+from ..corpora.source import MissingFilesError
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import fingerprint, has_weights
 from ..errors import InputError

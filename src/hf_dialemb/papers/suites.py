@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..corpora import get_corpus
-from ..corpora.source.files import MissingFilesError
+from ..corpora.source import MissingFilesError
 from ..errors import InputError, unknown_name
 from ..evaluation.tasks.registry import load_problem
 from ..evaluation.tasks.task import CorpusPart, Problem

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
 from ..corpora.own.reading import read_own
-from ..corpora.source.files import files_within
+from ..corpora.source import files_within
 from ..dialogue import Dialogue
 from ..encoders import Encoder, load_encoder
 from ..encoders.specs import trained_encoder

@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 
 from ..checkpoints.pretrained import resolve_backbone
 from ..corpora.own.reading import read_own
-from ..corpora.source.files import decompressed
+from ..corpora.source import decompressed
 from ..dialogue import ROLES, Dialogue, plain
 from ..drawing import visible
 from ..errors import InputError

@@ -12,8 +12,7 @@ from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..checkpoints.pretrained import resolve_backbone
-from ..corpora.candidates import read_candidates
-from ..corpora.examples import ResponseSelection
+from ..corpora.examples import ResponseSelection, read_candidates
 from ..dialogue import Dialogue, plain
 from ..encoders.specs import RESPONSE_VECTORS
 from ..encoders.text_models import load_sentence_transformer

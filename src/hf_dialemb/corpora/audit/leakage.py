@@ -27,12 +27,11 @@ from ...dialogue import Dialogue, Turn
 from ...errors import InputError, unknown_name
 from ...runs.files import check_writable, write_json_atomically
 from ...runs.shards import in_parts, in_shards, metadata_of, named_by_content, parts_beside
-from ..corpus import ALL, KINDS, SPLITS
+from ..corpus import ALL, CORPORA, KINDS, SPLITS, get_corpus
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
 from ..loading import iterate_dialogues
 from ..own import reading
 from ..published import iterate_examples, sets_at_hand
-from ..registry import CORPORA, get_corpus
 from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
 from .near_duplicates import Dialogues, Match, Utterances, comparable
 

@@ -9,11 +9,10 @@ from typing import Any
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ..audit.statistics import content_hash
-from ..corpus import ALL, Corpus
+from ..corpus import ALL, Corpus, get_corpus
 from ..loading import OWN, REGISTERED, check_no_split, form_of, with_split
 from ..published import find_source
 from ..records import converted
-from ..registry import get_corpus
 from .findings import Finding, Problem, at_least_one, distinct
 from .hub_dataset import find_in_hub_dataset
 from .reading import find_own

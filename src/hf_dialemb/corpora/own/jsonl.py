@@ -10,8 +10,8 @@ from typing import Any
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ...runs.files import check_not_read, write_atomically
-from ..source.files import decompressed
-from ..source.parsing import parse_json
+from ..parsing import parse_json
+from ..source import decompressed
 from .findings import Notes, at_least_one, dialogues, distinct, with_remarks
 from .forms import conversations_of, from_records
 from .roles import RoleMap

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...dialogue import Dialogue
 from ...errors import InputError, nearest
-from ..source.files import files_within
+from ..source import files_within
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, at_least_one, dialogues, distinct, with_remarks
 from .forms import from_records

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import InputError
 from ...runs.frames import counted
-from ..source.parsing import LONGEST_CELL
+from ..parsing import LONGEST_CELL
 from .columns import PAIR, WIDE, Layout, lay_out
 from .findings import Draft, Finding, Notes, Problem, began, from_drafts, message_of
 from .roles import RoleMap

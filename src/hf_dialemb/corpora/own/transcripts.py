@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
-from ..source.files import decompressed, files_within
+from ..source import decompressed, files_within
 from .findings import Draft, Finding, Notes, Problem, began, from_drafts, message_of
 from .roles import RoleMap
 

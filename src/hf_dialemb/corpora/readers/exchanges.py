@@ -6,6 +6,7 @@ from functools import partial
 
 from ...dialogue import Dialogue, Turn
 from ..corpus import Files, Reading, catalogued
+from ..parsing import json_list, out_of_all, split_files, with_split, without_empty
 from ..records import (
     Label,
     Raw,
@@ -22,7 +23,6 @@ from ..records import (
     optional,
     strings,
 )
-from ..source.parsing import json_list, out_of_all, split_files, with_split, without_empty
 from .shapes import split_patterns
 
 # WOZ 2.0: ``woz_{train,validate,test}_en.json``. An exchange is what the system says, first nothing, and the user's

@@ -19,9 +19,9 @@ from pathlib import PurePosixPath
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ..corpus import SPLITS, Records, Source, catalogued
+from ..parsing import json_lines, json_members, text_lines
 from ..records import Raw, Slots, convert_each, field, names, strings
-from ..source.files import MissingFilesError
-from ..source.parsing import json_lines, json_members, text_lines
+from ..source import MissingFilesError
 from .shapes import alternating
 
 HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab2/test.json"}

@@ -19,8 +19,8 @@ from pathlib import Path, PurePosixPath
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ..corpus import Records, Source, catalogued
+from ..parsing import parse_json
 from ..records import Raw, field, hashed_split, names, one_of, optional
-from ..source.parsing import parse_json
 from .shapes import Labels, TurnList, split_patterns
 
 SIZES = {"train": 28, "test": 11}  # how many dialogues of each task a split of the slice has

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ..corpus import Records, Source, catalogued
+from ..parsing import LONGEST_CELL, grouped, table_rows
 from ..records import Slots, convert_each, field, flattened
-from ..source.parsing import LONGEST_CELL, grouped, table_rows
 from .shapes import cells, split_patterns
 
 # MultiDoGO, customers who call an airline, a bank and the like: ``<domain>/{train,dev,test}.tsv`` of the splits that

@@ -5,17 +5,8 @@ from functools import partial
 
 from ...errors import InputError
 from ..corpus import Reading, Records, Source, catalogued
+from ..parsing import hashed_by, json_list, json_members, named_by, out_of_all, split_files, with_split, without_empty
 from ..records import Raw, Slots, distinct, field, names, one_of, optional
-from ..source.parsing import (
-    hashed_by,
-    json_list,
-    json_members,
-    named_by,
-    out_of_all,
-    split_files,
-    with_split,
-    without_empty,
-)
 from .shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, Labels, TurnList, only, split_patterns
 
 # SGD, the Schema-Guided Dialogues: ``{train,dev,test}/dialogues_*.json``. The domains are services, such as

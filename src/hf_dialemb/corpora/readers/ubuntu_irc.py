@@ -15,7 +15,7 @@ from itertools import groupby
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ..corpus import SPLITS, Records, Source, catalogued
-from ..source.parsing import text_lines
+from ..parsing import text_lines
 
 _LINKS, _MESSAGES = ".annotation.txt", ".ascii.txt"
 _FILES = {split: (f"{split}/*{_LINKS}", f"{split}/*{_MESSAGES}") for split in SPLITS}

@@ -6,9 +6,9 @@ from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ..corpus import Records, Source, catalogued
 from ..labels import parse_action
+from ..parsing import json_list, json_members, numbered, parse_json, split_files, table_rows
 from ..records import Raw, each_of, field, names, optional, strings
-from ..source.files import MissingFilesError
-from ..source.parsing import json_list, json_members, numbered, parse_json, split_files, table_rows
+from ..source import MissingFilesError
 from .shapes import cells, split_patterns, utterance
 
 # Banking77, questions of a bank's customers with 77 intents: ``banking_data/{train,test}.csv``. It has no dev split.

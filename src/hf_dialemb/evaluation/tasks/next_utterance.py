@@ -91,7 +91,7 @@ def _given(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
 
 
 def _drawn(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
-    from ...corpora.candidates import draw_candidates
+    from ...corpora.examples import draw_candidates
 
     dialogues = part.dialogues()
     assisted = any(turn.role == "assistant" for dialogue in dialogues for turn in dialogue.turns)

@@ -9,7 +9,7 @@ from ...corpora import iterate_dialogues
 from ...corpora.audit.statistics import Statistics
 from ...corpora.corpus import SPLITS
 from ...corpora.own.jsonl import write_jsonl
-from ...corpora.source.files import MissingFilesError
+from ...corpora.source import MissingFilesError
 from ...dialogue import Dialogue
 from ...runs.files import write_json_atomically
 

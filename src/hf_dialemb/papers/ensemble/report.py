@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from ...corpora.candidates import read_candidates
+from ...corpora.examples import read_candidates
 from ...evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from ...evaluation.run import command_line
 from ...evaluation.tasks import next_utterance

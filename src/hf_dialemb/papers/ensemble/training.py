@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...corpora import load_examples
-from ...corpora.candidates import draw_candidates, read_candidates, write_candidates
+from ...corpora.examples import draw_candidates, read_candidates, write_candidates
 from ...errors import InputError
 from ...methods.method import Method
 from ...methods.multi_granularity import MultiGranularityModel

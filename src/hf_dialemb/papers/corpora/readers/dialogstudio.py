@@ -12,8 +12,8 @@ annotation. Records without exchanges, and utterances with a label for a respons
 import json
 
 from ....corpora.corpus import Records, Source, catalogued
+from ....corpora.parsing import json_members
 from ....corpora.records import Raw, distinct, each_of, field
-from ....corpora.source.parsing import json_members
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE

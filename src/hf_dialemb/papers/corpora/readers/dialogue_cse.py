@@ -13,9 +13,9 @@ from math import isfinite
 
 from ....corpora.corpus import Files, Reading, Records, Source, catalogued
 from ....corpora.examples import ResponseSelection, RetrievalQuery, SentencePair
+from ....corpora.parsing import numbered, parallel_lines, split_files, text_lines
 from ....corpora.readers.shapes import split_patterns
 from ....corpora.records import Raw, convert_each
-from ....corpora.source.parsing import numbered, parallel_lines, split_files, text_lines
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE

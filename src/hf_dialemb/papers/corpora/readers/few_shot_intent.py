@@ -11,9 +11,9 @@ label begins with: ``alarm`` for ``alarm_set``.
 from collections.abc import Callable
 
 from ....corpora.corpus import Files, Reading, catalogued
+from ....corpora.parsing import numbered, parallel_lines
 from ....corpora.readers.shapes import utterance
 from ....corpora.records import Slots
-from ....corpora.source.parsing import numbered, parallel_lines
 from ....dialogue import Dialogue
 from ....errors import InputError
 from .. import CATALOGUE

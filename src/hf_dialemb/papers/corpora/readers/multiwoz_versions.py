@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from ....corpora.corpus import SPLITS, Records, Source, catalogued
+from ....corpora.parsing import grouped, json_list, json_members, parse_json, table_rows
 from ....corpora.readers.multiwoz import (
     HELD_OUT,
     NO_DOMAIN,
@@ -34,8 +35,7 @@ from ....corpora.records import (
     one_of,
     strings,
 )
-from ....corpora.source.files import MissingFilesError
-from ....corpora.source.parsing import grouped, json_list, json_members, parse_json, table_rows
+from ....corpora.source import MissingFilesError
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE

@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import partial
 
 from ....corpora.corpus import SPLITS, Records, Source, catalogued
+from ....corpora.parsing import grouped, json_list, numbered, parse_json, text_lines, without_empty
 from ....corpora.readers.shapes import split_patterns
 from ....corpora.readers.turns import TASKMASTER, taskmaster_labels
 from ....corpora.records import Raw, Slots, convert_each, distinct, field, flattened, hashed_split, one_of, strings
-from ....corpora.source.parsing import grouped, json_list, numbered, parse_json, text_lines, without_empty
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE

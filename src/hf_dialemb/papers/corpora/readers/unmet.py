@@ -10,6 +10,19 @@ from functools import partial
 
 from ....corpora.corpus import Files, Reading, Records, Source, catalogued
 from ....corpora.examples import ResponseSelection, SentencePair
+from ....corpora.parsing import (
+    grouped,
+    hashed_by,
+    json_lines,
+    json_list,
+    json_members,
+    numbered,
+    out_of_all,
+    split_files,
+    table_rows,
+    text_lines,
+    with_split,
+)
 from ....corpora.readers.exchanges import WOZ_SPLITS, simulated_dialogue, woz_dialogue
 from ....corpora.readers.shapes import Labels, TurnList, alternating, cells, only, split_patterns
 from ....corpora.readers.turns import SGD, TASKMASTER, taskmaster_labels, taskmaster_records
@@ -25,19 +38,6 @@ from ....corpora.records import (
     names,
     one_of,
     optional,
-)
-from ....corpora.source.parsing import (
-    grouped,
-    hashed_by,
-    json_lines,
-    json_list,
-    json_members,
-    numbered,
-    out_of_all,
-    split_files,
-    table_rows,
-    text_lines,
-    with_split,
 )
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError

@@ -1,4 +1,4 @@
-"""The files of corpora: read in place from a folder or a packed archive, never extracted, safe against damage."""
+"""The files of corpora: read from a folder or a packed archive, safe against damage."""
 
 import gzip
 import io
@@ -10,11 +10,10 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from ...errors import InputError
+from ..errors import InputError
 
 ARCHIVE_SUFFIXES = (".tar.xz", ".tar.gz", ".zip")  # of the archives that a `Source` opens
 BROKEN = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError, RuntimeError)
@@ -22,7 +21,6 @@ BROKEN = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFE
 
 LARGEST_RATIO = 500  # bytes that a byte of an archive may become; real corpora reach about 50
 _FREE = 1 << 28  # archives of a few bytes may well exceed their ratio
-_GZIP = ".gz"
 _CHUNK = 1 << 20
 
 
@@ -38,40 +36,30 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._tar_names: list[str] | None = None
-        self._tar_links: set[str] = set()
 
     def files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
         """Open the files whose path ends as the pattern says, sorted by name; a stream is good until the next one."""
-        if self.path.is_dir():
-            yield from self._folder_files(pattern)
+        if not self.path.is_dir() and self.path.name.endswith(ARCHIVE_SUFFIXES):
+            try:
+                yield from self._zip_files(pattern) if self.path.suffix == ".zip" else self._tar_files(pattern)
+            except BROKEN as error:
+                raise _damaged(self.path, error) from None
             return
-        name = self.path.name
-        if not name.endswith(ARCHIVE_SUFFIXES):
-            if _matches(name.removesuffix(_GZIP), pattern):
-                with decompressed(self.path) as stream:
-                    yield str(self.path).removesuffix(_GZIP), stream
-            return
-        try:
-            yield from self._zip_files(pattern) if name.endswith(".zip") else self._tar_files(pattern)
-        except BROKEN as error:
-            raise _damaged(str(self.path), error) from None
+        paths: dict[str, Path] = {}
+        folder = self.path if self.path.is_dir() else self.path.parent
+        for path in files_within(folder) if self.path.is_dir() else (self.path,):
+            name = path.relative_to(folder).as_posix()
+            if _matches(name, pattern):
+                paths[name] = path
+            elif name.endswith(".gz") and _matches(name.removesuffix(".gz"), pattern):
+                paths.setdefault(name.removesuffix(".gz"), path)
+        for name in sorted(paths):
+            with decompressed(paths[name]) as stream:
+                yield (folder / name).as_posix(), stream  # by its unpacked name, which readers look at
 
     def holds(self, pattern: str) -> bool:
         """Return whether there is such a file."""
         return any(True for _ in self.files(pattern))
-
-    def _folder_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
-        paths: dict[str, Path] = {}
-        for path in files_within(self.path):
-            name = path.relative_to(self.path).as_posix()
-            if _matches(name, pattern):
-                paths[name] = path
-            elif name.endswith(_GZIP) and _matches(name.removesuffix(_GZIP), pattern):
-                paths.setdefault(name.removesuffix(_GZIP), path)
-        for name in sorted(paths):
-            with decompressed(paths[name]) as stream:
-                yield (self.path / name).as_posix(), stream  # by its unpacked name, which readers look at
 
     def _zip_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
         allowance = _Allowance(self.path)
@@ -83,62 +71,31 @@ class Source:
                     yield place, content
 
     def _tar_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
-        names = self._list_tar()
-        if link := next((name for name in sorted(self._tar_links) if _matches(name, pattern)), None):
-            raise InputError(
-                f"{self.path}:{link}: is a link to another file, expected the file itself; pack the folder again "
-                "with tar --dereference --hard-dereference"
-            )
-        # A name that occurs twice means its last occurrence, as it would after unpacking.
-        last = {name: index for index, name in enumerate(names) if _matches(name, pattern)}
-        order = sorted(last, reverse=True)
-        if not order:
-            return
-        # Members that come before their turn wait on disk; there are none when the archive is sorted.
-        early: dict[str, Path] = {}
-        with tempfile.TemporaryDirectory() as waiting, self._open_tar() as archive:
-            for index, member in enumerate(archive):
-                name = self._normal(member.name)
-                stream = archive.extractfile(member) if last.get(name) == index else None
-                if stream is None:
-                    continue
-                if name == order[-1]:
-                    order.pop()
-                    place = f"{self.path}:{name}"
-                    with _guarded(stream, place) as content:
-                        yield place, content
-                else:
-                    early[name] = Path(waiting, str(index))
-                    with early[name].open("wb") as file:
-                        shutil.copyfileobj(stream, file, _CHUNK)
-                while order and order[-1] in early:
-                    with early[order[-1]].open("rb") as content:
-                        yield f"{self.path}:{order.pop()}", content
-                if not order:
-                    return
-
-    @contextmanager
-    def _open_tar(self) -> Iterator[tarfile.TarFile]:
-        # As a stream: going back in a compressed file means to unpack it again from its beginning.
-        with decompressed(self.path) as stream, tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK) as archive:
-            yield archive
-
-    def _list_tar(self) -> list[str]:
-        """List the members once: a tar has no index, and no order can be promised before all names are known."""
-        if self._tar_names is None:
-            names = []
-            with self._open_tar() as archive:
-                for member in archive:
+        with tempfile.TemporaryDirectory() as folder:
+            # Members come in any order, and a name that occurs twice means its last occurrence.
+            unpacked: dict[str, Path] = {}
+            # As a stream: going back in a compressed file means to unpack it again from its beginning.
+            with decompressed(self.path) as packed, tarfile.open(fileobj=packed, mode="r|", bufsize=_CHUNK) as archive:
+                for number, member in enumerate(archive):
                     name = self._normal(member.name)
-                    # Other members than regular files get a name that no pattern matches, to keep the positions.
-                    names.append(name if member.isreg() and not member.issparse() else "")  # holes need not end
+                    if not _matches(name, pattern):
+                        continue
                     if member.issym() or member.islnk():
-                        self._tar_links.add(name)
+                        raise InputError(
+                            f"{self.path}:{name}: is a link to another file, expected the file itself; pack the folder "
+                            "again with tar --dereference --hard-dereference"
+                        )
+                    stream = None if member.issparse() else archive.extractfile(member)  # holes need not end
+                    if stream:
+                        unpacked[name] = Path(folder, str(number))
+                        with unpacked[name].open("wb") as file:
+                            shutil.copyfileobj(stream, file, _CHUNK)
                 # tarfile stops silently at a broken header; reading on makes the compression's own checks speak.
-                while archive.fileobj and archive.fileobj.read(_CHUNK):
+                while packed.read(_CHUNK):
                     pass
-            self._tar_names = names
-        return self._tar_names
+            for name in sorted(unpacked):
+                with unpacked[name].open("rb") as content:
+                    yield f"{self.path}:{name}", content
 
     def _normal(self, name: str) -> str:
         path = PurePosixPath(name)
@@ -170,15 +127,15 @@ def files_within(folder: Path) -> Iterator[Path]:
 
 def is_archive(path: Path) -> bool:
     """Return whether a path is a file that a `Source` can open."""
-    return path.name.endswith((*ARCHIVE_SUFFIXES, _GZIP)) and path.is_file()
+    return path.name.endswith((*ARCHIVE_SUFFIXES, ".gz")) and path.is_file()
 
 
 def decompressed(path: Path) -> io.BufferedReader:
     """Open a file; one that ends in ``.gz`` or ``.xz`` is unpacked while it is read."""
+    openers = {".gz": gzip.open, ".xz": lzma.open}
     try:
-        for ending, opened in ((_GZIP, gzip.open), (".xz", lzma.open)):
-            if path.name.endswith(ending):
-                return _guarded(opened(path), str(path), _Allowance(path))
+        if path.suffix in openers:
+            return _guarded(openers[path.suffix](path), str(path), _Allowance(path))
         return path.open("rb")
     except OSError as error:
         remedy = "check its name" if isinstance(error, FileNotFoundError) else "check its permissions"
@@ -202,7 +159,9 @@ class _Allowance:
 
 
 class _GuardedStream(io.RawIOBase):
-    def __init__(self, stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: _Allowance | None) -> None:
+    """A stream whose bytes are counted, and whose errors become an `InputError` that names it."""
+
+    def __init__(self, stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: _Allowance) -> None:
         super().__init__()
         self.name, self._stream, self._allowance = name, stream, allowance
 
@@ -214,8 +173,7 @@ class _GuardedStream(io.RawIOBase):
             content = self._stream.read(len(buffer))
         except BROKEN as error:
             raise _damaged(self.name, error) from None
-        if self._allowance:
-            self._allowance.take(len(content))
+        self._allowance.take(len(content))
         buffer[: len(content)] = content
         return len(content)
 
@@ -225,14 +183,11 @@ class _GuardedStream(io.RawIOBase):
         super().close()
 
 
-def _guarded(
-    stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: _Allowance | None = None
-) -> io.BufferedReader:
-    """Count the bytes of a stream, and turn its errors into an `InputError` that names it."""
+def _guarded(stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: _Allowance) -> io.BufferedReader:
     return io.BufferedReader(_GuardedStream(stream, name, allowance), 1 << 18)
 
 
-def _damaged(name: str, error: Exception) -> InputError:
+def _damaged(name: object, error: Exception) -> InputError:
     return InputError(f"{name}: cannot be read ({error}); it is damaged or incomplete: get it again")
 
 

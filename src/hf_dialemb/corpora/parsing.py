@@ -3,22 +3,18 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count, groupby, zip_longest
-from typing import IO, Any, NoReturn
+from itertools import groupby, zip_longest
+from typing import Any
 
-from ...errors import InputError
-from ..corpus import Files, Reading, Records, Source
-from ..records import hashed_split, never_empty
+from ..errors import InputError
+from .corpus import Files, Reading, Records, Source
+from .records import hashed_split
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 GET_AGAIN = "the file is damaged or incomplete: get it again"
 LONGEST_CELL = 1 << 24  # characters in a cell of a table; csv's own limit is less than some annotations take
-_HALF = re.compile(r"\\u[dD]")  # how JSON may spell half a character
-_SPACE = re.compile(r"[ \t\n\r]*")
-_DECODER = json.JSONDecoder()
-_FORMS = {"[": "a list", "{": "an object"}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FORMS = {list: "a list", dict: "an object"}
 
 
 def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # noqa: ANN401 - whatever it holds
@@ -34,119 +30,37 @@ def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # no
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
         raise InputError(f"{start}JSON that cannot be parsed ({error}); {remedy}") from None
     if b"\\ud" in content or b"\\uD" in content:
-        _check_encodable(value, start)
+        try:  # JSON can spell half a character as an escape; no tokenizer and no file can hold it
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise InputError(f"{start}got half a character (a lone surrogate), expected text; remove it") from None
     return value
 
 
 def json_list(source: Source, pattern: str, *path: str) -> Iterator[tuple[str, Any]]:
-    """Parse the elements of a list in JSON files, one at a time; ``path`` are the keys that lead to the list."""
-    for place, (_, element) in _children(source, pattern, path, "["):
+    """Parse the elements of a list in JSON files; ``path`` are the keys that lead to the list."""
+    for place, (_, element) in _children(source, pattern, path, list):
         yield place, element
 
 
 def json_members(source: Source, pattern: str, *path: str) -> Iterator[tuple[str, tuple[str, Any]]]:
-    """Parse the members of an object in JSON files, one at a time."""
-    for place, (key, value) in _children(source, pattern, path, "{"):
-        yield place, (str(key), value)
+    """Parse the members of an object in JSON files; ``path`` are the keys that lead to the object."""
+    return _children(source, pattern, path, dict)
 
 
-def _children(source: Source, pattern: str, path: Sequence[str], bracket: str) -> Iterator[tuple[str, Any]]:
+def _children(source: Source, pattern: str, path: Sequence[str], kind: type) -> Iterator[tuple[str, Any]]:
     for name, stream in source.files(pattern):
-        children = _JsonText(name, stream).children(path, bracket)
-        if path:
-            wanted = f"field {'.'.join(path)}: got nothing, expected {_FORMS[bracket]} of records"
-            children = never_empty(children, InputError(f"{name}: {wanted}; get the file again"))
-        for key, value in children:
-            yield f"{name}: record {key}", (key, value)
-
-
-class _JsonText:
-    """The text of a JSON file, parsed value by value: only one record is in memory as objects."""
-
-    def __init__(self, name: str, stream: IO[bytes]) -> None:
-        self.name = name
-        self._at = self._records = 0
-        try:
-            self._text = stream.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            self._refuse(f"broken UTF-8: {error.reason}")
-
-    def children(self, path: Sequence[str], bracket: str) -> Iterator[tuple[str | int, Any]]:
-        """Parse the elements of a list or the members of an object; none if the path leads nowhere."""
-        opening, expected = self._peek(), "{" if path else bracket
-        if not opening:
-            self._refuse("the file is empty")
-        if opening != expected:
-            if opening not in _FORMS:
-                self._value()  # refuses what is no JSON
-            got = _FORMS.get(opening, "a single value")
-            raise InputError(f"{self.name}: got {got}, expected {_FORMS[expected]}; {GET_AGAIN}")
-        for depth, wanted in enumerate(path, start=1):
-            inner = bracket if depth == len(path) else "{"
-            for key in self._keys("{"):
-                if key == wanted and self._peek() == inner:
-                    break
-                self._value()
-            else:
-                return
-        for key in self._keys(bracket):
-            yield key, self._value()
-            self._records += 1
-        if not path and self._peek():
-            self._refuse("something follows the end")
-
-    def _keys(self, bracket: str) -> Iterator[str | int]:
-        """Step through a container: yield a position or key, and expect its value to be read before the next."""
-        closing = "]" if bracket == "[" else "}"
-        self._at += 1
-        if self._peek() == closing:
-            self._at += 1
-            return
-        for position in count():
-            yield self._key() if bracket == "{" else position
-            mark = self._peek()
-            if mark not in (",", closing) or not mark:
-                self._refuse(f"expected ',' or '{closing}'" if mark else "it ends too early")
-            self._at += 1
-            if mark == closing:
-                return
-
-    def _key(self) -> str:
-        key = self._value()
-        if not isinstance(key, str) or self._peek() != ":":
-            self._refuse("expected a key in quotes and ':'")
-        self._at += 1
-        return str(key)
-
-    def _value(self) -> Any:  # noqa: ANN401 - whatever the file holds
-        self._peek()
-        try:
-            value, end = _DECODER.raw_decode(self._text, self._at)
-        except json.JSONDecodeError as error:
-            self._refuse(error.msg)
-        except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
-            self._refuse(str(error))
-        if _HALF.search(self._text, self._at, end):
-            _check_encodable(value, f"{self.name}: ")
-        self._at = end
-        return value
-
-    def _peek(self) -> str:
-        """Go to the next character that is no white space, and return it; empty at the end."""
-        self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
-        return self._text[self._at : self._at + 1]
-
-    def _refuse(self, reason: str) -> NoReturn:
-        after = f" after {self._records:,} records" if self._records else ""
-        raise InputError(f"{self.name}: broken JSON{after} ({reason}); {GET_AGAIN}") from None
-
-
-def _check_encodable(value: Any, start: str) -> None:  # noqa: ANN401
-    """Refuse half characters, which JSON can spell as an escape; no tokenizer and no file can hold them."""
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError(f"{start}got half a character (a lone surrogate), expected text; remove it") from None
+        value, outer = parse_json(name, stream.read()), dict if path else kind
+        if not isinstance(value, outer):
+            got = _FORMS.get(type(value), "a single value")
+            raise InputError(f"{name}: got {got}, expected {_FORMS[outer]}; {GET_AGAIN}")
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if path and not (isinstance(value, kind) and value):
+            wanted = f"field {'.'.join(path)}: got nothing, expected {_FORMS[kind]} of records"
+            raise InputError(f"{name}: {wanted}; get the file again")
+        for key, child in value.items() if kind is dict else enumerate(value):
+            yield f"{name}: record {key}", (key, child)
 
 
 def json_lines(source: Source, pattern: str) -> Iterator[tuple[str, Any]]:
@@ -196,7 +110,11 @@ def table_rows(
             for cells in reader:
                 if not header:
                     header = cells
-                    _check_columns(name, header, columns)
+                    if missing := next((column for column in columns if column not in header), None):
+                        present = ", ".join(" ".join(column.split())[:40] for column in header[:20])
+                        raise InputError(
+                            f"{name}:1: column {missing} is missing (found: {present}); get the file again"
+                        )
                 elif cells:
                     row = dict(zip(header, cells, strict=False))
                     if len(cells) > len(header):
@@ -210,13 +128,6 @@ def table_rows(
             ) from None
         finally:
             text.detach()
-
-
-def _check_columns(name: str, header: Sequence[str], columns: Sequence[str]) -> None:
-    for column in columns:
-        if column not in header:
-            present = ", ".join(" ".join(column.split())[:40] for column in header[:20])
-            raise InputError(f"{name}:1: column {column} is missing (found: {present}); get the file again")
 
 
 def split_files(read: Callable[..., Records], files: Files, **options: Any) -> Reading:  # noqa: ANN401
