@@ -24,7 +24,7 @@ from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.papers import benchmark
 from hf_dialemb.papers.benchmark import evaluate_suite, run_benchmark
 from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
-from hf_dialemb.papers.report import benchmark_pictures
+from hf_dialemb.papers.report import pictures as benchmark_pictures
 from hf_dialemb.papers.suites import SUITES, Entry, Suite
 
 NOT_READ = {"gsim", "six corpora", "ubuntu"}  # sim_m and sim_r in one, averages, and version 2: no corpora here

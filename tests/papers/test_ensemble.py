@@ -16,14 +16,12 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import Results, Row, read_results
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.ranking import load_ranker
-from hf_dialemb.papers.ensemble import analyses as ensemble_analyses
+from hf_dialemb.papers.ensemble import report as ensemble_analyses
 from hf_dialemb.papers.ensemble import training as ensemble
-from hf_dialemb.papers.ensemble.analyses import _training_dialogues
-from hf_dialemb.papers.ensemble.report import report_ensemble
-from hf_dialemb.papers.ensemble.runs import is_complete
+from hf_dialemb.papers.ensemble.report import analysis_dialogues, report_ensemble
 from hf_dialemb.papers.ensemble.tables import ensemble_tables
-from hf_dialemb.papers.ensemble.training import EnsemblePlan, best_checkpoints
-from hf_dialemb.papers.tasks import act_fine_tuning, probes
+from hf_dialemb.papers.ensemble.training import EnsemblePlan, best_checkpoints, is_complete
+from hf_dialemb.papers.tasks import probes
 from hf_dialemb.runs.files import locked
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.run import run_training
@@ -87,7 +85,7 @@ def in_process(monkeypatch):
 def briefly(monkeypatch):
     """Has probes and fine-tuning learn for two epochs, from one seed."""
     monkeypatch.setattr(ensemble_analyses, "PROBE_SEEDS", (0,))
-    for name, settings in (("run_probes", probes.SETTINGS), ("run_act_fine_tuning", act_fine_tuning.SETTINGS)):
+    for name, settings in (("run_probes", probes.PROBES), ("run_act_fine_tuning", probes.TUNING)):
         run = partial(getattr(ensemble_analyses, name), settings=replace(settings, epochs=2))
         monkeypatch.setattr(ensemble_analyses, name, run)
 
@@ -160,8 +158,8 @@ def test_dev_candidates_keep_to_the_dialogues_asked_for(tmp_path):
         replace(plan, test_dialogues=0)
     with pytest.raises(InputError, match="test_dialogues: got 5, but ubuntu has contexts with candidates"):
         replace(plan, corpus="ubuntu", test_dialogues=5)
-    assert len(_training_dialogues(plan)) == 10
-    assert len(_training_dialogues(replace(plan, analysis_dialogues=None))) == 60
+    assert len(analysis_dialogues(plan)) == 10
+    assert len(analysis_dialogues(replace(plan, analysis_dialogues=None))) == 60
 
 
 @pytest.mark.slow

@@ -10,9 +10,8 @@ import psutil
 import pytest
 
 from hf_dialemb.errors import InputError
-from hf_dialemb.papers.ensemble import runs as ensemble_runs
-from hf_dialemb.papers.ensemble.runs import carry_out
-from hf_dialemb.papers.ensemble.training import EnsemblePlan
+from hf_dialemb.papers.ensemble import training as ensemble_runs
+from hf_dialemb.papers.ensemble.training import EnsemblePlan, carry_out
 
 LAUNCHER = """
 import subprocess, sys

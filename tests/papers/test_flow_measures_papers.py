@@ -17,9 +17,14 @@ from hf_dialemb.evaluation.results.rows import rows_of
 from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.flow.graph import END
-from hf_dialemb.papers.flow.measures import FOLDS, compared_with_actions, next_action_perplexity, transition_divergence
 from hf_dialemb.papers.tasks import flow_extraction
 from hf_dialemb.papers.tasks.flow_extraction import Utterance, annotated_flows, cluster_utterances, compare_flow
+from hf_dialemb.papers.tasks.flow_measures import (
+    FOLDS,
+    compared_with_actions,
+    next_action_perplexity,
+    transition_divergence,
+)
 
 
 def renamed(words, table):

@@ -23,11 +23,18 @@ from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.ranking import LoadedRanker, encode_contexts
 from hf_dialemb.papers.tasks import context_labels as contexts
-from hf_dialemb.papers.tasks.act_fine_tuning import LearningEncoders, lay_out, run_act_fine_tuning
 from hf_dialemb.papers.tasks.context_labels import ACTS, PARTS, WORDS, ContextLabels, assistant_contexts
 from hf_dialemb.papers.tasks.fine_tuning import precision
 from hf_dialemb.papers.tasks.linear_layer import LayerSettings, fit
-from hf_dialemb.papers.tasks.probes import REPEATS, FrozenVectors, load_probe, run_probes
+from hf_dialemb.papers.tasks.probes import (
+    REPEATS,
+    ContextTokens,
+    FrozenVectors,
+    LearningEncoders,
+    load_probe,
+    run_act_fine_tuning,
+    run_probes,
+)
 
 FAST = LayerSettings(learning_rate=0.05, batch_size=16, epochs=6, patience=6)
 CPU = torch.device("cpu")
@@ -160,7 +167,7 @@ def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
 
 def test_encoders_that_learn_embed_as_rankers_do(dialogues, rankers):
     given = {part: assistant_contexts(found) for part, found in dialogues.items()}
-    tokens = [{part: lay_out(each, found) for part, found in given.items()} for each in rankers]
+    tokens = [{part: ContextTokens(each, found) for part, found in given.items()} for each in rankers]
     source = LearningEncoders(rankers, tokens, seed=0)
     rows = np.array([5, 0, 3])
     vectors = source.vectors("dev", rows)
@@ -250,7 +257,7 @@ def test_a_layer_reads_what_the_vectors_say_and_guesses_otherwise(small, target)
     assert limited.config["contexts"] == {"train": 10, "dev": 8, "test": 10}
 
 
-def test_a_layer_is_not_measured_on_its_training_dialogues(small, tmp_path):
+def test_a_layer_is_not_measured_on_itsanalysis_dialogues(small, tmp_path):
     for split in ("train", "dev", "all"):
         with pytest.raises(InputError, match=f"got split {split}, which the task learns from"):
             load_probe(CorpusPart("multiwoz", None, split, None), ACTS)

@@ -16,7 +16,7 @@ from hf_dialemb.evaluation.maps import project, scatter, umap_or_pca
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.papers.report.opening import opening
 from hf_dialemb.papers.report.page import TITLE, Picture, write_report
-from hf_dialemb.papers.report.path import PathPoint, alignment_uniformity_path, measured_point
+from hf_dialemb.papers.report.pictures import PathPoint, alignment_uniformity_path, measured_point
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -249,8 +249,8 @@ def test_maps_have_several_colours_and_are_the_same_again(tmp_path):
     ("draw", "given", "message"),
     [
         (scatter, ({}, ["a", "b"]), "got no model"),
-        (alignment_uniformity_path, ({},), "no model"),
-        (alignment_uniformity_path, ({number: [] for number in range(17)},), "got 17 models, expected at most 16"),
+        (alignment_uniformity_path, ({},), "got 0 models"),
+        (alignment_uniformity_path, ({number: [] for number in range(17)},), "got 17 models, expected 1 to 16"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(draw, given, message, tmp_path):

@@ -21,7 +21,7 @@ from hf_dialemb.evaluation import default_tasks
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers.corpora.retrieval_sets import retrieval_queries
-from hf_dialemb.papers.tasks import dialogue_sts, nli, semantic_retrieval
+from hf_dialemb.papers.tasks.sentences import load_anchors, load_rankings, load_scored_pairs, rankings_of
 
 VERBS, THINGS = ("book", "cancel", "find"), ("room", "train", "taxi", "table")
 WHEN = ("now", "today", "tomorrow", "on monday", "at noon", "again please")
@@ -73,13 +73,13 @@ def test_equal_texts_are_one_candidate_and_the_query_is_none():
         RetrievalQuery("q", ("q",), ("c",)),
         RetrievalQuery("q", ("a",), ("a", "q")),
     ]
-    assert semantic_retrieval.rankings_of(queries) == [("q", ("a", "b", "c"), 2)]
+    assert rankings_of(queries) == [("q", ("a", "b", "c"), 2)]
 
 
 def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
     path = tmp_path / "mine.jsonl"
     write_jsonl(INTENTS, path)
-    problem = semantic_retrieval.load_rankings(CorpusPart(str(path)))
+    problem = load_rankings(CorpusPart(str(path)))
     knowing = Given(lambda text: np.eye(3)[VERBS.index(text.split()[0])])
     assert figures(problem.measure(knowing, [0, 1])) == {("map", ""): 100, ("mrr", ""): 100}
     assert [sorted(call) for call in knowing.calls] == [sorted(WORDS)]
@@ -91,17 +91,17 @@ def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
         expected.append(label_ranking_average_precision_score(labels, cosines))
     found = figures(problem.measure(Given(hashed), [0]))
     assert found["map", ""] == pytest.approx(100 * np.mean(expected), abs=1e-4)
-    assert semantic_retrieval.load_rankings(CorpusPart(str(path), None, "all", 10)).config["queries"] == 10
+    assert load_rankings(CorpusPart(str(path), None, "all", 10)).config["queries"] == 10
     write_jsonl(said(("a room", "find")), path)
     with pytest.raises(InputError, match="got no query with relevant and other candidates"):
-        semantic_retrieval.load_rankings(CorpusPart(str(path)))
+        load_rankings(CorpusPart(str(path)))
 
 
 @pytest.fixture
 def scored(monkeypatch):
     def give(pairs):
         monkeypatch.setattr("hf_dialemb.corpora.load_examples", lambda *_: pairs)
-        return dialogue_sts.load_scored_pairs(CorpusPart("jddc_sts"))
+        return load_scored_pairs(CorpusPart("jddc_sts"))
 
     return give
 
@@ -133,7 +133,7 @@ def entailment(tmp_path, *rows):
     folder.mkdir(exist_ok=True)
     records = [{"sentence1": first, "sentence2": second, "label": label} for first, second, label in rows]
     (folder / "dialogue_nli_test.jsonl").write_text(json.dumps(records), encoding="utf-8")
-    return nli.load_anchors(CorpusPart("dialogue_nli", tmp_path, "test", None))
+    return load_anchors(CorpusPart("dialogue_nli", tmp_path, "test", None))
 
 
 ROWS = [("dogs", "near", "positive"), ("dogs", "far", "negative"), ("dogs", "middle", "neutral")]
@@ -166,17 +166,17 @@ def test_triples_are_an_anchor_with_one_of_each(tmp_path):
 @pytest.mark.slow
 def test_the_papers_sets(data_dir):
     queries = load_examples("jddc_retrieval", data_dir, "test")
-    assert len(semantic_retrieval.rankings_of(queries)) == len(queries) == 6_970
-    problem = semantic_retrieval.load_rankings(CorpusPart("jddc_retrieval", data_dir, "dev", 50))
+    assert len(rankings_of(queries)) == len(queries) == 6_970
+    problem = load_rankings(CorpusPart("jddc_retrieval", data_dir, "dev", 50))
     assert (problem.config["relevant_per_query"], problem.config["candidates_per_query"]) == (30, 70)
     assert 40 < figures(problem.measure(Given(hashed), [0]))["map", ""] < 55
-    pairs = dialogue_sts.load_scored_pairs(CorpusPart("jddc_sts", data_dir))
+    pairs = load_scored_pairs(CorpusPart("jddc_sts", data_dir))
     assert pairs.config["pairs"] == 2_000
     assert abs(figures(pairs.measure(Given(hashed), [0]))["spearman", ""]) < 7
 
 
 def test_a_set_of_a_corpus_with_intents(data_dir):
-    problem = semantic_retrieval.load_rankings(CorpusPart("banking77", data_dir, "test", 200))
+    problem = load_rankings(CorpusPart("banking77", data_dir, "test", 200))
     assert (problem.config["sentences"], problem.config["queries"]) == (7_000, 200)
     found = figures(problem.measure(load_encoder("tfidf"), [0]))
     assert 35 < found["map", ""] < 60

@@ -24,8 +24,8 @@ from ..evaluation.tasks.registry import get_task
 from ..evaluation.tasks.task import Problem
 from ..runs.files import write_text_atomically
 from .quoted import quoted_beside, quoted_figures
-from .report.benchmark_pictures import draw_pictures
 from .report.page import write_report
+from .report.pictures import draw_pictures
 from .suites import ALL, SUITES, Place, get_suite, load_suite
 
 REPORT = "report.html"

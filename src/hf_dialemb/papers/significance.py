@@ -23,22 +23,12 @@ _ROUNDING = 1e-12  # differences closer than this are equal
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much better the first of two systems is.
+    """How much better the first of two systems is."""
 
-    Attributes:
-        difference: The observed difference.
-        low: The 2.5th percentile of all draws.
-        high: The 97.5th percentile.
-        p_value: Two-sided, in (0, 1].
-        examples: The number of examples.
-        resamples: The number of draws.
-        seed: The seed of the draws.
-    """
-
-    difference: float
-    low: float
-    high: float
-    p_value: float
+    difference: float  # the observed one
+    low: float  # the 2.5th percentile of all draws
+    high: float  # the 97.5th
+    p_value: float  # two-sided, in (0, 1]
     examples: int
     resamples: int
     seed: int
@@ -46,22 +36,25 @@ class Comparison:
 
 def paired_bootstrap(first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Comparison:
     """Compare the means of two systems' scores, such as reciprocal ranks or hits, each ``(N,)``."""
-    ours, others = finite_array("first", first, 1), finite_array("second", second, 1)
-    if ours.shape != others.shape:
-        raise ValueError(f"second: got shape {others.shape}, expected that of first, {ours.shape}")
-    columns = np.stack([ours, others], axis=1)
-    return _compare(columns, lambda sums: (sums[:, 0] - sums[:, 1]) / len(ours), resamples, seed)
+    columns = _side_by_side(first, second, 1)
+    return _compare(columns, lambda sums: (sums[:, 0] - sums[:, 1]) / len(columns), resamples, seed)
 
 
 def paired_bootstrap_f1(first: ArrayLike, second: ArrayLike) -> Comparison:
     """Compare the micro F1, in [0, 1], of two systems from their counts of TP, FP and FN, each ``(N, 3)``."""
-    ours, others = finite_array("first", first, 2), finite_array("second", second, 2)
-    if ours.shape != others.shape or ours.shape[1] != 3:
-        raise ValueError(f"counts: got shapes {ours.shape} and {others.shape}, expected (N, 3) for both")
-    if min(ours.min(), others.min()) < 0:
+    columns = _side_by_side(first, second, 2)
+    if columns.shape[1] != 6:
+        raise ValueError(f"counts: got {columns.shape[1] // 2} of each example, expected (N, 3)")
+    if columns.min() < 0:
         raise ValueError("counts: got a negative one, expected numbers of true and false positives and false negatives")
-    columns = np.concatenate([ours, others], axis=1)
     return _compare(columns, lambda sums: _f1(sums[:, :3]) - _f1(sums[:, 3:]), RESAMPLES, 0)
+
+
+def _side_by_side(first: ArrayLike, second: ArrayLike, dimensions: int) -> NDArray[np.float64]:
+    ours, others = finite_array("first", first, dimensions), finite_array("second", second, dimensions)
+    if ours.shape != others.shape:
+        raise ValueError(f"second: got shape {others.shape}, expected that of first, {ours.shape}")
+    return np.column_stack([ours, others])
 
 
 def _compare(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,11 +103,10 @@ def load_suite(
         named = f"{entry.corpus} ({entry.task})"
         try:
             problem = _load(entry, data_dir, limit)
+        except MissingFilesError:
+            left_out.append(named)
         except InputError as error:  # what little is at hand of a corpus may be too little for a task
             left_out.append(f"{named}: {error}")
-            continue
-        if problem is None:
-            left_out.append(named)
         else:
             problems[entry.corpus, str(problem.config["split"]), entry.task] = problem
     if not problems:
@@ -117,13 +117,10 @@ def load_suite(
     return problems, left_out
 
 
-def _load(entry: Entry, data_dir: str | Path | None, limit: int | None) -> Problem | None:
-    allowed = [size for size in (limit, entry.limit) if size is not None]
-    for split in SPLITS:
-        if split in get_corpus(entry.corpus).splits:
-            try:
-                part = CorpusPart(entry.corpus, data_dir, split, min(allowed, default=None))
-                return load_problem(entry.task, part)
-            except MissingFilesError:
-                continue
-    return None
+def _load(entry: Entry, data_dir: str | Path | None, limit: int | None) -> Problem:
+    allowed = min([size for size in (limit, entry.limit) if size is not None], default=None)
+    *others, last = [split for split in SPLITS if split in get_corpus(entry.corpus).splits]
+    for split in others:
+        with suppress(MissingFilesError):
+            return load_problem(entry.task, CorpusPart(entry.corpus, data_dir, split, allowed))
+    return load_problem(entry.task, CorpusPart(entry.corpus, data_dir, last, allowed))

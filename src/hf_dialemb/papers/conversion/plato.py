@@ -11,19 +11,85 @@ Its turns count down to 1; 0 is the response. Its positions begin anew in every 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
+import torch
+from torch import Tensor
 from transformers import BertConfig, BertTokenizer, PreTrainedTokenizerBase
 
 from ...errors import InputError
 from ...methods.dial2vec import Dial2VecConfig, Dial2VecModel
-from .placing import AS_IT_IS, IN_THREE, REVERSED, TRANSPOSED, TRANSPOSED_IN_THREE, Report, Rule, place
 
 _PADDLE, _DIAL2VEC = "Model/UnifiedTransformer_0", "bert."
 _HEAD_SIZE = 64  # of an attention head; weights alone do not show it
+
+# What happens to a tensor before it is placed, by its name in the report: one tensor for each target.
+_THIRD = "a third: query, key, value"
+_CHANGES: dict[str, Callable[[Tensor], Sequence[Tensor]]] = {
+    "": lambda tensor: (tensor,),
+    "transposed": lambda tensor: (tensor.transpose(0, -1),),
+    _THIRD: lambda tensor: tensor.chunk(3),
+    f"transposed, {_THIRD}": lambda tensor: tensor.transpose(0, -1).chunk(3),
+    "rows reversed": lambda tensor: (tensor.flip(0),),
+}
+
+
+class Rule(NamedTuple):
+    """Where a key goes: the names of its targets in the model, and the name of the change on the way."""
+
+    source: str
+    targets: tuple[str, ...]
+    change: str
+
+
+@dataclass
+class Placed:
+    """A key of the checkpoint and the key of the model that now holds its values."""
+
+    source: str
+    target: str
+    shape: tuple[int, ...]
+    change: str
+
+
+@dataclass
+class Report:
+    """An account of all keys of the checkpoint and of the model."""
+
+    source: str
+    model_type: str
+    used: list[Placed] = field(default_factory=list)
+    made: dict[str, str] = field(default_factory=dict)  # keys of the model that need no source, with the reason
+    dropped: dict[str, str] = field(default_factory=dict)  # keys of the checkpoint without a use, with the reason
+    missing: list[str] = field(default_factory=list)  # keys of the model that no key of the checkpoint fills
+    unexpected: list[str] = field(default_factory=list)  # keys of the checkpoint that no rule names
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for every key, then the sums."""
+        for placed in self.used:
+            change = f" ({placed.change})" if placed.change else ""
+            yield f"used        {placed.source} -> {placed.target} {list(placed.shape)}{change}"
+        for name in ("made", "dropped"):
+            yield from (f"{name:10}  {key}: {reason}" for key, reason in getattr(self, name).items())
+        for name in ("missing", "unexpected"):
+            yield from (f"{name:10}  {key}" for key in getattr(self, name))
+        counts = (f"{len(getattr(self, name))} {name}" for name in ("made", "dropped", "missing", "unexpected"))
+        yield f"{self.model_type}: {len({placed.source for placed in self.used})} keys used, {', '.join(counts)}"
+
+    def check(self) -> None:
+        """Raise InputError if keys are missing or unexpected."""
+        wrong = [(keys, name) for keys, name in ((self.missing, "missing"), (self.unexpected, "unexpected")) if keys]
+        if wrong:
+            some = [f"{len(keys)} {name} ({', '.join(keys[:3])})" for keys, name in wrong]
+            raise InputError(
+                f"'{self.source}': got keys that are {' and '.join(some)}, expected all keys of PLATO alone; "
+                "pass --partial to convert what is there"
+            )
+
 
 _TABLES = (  # of the port, of paddle, of ours
     ("embedder.token_embedding.weight", "/Embedder_0/Embedding_0.w_0", "encoder.embeddings.word_embeddings.weight"),
@@ -148,13 +214,55 @@ def _size(tensors: Mapping[str, Any], key: str) -> tuple[int, ...]:
 
 def _rules(prefix: str, paddle: bool, layers: int) -> Iterator[Rule]:
     for row in _TABLES:
-        yield Rule(prefix + row[paddle], (row[2],), REVERSED if row[2].startswith("role_") else AS_IT_IS)
+        yield Rule(prefix + row[paddle], (row[2],), "rows reversed" if row[2].startswith("role_") else "")
     for number in range(layers):
         for torch_name, paddle_name, names in _LAYER:
             for part, paddle_part in (("weight", "w_0"), ("bias", "b_0")):
-                changes = (IN_THREE, TRANSPOSED_IN_THREE) if names == _QUERY_KEY_VALUE else (AS_IT_IS, TRANSPOSED)
-                change = changes[paddle and part == "weight" and "LayerNorm" not in paddle_name]
+                transposed = paddle and part == "weight" and "LayerNorm" not in paddle_name
+                changes = ["transposed"] * transposed + [_THIRD] * (names == _QUERY_KEY_VALUE)
                 ported = f"layers.{number}.{torch_name}.{part}"
                 source = f"/TransformerBlock_{number}/{paddle_name}.{paddle_part}" if paddle else ported
                 targets = tuple(f"encoder.encoder.layer.{number}.{name}.{part}" for name in names)
-                yield Rule(prefix + source, targets, change)
+                yield Rule(prefix + source, targets, ", ".join(changes))
+
+
+def place(
+    tensors: Mapping[str, Any],
+    rules: Iterable[Rule],
+    state: Mapping[str, Tensor],
+    reasons: Iterable[tuple[str, str]],
+    report: Report,
+) -> None:
+    """Copy tensors into the state of a model, and enter every key in the report.
+
+    A key that no rule names is dropped for the first of the ``reasons`` whose pattern matches it, or else unexpected.
+    """
+    known = set()
+    for rule in rules:
+        known.add(rule.source)
+        if rule.source in tensors:
+            value = tensors[rule.source]
+            _fill(rule, value if isinstance(value, Tensor) else torch.tensor(value), state, report)
+    filled = {placed.target for placed in report.used} | report.made.keys()
+    report.missing += [target for target in state if target not in filled]
+    for key in (key for key in tensors if key not in known):
+        reason = next((reason for pattern, reason in reasons if re.fullmatch(pattern, key)), None)
+        if reason is None:
+            report.unexpected.append(key)
+        else:
+            report.dropped[key] = reason
+
+
+def _fill(rule: Rule, tensor: Tensor, state: Mapping[str, Tensor], report: Report) -> None:
+    parts = _CHANGES[rule.change](tensor)
+    expected, got = [tuple(state[target].shape) for target in rule.targets], [tuple(part.shape) for part in parts]
+    if got != expected:
+        raise InputError(
+            f"key '{rule.source}': got the shape {tuple(tensor.shape)}, which gives {' and '.join(map(str, got))}, "
+            f"expected {' and '.join(map(str, expected))} for {', '.join(rule.targets)}; the file is damaged, or its "
+            "model is of another form"
+        )
+    with torch.no_grad():
+        for target, part in zip(rule.targets, parts, strict=True):
+            state[target].copy_(part)
+            report.used.append(Placed(rule.source, target, tuple(part.shape), rule.change))

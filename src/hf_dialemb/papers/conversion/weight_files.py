@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...checkpoints.pretrained import short_reason
 from ...errors import InputError
 
 _RESERVED = 256
@@ -33,21 +34,18 @@ def read_source(path: Path) -> tuple[Mapping[str, Any], str | None]:
     Raises:
         InputError: The path does not exist, holds no or several files of weights, or a file cannot be read.
     """
+    if path.name.endswith((".tar", ".tar.gz", ".tgz")) and path.is_file():
+        return _read_archive(path)
+    file, vocabularies = path, list(path.parent.glob(_VOCABULARY))
     if path.is_dir():
         files = [file for file in sorted(path.rglob("*")) if file.is_file() and _is_weights(file.name)]
-        vocabularies = list(path.rglob(_VOCABULARY))
-        vocabulary = vocabularies[0].read_text(encoding="utf-8") if len(vocabularies) == 1 else None
-        return read_file(_only(files, path, "files")), vocabulary
-    if not path.is_file():
+        file, vocabularies = _only(files, path, "files"), list(path.rglob(_VOCABULARY))
+    elif not path.is_file():
         raise InputError(f"'{path}': got no such file or folder, expected PLATO's weights")
-    if path.name.endswith((".tar", ".tar.gz", ".tgz")):
-        return _read_archive(path)
-    beside = path.with_name(_VOCABULARY)
-    return read_file(path), beside.read_text(encoding="utf-8") if beside.is_file() else None
+    return _read_file(file), vocabularies[0].read_text(encoding="utf-8") if len(vocabularies) == 1 else None
 
 
-def read_file(path: Path) -> Mapping[str, Any]:
-    """Return the tensors or arrays of one file by name."""
+def _read_file(path: Path) -> Mapping[str, Any]:
     with path.open("rb") as stream:
         head = stream.read(_RESERVED + 4)
         stream.seek(0)
@@ -63,12 +61,7 @@ def read_torch(path: Path) -> Mapping[str, Any]:
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a broken zip or pickle shows as many kinds of error
-        reason = " ".join(str(error).split())[:200]
-        trust = "; do not trust the file" if isinstance(error, pickle.UnpicklingError) else ""
-        raise InputError(
-            f"'{path}' cannot be read as tensors of torch.save ({type(error).__name__}: {reason}){trust}; it is "
-            "damaged, cut off or of another kind: fetch it again"
-        ) from None
+        raise _unreadable(str(path), "tensors of torch.save", error) from None
     if isinstance(tensors, Mapping) and isinstance(tensors.get("state_dict"), Mapping):
         tensors = tensors["state_dict"]
     values = tensors.items() if isinstance(tensors, Mapping) else [("the top", tensors)]
@@ -88,10 +81,15 @@ def read_paddle(stream: IO[bytes], name: str) -> dict[str, NDArray[Any]]:
     except InputError as error:
         raise InputError(f"'{name}': {error}") from None
     except Exception as error:  # a damaged file shows as many kinds of error
-        raise InputError(
-            f"'{name}' cannot be read as paddle's parameters ({type(error).__name__}: {' '.join(str(error).split())}); "
-            "it is damaged, cut off or of another kind: fetch it again"
-        ) from None
+        raise _unreadable(name, "paddle's parameters", error) from None
+
+
+def _unreadable(name: str, content: str, error: Exception) -> InputError:
+    trust = "; do not trust the file" if isinstance(error, pickle.UnpicklingError) else ""
+    return InputError(
+        f"'{name}' cannot be read as {content} ({short_reason(error)}){trust}; it is damaged, cut off or of another "
+        "kind: fetch it again"
+    )
 
 
 def _is_weights(name: str) -> bool:

@@ -1,42 +1,55 @@
 """The results of multi-granularity training: the paper's tables beside ours, and what is more than chance.
 
 The single model, the ensembles and each granularity rank the same candidate sets of the test split. Probes and
-fine-tuning (Tables 4 to 6) read the context vectors of those that embed. ``results.json`` keeps everything, and
-nothing is measured twice for the same checkpoints.
+fine-tuning (Tables 4 to 6) read the context vectors of those that embed. ``results.json`` keeps everything, and each
+outcome of an analysis a file with the digests of the checkpoints: nothing is measured twice for the same ones.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
 
+from ...corpora import CORPORA
 from ...corpora.examples import read_candidates
+from ...dialogue import Dialogue
 from ...evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from ...evaluation.run import command_line
 from ...evaluation.tasks import next_utterance
 from ...evaluation.tasks.task import percentage
+from ...methods import get_method
 from ...methods.ranking import LoadedRanker, load_ranker
-from ...runs.files import write_text_atomically
+from ...runs.files import write_json_atomically, write_text_atomically
 from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
+from ...training.arguments import make_settings
+from ...training.data import weights_digest
+from ...training.dialogues import training_dialogues
 from ..quoted import quoted_figures
 from ..significance import paired_bootstrap, paired_bootstrap_f1
-from .analyses import PROBE_SEEDS, analyse
+from ..tasks.context_labels import ACTS, WORDS
+from ..tasks.linear_layer import Outcome
+from ..tasks.probes import run_act_fine_tuning, run_probes
 from .plan import EnsemblePlan
 from .tables import ensemble_tables
 from .training import best_checkpoints
 
+RANDOM, FINE_TUNED = "Random Init", "Fine-tuned"
+PROBE_SEEDS, TUNING_SEEDS = (0, 1, 2), (0,)
+
 _Names = Mapping[str, str]
 _Systems = Mapping[str, Sequence[LoadedRanker]]
 _RECORDED = ("steps", "dialogues", "examples", "processes", "seconds", "checkpoint")
-_PRINTED_DAM = "DAM"
-"""How the names of the paper's systems over Deep Attention Matching begin."""
+_PRINTED_DAM = "DAM"  # how the names of the paper's systems over Deep Attention Matching begin
 
 
 def system_names(plan: EnsemblePlan) -> dict[str, str]:
@@ -66,7 +79,7 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
     }
     text = _write(plan, config, rows, started)  # the next parts may take hours: each is written when it is there
     if analyses and not plan.gives_candidates and all(map(_embeds, systems.values())):
-        for outcomes in analyse(plan, systems, list(names.values()), names[BASELINE], report):
+        for outcomes in _analyse(plan, systems, names, report):
             for outcome in outcomes:
                 rows += rows_of(outcome.system, plan.source("test"), "test", outcome.measurements)
                 config.setdefault("analyses", {})[f"{outcome.task}, {outcome.system}"] = outcome.config
@@ -105,11 +118,11 @@ def _embeds(members: Sequence[LoadedRanker]) -> bool:
 
 def _systems(plan: EnsemblePlan, names: _Names) -> dict[str, list[LoadedRanker]]:
     """Load the members of each system; members that several share are loaded once."""
-    members = [plan.run(name) for name in plan.members()]
+    members = list(map(plan.run, plan.members()))
     folders = {
         names[BASELINE]: [plan.run(BASELINE)],
         names[CHECKPOINTS]: best_checkpoints(plan.run(BASELINE), plan.size),
-        names[SEEDS]: [plan.run(name) for name in plan.seeds()],
+        names[SEEDS]: list(map(plan.run, plan.seeds())),
         names[GRANULARITIES]: members,
         **{f"granularity {level}": [folder] for level, folder in enumerate(members, 1)},
     }
@@ -161,3 +174,78 @@ def _compared(
             record |= {key: 100 * record[key] for key in ("difference", "low", "high")}
             comparisons.append({"first": first, "second": other, "task": task, "metric": metric, **record})
     return comparisons
+
+
+def _analyse(
+    plan: EnsemblePlan, systems: _Systems, names: _Names, report: Callable[[str], None]
+) -> Iterator[list[Outcome]]:
+    """Probe all systems and fine-tune those that the paper does (section 5), or read earlier outcomes."""
+    train = labelled = analysis_dialogues(plan)
+    if plan.corpus in CORPORA:  # other corpora name acts otherwise
+        labelled = analysis_dialogues(plan, corpus=f"{plan.corpus}/train")
+    dev, test = plan.load("dev"), plan.load("test")
+    single = systems[names[BASELINE]]
+    probe = partial(run_probes, seeds=PROBE_SEEDS)
+    bfloat16 = plan.settings(BASELINE).training.bf16  # rankers learn on as they were trained
+    tune = partial(run_act_fine_tuning, seeds=TUNING_SEEDS, bfloat16=bfloat16)
+    of_words = {"parts": {"train": train, "dev": dev, "test": test}, "target": WORDS}
+    analyses: list[tuple[str, _Systems, Callable[..., object]]] = [
+        ("word_probes", systems, partial(probe, **of_words)),
+        ("word_fine_tuning", {FINE_TUNED: single}, partial(tune, **of_words, untrained=FINE_TUNED)),
+    ]
+    if all(any(turn.dialogue_acts for dialogue in part for turn in dialogue.turns) for part in (labelled, dev, test)):
+        of_acts = {"parts": {"train": labelled, "dev": dev, "test": test}, "target": ACTS}
+        tuned = {RANDOM: single, **{name: systems[name] for name in names.values()}}
+        analyses += [
+            ("act_probes", systems, partial(probe, **of_acts)),
+            ("act_fine_tuning", tuned, partial(tune, **of_acts, untrained=RANDOM)),
+        ]
+    else:
+        report(f"{plan.corpus} has no dialogue acts: they are not analysed")
+    made_of: dict[str, Any] = {"dialogues": plan.analysis_dialogues, "test_dialogues": plan.test_dialogues}
+    made_of |= {run: weights_digest(plan.run(run)) for run in (*plan.seeds(), *plan.members())}
+    for analysis, measured, make in analyses:
+        files = {name: plan.output / "analyses" / f"{analysis}-{place}.json" for place, name in enumerate(measured, 1)}
+        yield _outcomes(analysis, measured, files, make, made_of, report)
+
+
+def analysis_dialogues(plan: EnsemblePlan, **changes: Any) -> list[Dialogue]:  # noqa: ANN401 - settings
+    """Load the dialogues that the recipe trains on, without those of evaluation sets."""
+    if plan.analysis_dialogues is not None:
+        changes["max_dialogues"] = plan.analysis_dialogues
+    settings = make_settings(plan.values(BASELINE) | changes, plan.config)
+    return training_dialogues(settings.run, get_method(settings.run.method), settings.sample_seed, lambda line: None)
+
+
+def _outcomes(
+    analysis: str,
+    systems: _Systems,
+    files: Mapping[str, Path],
+    make: Callable[..., object],
+    made_of: dict[str, Any],
+    report: Callable[[str], None],
+) -> list[Outcome]:
+    """Read the outcomes that are there, and make the others; each is written as soon as it is made."""
+    outcomes = {name: _kept(path, name, made_of) for name, path in files.items()}
+    missing = {name: systems[name] for name, outcome in outcomes.items() if outcome is None}
+
+    def finished(outcome: Outcome) -> None:
+        outcomes[outcome.system] = outcome
+        record = {"made_of": made_of, **asdict(outcome), "counts": outcome.counts.tolist()}
+        write_json_atomically(files[outcome.system], record)
+
+    if missing:
+        report(f"Measuring {', '.join(missing)}: {analysis}")
+        make(missing, finished=finished)
+    return [outcome for outcome in outcomes.values() if outcome is not None]
+
+
+def _kept(path: Path, system: str, made_of: dict[str, Any]) -> Outcome | None:
+    if not path.is_file():
+        return None
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if record.pop("made_of") != made_of or record["system"] != system:
+        return None
+    record["counts"] = np.asarray(record["counts"], dtype=np.int32)
+    record["measurements"] = [Row(**values) for values in record["measurements"]]
+    return Outcome(**record)

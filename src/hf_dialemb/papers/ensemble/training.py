@@ -1,15 +1,20 @@
 """Multi-granularity training from one recipe: a baseline, its vectors of responses, L runs on them, the ensembles.
 
-Each stage is a run of ``dialemb train``. A complete stage is not run again, and a killed one resumes from its last
-checkpoint, so the same command again ends in the same ensembles.
+Each stage is a run of ``dialemb train``, a process of ``accelerate launch``. A complete stage is not run again, and a
+killed one resumes from its last checkpoint, so the same command again ends in the same ensembles.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from ...corpora import load_examples
 from ...corpora.examples import draw_candidates, read_candidates, write_candidates
@@ -18,11 +23,14 @@ from ...methods.method import Method
 from ...methods.multi_granularity import MultiGranularityModel
 from ...runs.files import check_writable, locked, open_to_others, write_json_atomically
 from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
+from ...training.arguments import read_recipe
 from ...training.data import response_vectors, similarity_ranker, weights_digest
 from ...training.dialogues import training_dialogues
 from ...training.run import check_same_data
 from .plan import CANDIDATE_SEED, EnsemblePlan
-from .runs import carry_out, is_complete
+
+_PATIENCE = 30  # seconds that a run has to end itself
+_ERROR = "dialemb: error: "
 
 
 def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[str, Path]:
@@ -46,22 +54,73 @@ def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[st
         for name in (*plan.members(), *plan.seeds()[1:]):
             carry_out(plan, name, report)
         members = {
-            GRANULARITIES: [plan.run(name) for name in plan.members()],
+            GRANULARITIES: list(map(plan.run, plan.members())),
             CHECKPOINTS: checkpoints,
-            SEEDS: [plan.run(name) for name in plan.seeds()],
+            SEEDS: list(map(plan.run, plan.seeds())),
         }
         for name, folders in members.items():
             assemble(plan.run(name), folders, report)
     return {name: plan.run(name) for name in (BASELINE, *members)}
 
 
+def carry_out(plan: EnsemblePlan, name: str, report: Callable[[str], None]) -> None:
+    """Carry out a run with a log, unless it is complete; an interrupt ends it.
+
+    Raises:
+        InputError: The run failed.
+    """
+    if is_complete(plan, name):
+        return
+    log = plan.output / "logs" / f"{name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as lines:
+        process = subprocess.Popen(command(plan, name), stdout=lines, stderr=subprocess.STDOUT)
+        try:
+            code = process.wait()
+        except BaseException:
+            _end(process)
+            raise
+    if code != 0:
+        printed = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        reasons = [line.removeprefix(_ERROR) for line in printed if line.startswith(_ERROR)]
+        reason = reasons[-1] if reasons else f"exit code {code}"
+        raise InputError(f"run {name} failed ({reason}); see {log}, and run again")
+    report(f"Trained {name}: {plan.run(name)}")
+
+
+def command(plan: EnsemblePlan, name: str) -> list[str]:
+    """Write the settings of a run to a file, and return the command that trains by it."""
+    config = plan.output / "logs" / f"{name}.json"
+    write_json_atomically(config, read_recipe(plan.config) | plan.values(name))
+    launch = [sys.executable, "-m", "accelerate.commands.launch", *plan.launch]
+    return [*launch, "-m", "hf_dialemb.cli", "train", "--config", str(config)]
+
+
+def is_complete(plan: EnsemblePlan, name: str) -> bool:
+    """Return whether a run of a plan is at its end, with the settings of the plan."""
+    folder = RunFolder(plan.run(name))
+    if not folder.complete or not folder.settings_file.is_file():
+        return False
+    before = folder.settings()
+    return all(before.get(key, value) == value for key, value in plan.settings(name).fingerprint().items())
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it started."""
+    with suppress(psutil.NoSuchProcess):
+        processes = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
+        for running in processes:
+            with suppress(psutil.NoSuchProcess):
+                running.terminate()
+        for running in psutil.wait_procs(processes, _PATIENCE)[1]:
+            running.kill()
+    process.wait()
+
+
 def best_checkpoints(run: Path, count: int) -> list[Path]:
     """Return a run's checkpoints that solved the dev candidates best; of equal ones the earlier."""
-    scores = {
-        entry["step"]: entry["eval_contrastive_accuracy"]
-        for entry in RunFolder(run).report()["log"]
-        if "eval_contrastive_accuracy" in entry
-    }
+    log, score = RunFolder(run).report()["log"], "eval_contrastive_accuracy"
+    scores = {entry["step"]: entry[score] for entry in log if score in entry}
     ordered = [run / f"checkpoint-{step}" for step in sorted(scores, key=lambda step: (-scores[step], step))]
     folders = [folder for folder in ordered if folder.is_dir()]
     if len(folders) < count:
@@ -82,8 +141,8 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
         "num_candidates": plan.candidates or chosen["num_candidates"],
         "responses": chosen["responses"],
     }
-    most = None if plan.gives_candidates else plan.max_dialogues(split)
-    header |= {} if most is None else {"max_dialogues": most}
+    if not plan.gives_candidates and (most := plan.max_dialogues(split)) is not None:
+        header["max_dialogues"] = most
     path = plan.candidate_file(split)
     if path.is_file():
         before = read_candidates(path)[0]
@@ -120,9 +179,8 @@ def _responses(plan: EnsemblePlan, method: Method) -> list[str]:
 def assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None]) -> None:
     """Put members into one checkpoint, unless it was made of these."""
     file, kept = folder / "model.safetensors", RunFolder(folder).members_file
-    made_of = [
-        {"run": member.relative_to(folder.parent).as_posix(), "weights": weights_digest(member)} for member in members
-    ]
+    names = [member.relative_to(folder.parent).as_posix() for member in members]
+    made_of = [{"run": name, "weights": weights_digest(member)} for name, member in zip(names, members, strict=True)]
     if file.is_file() and kept.is_file() and json.loads(kept.read_text(encoding="utf-8")) == made_of:
         return
     kept.unlink(missing_ok=True)

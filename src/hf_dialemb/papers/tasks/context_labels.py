@@ -21,9 +21,8 @@ from ...dialogue import Dialogue, Turn, response_places
 from ...errors import InputError
 from ...methods.markers import escape, special_texts
 
-TRAIN, DEV, TEST = "train", "dev", "test"
-PARTS = (TRAIN, DEV, TEST)  # what a layer learns from, what says when it is best, and what it is measured on
-
+# What a layer learns from, what says when it is best, and what it is measured on.
+PARTS = TRAIN, DEV, TEST = "train", "dev", "test"
 WORDS, ACTS = "bag-of-words", "dialogue-act"  # what is to be told: the words of the last turn, the acts of the next
 
 
@@ -65,10 +64,7 @@ class ContextLabels:
 
 
 class LabelScores(NamedTuple):
-    """How well classes were told: F1 in [0, 1], of all pairs of a context and a class, and as mean over classes.
-
-    The counts are true positives, false positives and false negatives of each context, (N, 3).
-    """
+    """F1 in [0, 1], micro and macro, and TP, FP and FN of each context, (N, 3)."""
 
     micro_f1: float
     macro_f1: float
@@ -90,8 +86,7 @@ def context_labels(target: str, contexts: Mapping[str, Contexts], tokenizer: Pre
     names: dict[str, list[frozenset[str]]] = {}
     rows: dict[str, NDArray[np.intp]] = {}
     for part in PARTS:
-        given = contexts[part]
-        results = last_words(given.turns, tokenizer) if target == WORDS else given.acts
+        results = last_words(contexts[part].turns, tokenizer) if target == WORDS else contexts[part].acts
         kept = [row for row, labels in enumerate(results) if target == WORDS or labels]
         if not kept:
             raise InputError(
@@ -100,8 +95,7 @@ def context_labels(target: str, contexts: Mapping[str, Contexts], tokenizer: Pre
             )
         names[part], rows[part] = [results[row] for row in kept], np.array(kept, dtype=np.intp)
     known = sorted(frozenset().union(*names[TRAIN]))
-    others = sorted(frozenset().union(*names[DEV], *names[TEST]) - set(known))
-    classes = (*known, *others)
+    classes = (*known, *sorted(frozenset().union(*names[DEV], *names[TEST]) - set(known)))
     labels = {part: _sparse(names[part], classes) for part in PARTS}
     unlabelled = {part: len(contexts[part].turns) - len(rows[part]) for part in PARTS}
     return ContextLabels(target, classes, len(known), rows, labels, unlabelled)
@@ -122,20 +116,18 @@ def last_words(contexts: Sequence[Sequence[Turn]], tokenizer: PreTrainedTokenize
 
 def label_scores(predicted: Any, labels: Any) -> LabelScores:  # noqa: ANN401 - scipy's sparse arrays have no types
     """Compare predicted classes with the right ones."""
-    right = predicted.multiply(labels)
-    by_context = [np.asarray(results.sum(axis=1), dtype=np.int32) for results in (right, predicted, labels)]
-    by_class = [np.asarray(results.sum(axis=0), dtype=np.int64) for results in (right, predicted, labels)]
-    hits, claims, truths = by_class
+    tables = (predicted.multiply(labels), predicted, labels)
+    hits, claims, truths = (np.asarray(table.sum(axis=0), dtype=np.int64) for table in tables)
     occurring = truths > 0
-    item = 2 * hits[occurring] / (claims + truths)[occurring]
+    by_class = 2 * hits[occurring] / (claims + truths)[occurring]
     micro = 2 * hits.sum() / max(1, claims.sum() + truths.sum())
-    true_positives = by_context[0]
-    counts = np.stack([true_positives, by_context[1] - true_positives, by_context[2] - true_positives], axis=1)
-    return LabelScores(float(micro), float(item.mean()) if len(item) else 0.0, counts)
+    right, claimed, true = (np.asarray(table.sum(axis=1), dtype=np.int32) for table in tables)
+    counts = np.stack([right, claimed - right, true - right], axis=1)
+    return LabelScores(float(micro), float(by_class.mean()) if len(by_class) else 0.0, counts)
 
 
 def _sparse(names: Sequence[frozenset[str]], classes: Sequence[str]) -> Any:  # noqa: ANN401
     places = {name: place for place, name in enumerate(classes)}
-    columns = [place for item in names for place in sorted(places[name] for name in item)]
+    columns = [place for labels in names for place in sorted(map(places.__getitem__, labels))]
     ends = np.cumsum([0, *map(len, names)])
     return csr_array((np.ones(len(columns), dtype=np.int32), columns, ends), shape=(len(names), len(classes)))

@@ -28,19 +28,13 @@ from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage
 from ...evaluation.tasks.texts import TextVectors
 from ...flow.clustering import cluster
 from ...flow.graph import NOISE, State, transition_graph
-from ..flow.measures import FOLDS, OFFICIAL_EDGES, OFFICIAL_NODES, compared_with_actions, official_size, without_noise
+from .flow_measures import FOLDS, OFFICIAL_EDGES, OFFICIAL_NODES, compared_with_actions, official_size, without_noise
 
 NAME = "flow-extraction"
-
-FEWEST_DIALOGUES = 50
-"""The fewest dialogues of a domain; the smallest of the paper has 58. In a small domain all actions are rare, so none
-could be told from noise, and the graph's size would be the given number of clusters."""
-
+FEWEST_DIALOGUES = 50  # of a domain; the smallest of the paper has 58, and in a small one no action is told from noise
 MOST_UTTERANCES = 5000  # of one role that are clustered: the distances of all pairs, twice 4 bytes, take 200 MB then
 WHOLE = "all"  # the domain of dialogues that have none
 
-_OFFICIAL = "official"
-_SHARES = ("v_measure", "adjusted_rand", "edge_f1")
 _NO_SHARES = ("transition_divergence", "next_action_perplexity", "reference_next_action_perplexity")
 
 
@@ -74,11 +68,18 @@ def load_flows(part: CorpusPart) -> Problem:
     part.is_cut = limited != large
     kept = {name: _capped(flow) for name, flow in limited.items()}
     texts = sorted({turn.text for flow in kept.values() for turns in flow for turn in turns})
-    sizes = {"domains": {name: _sizes(flow) for name, flow in kept.items()}, "smaller_domains": len(flows) - len(large)}
-    limits = {"fewest_dialogues": FEWEST_DIALOGUES, "most_utterances": MOST_UTTERANCES}
-    how = {"clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role"}
-    graphs = {"noise": NOISE, "official_nodes": OFFICIAL_NODES, "official_edges": OFFICIAL_EDGES, "folds": FOLDS}
-    config = {"texts": len(texts), **sizes, **limits, **how, **graphs}
+    config = {
+        "texts": len(texts),
+        "domains": {name: _sizes(flow) for name, flow in kept.items()},
+        "smaller_domains": len(flows) - len(large),
+        "fewest_dialogues": FEWEST_DIALOGUES,
+        "most_utterances": MOST_UTTERANCES,
+        "clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role",
+        "noise": NOISE,
+        "official_nodes": OFFICIAL_NODES,
+        "official_edges": OFFICIAL_EDGES,
+        "folds": FOLDS,
+    }
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = TextVectors(encoder, texts)
@@ -127,10 +128,10 @@ def _measurements(results: Mapping[str, Mapping[str, float]]) -> list[Row]:
 
     figures: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for domain, values in results.items():
-        for setting, prefix in (("", ""), (_OFFICIAL, "official_")):
+        for setting, prefix in (("", ""), ("official", "official_")):
             sizes = [values[f"{prefix}nodes"]], [values[f"{prefix}reference_nodes"]]
             figures["size_difference", setting][domain] = graph_size_difference(*sizes)["size_difference"]
-        for metric in (*_SHARES, *_NO_SHARES):
+        for metric in ("v_measure", "adjusted_rand", "edge_f1", *_NO_SHARES):
             figures[metric, ""][domain] = values[metric]
     means = [_figure(metric, setting, [*by_domain.values()]) for (metric, setting), by_domain in figures.items()]
     return means + [

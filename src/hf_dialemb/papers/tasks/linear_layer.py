@@ -32,10 +32,7 @@ _PREDICTED_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class LayerSettings:
-    """How a layer is trained, and encoders that learn along.
-
-    It stops after ``patience`` epochs in a row that are not better than the best.
-    """
+    """How a layer is trained, and encoders that learn along; ``patience`` counts epochs without a new best."""
 
     learning_rate: float = 0.005
     batch_size: int = 32
@@ -70,9 +67,8 @@ class Fitted(NamedTuple):
 class Outcome:
     """How well one system did in one task, over all seeds.
 
-    ``config`` is what decides the figures, micro_f1 and macro_f1. ``counts``, (S, N, 3), are true positives, false
-    positives and false negatives of each context of test for each seed; their sum over seeds is what
-    `hf_dialemb.papers.significance.paired_bootstrap_f1` compares.
+    ``config`` is what decides the figures, micro_f1 and macro_f1. ``counts``, (S, N, 3), are TP, FP and FN of each
+    context of test for each seed; their sum over seeds is what `papers.significance.paired_bootstrap_f1` compares.
     """
 
     system: str
@@ -85,8 +81,9 @@ class Outcome:
 def outcome(system: str, task: str, config: dict[str, Any], fitted: Sequence[Fitted]) -> Outcome:
     """Sum up the trainings of one system, one for each seed."""
     trained = {"best_epochs": [item.epoch for item in fitted], "dev_micro_f1": [100 * item.dev for item in fitted]}
-    names = ("micro_f1", "macro_f1")
-    measurements = [percentage(task, name, "", [getattr(item.scores, name) for item in fitted]) for name in names]
+    measurements = [
+        percentage(task, name, "", [getattr(item.scores, name) for item in fitted]) for name in ("micro_f1", "macro_f1")
+    ]
     return Outcome(system, task, config | trained, measurements, np.stack([item.scores.counts for item in fitted]))
 
 
@@ -99,16 +96,15 @@ def train_layers(
     patience: int,
     *,
     schedule: Any = None,  # noqa: ANN401 - a scheduler of learning rates
-    max_grad_norm: float | None = None,
+    max_grad_norm: float = math.inf,
 ) -> dict[int, float]:
-    """Take a step for each ``loss`` of the next batch, and leaves the layers with the weights of the best score.
+    """Take a step for each ``loss`` of the next batch; the layers end with the weights of the best score.
 
-    Scores, which it returns by step, are taken after the steps that are named, in ascending order, the last of which
-    ends the training; it stops after ``patience`` scores in a row that are not better than the best, the first of equal
-    ones.
+    Scores are taken after the ascending steps ``scored_at``, of which the last ends the training, and returned by step.
+    It stops after ``patience`` scores in a row that are not better than the best, the first of equal ones.
     """
     scores: dict[int, float] = {}
-    best, best_score, waited = layers.state_dict(), float("-inf"), 0
+    best, best_score, waited = layers.state_dict(), -math.inf, 0
     for step in range(scored_at[-1] + 1):
         if step in scored_at:
             scores[step] = score()
@@ -119,7 +115,7 @@ def train_layers(
                 break
         layers.train()
         loss().backward()
-        if max_grad_norm is not None:
+        if max_grad_norm < math.inf:
             clip_grad_norm_(layers.parameters(), max_grad_norm)
         optimiser.step()
         if schedule is not None:
@@ -130,7 +126,7 @@ def train_layers(
 
 
 def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *, seed: int) -> Fitted:
-    """Train a layer, and what learns along with it, and measures the weights of the epoch that was best on dev.
+    """Train a layer, and what learns along with it, and measure the weights of the epoch that was best on dev.
 
     The seed decides the layer's first weights, the order of contexts, and dropout in encoders.
     """
@@ -172,9 +168,9 @@ def _predict(source: VectorSource, labels: ContextLabels, modules: torch.nn.Modu
     with torch.inference_mode():
         for start in range(0, len(rows), _PREDICTED_AT_ONCE):
             logits = modules[0](source.vectors(part, rows[order[start : start + _PREDICTED_AT_ONCE]]))
-            predicted_classes = np.zeros((len(logits), len(labels.classes)), dtype=np.int32)
-            predicted_classes[:, : labels.learned] = (logits > 0).cpu().numpy()  # the logistic function is 0.5 at 0
-            parts.append(csr_array(predicted_classes))
+            predicted = np.zeros((len(logits), len(labels.classes)), dtype=np.int32)
+            predicted[:, : labels.learned] = (logits > 0).cpu().numpy()  # the logistic function is 0.5 at 0
+            parts.append(csr_array(predicted))
     return vstack(parts, format="csr")[np.argsort(order)]
 
 

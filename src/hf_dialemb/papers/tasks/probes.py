@@ -1,47 +1,51 @@
-"""Probes of rankers: what a linear layer can read from the vectors of contexts (Mehri and Eskenazi, section 5.2).
+"""What rankers know, by one linear layer on their vectors of contexts (Mehri and Eskenazi, sections 5.2 and 5.3).
 
-The encoders never learn. Vectors of an ensemble's members are laid end to end, as they are: the paper does not say how
-it joins them, and this way the layer may weigh each member for itself. So an ensemble of L gives the layer L times as
-many weights as a single ranker does, and is to be compared with another ensemble of L.
+In probes the encoders never learn; in fine-tuning they learn along. Vectors of an ensemble's members are laid end to
+end, as they are: the paper does not say how it joins them, and this way the layer may weigh each member for itself. So
+an ensemble of L gives the layer L times as many weights as a single ranker does, and is to be compared with another
+ensemble of L.
 
-Each of the W numbers of a vector is shifted and scaled, to mean 0 and deviation 1 / sqrt(W) over train. The layer stays
-a linear one on the vectors themselves, but a learning rate then means the same whatever their scale and their width.
-
-`run_probes` measures the members of ensembles side by side on all contexts. As tasks, probes are of any encoder, an
-ensemble as well, by its vector of a context, and of a fixed sample, so that those that take their time can be compared.
+Each of the W numbers of a frozen vector is shifted and scaled, to mean 0 and deviation 1 / sqrt(W) over train. The
+layer stays a linear one on the vectors themselves, but a learning rate then means the same whatever their scale and
+width. As tasks, probes are of any encoder, by its vector of a context, and of a fixed sample of contexts.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from ...dialogue import Dialogue
+from ...dialogue import ROLES, Dialogue
 from ...encoders import Encoder
 from ...errors import InputError
 from ...evaluation.results.rows import Row
 from ...evaluation.tasks.sampling import fixed_sample
 from ...evaluation.tasks.task import CorpusPart, Problem
+from ...methods.layout import Truncation
+from ...methods.ranker import context_ids
 from ...methods.ranking import LoadedRanker, encode_contexts
 from ...methods.words import word_tokenizer
 from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
 from .linear_layer import LayerSettings, Outcome, VectorSource, fit, outcome
 
-Rankers = Mapping[str, Sequence[LoadedRanker]]  # systems by name: the members of each, one or several
-SETTINGS = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)  # ours, as the paper names none
+PROBES = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)  # ours, as the paper names none
+TUNING = LayerSettings(learning_rate=0.005, batch_size=32, epochs=20, patience=5)  # of section 4.2.1; patience: ours
 VOCABULARY = 1_261  # how many words are known, with the marks of a ranker's tokenizer; the paper's number for MultiWOZ
 CONTEXTS = {TRAIN: 2_500, DEV: 500, TEST: 1_000}  # contexts of each part: a fixed random sample, unless there are fewer
 REPEATS = 3  # trainings of the layer, one for each of the first seeds
 
 _CONSTANT = 1e-6  # smaller deviations are a rounding
+_Rankers = Mapping[str, Sequence[LoadedRanker]]  # systems by name: the members of each, one or several
+_Sources = Callable[[int], VectorSource]  # for a seed the vectors that a layer is trained on
 
 
 class FrozenVectors:
@@ -68,39 +72,124 @@ class FrozenVectors:
         return self._parts[part][torch.from_numpy(rows).to(self.device)]
 
 
-class System(NamedTuple):
-    """What a layer is trained on: for a seed the source of vectors; and what an outcome says of it."""
+class ContextTokens:
+    """Contexts as token ids, (N, L) and padded on the right, as a ranker reads them."""
 
-    source: Callable[[int], VectorSource]
-    config: dict[str, Any]
+    def __init__(self, member: LoadedRanker, contexts: Contexts) -> None:
+        config = member.model.config
+        speakers = (config.marker_ids or [])[: len(ROLES)]
+        batch = context_ids(contexts.turns, member.tokenizer, speakers, config.max_context_tokens, Truncation())
+        self.ids = batch["input_ids"].int()  # half the memory
+        self.lengths = batch["attention_mask"].sum(-1)
+
+    def batch(self, rows: torch.Tensor, device: torch.device) -> dict[str, torch.Tensor]:
+        """Return ``input_ids`` and ``attention_mask`` of some contexts, each (B, L) for the longest of them."""
+        lengths = self.lengths[rows]
+        longest = max(1, int(lengths.max()))
+        mask = (torch.arange(longest) < lengths[:, None]).long()
+        return {"input_ids": self.ids[rows, :longest].long().to(device), "attention_mask": mask.to(device)}
+
+
+class LearningEncoders:
+    """Copies of rankers that learn, a `VectorSource`; each member reads ``tokens`` of its own, by part.
+
+    They start from the members' weights or, unless ``trained``, from random ones that the seed decides. With
+    ``bfloat16`` they compute in that; their weights and the layer are float32 all the same.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[LoadedRanker],
+        tokens: Sequence[Mapping[str, ContextTokens]],
+        seed: int,
+        trained: bool = True,
+        bfloat16: bool = False,
+    ) -> None:
+        self.device = members[0].model.device
+        self.width = _width(members)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            models = [
+                copy.deepcopy(member.model) if trained else type(member.model)(copy.deepcopy(member.model.config))
+                for member in members
+            ]
+        self.layers = torch.nn.ModuleList(models).to(self.device)
+        self._tokens = tokens
+        self._bfloat16 = bfloat16
+
+    def lengths(self, part: str) -> NDArray[np.intp]:
+        """Return how many tokens the contexts have, (N,)."""
+        lengths: NDArray[np.intp] = self._tokens[0][part].lengths.numpy()
+        return lengths
+
+    def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
+        """Embed some contexts, with gradient where that is on, (B, W)."""
+        chosen = torch.from_numpy(rows)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
+            results = [
+                model(**tokens[part].batch(chosen, self.device)).pooler_output
+                for model, tokens in zip(self.layers, self._tokens, strict=True)
+            ]
+        return torch.cat(results, dim=-1).float()
 
 
 def run_probes(
-    rankers: Rankers,
+    rankers: _Rankers,
     parts: Mapping[str, Sequence[Dialogue]],
     target: str,
     seeds: Sequence[int],
-    settings: LayerSettings = SETTINGS,
+    settings: LayerSettings = PROBES,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Measure what is to be read from the vectors of rankers."""
-    known: dict[int, dict[str, NDArray[np.float32]]] = {}
+    """Measure what is to be read from the vectors of rankers, the members of ensembles side by side."""
+    known: dict[int, dict[str, NDArray[np.float32]]] = {}  # by member, as several ensembles may share it
 
-    def system_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> System:
-        source = FrozenVectors(_vectors(members, contexts, known), members[0].model.device)
-        return System(lambda seed: source, {})
+    def sources_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> _Sources:
+        for member in members:
+            if id(member) not in known:
+                known[id(member)] = {part: encode_contexts(member, contexts[part].turns) for part in PARTS}
+        vectors = {part: np.concatenate([known[id(member)][part] for member in members], axis=1) for part in PARTS}
+        source = FrozenVectors(vectors, members[0].model.device)
+        return lambda seed: source
 
-    return measure_rankers("probe", rankers, parts, target, seeds, settings, system_of, finished)
+    return _measure("probe", rankers, parts, target, seeds, settings, sources_of, lambda name: {}, finished)
 
 
-def measure_rankers(
+def run_act_fine_tuning(
+    rankers: _Rankers,
+    parts: Mapping[str, Sequence[Dialogue]],
+    target: str,
+    seeds: Sequence[int],
+    untrained: str | None = None,
+    settings: LayerSettings = TUNING,
+    bfloat16: bool = False,
+    finished: Callable[[Outcome], None] = lambda _: None,
+) -> list[Outcome]:
+    """Measure how well rankers learn what is to be told; the one that is named starts from random weights.
+
+    So does the first row of the paper's Table 6, and the row "Fine-tuned" of Table 5, which has the same figure. The
+    optimiser's settings are those with which the paper trains its rankers, as it names none for this.
+    """
+
+    def sources_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> _Sources:
+        tokens = [{part: ContextTokens(member, contexts[part]) for part in PARTS} for member in members]
+        return lambda seed: LearningEncoders(members, tokens, seed, name != untrained, bfloat16)
+
+    def config(name: str) -> dict[str, Any]:
+        return {"trained": name != untrained, "precision": "bfloat16" if bfloat16 else "float32"}
+
+    return _measure("fine-tuning", rankers, parts, target, seeds, settings, sources_of, config, finished)
+
+
+def _measure(
     kind: str,
-    rankers: Rankers,
+    rankers: _Rankers,
     parts: Mapping[str, Sequence[Dialogue]],
     target: str,
     seeds: Sequence[int],
     settings: LayerSettings,
-    system_of: Callable[[Sequence[LoadedRanker], Mapping[str, Contexts], str], System],
+    sources_of: Callable[[Sequence[LoadedRanker], Mapping[str, Contexts], str], _Sources],
+    config_of: Callable[[str], dict[str, Any]],
     finished: Callable[[Outcome], None],
 ) -> list[Outcome]:
     """Train a layer on each system of rankers, for each seed; each outcome goes to ``finished`` at once."""
@@ -115,27 +204,20 @@ def measure_rankers(
     results = []
     with tqdm(total=len(rankers) * len(seeds), desc=kind, unit="training") as progress:
         for name, members in rankers.items():
-            system = system_of(members, contexts, name)
+            source_for = sources_of(members, contexts, name)
             fitted = []
             for seed in seeds:
-                fitted.append(fit(system.source(seed), labels, settings, seed=seed))
+                fitted.append(fit(source_for(seed), labels, settings, seed=seed))
                 progress.update()
-            width = sum(member.model.config.hidden_size for member in members)
-            config = {"members": len(members), "width": width, "seeds": list(seeds), "layer": asdict(settings)}
-            config |= {**system.config, **labels.describe()}
+            config = {"members": len(members), "width": _width(members), "seeds": list(seeds)}
+            config |= {"layer": asdict(settings), **config_of(name), **labels.describe()}
             results.append(outcome(name, f"{target}-{kind}", config, fitted))
             finished(results[-1])
     return results
 
 
-def _vectors(
-    members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], known: dict[int, dict[str, NDArray[np.float32]]]
-) -> dict[str, NDArray[np.float32]]:
-    """Return (N, W) by part; ``known`` keeps those of each member, as several ensembles may share it."""
-    for member in members:
-        if id(member) not in known:
-            known[id(member)] = {part: encode_contexts(member, contexts[part].turns) for part in PARTS}
-    return {part: np.concatenate([known[id(member)][part] for member in members], axis=1) for part in PARTS}
+def _width(members: Sequence[LoadedRanker]) -> int:
+    return sum(member.model.config.hidden_size for member in members)
 
 
 def load_probe(part: CorpusPart, target: str) -> Problem:
@@ -145,18 +227,16 @@ def load_probe(part: CorpusPart, target: str) -> Problem:
     contexts = {}
     for item, most in CONTEXTS.items():
         results = assistant_contexts(dialogues[item])
-        kept = [
-            row for row, acts in enumerate(results.acts) if acts or target == WORDS
-        ]  # acts: of turns that have some
+        kept = [row for row, acts in enumerate(results.acts) if acts or target == WORDS]
         contexts[item] = results.at(part.sample(fixed_sample(kept, most)))
     labels = context_labels(target, contexts, word_tokenizer(dialogues[TRAIN], VOCABULARY))
-    config = {"target": target, "vocabulary": VOCABULARY, "repeats": REPEATS, "layer": asdict(SETTINGS)}
+    config = {"target": target, "vocabulary": VOCABULARY, "repeats": REPEATS, "layer": asdict(PROBES)}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = encoder.encode([Dialogue(turns) for item in PARTS for turns in contexts[item].turns])
         ends = np.cumsum([len(contexts[item].turns) for item in PARTS])[:-1]
         source = FrozenVectors(dict(zip(PARTS, np.split(vectors, ends), strict=True)), torch.device("cpu"))
-        fitted = [fit(source, labels, SETTINGS, seed=seed) for seed in list(seeds)[:REPEATS]]
+        fitted = [fit(source, labels, PROBES, seed=seed) for seed in list(seeds)[:REPEATS]]
         return outcome(encoder.name, f"{target}-probe", {}, fitted).measurements
 
     return Problem({**config, **labels.describe()}, measure)

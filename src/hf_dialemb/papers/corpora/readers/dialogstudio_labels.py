@@ -5,17 +5,18 @@ does not. Names are as in the datasets. Where a user's turn is annotated with al
 has what is new since the user's turn before.
 """
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
 from ....corpora.readers.exchanges import simulated_labels, system_label, user_label
 from ....corpora.readers.multiwoz import NO_DOMAIN, NO_SLOT
 from ....corpora.readers.turns import annotated_slots
-from ....corpora.records import Label, Raw, field, flattened, marked, names, optional
+from ....corpora.records import Label, Raw, Slots, distinct, field, flattened, marked, names, optional
 from .multiwoz_versions import hdsa_acts, hdsa_state
 from .task_dialogues import abcd_intents, abcd_slots
-from .unmet import bitod_domain, bitod_labels, generated_labels, msdc_labels
+from .unmet import bitod_domain, bitod_labels
 
 
 class Exchange(NamedTuple):
@@ -141,8 +142,28 @@ def _schema_guided(exchange: Exchange, role: str) -> TurnLabels:
     return acts, slots, [text for slot, texts in values if slot == "intent" for text in texts], domains
 
 
+def _msdc_labels(acts: Iterable[str]) -> tuple[tuple[str, ...], Slots]:
+    """Read the acts of a message; an argument that repeats the act's name is not a slot."""
+    acts_by_name: dict[str, None] = {}
+    slots: dict[tuple[str, str], None] = {}
+    for match in filter(None, (re.match(r"\W*(\w+)\s*\((.*)", act, re.DOTALL) for act in acts)):
+        act = match[1].lower()
+        pairs = [pair for pair in _msdc_arguments(match[2]) if pair[0] != act]
+        slots.update(dict.fromkeys(pairs))
+        acts_by_name |= dict.fromkeys([act, *["inform"] * any(value for _, value in pairs)])
+    return tuple(acts_by_name), tuple(slots)
+
+
+def _msdc_arguments(text: str) -> Iterator[tuple[str, str]]:
+    for argument in text.rstrip(' "').removesuffix(")").split(";"):
+        name, _, value = (part.strip() for part in argument.partition("="))
+        if re.fullmatch(r"\w+", name):
+            values = value[1:-1].split("#") if value.startswith("{") and value.endswith("}") else [value]
+            yield from ((name.lower(), part.strip()) for part in values)
+
+
 def _msdc(exchange: Exchange, role: str) -> TurnLabels:
-    acts = msdc_labels(names(exchange.sides[role], "act"))
+    acts = _msdc_labels(names(exchange.sides[role], "act"))
     return (*acts, exchange.intents(role), (field(exchange.about, "domain", str),))
 
 
@@ -169,9 +190,18 @@ def _generated(exchange: Exchange, role: str) -> TurnLabels:
     """Read SimJointGEN; the program looks for the state under another name and leaves users without labels."""
     side, known = exchange.sides[role], exchange.before.get("dialogue_state") or {}
     if role != "user":
-        return (*generated_labels(optional(side, "system_acts", list)), (), ("movie",))
+        return (*_generated_acts(optional(side, "system_acts", list)), (), ("movie",))
     new = [pair for pair in optional(side, "dialogue_state", dict).items() if pair not in known.items()]
     return ["inform"] * bool(new), [(name, str(value)) for name, value in new], (), ("movie",)
+
+
+def _generated_acts(acts: list[Raw]) -> tuple[tuple[str, ...], Slots]:
+    """Read the system's acts in Sim-GEN; a slot that is requested has no value."""
+    slots = []
+    for act in acts:
+        values = optional(act, "slot_values", dict)
+        slots += [(slot.lower(), field(values, slot, str).removeprefix("REQUESTED")) for slot in values]
+    return distinct(field(act, "name", str) for act in acts), tuple(slots)
 
 
 def _taskmaster(exchange: Exchange, role: str) -> TurnLabels:

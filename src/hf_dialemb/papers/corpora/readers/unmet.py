@@ -3,21 +3,17 @@
 The catalogue marks them. The readers share as much as the layouts allow with those that met real files.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from ....corpora.corpus import Files, Reading, Records, Source, catalogued
 from ....corpora.examples import ResponseSelection, SentencePair
 from ....corpora.parsing import (
-    grouped,
-    hashed_by,
     json_lines,
     json_list,
     json_members,
     numbered,
-    out_of_all,
     split_files,
     table_rows,
     text_lines,
@@ -26,19 +22,7 @@ from ....corpora.parsing import (
 from ....corpora.readers.exchanges import WOZ_SPLITS, simulated_dialogue, woz_dialogue
 from ....corpora.readers.shapes import Labels, TurnList, alternating, cells, only, split_patterns
 from ....corpora.readers.turns import SGD, TASKMASTER, taskmaster_labels, taskmaster_records
-from ....corpora.records import (
-    Raw,
-    Slots,
-    convert_each,
-    distinct,
-    each_of,
-    field,
-    flattened,
-    hashed_split,
-    names,
-    one_of,
-    optional,
-)
+from ....corpora.records import Raw, convert_each, distinct, each_of, field, flattened, hashed_split, names, one_of
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
@@ -65,9 +49,8 @@ def _tm2_dialogue(domain: str, record: Raw) -> Dialogue:
 _TM2, _TM3 = "TM-2-2020/data/*.json", "TM-3-2020/data/data_*.json"
 _TM2_TURNS = replace(TASKMASTER, domains=lambda record: (), labels=partial(taskmaster_labels, prefixed=True))
 
-# Lists of turns with labels of their own. BiTOD, tourists in Hong Kong and a wizard: queries of the knowledge base are
-# left out, and the domains are those of the active intents, without "chat". Frames, booking a trip: arguments that only
-# point to frames are not slots, and the argument ``intent`` is an intent.
+# BiTOD, tourists in Hong Kong and a wizard: queries of the knowledge base are
+# left out, and the domains are those of the active intents, without "chat".
 
 
 def bitod_labels(turn: Raw) -> Labels:
@@ -107,21 +90,6 @@ _BITOD_ROLES = {"User": "user", "Wizard": "assistant"}
 _BITOD = TurnList("Events", "Agent", "Text", _BITOD_ROLES, labels=bitod_labels, is_spoken=_bitod_is_spoken)
 
 
-def _frames_labels(turn: Raw) -> Labels:
-    acts = field(field(turn, "labels", dict), "acts", list)
-    arguments = [
-        (field(argument, "key", str).lower(), "" if argument.get("val") is None else str(argument["val"]))
-        for act in acts
-        for argument in field(act, "args", list)
-    ]
-    slots = dict.fromkeys(pair for pair in arguments if pair[0] not in ("ref", "id", "read", "write", "intent"))
-    intents = dict.fromkeys(value for name, value in arguments if name == "intent" and value)
-    return distinct(field(act, "name", str) for act in acts), tuple(slots), tuple(intents)
-
-
-_FRAMES_ROLES = {"user": "user", "wizard": "assistant"}
-_FRAMES = TurnList("turns", "author", "text", _FRAMES_ROLES, "id", lambda record: ("travel",), _frames_labels)
-
 # MetaLWOZ, 47 domains: ``dialogues/<DOMAIN>.txt``. Names in lower case are MultiWOZ's dialogues in this layout. Those
 # of ``dstc8_metalwoz_heldout`` are test, where present.
 
@@ -138,90 +106,6 @@ def _metalwoz_records(source: Source, split: str) -> Records:
 def _metalwoz_dialogue(record: Raw) -> Dialogue:
     turns = convert_each(alternating("Hello how may I help you?", names(record, "turns")), "turns", Turn)
     return Dialogue(turns, field(record, "id", str), only("domain")(record))
-
-
-# Sim-GEN, 120,000 dialogues that a program put together. What is new in ``dialogue_state`` after a reply is what the
-# user informed of. A side without text said nothing.
-
-
-def _generated_dialogue(record: Raw) -> Dialogue:
-    known: dict[str, Raw] = {}
-
-    def exchange(both: Raw) -> list[Turn]:
-        nonlocal known
-        state, before = field(both, "dialogue_state", dict), known
-        new = tuple((slot.lower(), field(state, slot, str)) for slot in state if before.get(slot) != state[slot])
-        known = state
-        system = (field(both, "system_utterance", str), *generated_labels(field(both, "system_acts", list)))
-        user = (field(both, "user_utterance", str), ("inform",) if new else (), new)
-        sides = (("assistant", *system), ("user", *user))
-        return [Turn(role, text, acts, slots) for role, text, acts, slots in sides if text.strip()]
-
-    return Dialogue(flattened(each_of(record, "turns", exchange)), field(record, "dialogue_id", str), ("movie",))
-
-
-def generated_labels(acts: list[Raw]) -> tuple[tuple[str, ...], Slots]:
-    """Read the system's acts in Sim-GEN; a slot that is requested has no value."""
-    slots = []
-    for act in acts:
-        values = optional(act, "slot_values", dict)
-        slots += [(slot.lower(), field(values, slot, str).removeprefix("REQUESTED")) for slot in values]
-    return distinct(field(act, "name", str) for act in acts), tuple(slots)
-
-
-# MS-DC, booking films, restaurants and taxis: ``{movie,restaurant,taxi}_all.tsv``, a row per message and a cell per
-# act, such as ``inform(city=Oslo;date)``. Spreadsheets left quotation marks around some texts. An act with a value
-# informs as well, as in Dialog2Flow.
-
-_MSDC_COLUMNS = ("session.ID", "Message.ID", "Message.Timestamp", "Message.From", "Message.Text")
-_MSDC_ROLES = {"user": "user", "agent": "assistant"}
-
-
-def msdc_labels(acts: Iterable[str]) -> tuple[tuple[str, ...], Slots]:
-    """Read the acts of a message; an argument that repeats the act's name is not a slot."""
-    acts_by_name: dict[str, None] = {}
-    slots: dict[tuple[str, str], None] = {}
-    for match in filter(None, (re.match(r"\W*(\w+)\s*\((.*)", act, re.DOTALL) for act in acts)):
-        act = match[1].lower()
-        pairs = [pair for pair in _msdc_arguments(match[2]) if pair[0] != act]
-        slots.update(dict.fromkeys(pairs))
-        acts_by_name |= dict.fromkeys([act, *["inform"] * any(value for _, value in pairs)])
-    return tuple(acts_by_name), tuple(slots)
-
-
-def _msdc_arguments(text: str) -> Iterator[tuple[str, str]]:
-    for argument in text.rstrip(' "').removesuffix(")").split(";"):
-        name, _, value = (part.strip() for part in argument.partition("="))
-        if re.fullmatch(r"\w+", name):
-            values = value[1:-1].split("#") if value.startswith("{") and value.endswith("}") else [value]
-            yield from ((name.lower(), part.strip()) for part in values)
-
-
-def _msdc_records(source: Source, split: str) -> Records:
-    rows = table_rows(source, "*_all.tsv", delimiter="\t", quoted=False, names=_MSDC_COLUMNS)
-    for place, session in grouped(rows, lambda row: (row[0].rpartition(":")[0], row[1]["session.ID"].strip())):
-        domain = place.rpartition(":")[0].replace(":", "/").rpartition("/")[2].partition("_")[0]
-        number = session[0]["session.ID"].strip()
-        if number != "session.ID" and split == hashed_split(f"{domain}/{number}"):
-            yield place, (domain, number, session)
-
-
-def _msdc_dialogue(domain: str, number: str, rows: list[dict[str, str]]) -> Dialogue:
-    if not number:
-        raise InputError("field session.ID: got an empty cell, expected the session's number; repair the row")
-    try:
-        rows = sorted(rows, key=lambda row: int(field(row, "Message.ID", str)))
-    except ValueError:
-        raise InputError("field Message.ID: expected whole numbers; repair the rows") from None
-    return Dialogue(convert_each(rows, "messages", _msdc_turn), f"{domain}/{number}", (domain,))
-
-
-def _msdc_turn(row: Raw) -> Turn:
-    role = _MSDC_ROLES[one_of(row, "Message.From", _MSDC_ROLES)]
-    text = field(row, "Message.Text", str).strip()
-    if len(text) > 1 and text[0] == text[-1] == '"':
-        text = text[1:-1].replace('""', '"')
-    return Turn(role, text, *msdc_labels(row.get("", "").split("\t")))
 
 
 # AmazonQA, a question and its answer per line with a tab between them, as such or as ParlAI writes them.
@@ -333,19 +217,15 @@ def _files(pattern: str, read: Callable[..., Records] = json_list, **splits: str
 
 _WOZ_FILES, _WOZ_RECORDS = _files("dstc2_{}_en.json", json_list, **WOZ_SPLITS)
 _KETOD_FILES, _KETOD_RECORDS = _files("{}.json")
-_FRAMES_RECORDS = out_of_all(json_list, "frames.json", hashed_by("id"))
 CORPORA = catalogued(
     {
         "ketod": (_KETOD_FILES, with_split(_KETOD_RECORDS), replace(SGD, domains=_ketod_services)),
         "dstc2_clean": (_WOZ_FILES, with_split(_WOZ_RECORDS), woz_dialogue),
         "sim_r": (*_files("sim-R/{}.json"), partial(simulated_dialogue, domain="restaurant")),
-        "sim_gen": (*_files("{}.json"), _generated_dialogue),
         "taskmaster2": (split_patterns(_TM2), _tm2_records, _tm2_dialogue),
         "taskmaster3": (split_patterns(_TM3), taskmaster_records(_TM3), TASKMASTER),
         "bitod": (*_files("en_{}.json", json_members, train="train", dev="valid", test="test"), _bitod_dialogue),
-        "frames": (split_patterns("frames.json"), _FRAMES_RECORDS, _FRAMES),
         "metalwoz": (split_patterns(_METALWOZ), _metalwoz_records, _metalwoz_dialogue),
-        "msdc": (split_patterns("*_all.tsv"), _msdc_records, _msdc_dialogue),
         "amazonqa": (split_patterns("amazonqa.txt"), _amazon_records, _amazon_dialogue),
         "dialogue_nli": (split_patterns("dialogue_nli_{}.jsonl"), _nli_records, _nli_pair),
         "dstc7_ubuntu": (_DSTC7_FILES, _dstc7_records, _dstc7_selection),

@@ -12,11 +12,8 @@ import numpy as np
 from ...flow.graph import END, NOISE, FlowGraph, State, TransitionModel, on_a_way, transition_graph, within
 
 FOLDS = 5  # parts of the dialogues; each part is predicted from the others
-
-OFFICIAL_NODES = 0.023
-"""The least weight of a node in the official program. The paper's sizes of reference graphs have this threshold."""
-
-OFFICIAL_EDGES = 0.02  # the least weight of an edge in the official program, in the paper's runs
+# The least weights of nodes and edges in the official program. The paper's reference graphs have these thresholds.
+OFFICIAL_NODES, OFFICIAL_EDGES = 0.023, 0.02
 
 
 def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]) -> dict[str, float]:
@@ -91,9 +88,9 @@ def renamed(graph: FlowGraph, names: Mapping[State, State]) -> FlowGraph:
 
 def edge_f1(predicted: FlowGraph, reference: FlowGraph) -> float:
     """Compute the F1 of transitions, in ``[0, 1]``, over graphs with the same names; 1 if neither has transitions."""
-    shared = sum(min(count, reference.edges.get(edge, 0)) for edge, count in predicted.edges.items())
-    every = sum(predicted.edges.values()) + sum(reference.edges.values())
-    return 2 * shared / every if every else 1.0
+    first, second = Counter(predicted.edges), Counter(reference.edges)
+    every = first.total() + second.total()
+    return 2 * (first & second).total() / every if every else 1.0
 
 
 def transition_divergence(predicted: FlowGraph, reference: FlowGraph) -> float:
@@ -127,9 +124,9 @@ def next_action_perplexity(states: Sequence[Sequence[State]], actions: Sequence[
     `FOLDS` parts; each is predicted from the others by `TransitionModel`. The result is 2 to the mean of -log2 of the
     probability of what followed each utterance, the end included.
     """
-    outcomes = [*dict.fromkeys(action for trajectory in actions for action in trajectory), END]
-    pairs = [zip(own, [*true[1:], END], strict=True) for own, true in zip(states, actions, strict=True) if own]
-    steps = list(map(list, pairs))
+    outcomes = [*dict.fromkeys(chain.from_iterable(actions)), END]
+    pairs = zip(states, actions, strict=True)
+    steps = [list(zip(own, [*true[1:], END], strict=True)) for own, true in pairs if own]
     folds = np.random.default_rng(0).permutation(len(steps)) % FOLDS
     model, bits = TransitionModel(outcomes), []
     model.count(chain.from_iterable(steps))

@@ -1,1 +1,0 @@
-"""Measure flows against annotations (Dialog2Flow, section 7)."""

@@ -1,0 +1,157 @@
+"""Sentences by their cosines: similarity, entailment, and retrieval among candidates of their own.
+
+Entailment (DSE, section 4.5): an anchor is a first sentence that has both a second sentence that agrees with it and one
+that contradicts it. A triple is an anchor with one of each; it is right if the cosine of the anchor and the former is
+greater. The paper makes triples without saying which: here an anchor's share of right triples is over all of its own,
+and accuracy is the mean over anchors, that is what one triple per anchor gives on average. The setting ``triples`` is
+the share of all triples, in which anchors of many sentences count more.
+
+Retrieval (DialogueCSE, section 5.1.2): a corpus of kind retrieval gives the candidates; from the intents of any other
+they are built as the paper built its own (see `papers.corpora.retrieval_sets`). Equal texts are one candidate, which is
+relevant if one of them is; the query itself is none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...corpora.examples import RetrievalQuery, SentencePair
+from ...encoders import Encoder
+from ...evaluation.results.rows import Row
+from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage, percentage
+from ...evaluation.tasks.texts import TextVectors, row_cosines
+from ...metrics.ranking import ranking_scores
+from ..corpora import retrieval_sets
+
+logger = logging.getLogger(__name__)
+
+AGREES, CONTRADICTS = "positive", "negative"  # how Dialogue NLI labels pairs
+
+
+class Anchor(NamedTuple):
+    """A sentence with some that agree and some that contradict it, distinct ones and at least one of each."""
+
+    text: str
+    agreeing: tuple[str, ...]
+    contradicting: tuple[str, ...]
+
+
+class Ranking(NamedTuple):
+    """A query and what it ranks: distinct sentences, first the relevant ones; at least one is and one is not."""
+
+    text: str
+    candidates: tuple[str, ...]
+    relevant: int
+
+
+def load_scored_pairs(part: CorpusPart) -> Problem:
+    """Load pairs of sentences that people scored (DialogueCSE, section 5.1.2)."""
+    pairs = part.sample([pair for pair in part.examples() if pair.score is not None])
+    scores = [pair.score for pair in pairs]
+    if len(set(scores)) < 2:
+        raise part.error(
+            f"got {len(pairs)} pairs with {len(set(scores))} different scores, expected at least two; choose a corpus "
+            "of scored pairs or raise the limit"
+        )
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
+        from scipy.stats import pearsonr, spearmanr
+
+        first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]
+        vectors = TextVectors(encoder, [*first, *second])
+        cosines = row_cosines(vectors.of(first), vectors.of(second))
+        constant = cosines.min() == cosines.max()
+        if constant:
+            logger.warning("All cosines are equal: their correlation with the scores is undefined and counts as 0")
+        return [
+            percentage("dialogue-sts", name, "", [0.0 if constant else float(correlate(cosines, scores).statistic)])
+            for name, correlate in (("spearman", spearmanr), ("pearson", pearsonr))
+        ]
+
+    return Problem({"pairs": len(pairs)}, measure)
+
+
+def anchors_of(pairs: Sequence[SentencePair]) -> list[Anchor]:
+    """Gather the pairs of each first sentence."""
+    results: dict[str, dict[str, dict[str, None]]] = {}
+    for pair in pairs:
+        labels = results.setdefault(pair.first, {AGREES: {}, CONTRADICTS: {}})
+        if pair.label in labels:
+            labels[pair.label][pair.second] = None
+    return [Anchor(text, *map(tuple, labels.values())) for text, labels in results.items() if all(labels.values())]
+
+
+def load_anchors(part: CorpusPart) -> Problem:
+    """Load sentences with what agrees and what contradicts them."""
+    pairs = part.examples()
+    anchors = part.sample(anchors_of(pairs))
+    if not anchors:
+        raise part.error(
+            f"got no first sentence with pairs labelled {AGREES} and {CONTRADICTS} among {len(pairs)} pairs, expected "
+            "at least one; choose another corpus or split"
+        )
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
+        vectors = TextVectors(encoder, (text for item in anchors for text in (item[0], *item[1], *item[2])))
+        right = []
+        for anchor in anchors:
+            asked = vectors.of([anchor.text])
+            agreeing, contradicting = (row_cosines(vectors.of(texts), asked) for texts in anchor[1:])
+            right.append((agreeing[:, None] > contradicting).ravel())
+        return [
+            percentage("dialogue-nli", "accuracy", setting, [float(np.mean(shares))])
+            for setting, shares in (("", [item.mean() for item in right]), ("triples", np.concatenate(right)))
+        ]
+
+    triples = sum(len(anchor.agreeing) * len(anchor.contradicting) for anchor in anchors)
+    return Problem({"anchors": len(anchors), "triples": triples}, measure)
+
+
+def rankings_of(queries: Sequence[RetrievalQuery]) -> list[Ranking]:
+    """Leave out what occurs twice, and queries that are left with candidates of one kind."""
+    results = []
+    for query in queries:
+        relevant = [text for text in dict.fromkeys(query.relevant) if text != query.text]
+        other = [text for text in dict.fromkeys(query.other) if text != query.text and text not in query.relevant]
+        if relevant and other:
+            results.append(Ranking(query.text, (*relevant, *other), len(relevant)))
+    return results
+
+
+def load_rankings(part: CorpusPart) -> Problem:
+    """Load sentences with candidates to rank."""
+    config: dict[str, Any] = {}
+    if part.kind == "retrieval":
+        queries = part.examples()
+    else:
+        queries = retrieval_sets.retrieval_queries(part.dialogues())
+        config = {"sentences": retrieval_sets.SENTENCES, "hits": retrieval_sets.HITS}
+        config |= {"most_relevant": retrieval_sets.RELEVANT, "most_other": retrieval_sets.OTHER}
+    rankings = part.sample(rankings_of(queries))
+    if not rankings:
+        raise part.error(
+            "got no query with relevant and other candidates, expected sentences of at least two intents; choose "
+            "another corpus"
+        )
+    config |= {
+        "queries": len(rankings),
+        "relevant_per_query": round(float(np.mean([item.relevant for item in rankings])), 2),
+        "candidates_per_query": round(float(np.mean([len(item.candidates) for item in rankings])), 2),
+    }
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
+        vectors = TextVectors(encoder, (text for item in rankings for text in (item.text, *item.candidates)))
+        scores = []
+        for item in rankings:
+            relevant = np.arange(len(item.candidates)) < item.relevant
+            scores.append(ranking_scores(vectors.of([item.text])[0], vectors.of(item.candidates), relevant))
+        return [
+            item_percentage("semantic-retrieval", metric, "", [item[name] for item in scores])
+            for metric, name in (("map", "average_precision"), ("mrr", "reciprocal_rank"))
+        ]
+
+    return Problem(config, measure)
