@@ -259,5 +259,5 @@ def test_other_correct_responses_are_no_false_ones(tmp_path):
     write_candidates(file, [both, ResponseSelection(turns, ("a", "b", "c", "d"), (1,), "y")], {})
     assert [entry.candidates for entry in given_examples(str(file)).items] == [("a", "c", "d"), ("b", "a", "c")]
     write_candidates(file, [ResponseSelection(turns, ("a", "A"), (0,), "x")], {})
-    with pytest.raises(InputError, match="got a set whose responses are all correct"):
+    with pytest.raises(InputError, match="got no correct response, or a set of nothing else"):
         given_examples(str(file))

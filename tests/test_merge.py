@@ -15,12 +15,10 @@ from transformers import AutoModel, BertConfig, BertModel
 
 import hf_dialemb
 from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.corpora.own.jsonl import write_jsonl
 from hf_dialemb.encoders.encoder import dialogue_texts
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.learnt import sets_behind
 from hf_dialemb.methods.merged import MergedModel, factors
-from hf_dialemb.training.merge_search import Search
 
 DIALOGUES = dialogues_in_memory()
 
@@ -151,25 +149,5 @@ def test_the_command_says_what_is_wrong(tiny_bert, trained, tmp_path, refused):
         ([f"{trained[0]}=half"], "got the weight 'half', expected a number"),
         ([f"{trained[0]}=1", f"{trained[0]}=2"], "got one folder twice"),
         ([trained[0]], f"{tmp_path} exists already"),
-        ([f"{trained[0]}=1", "--choose-by", "sgd/dev"], "got weights in --model too; leave them out"),
-        ([*trained, "--choose-by", "sgd/test"], "expected a dev or train split"),
     ]:
         assert message in refused("model", "merge", "--backbone", tiny_bert, "--output", tmp_path, "--model", *parts)
-
-
-def test_weights_are_chosen_on_dev_sets_and_each_try_is_kept(
-    tiny_bert, trained, sample_dialogues, tmp_path, monkeypatch, printed
-):
-    dev, search = str(tmp_path / "dev.jsonl"), tmp_path / "best-search.json"
-    write_jsonl(sample_dialogues[:12], dev)
-    words = ["model", "merge", "--backbone", tiny_bert, "--output", tmp_path / "best", "--model", *trained]
-    printed(*words, "--choose-by", dev, f"speakers:{dev}")
-    log = json.loads(search.read_text())
-    figures = [each["mean"] for each in log["tries"]]
-    good = [each for each in log["tries"] if each["mean"] >= max(figures) - 0.1 * (max(figures) - min(figures))]
-    best = min(good, key=lambda each: sum(each["weights"].values()))  # leaves the backbone the least
-    parts = json.loads((tmp_path / "best/training_settings.json").read_text())["parts"]
-    assert parts == {path: weight for path, weight in best["weights"].items() if weight}
-    assert {*best["figures"]} == {dev, f"speakers:{dev}"}
-    monkeypatch.setattr(Search, "_figures", None)  # the search goes on from its log
-    assert Search(tiny_bert, [*map(str, trained)], log["search"]["by"], search).best() == parts

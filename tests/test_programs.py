@@ -56,7 +56,8 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
 def test_every_program_is_run_or_has_a_reason():
     programs = {file.stem for file in (ROOT / "benchmarks").glob("*.py")}
     assert programs == {*RUNS, *HELP_ALONE, *HELPERS}
-    assert {file.name for file in (ROOT / "training_scripts").glob("*.py")} == {"pack_star.py", "ship.py", "train.py"}
+    scripts = {file.stem for file in (ROOT / "training_scripts").glob("*.py")}
+    assert scripts == {"choose_weights", "pack_star", "ship", "train"}
 
 
 @pytest.fixture
@@ -116,8 +117,10 @@ def test_a_program_that_needs_more_shows_its_help(name, run, capsys):
 def test_the_training_scripts_run(trained, tiny_bert, tmp_path):
     words = "--method dse --corpus sample --max_steps 1 --max_dialogues 9 --per_device_train_batch_size 2"
     scripts = [["train.py", *words.split(), "--backbone", tiny_bert, "--output_dir", str(tmp_path)]]
+    search = ["--backbone", tiny_bert, "--model", str(trained), "--by", "sample/dev", "--limit", "9"]
+    scripts += [["choose_weights.py", *search, "--output", str(tmp_path / "search.json")]]
     scripts += [["pack_star.py", "--help"], ["ship.py"]]
-    for script, code in zip(scripts, (0, 0, 1), strict=True):
+    for script, code in zip(scripts, (0, 0, 0, 1), strict=True):
         command = [sys.executable, str(ROOT / "training_scripts" / script[0]), *script[1:]]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
         assert done.returncode == code, done.stderr[-2000:]

@@ -26,8 +26,8 @@ echo "--config action_minilm --corpus sgd/train $others --output_dir $runs/actio
 
 merge() { test -d "$1" || $dialemb model merge --backbone $minilm --output "$@"; }
 # Weights for dialogues alone, by the first seed on dev splits; the log is docs/results/dialogue-minilm-search.json.
-merge $runs/dialogue-minilm-search --rank 16 --model $runs/dialogue-cse-0 $runs/dse-0 \
-  --choose-by sgd/dev multiwoz/dev dailydialog/dev self_dialogue/dev
+$python training_scripts/choose_weights.py --backbone $minilm --rank 16 --model $runs/dialogue-cse-0 $runs/dse-0 \
+  --by sgd/dev multiwoz/dev dailydialog/dev self_dialogue/dev --output docs/results/dialogue-minilm-search.json
 for seed in 0 1 2; do
   merge $runs/cse-and-dse-$seed --rank 32 --model $runs/dialogue-cse-$seed=1 $runs/dse-$seed=2
 done
@@ -71,5 +71,4 @@ ship figures
 $python benchmarks/widths.py --output docs/results/widths.json
 $dialemb evaluate --model {dialogue,action}-{static,minilm} $minilm --corpus star_small --split test --task domains \
   --seeds 3 --output docs/results/shipped.json
-cp $runs/dialogue-minilm-search-search.json docs/results/dialogue-minilm-search.json
 $python benchmarks/checkpoint_times.py $runs --output docs/results/checkpoint_times.json

@@ -32,8 +32,8 @@ from .methods.utterance import encode_utterances as encode_utterances
 from .retrieval.dialogue_index import DialogueIndex as DialogueIndex
 from .retrieval.search import search as search
 from .topics.topics import find_topics as find_topics
-from .training.interface import train as train
 from .training.merge import merge as merge
+from .training.run import train as train
 from .training.trainer import DialogueTrainer as DialogueTrainer
 
 __version__: str

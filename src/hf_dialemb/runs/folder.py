@@ -1,4 +1,4 @@
-"""A run on disk: the one place that knows what lies in its folder, and under which names."""
+"""A run or a model on disk: what lies in its folder, and under which names."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..errors import InputError
+from ..errors import InputError, explained
 
 BASELINE, GRANULARITIES, CHECKPOINTS, SEEDS = "baseline", "multi-granularity", "checkpoints", "seeds"
 """The systems of multi-granularity training, and their folders: one ranker, and three ensembles."""
@@ -60,10 +60,8 @@ class RunFolder:
         if not self.members_file.is_file():
             return []
         remedy = "give an ensemble that dialemb papers ensemble wrote, or let it assemble this one again"
-        try:
+        with explained(self.members_file, remedy):
             return [str(member["run"]) for member in json.loads(self.members_file.read_text(encoding="utf-8"))]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            raise InputError(f"{self.members_file}: cannot be read ({error}); {remedy}") from None
 
 
 def check_same(file: Path, now: Mapping[str, Any], what: str) -> None:
@@ -95,3 +93,40 @@ def field_of(record: Mapping[str, Any], name: str, place: str, remedy: str) -> A
     if record.get(name) is None:
         raise InputError(f"{place}: field {name}: got nothing, expected a value; {remedy}")
     return record[name]
+
+
+def write_sentence_files(
+    folder: Path,
+    modules: dict[str, str],
+    transformer: dict[str, Any],
+    prompts: dict[str, str] | None = None,
+    similarity: str = "cosine",
+) -> None:
+    """Write the files of a sentence-transformers model, with module types as all its versions name them."""
+    listed = [
+        {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for index, (path, name) in enumerate(modules.items())
+    ]
+    settings = {"prompts": prompts or {}, "default_prompt_name": None, "similarity_fn_name": similarity}
+    write_record(folder / "modules.json", listed)
+    write_record(folder / "sentence_bert_config.json", transformer)
+    write_record(folder / "config_sentence_transformers.json", {"model_type": "SentenceTransformer", **settings})
+
+
+def write_files_of_our_own(folder: Path, config: Any) -> None:  # noqa: ANN401 - a MethodConfig
+    """Write those of a model of this package: its own ``forward`` gives the vector of a text or of messages."""
+    pooled = {"method": "forward", "method_output_name": "pooler_output"}
+    settings = {
+        "transformer_task": "feature-extraction",
+        "modality_config": {"text": pooled, "message": {**pooled, "format": "flat"}},
+        "module_output_name": "sentence_embedding",
+        "unpad_inputs": False,
+    }
+    prompts = {"query": "", "document": "response"} if config.kind == "responses" else {}
+    score = getattr(config, "score", "cosine")  # an ensemble's are cosines
+    write_sentence_files(folder, {"": "Transformer"}, settings, prompts, score)
+
+
+def write_record(path: Path, record: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Write JSON as the Hub's own files are written; a published folder appears as a whole, so plainly."""
+    path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from transformers import TrainingArguments
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, nearest, unknown_name
 from ..methods import METHODS, get_method
 from ..methods.config import own_settings
 from ..runs.files import check_regular
@@ -45,23 +45,18 @@ def make_settings(values: Mapping[str, Any], recipe: str | Path | None = None) -
     """
     values = {**({} if recipe is None else read_recipe(recipe)), **values}
     method = get_method(str(values.get("method", RunArguments.method)))
-    parts = {
-        kind: {name: value for name, value in values.items() if name in names}
-        for kind, names in _names(method.config_class).items()
-    }
-    known = set().union(*_names(method.config_class).values())
-    for name in values:
+    parts = (_own(RunArguments), own_settings(method.config_class), _own(TrainingSettings))
+    known = {name for names in parts for name in names}
+    for name, value in values.items():
         if name not in known:
-            raise unknown_setting(name, known)
-    check_regular(*(item for value in values.values() for item in (value if isinstance(value, list) else [value])))
-    run, training = RunArguments(**parts["run"]), TrainingSettings(**parts["training"])
-    return Settings(run, parts["method"], training)
+            raise _unknown_setting(name, known)
+        check_regular(*(value if isinstance(value, list) else [value]))
+    run, chosen, training = ({name: values[name] for name in names if name in values} for names in parts)
+    return Settings(RunArguments(**run), chosen, TrainingSettings(**training))
 
 
-def _names(config_class: type) -> dict[str, list[str]]:
-    kinds = {"run": RunArguments, "training": TrainingSettings}
-    names = {kind: [item.name for item in dataclasses.fields(fields) if item.init] for kind, fields in kinds.items()}
-    return names | {"method": own_settings(config_class)}
+def _own(settings: type) -> list[str]:
+    return [item.name for item in dataclasses.fields(settings) if item.init]
 
 
 def read_words(words: Sequence[str]) -> dict[str, Any]:
@@ -111,41 +106,41 @@ def recipe_names() -> list[str]:
     return sorted(path.stem for folder in _RECIPES for path in folder.glob("*.yaml"))
 
 
-def unknown_setting(name: str, known: Collection[str]) -> InputError:
+def _unknown_setting(name: str, known: Collection[str]) -> InputError:
     """Return the error for a misspelt setting; it suggests a name without listing the trainer's hundred fields."""
     meant = _ALIASES.get(name)
-    sentence = f"Unknown setting '{name}'. Did you mean '{meant}'?"
-    if meant not in known:
-        sentence = str(unknown_name("setting", name, known)).split(" Known: ")[0]
-    return InputError(f"{sentence} `dialemb train --list-settings` lists them.")
+    suggestion = f" Did you mean '{meant}'?" if meant in known else nearest(name, known)
+    return InputError(f"Unknown setting '{name}'.{suggestion} `dialemb train --list-settings` lists them.")
 
 
 def describe_settings() -> str:
     """List every setting with its default and meaning, for ``dialemb train --list-settings``."""
-    lines = ["# the run", *_described(RunArguments, [item.name for item in dataclasses.fields(RunArguments)])]
-    lines.append("# transformers.TrainingArguments")
-    helps = {item.name: item.metadata.get("help", "") for item in dataclasses.fields(TrainingArguments)}
-    for item in dataclasses.fields(TrainingSettings):
-        if item.init:
-            lines.append(f"{item.name}: {_default(item)}  # {' '.join(str(helps[item.name]).split())}")
+    helps = {item.name: str(item.metadata.get("help", "")) for item in dataclasses.fields(TrainingArguments)}
+    lines = ["# the run", *_described(RunArguments, _own(RunArguments), _meanings(RunArguments))]
+    lines += ["# transformers.TrainingArguments", *_described(TrainingSettings, _own(TrainingSettings), helps)]
     for name in METHODS:
-        config_class = get_method(name).config_class
-        lines += [f"# {name}", *_described(config_class, own_settings(config_class))]
+        settings = get_method(name).config_class
+        lines += [f"# {name}", *_described(settings, own_settings(settings), _meanings(settings))]
     return "\n".join(lines)
 
 
-def _described(settings: type, names: Sequence[str]) -> list[str]:
-    defaults = {item.name: _default(item) for item in dataclasses.fields(settings)}
+def _meanings(settings: type) -> dict[str, str]:
+    """Read what the docstrings of a class and of its bases say of their attributes."""
     meanings: dict[str, str] = {}
-    for owner in reversed(settings.__mro__):  # the docstrings of a class and of its bases
+    for owner in reversed(settings.__mro__):
         section = inspect.cleandoc(vars(owner).get("__doc__") or "").partition("Attributes:\n")[2].split("\n\n")[0]
-        for item in re.split(r"\n    (?=\w+: )", f"\n{section}")[1:]:
-            name, _, meaning = item.partition(": ")
-            meanings[name] = " ".join(meaning.split())
-    return [f"{name}: {defaults[name]}" + (f"  # {meanings[name]}" if name in meanings else "") for name in names]
+        items = re.split(r"\n    (?=\w+: )", f"\n{section}")[1:]
+        meanings |= {name: meaning for name, _, meaning in (item.partition(": ") for item in items)}
+    return meanings
 
 
-def _default(item: dataclasses.Field[Any]) -> Any:  # noqa: ANN401 - of any setting
-    if item.default is not dataclasses.MISSING:
-        return item.default
-    return item.default_factory() if callable(item.default_factory) else None
+def _described(settings: type, names: Sequence[str], meanings: Mapping[str, str]) -> list[str]:
+    fields, lines = {item.name: item for item in dataclasses.fields(settings)}, []
+    for name in names:
+        default = fields[name].default
+        if default is dataclasses.MISSING:
+            factory = fields[name].default_factory
+            default = factory() if callable(factory) else None
+        meaning = " ".join(meanings.get(name, "").split())
+        lines.append(f"{name}: {default}" + (f"  # {meaning}" if meaning else ""))
+    return lines

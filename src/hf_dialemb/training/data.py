@@ -12,12 +12,12 @@ from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..checkpoints.pretrained import resolve_backbone
-from ..corpora.examples import ResponseSelection, read_candidates
+from ..corpora.examples import read_candidates
 from ..dialogue import Dialogue, plain
 from ..encoders.specs import RESPONSE_VECTORS
 from ..encoders.text_models import load_sentence_transformer
 from ..errors import InputError
-from ..hashing import sha256
+from ..hashing import json_key, sha256
 from ..methods.layout import Truncation
 from ..methods.method import Examples, Method
 from ..methods.ranker import GivenExamples, RankingExample
@@ -105,13 +105,11 @@ def make_examples(
     for note in examples.notes:
         report(note)
     check_number(args, part, len(examples))
-    if getattr(examples, "label_texts", None):
-        with args.main_process_first():
-            folder = Path(str(args.output_dir))
-            examples.label_vectors = label_vectors(examples.label_texts, config.label_encoder, folder)
-    if getattr(examples, "response_texts", None):
-        with args.main_process_first():
-            examples.response_vectors = response_vectors(examples.response_texts, str(run.granularity_model), report)
+    with args.main_process_first():
+        if labels := getattr(examples, "label_texts", None):
+            examples.label_vectors = label_vectors(labels, config.label_encoder, Path(str(args.output_dir)))
+        if responses := getattr(examples, "response_texts", None):
+            examples.response_vectors = response_vectors(responses, str(run.granularity_model), report)
     return examples  # type: ignore[no-any-return]
 
 
@@ -129,7 +127,7 @@ def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarr
     """Embed K labels, (K, E) float32, or read the vectors that this run has embedded before."""
     # A model in a folder may be trained again; the weights of one on the Hub need not be at hand.
     weights = [sha256(file) for file in sorted(Path(encoder).rglob("*.safetensors"))]
-    key = hashlib.sha256(json.dumps([encoder, *weights, list(labels)]).encode()).hexdigest()
+    key = json_key([encoder, *weights, list(labels)])
 
     def embed() -> np.ndarray:
         model = load_sentence_transformer(resolve_backbone(encoder))
@@ -142,23 +140,19 @@ def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarr
 def given_examples(path: str) -> GivenExamples:
     """Read the candidate sets that choose a checkpoint."""
     _, selections = read_candidates(path)
-    examples = [ranking_example(selection) for selection in selections if selection.correct]
-    if not examples:
-        raise InputError(f"{path}: got no set with a correct response, expected at least one; draw candidates again")
-    size = min(len(example.candidates) for example in examples)
+    examples = []
+    for selection in selections:
+        if selection.correct:  # it comes first; others that are correct or have the same text are left out
+            correct = {plain(selection.responses[place]) for place in selection.correct}
+            others = [text for text in selection.responses if plain(text) not in correct]
+            examples.append((selection.context, (selection.responses[selection.correct[0]], *others)))
+    size = min((len(candidates) for _, candidates in examples), default=0)
     if size < 2:
         raise InputError(
-            f"{path}: got a set whose responses are all correct, expected two different ones at least; draw candidates "
-            "again"
+            f"{path}: got no correct response, or a set of nothing else, expected a correct and a wrong one in a set; "
+            "draw candidates again"
         )
-    return GivenExamples([RankingExample(example.context, example.candidates[:size]) for example in examples])
-
-
-def ranking_example(selection: ResponseSelection) -> RankingExample:
-    """Put the correct response of a candidate set first; leave out others that are correct or have the same text."""
-    correct = {plain(selection.responses[place]) for place in selection.correct}
-    others = (text for text in selection.responses if plain(text) not in correct)
-    return RankingExample(selection.context, (selection.responses[selection.correct[0]], *others))
+    return GivenExamples([RankingExample(context, candidates[:size]) for context, candidates in examples])
 
 
 def response_vectors(responses: Sequence[str], model: str, report: Report) -> np.ndarray:

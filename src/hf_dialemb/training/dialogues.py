@@ -1,6 +1,7 @@
 """The dialogues that a run learns from, and those that choose its checkpoint: loaded and kept apart."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +21,6 @@ from .settings import Report, RunArguments
 ENTAILMENT = ("positive", "entailment")
 """The labels of sentence pairs to train on: Dialogue NLI's name for it, and everybody else's."""
 
-DEV_SEED = 0
-"""Draws the dev dialogues, whatever the run's seed: runs are chosen by the same ones."""
-
 
 def training_dialogues(
     run: RunArguments, method: Method, seed: int, report: Report, given: Sequence[Dialogue] | None = None
@@ -31,7 +29,11 @@ def training_dialogues(
     sets = _training_sets(run) if given is None else []
     loaded = list(given or ()) or [dialogue for corpus, split in sets for dialogue in _load(run, corpus, split)]
     dialogues = _usable(_without_leaks(loaded, run, sets, report), run, method, report)
-    dialogues = drawn(dialogues, run.max_dialogues, seed)
+    return unified(drawn(dialogues, run.max_dialogues, seed), method)
+
+
+def unified(dialogues: list[Dialogue], method: Method) -> list[Dialogue]:
+    """Unify the names of labels for a method that learns from them."""
     return [unified_dialogue(dialogue) for dialogue in dialogues] if method.labelled else dialogues
 
 
@@ -52,17 +54,16 @@ def dev_dialogues(
     if given is None:
         sets = [(run.dev_split, "")] if _own_dev(run) else _dev_sets(run, run.dev_split)
         given = [dialogue for corpus, split in dict.fromkeys(sets) for dialogue in _load(run, corpus, split)]
-    dialogues = list(given)
-    if run.checkpoint_selection == "dev_purity":
-        dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
-    dialogues = drawn(_usable(dialogues, run, method, report), run.max_dev_dialogues, DEV_SEED)
+    purity = run.checkpoint_selection == "dev_purity"
+    labelled = [dialogue for dialogue in given if len(dialogue.domains) == 1 or not purity]
+    dialogues = drawn(_usable(labelled, run, method, report), run.max_dev_dialogues, seed=0)  # whatever the run's seed
     if not dialogues:
-        of = " of one label in domains, which dev_purity reads" if run.checkpoint_selection == "dev_purity" else ""
+        of = " of one label in domains, which dev_purity reads" if purity else ""
         raise InputError(
             f"dev_split: got '{run.dev_split}' without a dialogue{of} that is long enough, expected some; choose "
             "another, or another checkpoint_selection"
         )
-    return [unified_dialogue(dialogue) for dialogue in dialogues] if method.labelled else dialogues
+    return unified(dialogues, method)
 
 
 def _dev_sets(run: RunArguments, dev: str) -> list[tuple[str, str]]:
@@ -95,23 +96,25 @@ def _training_sets(run: RunArguments) -> list[tuple[str, str]]:
 
 
 def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
-    kind = get_corpus(corpus).kind if corpus in CORPORA else ""
-    if kind == "sentence-pairs":  # entailment pairs stand for consecutive utterances
-        pairs = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
-        chosen = [pair for pair in pairs if pair.label in ENTAILMENT]
-        return [Dialogue((Turn(ROLES[0], pair.first), Turn(ROLES[1], pair.second)), pair.id) for pair in chosen]
-    if kind == "response-selection":  # a context and its continuation
-        selections = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
-        return [_with_response(selection) for selection in selections if selection.correct]
-    more = {} if corpus in CORPORA else {"columns": run.columns, "roles": run.roles}
-    chosen_split = None if corpus not in CORPORA and is_own(corpus) else split
-    return load_dialogues(corpus, run.data_dir, chosen_split, skip_invalid=run.skip_invalid, **more)
+    if corpus not in CORPORA:
+        chosen, own = None if is_own(corpus) else split, {"columns": run.columns, "roles": run.roles}
+        return load_dialogues(corpus, run.data_dir, chosen, skip_invalid=run.skip_invalid, **own)
+    if get_corpus(corpus).kind in ("sentence-pairs", "response-selection"):
+        examples = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
+        return [dialogue for example in examples if (dialogue := _as_dialogue(example))]
+    return load_dialogues(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
 
 
-def _with_response(selection: ResponseSelection) -> Dialogue:
-    speaker = ROLES[0] if selection.context[-1].role == ROLES[1] else ROLES[1]
-    answer = Turn(speaker, selection.responses[selection.correct[0]])
-    return Dialogue((*selection.context, answer), selection.id)
+def _as_dialogue(example: Any) -> Dialogue | None:  # noqa: ANN401 - of a corpus
+    """Make a dialogue of an entailed pair, or of a context and its correct response; None of any other example."""
+    if isinstance(example, ResponseSelection):
+        if not example.correct:
+            return None
+        speaker = ROLES[0] if example.context[-1].role == ROLES[1] else ROLES[1]
+        return Dialogue((*example.context, Turn(speaker, example.responses[example.correct[0]])), example.id)
+    if example.label not in ENTAILMENT:
+        return None
+    return Dialogue((Turn(ROLES[0], example.first), Turn(ROLES[1], example.second)), example.id)
 
 
 def _without_leaks(
@@ -124,19 +127,17 @@ def _without_leaks(
             used = {split for name, split in sets if name == corpus}
             others = [] if ALL in used else [split for split in SPLITS if split not in used]
             names += sets_at_hand(run.data_dir, others, names=[corpus], skip_invalid=run.skip_invalid)
-    if names == ["none"]:
-        return dialogues
-    if run.dev_split is not None and _own_dev(run):
+    if run.dev_split is not None and _own_dev(run) and names != ["none"]:
         names.append(run.dev_split)
-    if not names:
+    if names in ([], ["none"]):
         return dialogues
     check_apart([f"{corpus}/{split}" if corpus in CORPORA else corpus for corpus, split in sets], names)
-    cleaning = Cleaning()
+    reading: Any = {"skip_invalid": run.skip_invalid, "columns": run.columns, "roles": run.roles}
     try:
-        columns, roles = run.columns, run.roles
-        index = build_index(names, run.data_dir, skip_invalid=run.skip_invalid, columns=columns, roles=roles)
+        index = build_index(names, run.data_dir, **reading)
     except InputError as error:
         raise InputError(f"exclude: {error}; or leave everything in (--exclude none)") from None
+    cleaning = Cleaning()
     kept = list(index.pieces(dialogues, cleaning))
     report(
         f"Left out of training, as {', '.join(names)} hold them or nearly so: {cleaning.removed_dialogues:,} dialogues "

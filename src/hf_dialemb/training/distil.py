@@ -7,7 +7,6 @@ and learns on those texts to agree with it, as model2vec's tokenlearn does. The 
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Sequence
@@ -30,11 +29,10 @@ from ..methods import get_method
 from ..metrics.vectors import unit_vectors
 from ..ranges import check_range
 from ..runs.files import appearing_whole, open_to_others, write_json_atomically
-from ..runs.folder import RunFolder
+from ..runs.folder import RunFolder, write_record
 from ..runs.hardware import quick_reading
-from ..runs.sentence_files import write_record
 from .dialogues import training_dialogues
-from .record import trainings_behind, without_places
+from .merge import trainings_behind, without_places
 from .settings import RunArguments
 
 logger = logging.getLogger(__name__)
@@ -163,8 +161,6 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa:
     rounded = np.rint(table / scale[:, None]).astype(np.int8)
     save_file({"embeddings": rounded, "weights": scale.astype(np.float32)}, inner / "model.safetensors")
     open_to_others(inner)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
     tokenizer.save(str(inner / "tokenizer.json"))
     kind = "sentence_transformers.models.StaticEmbedding"
     write_record(folder / "modules.json", [{"idx": 0, "name": "0", "path": inner.name, "type": kind}])
@@ -178,9 +174,9 @@ def word_pieces(teacher: str) -> tuple[Any, list[str]]:
     if not file.is_file():
         raise InputError(f"teacher: {teacher} has no tokenizer.json, expected an encoder with a fast tokenizer")
     try:
-        plain = json.loads(Tokenizer.from_file(str(file)).to_str())
-        plain["padding"] = plain["truncation"] = None
-        whole: Any = Tokenizer.from_str(json.dumps(plain))
+        whole: Any = Tokenizer.from_file(str(file))
+        whole.no_truncation()
+        whole.no_padding()
         return whole, [whole.id_to_token(row).removeprefix("##") for row in range(whole.get_vocab_size())]
     except Exception as error:  # of any kind, from Rust
         raise InputError(f"{file}: cannot be read ({short_reason(error)}); fetch or train the model again") from None

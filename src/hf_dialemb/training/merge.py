@@ -1,4 +1,4 @@
-"""Merging trainings of one backbone into one encoder."""
+"""Merging trainings of one backbone into one encoder, and the record of the trainings behind an encoder."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from typing import Any
 
 from safetensors.torch import save_file
 
+from ..corpora.loading import data_hash
+from ..corpora.own.reading import is_own
 from ..encoders.loading import EncoderRun
 from ..errors import InputError
-from ..evaluation.results.learnt import sets_behind
+from ..evaluation.results.learnt import learnt_sets, sets_behind
 from ..methods.merged import Factors, MergedModel
 from ..runs.files import appearing_whole, write_json_atomically
-from ..runs.folder import RunFolder
-from ..runs.sentence_files import write_files_of_our_own, write_record
-from .record import trainings_behind
+from ..runs.folder import RunFolder, field_of, write_files_of_our_own, write_record
 
 ADAPTER = "adapter"
 """The folder of the adapter in that of a merged encoder."""
+
+_REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
+_OPTIONAL = ("hardware", "energy", "resumed_from")  # reports of earlier versions lack them
 
 Weights = Mapping[str, float] | Mapping[Path, float] | Mapping[RunFolder, float]
 
@@ -86,11 +89,11 @@ def _write_adapter(folder: Path, adapter: Mapping[str, Factors], backbone: str) 
     folder.mkdir()
     tensors = {
         f"base_model.model.{name}.lora_{letter}.weight": matrix.bfloat16().contiguous()
-        for name, (down, up) in adapter.items()
-        for letter, matrix in (("A", down), ("B", up))
+        for name, factors in adapter.items()
+        for letter, matrix in zip("AB", factors, strict=True)
     }
     save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
-    rank = max(len(down) for down, _ in adapter.values())
+    rank = max(len(factors.down) for factors in adapter.values())
     record = {
         "peft_type": "LORA",
         "task_type": "FEATURE_EXTRACTION",
@@ -103,3 +106,49 @@ def _write_adapter(folder: Path, adapter: Mapping[str, Factors], backbone: str) 
         "inference_mode": True,
     }
     write_record(folder / "adapter_config.json", record)
+
+
+def trainings_behind(run: Path) -> list[dict[str, Any]]:
+    """Return the record of a training, or those of the parts of a merged encoder.
+
+    Raises:
+        InputError: A part has no record.
+    """
+    folder = RunFolder(run.parent if run.name.startswith("checkpoint-") else run)
+    report = folder.report()
+    if "trainings" not in report:
+        return [_training(folder, report)]
+    if report["unrecorded"]:
+        raise InputError(
+            f"{run}: got no record of how {', '.join(report['unrecorded'])} was trained, expected its "
+            "data and licences; merge the folder of its run"
+        )
+    return list(report["trainings"])
+
+
+def _training(folder: RunFolder, report: dict[str, Any]) -> dict[str, Any]:
+    run, settings = folder.path, folder.settings()
+    for name in ("method", "corpus", "checkpoint_selection", "seed"):
+        field_of(settings, name, str(folder.settings_file), folder.REMEDY)
+    kept = {name: field_of(report, name, str(folder.report_file), folder.REMEDY) for name in _REPORTED}
+    kept |= {name: report.get(name) for name in _OPTIONAL}
+    backbone = settings.get("backbone")
+    if isinstance(backbone, str) and Path(backbone).is_dir():
+        settings["backbone"] = Path(backbone).resolve().name  # no name on the Hub, which has an organisation before it
+    record = {"name": run.resolve().name, "settings": without_places(settings), "report": without_places(kept)}
+    own = {corpus: Path(corpus).expanduser() for corpus, split in learnt_sets(settings) if not split and is_own(corpus)}
+    if own:  # results files name them without their folder, and others may have the same name
+        hashes = {without_places(name): data_hash(name) if path.exists() else None for name, path in own.items()}
+        record["own_files"] = dict(sorted(hashes.items()))
+    return record
+
+
+def without_places(value: Any) -> Any:  # noqa: ANN401 - of JSON
+    """Return a JSON value with the last name of each absolute path in it, however deep."""
+    if isinstance(value, dict):
+        return {name: without_places(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_places(inner) for inner in value]
+    if isinstance(value, str) and (Path(value).is_absolute() or value.startswith("~")):
+        return Path(value).name
+    return value

@@ -8,6 +8,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from pathlib import Path
@@ -35,7 +36,7 @@ SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformi
 
 _RUN_RANGES = {
     "max_dialogues": Range(2), "max_dev_dialogues": Range(2), "min_turns": Range(1), "patience": Range(1),
-    "head_learning_rate": ABOVE_ZERO, "language_model_steps": Range(1), "language_model_epochs": ABOVE_ZERO,
+    "head_learning_rate": ABOVE_ZERO, "language_model_epochs": ABOVE_ZERO,
     "rank": Range(1), "dropout": Range(0, 1), "average_with_backbone": Range(0, 1),
 }  # fmt: skip
 _TRAINING_RANGES = {
@@ -44,14 +45,8 @@ _TRAINING_RANGES = {
     "seed": Range(0, 2**32 - 1), "data_seed": Range(0, 2**32 - 1),
 }  # fmt: skip
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_NOUNS = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    dict: "a mapping",
-    str: "a text",
-    list: "a list",
-}
+_NOUNS = {dict: "a mapping", bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
+"""What a field may hold, in the order in which a value is tried."""
 
 
 def typed(name: str, value: Any, hint: Any) -> Any:  # noqa: ANN401 - any setting
@@ -63,48 +58,45 @@ def typed(name: str, value: Any, hint: Any) -> Any:  # noqa: ANN401 - any settin
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = [get_origin(option) or option for option in options]
     choices = [choice for option in options if get_origin(option) is Literal for choice in get_args(option)]
-    if value is None and NoneType in kinds:
-        return None
+    if Any in kinds or (value is None and NoneType in kinds):
+        return value
     if list in kinds and value is not None:
         return [str(item) for item in (value if isinstance(value, list | tuple) else [value])]
     if choices and str not in kinds:
         if str(value) not in map(str, choices):
             raise InputError(f"{name}: got '{value}', expected one of {', '.join(map(str, choices))}; choose one")
         return next(choice for choice in choices if str(choice) == str(value))
-    converted = str(value) if isinstance(value, Path) else value
-    converted = _from_text(name, converted, kinds) if isinstance(converted, str) else converted
-    number = isinstance(converted, Real) and not isinstance(converted, bool)
-    if number and not math.isfinite(converted):
-        raise InputError(f"{name}: got {value}, expected a finite number; change it")
-    if number and float in kinds and not (int in kinds and isinstance(converted, Integral)):
-        return float(converted)
-    classes = tuple(
-        kind for kind in kinds if isinstance(kind, type) and (kind is bool or not isinstance(converted, bool))
-    )
-    if Any in kinds or isinstance(converted, classes) or (int in kinds and number and isinstance(converted, Integral)):
-        return converted
-    wanted = " or ".join(_NOUNS[kind] for kind in kinds if kind in _NOUNS)
+    if NoneType in kinds and str not in kinds and str(value).lower() == "none":
+        return None
+    if dict in kinds and isinstance(value, str) and value.startswith("{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{name}: got {value}, expected JSON ({error}); correct it") from None
+    for kind in filter(kinds.__contains__, _NOUNS):
+        with suppress(ValueError):
+            return _read(kind, value)
+    if isinstance(value, tuple(kind for kind in kinds if kind not in _NOUNS)):
+        return value
+    wanted = " or ".join(noun for kind, noun in _NOUNS.items() if kind in kinds)
     got = f"'{value}'" if isinstance(value, str) else value
     raise InputError(f"{name}: got {got}, expected {wanted}; change it")
 
 
-def _from_text(name: str, text: str, kinds: list[Any]) -> Any:  # noqa: ANN401
-    if NoneType in kinds and str not in kinds and text.lower() == "none":
-        return None
-    if dict in kinds and text.startswith("{"):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{name}: got {text}, expected JSON ({error}); correct it") from None
-    if bool in kinds and text.lower() in _BOOLEANS:
-        return _BOOLEANS[text.lower()]
-    for kind in (int, float):
-        if kind in kinds:
-            try:
-                return kind(text)
-            except ValueError:
-                continue
-    return text
+def _read(kind: type, value: Any) -> Any:  # noqa: ANN401
+    """Return a value as one of the types in `_NOUNS`, or raise ValueError."""
+    text, truth = isinstance(value, str), isinstance(value, bool)
+    if kind is bool and text and value.lower() in _BOOLEANS:
+        return _BOOLEANS[value.lower()]
+    if kind is int and not truth and (text or isinstance(value, Integral)):
+        return int(value)
+    if kind is float and not truth and (text or isinstance(value, Real)) and math.isfinite(float(value)):
+        return float(value)
+    if kind is str and isinstance(value, Path):
+        return str(value)
+    if kind not in (int, float) and isinstance(value, kind):
+        return value
+    raise ValueError
 
 
 @dataclass
@@ -138,9 +130,8 @@ class RunArguments:
         head_learning_rate: Learning rate of the contrastive heads, above 0; by default that of the encoder.
         dev_candidates: For rankers: a file of candidate sets (`dialemb corpus candidates`) that choose a checkpoint.
         granularity_model: For rankers with a granularity: folder of the ranker that compares responses.
-        language_model_steps: First continue the backbone's masked-language-model pre-training on the same dialogues,
-            for this many steps of 50 utterances; wins over language_model_epochs. By default it is left out.
-        language_model_epochs: The same, for this many passes over the utterances (DialogueCSE: 0.5).
+        language_model_epochs: First continue the backbone's masked-language-model pre-training on the same utterances,
+            for this many passes (DialogueCSE: 0.5). By default it is left out.
         center: After training, store the mean embedding of up to 500 training dialogues and subtract it from every
             embedding: what all dialogues share tells nothing about one of them.
         learning_rate_schedule: official: warm up over a tenth of the number of examples, then 1 - steps/examples.
@@ -171,7 +162,6 @@ class RunArguments:
     head_learning_rate: float | None = None
     dev_candidates: str | None = None
     granularity_model: str | None = None
-    language_model_steps: int | None = None
     language_model_epochs: float | None = None
     center: bool = False
     learning_rate_schedule: Literal["trainer", "official"] = "trainer"
@@ -208,18 +198,15 @@ class TrainingSettings(TrainingArguments):
         check_ranges(self, _TRAINING_RANGES)
         if not (self.output_dir or "").strip():
             raise InputError("output_dir: got nothing, expected a folder; name one")
-        for name, idle, reason in (
-            ("max_steps", self.max_steps != 0, "expected at least 1, or -1 for as many as the epochs have; change it"),
-            ("train_sampling_strategy", self.train_sampling_strategy == "random",
-             "but batches are always made of examples of similar length, in an order drawn by the seed; leave it out"),
-            ("resume_from_checkpoint", self.resume_from_checkpoint is None,
-             "but a run resumes from its own last checkpoint; leave it out"),
-            ("load_best_model_at_end", not self.load_best_model_at_end,
-             "but checkpoint_selection says which checkpoint a run ends with; choose one of "
-             f"{', '.join(SELECTIONS)} there, and leave it out"),
-        ):  # fmt: skip
-            if not idle:
-                raise InputError(f"{name}: got {getattr(self, name)}, {reason}")
+        if self.max_steps == 0:
+            raise InputError("max_steps: got 0, expected at least 1, or -1 for as many as the epochs have; change it")
+        for name, only, reason in (
+            ("train_sampling_strategy", "random", "batches are always made of examples of similar length"),
+            ("resume_from_checkpoint", None, "a run resumes from its own last checkpoint"),
+            ("load_best_model_at_end", False, "checkpoint_selection says which checkpoint a run ends with"),
+        ):
+            if getattr(self, name) != only:
+                raise InputError(f"{name}: got {getattr(self, name)}, but {reason}; leave it out")
         # transformers refuses bf16 on a machine without accelerator unless the CPU is asked for.
         self.use_cpu = self.use_cpu or not torch.accelerator.is_available()
         try:
@@ -307,64 +294,63 @@ class Settings:
         )  # fmt: skip
         run = {key: value for key, value in vars(self.run).items() if key not in ("resume", "data_dir")}
         training = {name: getattr(self.training, name) for name in names}
-        record: dict[str, Any] = json.loads(json.dumps({**run, **self.method, **training}, default=str))
-        return record
+        return dict(json.loads(json.dumps({**run, **self.method, **training}, default=str)))
 
 
 def _check_together(method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments) -> None:
     """Refuse settings that do not fit the method or one another, and leave out a last batch that may be too small."""
-    dialogues, utterances, rankers = (method.kind == kind for kind in ("dialogues", "utterances", "responses"))
-    granularity, adapted = chosen.get("granularity"), run.language_model_steps or run.language_model_epochs
-    refused = (
-        ("center", run.center and not dialogues, "is no dialogue encoder"),
-        ("checkpoint_selection", run.checkpoint_selection == "dev_purity" and not dialogues, "is no dialogue encoder"),
-        ("head_learning_rate", run.head_learning_rate is not None and not utterances, "has no contrastive head"),
-        ("dev_candidates", run.dev_candidates is not None and not rankers, "is no ranker of responses"),
+    kind, scratch, granularity = method.kind, method.from_scratch, chosen.get("granularity")
+    purity = run.checkpoint_selection == "dev_purity"
+    for name, asked, reason in (
+        ("center", run.center and kind != "dialogues", "is no dialogue encoder"),
+        ("checkpoint_selection", purity and kind != "dialogues", "is no dialogue encoder"),
+        ("head_learning_rate", run.head_learning_rate is not None and kind != "utterances", "has no contrastive head"),
+        ("dev_candidates", run.dev_candidates is not None and kind != "responses", "is no ranker of responses"),
         ("granularity_model", run.granularity_model is not None and granularity is None, "draws from all responses"),
-        ("dropout", run.dropout is not None and method.from_scratch, "has no dropout"),
-        ("average_with_backbone", run.average_with_backbone > 0 and method.from_scratch, "has no backbone"),
-        ("language_model_steps", bool(adapted) and method.from_scratch, "has no backbone"),
-    )
-    for name, asked, reason in refused:
+        ("dropout", run.dropout is not None and scratch, "has no dropout"),
+        ("average_with_backbone", run.average_with_backbone > 0 and scratch, "has no backbone"),
+        ("language_model_epochs", run.language_model_epochs is not None and scratch, "has no backbone"),
+    ):
         if asked:
             raise InputError(f"{name}: got a setting that is not for {method.name}, which {reason}; leave it out")
-    if granularity is not None and run.granularity_model is None:
-        raise InputError(
-            f"granularity: got {granularity}, but no granularity_model, expected the folder of a trained ranker that "
-            "compares responses; name one"
-        )
-    _check_signal(run, training)
-    if training.dataloader_num_workers and os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in ("true", "on", "1"):
-        raise InputError(
-            f"dataloader_num_workers: got {training.dataloader_num_workers} with TOKENIZERS_PARALLELISM in the "
-            "environment, under which tokenizers in other processes wait for ever; unset it"
-        )
-    if method.in_batch_negatives:
-        check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
-        training.dataloader_drop_last = True
-
-
-def _check_signal(run: RunArguments, training: TrainingArguments) -> None:
-    """Refuse a signal that cannot be measured, or not at the times asked for."""
     saving, measured = (
         getattr(strategy, "value", strategy) for strategy in (training.save_strategy, training.eval_strategy)
     )
-    if measured != "no" and run.dev_split is None and run.dev_candidates is None:
-        raise InputError("eval_strategy: got one, but no dev_split to evaluate on; name one, or leave it out")
-    if run.checkpoint_selection == "last":
-        if run.patience is not None:
-            raise InputError(
-                f"patience: got {run.patience}, but no signal to wait for, as checkpoint_selection is last; choose one "
-                f"of {', '.join(SELECTIONS)} there"
-            )
-        return
-    if saving not in ("steps", "epoch"):
-        raise InputError(
-            f"checkpoint_selection: got {run.checkpoint_selection}, but save_strategy is {saving}, so "
-            "that there is nothing to choose from; save by steps or epochs, or choose last"
-        )
-    if measured not in ("no", saving) or training.eval_steps not in (None, training.save_steps):
-        raise InputError(
+    signal, chooses = run.checkpoint_selection, run.checkpoint_selection != "last"
+    workers = training.dataloader_num_workers
+    for wrong, sentence in (
+        (
+            granularity is not None and run.granularity_model is None,
+            f"granularity: got {granularity}, but no granularity_model, expected the folder of a trained ranker that "
+            "compares responses; name one",
+        ),
+        (
+            measured != "no" and run.dev_split is None and run.dev_candidates is None,
+            "eval_strategy: got one, but no dev_split to evaluate on; name one, or leave it out",
+        ),
+        (
+            run.patience is not None and not chooses,
+            f"patience: got {run.patience}, but no signal to wait for, as checkpoint_selection is last; choose one of "
+            f"{', '.join(SELECTIONS)} there",
+        ),
+        (
+            chooses and saving not in ("steps", "epoch"),
+            f"checkpoint_selection: got {signal}, but save_strategy is {saving}, so that there is nothing to choose "
+            "from; save by steps or epochs, or choose last",
+        ),
+        (
+            chooses and (measured not in ("no", saving) or training.eval_steps not in (None, training.save_steps)),
             f"eval_strategy, eval_steps: got {measured}, {training.eval_steps}, but checkpoint_selection measures "
-            "wherever a checkpoint is saved; leave them out and set save_strategy and save_steps"
-        )
+            "wherever a checkpoint is saved; leave them out and set save_strategy and save_steps",
+        ),
+        (
+            workers and os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in ("true", "on", "1"),
+            f"dataloader_num_workers: got {workers} with TOKENIZERS_PARALLELISM in the environment, under which "
+            "tokenizers in other processes wait for ever; unset it",
+        ),
+    ):
+        if wrong:
+            raise InputError(sentence)
+    if method.in_batch_negatives:
+        check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
+        training.dataloader_drop_last = True

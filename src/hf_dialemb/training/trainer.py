@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from errno import EACCES, ENOSPC
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +20,6 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import rotate_checkpoints
 
 from ..corpora import load_dialogues
-from ..corpora.labels import unified_dialogue
 from ..errors import InputError
 from ..hashing import sha256
 from ..methods import method_of
@@ -29,17 +29,18 @@ from ..methods.method import Examples
 from ..metrics.alignment_uniformity import uniformity
 from ..metrics.purity import cluster_purity
 from ..runs.files import open_to_others, write_json_atomically
-from ..runs.folder import RunFolder, read_object
-from ..runs.sentence_files import write_files_of_our_own
+from ..runs.folder import RunFolder, read_object, write_files_of_our_own
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
+from .dialogues import unified
 from .low_rank import is_limited, limit_rank, load_factors, save_factors, whole_weights
 from .settings import SELECTIONS, Report, RunArguments
 
 logger = logging.getLogger(__name__)
 
-COMPLETE, DEFAULT_OUTPUT = "complete", "runs/mine"
-UNIFORMITY_SAMPLE = 2_000
-"""How many embeddings tell how even they spread: all pairs of them are compared."""
+COMPLETE = "complete"
+"""The file that marks a whole checkpoint, with the digests of its files."""
+
+_UNIFORMITY_SAMPLE = 2_000  # embeddings, of which all pairs are compared
 
 
 class DialogueTrainer(Trainer):
@@ -82,7 +83,7 @@ class DialogueTrainer(Trainer):
         if method is None or processing_class is None:
             got = f"a {type(model).__name__}, of no registered method" if method is None else "no processing_class"
             raise InputError(f"DialogueTrainer: got {got}; give what from_backbone returns: a model and its tokenizer")
-        args = TrainingArguments(DEFAULT_OUTPUT) if args is None else args
+        args = TrainingArguments("runs/mine") if args is None else args
         args.remove_unused_columns = False  # examples have no columns
         self.run = run or RunArguments(method=method.name)
         if self.run.rank is not None:
@@ -93,14 +94,10 @@ class DialogueTrainer(Trainer):
         self.collator = Collator(method, processing_class, model.config)
         self.dev = [] if dev_dialogues is None else load_dialogues(dev_dialogues)
 
-        def made(dialogues: Any, part: str) -> Examples:  # noqa: ANN401
-            loaded = load_dialogues(dialogues)
-            loaded = [unified_dialogue(dialogue) for dialogue in loaded] if method.labelled else loaded
-            return make_examples(method, loaded, model.config, args, self.run, logger.info, part)
-
-        self.examples = examples or made(dialogues, "train")
+        made_of = partial(make_examples, method, config=model.config, args=args, run=self.run, report=logger.info)
+        self.examples = examples or made_of(unified(load_dialogues(dialogues), method))
         if dev_examples is None and self.dev:
-            dev_examples = made(self.dev, "eval")
+            dev_examples = made_of(unified(self.dev, method), part="eval")
         super().__init__(
             model,
             args,
@@ -120,18 +117,17 @@ class DialogueTrainer(Trainer):
         """Make Trainer's optimizer; contrastive heads with a learning rate become separate groups."""
         optimizer: Optimizer = super().create_optimizer(*([] if model is None else [model]))
         rate = self.run.head_learning_rate
-        if rate is not None:
-            model = cast("torch.nn.Module", self.model)
-            heads = {id(parameter) for name, parameter in model.named_parameters() if "heads." in name}
-            if not heads:
-                raise InputError(
-                    f"head_learning_rate: got {rate}, but with these settings the model has no head; leave it out"
-                )
-            for group in list(optimizer.param_groups):
-                own = [parameter for parameter in group["params"] if id(parameter) in heads]
-                group["params"] = [parameter for parameter in group["params"] if id(parameter) not in heads]
-                if own:
-                    optimizer.add_param_group({**group, "params": own, "lr": rate})
+        if rate is None:
+            return optimizer
+        named = cast("torch.nn.Module", self.model).named_parameters()
+        heads = {parameter for name, parameter in named if "heads." in name}
+        if not heads:
+            raise InputError(f"head_learning_rate: got {rate}, but with these settings there is no head; leave it out")
+        for group in list(optimizer.param_groups):
+            own = [parameter for parameter in group["params"] if parameter in heads]
+            group["params"] = [parameter for parameter in group["params"] if parameter not in heads]
+            if own:
+                optimizer.add_param_group({**group, "params": own, "lr": rate})
         return optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:  # noqa: ANN401
@@ -158,9 +154,11 @@ class DialogueTrainer(Trainer):
             self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            folder = str(self.args.output_dir)
-            mark_complete(Path(folder) / f"checkpoint-{self.state.global_step}")
-            rotate_checkpoints(folder, limit, self.state.best_model_checkpoint, use_mtime=True)
+            output = str(self.args.output_dir)
+            folder = Path(output, f"checkpoint-{self.state.global_step}")
+            digests = {file.name: sha256(file) for file in sorted(folder.iterdir()) if file.is_file()}
+            write_json_atomically(folder / COMPLETE, digests)
+            rotate_checkpoints(output, limit, self.state.best_model_checkpoint, use_mtime=True)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """Save as Trainer does, with the files by which sentence-transformers loads the folder."""
@@ -214,7 +212,7 @@ class DialogueTrainer(Trainer):
         loss, accuracy = (torch.cat(store).mean().item() for store in (losses, correct))
         metrics = {"contrastive_loss": loss, "contrastive_accuracy": accuracy}
         if sum(map(len, embeddings)) > 1:
-            metrics["uniformity"] = uniformity(torch.cat(embeddings)[:UNIFORMITY_SAMPLE].numpy())
+            metrics["uniformity"] = uniformity(torch.cat(embeddings)[:_UNIFORMITY_SAMPLE].numpy())
         if self.run.checkpoint_selection == "dev_purity":
             metrics["dev_purity"] = self._dev_purity()
         model.train(training)
@@ -249,11 +247,10 @@ def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
     return len(values) - 1 - values.index(best) >= run.patience
 
 
-def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
+def restore_finished(trainer: DialogueTrainer, checkpoint: Path) -> bool:
     """Restore a run that was killed after its last step, by count or patience; Trainer itself would take more."""
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-    stopped = isinstance(trainer, DialogueTrainer) and out_of_patience(state, trainer.run)
-    if not (stopped or 0 < state.max_steps <= state.global_step):
+    if not (out_of_patience(state, trainer.run) or 0 < state.max_steps <= state.global_step):
         return False
     chosen = checkpoint
     if trainer.args.load_best_model_at_end and state.best_model_checkpoint:
@@ -262,12 +259,6 @@ def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
     trainer._load_from_checkpoint(str(chosen))
     trainer.state = state
     return True
-
-
-def mark_complete(checkpoint: Path) -> None:
-    """Mark a checkpoint as whole, with the digests of its files, so that damage shows before a run resumes from it."""
-    digests = {file.name: sha256(file) for file in sorted(checkpoint.iterdir()) if file.is_file()}
-    write_json_atomically(checkpoint / COMPLETE, digests)
 
 
 def last_complete_checkpoint(output_dir: Path, report: Report = lambda line: None) -> Path | None:
@@ -293,19 +284,14 @@ def _damage(checkpoint: Path, before: set[str]) -> str:
         digests = read_object(checkpoint / COMPLETE, "")
     except InputError:
         return f"{COMPLETE} cannot be read"
-    wrong = (name for name, digest in digests.items() if not _is(checkpoint / name, digest))
-    if TRAINER_STATE_NAME not in digests or (name := next(wrong, None)) is not None:
-        return f"{name if TRAINER_STATE_NAME in digests else COMPLETE} is not as it was written"
+    if TRAINER_STATE_NAME not in digests:
+        return f"{COMPLETE} is not as it was written"
+    for name, digest in digests.items():
+        if not (checkpoint / name).is_file() or sha256(checkpoint / name) != digest:
+            return f"{name} is not as it was written"
     best = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME)).best_model_checkpoint
     best = Path(best or checkpoint).name  # the run's folder may have moved
     return "" if best in {checkpoint.name, *before} else f"{best}, the best before it, is lost"
-
-
-def _is(file: Path, digest: object) -> bool:
-    try:
-        return sha256(file) == digest
-    except OSError:
-        return False
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from ...evaluation.results import rows as results_files
 from ...evaluation.results.learnt import Set, learnt_sets, marked
 from ...evaluation.results.rows import Place, Results, Row, part_named, place_of
 from ...evaluation.results.tables import as_papers_print, column_of, is_in_short, printed, printed_figure
-from ...training.record import without_places
+from ...training.merge import without_places
 from ..published_folder import PublishedFolder
 from .record import matches
 

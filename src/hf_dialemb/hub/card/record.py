@@ -15,7 +15,7 @@ from ...encoders.specs import fingerprint
 from ...errors import InputError
 from ...methods import get_method, method_of, register
 from ...runs.folder import BASELINE, GRANULARITIES, RunFolder, field_of, read_object
-from ...training.record import trainings_behind, without_places
+from ...training.merge import trainings_behind, without_places
 from ..published_folder import PublishedFolder
 
 SCHEMA = 1  # the version of the record's format

@@ -15,7 +15,7 @@ from transformers.dynamic_module_utils import custom_object_save
 from ...dialogue import Dialogue
 from ...methods.backbone_model import published_class
 from ...methods.encoder import DialogueEncoder, encode, set_template
-from ...runs.sentence_files import write_files_of_our_own, write_record
+from ...runs.folder import write_files_of_our_own, write_record
 from ..published_folder import PublishedFolder
 from .precision import AS_TRAINED, WeightForm
 from .verification import ENVIRONMENTS, compare, messages, run_afresh

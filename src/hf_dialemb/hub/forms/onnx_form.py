@@ -30,7 +30,7 @@ from ...dialogue import Dialogue
 from ...errors import InputError
 from ...methods import register
 from ...metrics.vectors import unit
-from ...runs.sentence_files import write_record
+from ...runs.folder import write_record
 from ..published_folder import PublishedFolder
 from .verification import compare, messages
 

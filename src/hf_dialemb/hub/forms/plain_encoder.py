@@ -27,7 +27,7 @@ from ...methods.config import UtteranceConfig, own_settings
 from ...methods.layout import Truncation, tokenize_utterances
 from ...methods.markers import special_texts
 from ...methods.utterance import UtteranceEncoder
-from ...runs.sentence_files import write_record, write_sentence_files
+from ...runs.folder import write_record, write_sentence_files
 from ..published_folder import PublishedFolder
 from .precision import AS_TRAINED, WeightForm
 from .verification import ARGUMENTS, WITHOUT_PACKAGE, compare, messages, run_afresh
