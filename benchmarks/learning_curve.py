@@ -20,8 +20,7 @@ from hardware import describe_machine
 from hf_dialemb.checkpoints.pretrained import MINILM
 from hf_dialemb.drawing import check_drawing, new_figure
 from hf_dialemb.encoders import load_encoder
-from hf_dialemb.evaluation.tasks.registry import load_problem
-from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
 from hf_dialemb.runs.files import write_json_atomically
 from hf_dialemb.runs.folder import RunFolder
 

@@ -19,8 +19,8 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate, evaluate_embeddings, markdown_table
 from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, marked, sets_behind
 from hf_dialemb.evaluation.results.rows import Results, describe_run, merge_results, read_results, write_results
-from hf_dialemb.evaluation.results.tables import latex_table, paper_table
-from hf_dialemb.evaluation.run import _caption, training_report
+from hf_dialemb.evaluation.results.tables import paper_table
+from hf_dialemb.evaluation.run import training_report
 from hf_dialemb.evaluation.tasks.domains import pair_scores
 from hf_dialemb.metrics.alignment_uniformity import alignment_uniformity
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
@@ -95,16 +95,12 @@ def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
         (None, "cannot be read"),
         ("{", "text that is not JSON"),
         ("[]", "field schema: got 'list', expected 1"),
-        ('{"schema": 2}', "field schema: got 2, expected 1"),
-        ('{"schema": 1, "run": {}}', "got no 'run' object or no 'results' list"),
-        ('{"schema": 1, "run": {}, "results": []}', "run: field command is missing"),
-        (json.dumps({"schema": 1, "run": RUN | {"versions": []}, "results": []}), "versions: expected objects"),
+        ('{"schema": 1, "run": {}, "results": []}', "expected a list 'results' and an object 'run'"),
+        (json.dumps({"schema": 1, "run": RUN | {"versions": []}, "results": []}), "an object 'run' with command"),
         ({"mean": "50"}, r"results\[0\]: field mean: got '50'"),
         ({"mean": float("nan")}, "field mean: got nan"),
         ({"std": True}, "field std: got True"),
-        ({"n": 1.5}, "field n: got 1.5"),
-        ({"quoted_from": 3}, "field quoted_from: got 3"),
-        ({"learnt": "yes"}, "field learnt: got 'yes', expected true or false"),
+        ({"learnt": "yes"}, "field learnt: got 'yes', expected bool"),
         ({"extra": 1}, "expected exactly the fields model, corpus"),
     ],
 )
@@ -201,12 +197,6 @@ def test_dialogues_in_memory_give_the_figures_of_their_file(tmp_path, monkeypatc
     assert "| tfidf |" in repr(measured[1])
     monkeypatch.setattr("hf_dialemb.evaluation.tasks.task.corpora.load_dialogues", lambda *_: pytest.fail("read again"))
     assert evaluate("tfidf", dialogues[:20], seeds=[0]).run["config"]["corpus"] == "dialogues"
-
-
-def test_the_caption_of_a_picture_is_of_what_it_shows():
-    purity = {"task": "domain-categorization", "metric": "purity"}
-    rows = [row("tfidf", 95.0, **purity), row("tfidf", 90.0), row("tfidf", 60.0, setting="second speaker", **purity)]
-    assert _caption([*rows, row("tfidf", task="semantic-retrieval")], "tfidf") == "purity 95.0, MAP 90.0"
 
 
 def test_too_few_labels_are_refused(monkeypatch):
@@ -313,9 +303,7 @@ def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold():
         assert "**80.0" in table
         assert "**95" not in table
         assert table.count(NOTE) == 1
-    assert NOTE not in markdown_table(others) + paper_table(others) + latex_table(others, "C")
-    for words in (r"95.00\textdagger{} $\pm$ 1.00", r"\textbf{80.00}", r"\textdagger{} The model learnt"):
-        assert words in latex_table(rows, "C")
+    assert NOTE not in markdown_table(others) + paper_table(others)
 
 
 @pytest.mark.slow

@@ -12,9 +12,8 @@ from hf_dialemb.corpora.examples import ResponseSelection
 from hf_dialemb.dialogue import Dialogue, Turn, plain
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.tasks import contexts
-from hf_dialemb.evaluation.tasks.registry import get_task
-from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.evaluation.tasks import texts
+from hf_dialemb.evaluation.tasks.task import CorpusPart, get_task
 from hf_dialemb.evaluation.tasks.texts import first_words, last_words, row_cosines
 
 UTTERANCE, DIALOGUE = get_task("response-selection"), get_task("dialogue-response-selection")
@@ -121,9 +120,9 @@ def test_the_limit_counts_pairs_and_too_few_are_refused(tmp_path):
 
 def test_what_stands_beside_a_response_is_of_its_role_and_from_elsewhere():
     dialogues = [*long_chats(130), dialogue("hello", "how", "Thanks", "D  5")]
-    responses = contexts.responses_of(dialogues)
+    responses = texts.responses_of(dialogues)
     assert {(each.turn, each.role) for each in responses} == {(2, "user"), (3, "assistant")}
-    selections = contexts.draw_selections(dialogues, responses, contexts.others_of(responses), 0)
+    selections = texts.draw_selections(dialogues, responses, texts.others_of(responses), 0)
     assert len(selections) == 131
     for selection in selections:
         true, *rest = selection.responses

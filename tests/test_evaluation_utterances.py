@@ -17,8 +17,14 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import Row
 from hf_dialemb.evaluation.run import evaluate
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions
-from hf_dialemb.evaluation.tasks.intents import OUT_OF_SCOPE, classify_intents, load_intents
-from hf_dialemb.evaluation.tasks.out_of_scope import Parts, detect, load_out_of_scope
+from hf_dialemb.evaluation.tasks.intents import (
+    OUT_OF_SCOPE,
+    Parts,
+    classify_intents,
+    detect,
+    load_intents,
+    load_out_of_scope,
+)
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 
 

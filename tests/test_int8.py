@@ -11,8 +11,7 @@ import hf_dialemb
 from hf_dialemb.encoders import fewer_bits
 from hf_dialemb.encoders.specs import find_encoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.tasks.registry import load_problem
-from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
 
 needs_nncf = pytest.mark.skipif(not find_spec("nncf"), reason="nncf is not installed")
 REFUSED = {

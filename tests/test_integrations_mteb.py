@@ -9,10 +9,9 @@ from made_up_corpora import FILES, needs
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.dialogue import Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.tasks import contexts
+from hf_dialemb.evaluation.tasks import texts
 from hf_dialemb.evaluation.tasks.domains import load_domains
-from hf_dialemb.evaluation.tasks.registry import load_problem
-from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
 from hf_dialemb.evaluation.tasks.texts import last_words
 
 mteb = pytest.importorskip("mteb")
@@ -68,7 +67,7 @@ def intents(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 def test_figures_agree_between_both_wrappers_and_the_benchmark(plain, wrapped, monkeypatch):
-    monkeypatch.setattr(contexts, "OTHERS", 5)  # candidates beside the true one
+    monkeypatch.setattr(texts, "OTHERS", 5)  # candidates beside the true one
     found = scores(wrapped, dialogue_tasks("sample", split="dev", limit=24))
     names = [f"sample-{task}-dev" for task in OF_KIND["dialogues"]]
     assert list(found) == names

@@ -18,8 +18,7 @@ from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
 from hf_dialemb.evaluation.results.rows import Row
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions
 from hf_dialemb.evaluation.tasks.intents import classify_intents
-from hf_dialemb.evaluation.tasks.registry import TASKS, get_task, load_problem
-from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.evaluation.tasks.task import TASKS, CorpusPart, get_task, load_problem
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.integrations import DialogueDomainEvaluator, FewShotEvaluator, ResponseSelectionEvaluator, TaskEvaluator
 from hf_dialemb.integrations.sentence_evaluators import greater_is_better, named_figures

@@ -19,11 +19,10 @@ from hf_dialemb.encoders.specs import find_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import default_tasks
 from hf_dialemb.evaluation.tasks import next_utterance
-from hf_dialemb.evaluation.tasks.contexts import correct_candidates
 from hf_dialemb.evaluation.tasks.next_utterance import candidate_scores, load_selections, member_scores
-from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.sampling import fixed_sample
-from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
+from hf_dialemb.evaluation.tasks.texts import correct_candidates
 from hf_dialemb.methods.ranker import RankingExample
 from hf_dialemb.methods.ranking import encode_contexts, encode_responses, score_candidates
 from hf_dialemb.metrics.next_utterance import KS, OFFICIAL, example_scores, next_utterance_scores
@@ -125,17 +124,17 @@ def test_an_ensemble_averages_probabilities_or_cosines(tower_folders, towers, se
     # Probabilities too small for a number still have an order.
     assert next_utterance.log_of_mean_probability(np.array([[0.0, -2000.0, -1000.0]])).tolist() == [0, -2000, -1000]
     members = [member_scores(ranker, selections) for ranker in towers]
-    np.testing.assert_allclose(next_utterance.rank_candidates(members, selections).scores, found, rtol=1e-6)
-    ranked = next_utterance.rank_candidates_by_vectors(members, selections)
+    np.testing.assert_allclose(next_utterance.averaged([member.scores for member in members]), found, rtol=1e-6)
+    cosines = np.mean([member.cosines for member in members], axis=0)
     contexts = encode_contexts(joint, [each.context for each in selections])
-    for context, selection, scores in zip(contexts, selections, ranked.scores, strict=True):
+    for context, selection, scores in zip(contexts, selections, cosines, strict=True):
         np.testing.assert_allclose(encode_responses(joint, selection.responses) @ context, scores, atol=1e-5)
 
 
 def test_which_candidates_are_correct_and_a_set_without_one_is_told(towers):
     selections = [ResponseSelection((Turn("user", "hi"),), ("yes", "no"), ())]
     with pytest.raises(InputError, match="candidates: example 0: got no correct candidate"):
-        next_utterance.rank_candidates([member_scores(towers[0], selections)], selections)
+        next_utterance.rank_candidates(member_scores(towers[0], selections).scores, selections)
     # What says the same is correct, but not officially.
     selection = ResponseSelection((Turn("user", "hi"),), ("Thank  you", "no", "thank you"), (2,))
     assert correct_candidates(selection).tolist() == [True, False, True]

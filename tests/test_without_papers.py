@@ -17,7 +17,7 @@ for file in root.rglob("*.py"):
     if not name.endswith("__main__"):
         importlib.import_module(name)
 from hf_dialemb.corpora import CORPORA
-from hf_dialemb.evaluation.tasks.registry import TASKS
+from hf_dialemb.evaluation.tasks.task import TASKS
 from hf_dialemb.methods import METHODS
 for registry in (CORPORA, TASKS, METHODS):
     assert set(registry) == set(registry.own)

@@ -18,7 +18,7 @@ from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import get_task, maps, read_results
 from hf_dialemb.evaluation.results.rows import Results
-from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, meanings, paper_table
+from hf_dialemb.evaluation.results.tables import markdown_table, meanings, paper_table
 from hf_dialemb.evaluation.run import page_of, write_with_page
 from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.papers import benchmark
@@ -63,19 +63,6 @@ def test_a_suite_quotes_paper_table_and_row_of_all_its_problems(suite):
         assert averaged or corpus in STAND_INS[suite] or (corpus, TASKS.get(task, task)) in figures
 
 
-LATEX = r"""\begin{table}
-\centering
-\caption{100 \% measured. Columns in italics are quoted from Paper (A et al., 2022), Table 2.}
-\begin{tabular}{llrrr}
-\toprule
-Corpus & Figure & ours & runs/a\_b\&c & \textit{paper: DSE} \\
-\midrule
-sgd, test & F1 (1-shot) & 50.00 $\pm$ 1.00 & \textbf{60.00} $\pm$ 1.00 & 70.00 $\pm$ 1.00 \\
-\bottomrule
-\end{tabular}
-\end{table}"""
-
-
 def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
     plain = {"metric": "intra", "setting": "", "std": None}
     rows = [ROW, replace(ROW, model="a|b", mean=60.0), replace(ROW, mean=0.5, **plain), QUOTED]
@@ -90,7 +77,6 @@ def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
         "The paper's figures are quoted from Paper (A et al., 2022), Table 2; Paper, Table 3.",
     ]
     rows = [ROW, replace(ROW, model="runs/a_b&c", mean=60.0), QUOTED]
-    assert latex_table(rows, "100 % measured.").splitlines() == LATEX.splitlines()
 
 
 def test_the_papers_figures_stand_beside_a_task_but_not_in_its_results(tmp_path):

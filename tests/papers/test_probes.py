@@ -18,8 +18,7 @@ from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate
-from hf_dialemb.evaluation.tasks.registry import get_task, load_problem
-from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.evaluation.tasks.task import CorpusPart, get_task, load_problem
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.ranking import LoadedRanker, encode_contexts
 from hf_dialemb.papers.tasks import context_labels as contexts

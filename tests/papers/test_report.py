@@ -239,7 +239,7 @@ def test_projection_is_repeatable_and_keeps_groups_together(method):
 def test_maps_have_several_colours_and_are_the_same_again(tmp_path):
     random = np.random.default_rng(0)
     flat = {"one": random.normal(size=(75, 4)), "two": random.normal(size=(75, 1))}
-    scatter(flat, [f"label {row % 25}" for row in range(75)], tmp_path / "map.png", {"one": "MAP 1.0"}, "pca")
+    scatter(flat, [f"label {row % 25}" for row in range(75)], tmp_path / "map.png", "pca")
     assert colours(tmp_path / "map.png") > 20
     vectors, labels = groups(14)
     assert same_again(lambda path, _: scatter({"a model": vectors}, labels, path, method="pca"), tmp_path) > 20

@@ -18,8 +18,7 @@ from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import default_tasks
-from hf_dialemb.evaluation.tasks.registry import load_problem
-from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
 from hf_dialemb.papers.corpora.retrieval_sets import retrieval_queries
 from hf_dialemb.papers.tasks.sentences import load_anchors, load_rankings, load_scored_pairs, rankings_of
 

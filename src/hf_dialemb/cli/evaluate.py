@@ -44,6 +44,6 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _tasks(fine_tunes: bool = False) -> list[str]:
-    from ..evaluation.tasks.registry import TASKS, get_task
+    from ..evaluation.tasks.task import TASKS, get_task
 
     return [name for name in TASKS if get_task(name).fine_tunes == fine_tunes]

@@ -12,13 +12,12 @@ from .results.rows import describe_run as describe_run
 from .results.rows import merge_results as merge_results
 from .results.rows import read_results as read_results
 from .results.rows import write_results as write_results
-from .results.tables import latex_table as latex_table
 from .results.tables import markdown_table as markdown_table
 from .results.tables import paper_table as paper_table
 from .run import evaluate as evaluate
 from .tasks.domains import evaluate_embeddings as evaluate_embeddings
-from .tasks.registry import TASKS as TASKS
-from .tasks.registry import default_tasks as default_tasks
-from .tasks.registry import get_task as get_task
+from .tasks.task import TASKS as TASKS
 from .tasks.task import Problem as Problem
 from .tasks.task import Task as Task
+from .tasks.task import default_tasks as default_tasks
+from .tasks.task import get_task as get_task

@@ -29,11 +29,7 @@ _LAYERS = 8
 
 
 def scatter(
-    embeddings_by_model: Mapping[str, NDArray[Any]],
-    labels: Sequence[str],
-    path: Path | str,
-    captions: Mapping[str, str] | None = None,
-    method: str = "tsne",
+    embeddings_by_model: Mapping[str, NDArray[Any]], labels: Sequence[str], path: Path | str, method: str = "tsne"
 ) -> None:
     """Write a PNG with a map of the same N items for each model; see `project`."""
     drawing.check_drawing()
@@ -49,7 +45,7 @@ def scatter(
     panels = figure.subplots(height, columns, squeeze=False).ravel()
     for axes, (model, vectors) in zip(panels, embeddings_by_model.items(), strict=False):
         _draw(axes, project(vectors[rows], method), [styles.get(labels[row], _OTHERS) for row in rows])
-        _title(axes, model, (captions or {}).get(model, ""))
+        axes.set_title(drawing.short_model(model), pad=8, fontsize=10, fontweight="bold", parse_math=False)
     for axes in panels[len(embeddings_by_model) :]:
         axes.set_visible(False)
     others = len(counts) - len(styles)
@@ -127,11 +123,3 @@ def _draw(axes: Any, points: NDArray[np.float64], styles: Sequence[tuple[str, st
     axes.margins(0.04)
     for spine in axes.spines.values():
         spine.set_color(drawing.RULE)
-
-
-def _title(axes: Any, model: str, caption: str) -> None:  # noqa: ANN401
-    looks = {"fontsize": 10, "fontweight": "bold", "parse_math": False}
-    axes.set_title(drawing.short_model(model), pad=20 if caption else 8, **looks)
-    if caption:
-        looks = {"ha": "center", "va": "bottom", "fontsize": 9, "color": drawing.DARK_GREY}
-        axes.text(0.5, 1.02, caption, transform=axes.transAxes, **looks)

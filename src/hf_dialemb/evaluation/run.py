@@ -31,8 +31,7 @@ from .maps import scatter
 from .results.learnt import marked
 from .results.rows import Results, Row, describe_run, part_named, place_of, rows_of, write_results
 from .results.tables import column_of, markdown_table, meanings, paper_table
-from .tasks.registry import default_tasks, get_task, load_problem
-from .tasks.task import CorpusPart, Problem
+from .tasks.task import CorpusPart, Problem, default_tasks, get_task, load_problem
 
 _HEADLINES = ("map", "v_measure", "f1", "accuracy", "mrr")  # the first of these says the most
 
@@ -69,7 +68,6 @@ def evaluate(
     seeds: int | Sequence[int] = 10,
     output: str | Path | None = None,
     plot: str | Path | None = None,
-    cache: Path | None = None,
     vectors: Path | None = None,
     command: str = "hf_dialemb.evaluate",
 ) -> Evaluation:
@@ -90,7 +88,6 @@ def evaluate(
         seeds: Repeats of everything else that is drawn, or their number.
         output: The results file, with a Markdown table beside it; written anew after each model.
         plot: A PNG with a map of the first task whose items have labels.
-        cache: A folder that keeps vectors for later runs.
         vectors: Vectors of the dialogues from ``dialemb embed``, measured too.
         command: The name of the run in the results file.
     """
@@ -98,30 +95,16 @@ def evaluate(
     encoders = _models_of(models)
     repeats = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     file, picture = (None if path is None else Path(path) for path in (output, plot))
-    names = [encoder if isinstance(encoder, str) else encoder.name for encoder in encoders]
     loaded = [] if vectors is None else [stored_vectors(vectors)]
-    check_request(
-        names or [str(vectors)] * len(loaded),
-        repeats,
-        file,
-        picture,
-        limit,
-        [model for model in encoders if isinstance(model, str)],
-    )
+    check_request([*encoders, *filter(None, [vectors])], repeats, file, picture, limit)
     check_models(encoders, tasks)
     part = _part_of(dialogues, split, data_dir, limit, columns, roles)
     encoders += [stored.encoder(part.dialogues(), f"corpus {part.name}") for stored in loaded]
     problems = {task: load_problem(task, part) for task in dict.fromkeys(tasks or default_tasks(part))}
-    drawn = _labelled(problems, picture)
-    return _measured(encoders, part, problems, drawn, repeats, command, started, file, picture, cache)
-
-
-def _labelled(problems: Mapping[str, Problem], plot: Path | None) -> Problem | None:
-    """Return the first problem whose items have labels; raise InputError if a plot needs some and there is none."""
-    labelled = next((problem for problem in problems.values() if problem.labels), None)
-    if plot is not None and labelled is None:
+    drawn = next((problem for problem in problems.values() if problem.labels), None)
+    if picture is not None and drawn is None:
         raise InputError(f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave it out")
-    return labelled
+    return _measured(encoders, part, problems, drawn, repeats, command, started, file, picture)
 
 
 def _models_of(models: Any) -> list[str | Encoder]:  # noqa: ANN401 - see load_encoder
@@ -159,7 +142,6 @@ def _measured(
     started: float,
     output: Path | None,
     plot: Path | None,
-    cache: Path | None,
 ) -> Evaluation:
     """Measure encoders one after the other, and draw the map; the results file is written after each encoder."""
     names = [encoder if isinstance(encoder, str) else encoder.name for encoder in encoders]
@@ -170,7 +152,7 @@ def _measured(
     rows: list[Row] = []
     progress = tqdm(names, desc="models", unit="model", file=sys.stderr)
     for name, model in zip(progress, encoders, strict=True):
-        encoder = cached_encoder(model, cache)
+        encoder = RememberingEncoder(model)
         place, figures = (name, config["corpus"], config["split"]), list[Row]()
         for problem in problems.values():
             figures += rows_of(*place, measure(encoder, problem, seeds), part=problem.is_part)
@@ -183,54 +165,50 @@ def _measured(
         if output is not None:
             write_with_page(results, output)
     if plot is not None and drawn is not None:
-        scatter(points, drawn.labels, plot, {name: _caption(rows, name) for name in points})
+        scatter(points, drawn.labels, plot)
     return results
 
 
-def cached_encoder(model: str | Encoder, cache: Path | None) -> RememberingEncoder:
+def cached_encoder(model: str, cache: Path | None) -> RememberingEncoder:
     """Load an encoder that remembers its vectors, in a folder if there is one, or in memory alone."""
-    return RememberingEncoder(model, cache if isinstance(model, str) else None)
+    return RememberingEncoder(model, cache)
 
 
 def check_request(
-    models: Sequence[str],
+    models: Sequence[Any],
     seeds: Sequence[int],
     output: Path | None = None,
     plot: Path | None = None,
     limit: int | None = None,
-    to_load: Sequence[Any] | None = None,
 ) -> None:
     """Raise InputError, before any work, for a request that cannot be met."""
-    if isinstance(models, str) or not models:
-        raise InputError(f"models: got {models!r}, expected a list of at least one; name a model or 'tfidf'")
-    twice = [model for model, count in Counter(models).items() if count > 1]
-    if twice:
+    if not models:
+        raise InputError("models: got none, expected a list of at least one; name a model or 'tfidf'")
+    counts = Counter(getattr(model, "name", model) for model in models)
+    if twice := [model for model, count in counts.items() if count > 1]:
         raise InputError(f"models: got '{twice[0]}' more than once, expected each once; leave the others out")
     if not len(seeds):
         raise InputError("seeds: got none, expected at least one; pass for example 0 1 2")
     if limit is not None and limit < 2:
         raise InputError(f"limit: got {limit}, expected at least 2; leave it out to take all")
-    for path in (output, plot):
-        if path is not None:
-            check_writable(path)
+    for path in filter(None, (output, plot)):
+        check_writable(path)
     if output is not None and output.suffix == ".md":
         raise InputError(f"output '{output}': got the ending of the table, expected a JSON file; name it .json")
     if plot is not None:
         check_drawing()
-    for model in models if to_load is None else to_load:
-        find_encoder(model)
+    for model in models:
+        if isinstance(model, str):
+            find_encoder(model)
 
 
 def check_models(models: Sequence[str | Encoder], tasks: Sequence[str]) -> None:
     """Raise InputError for an unknown task, and for a model without weights where a task fine-tunes."""
     for task in [name for name in tasks if get_task(name).fine_tunes]:
         for model in models:
-            if not isinstance(model, str):
-                raise InputError(
-                    f"task {task}: got a loaded model, expected its folder or Hub id; give one to fine-tune"
-                )
-            if not has_weights(model):
-                raise InputError(f"task {task}: got the model {model}, which has no weights to fine-tune; leave it out")
+            if not isinstance(model, str) or not has_weights(model):
+                got = f"the model {model}, which has no weights" if isinstance(model, str) else "a loaded model"
+                raise InputError(f"task {task}: got {got}, expected a folder or Hub id of one to fine-tune; give such")
 
 
 def measure(encoder: Encoder, problem: Problem, seeds: Sequence[int]) -> list[Row]:
@@ -305,13 +283,3 @@ def table_of(results: Results) -> str:
     places = {place_of(row) for row in quoted}
     beside = paper_table((*(row for row in rows if place_of(row) in places), *quoted))
     return f"{table}\n**Beside what papers print**\n\n{beside}"
-
-
-def _caption(rows: Sequence[Row], model: str) -> str:
-    of_model = [row for row in rows if row.model == model]
-    means = {(row.task, row.metric): row.mean for row in of_model if not row.setting}
-    purity, precision = means.get(("domain-categorization", "purity")), means.get(("dialogue-retrieval", "map"))
-    if purity is not None and precision is not None:
-        return f"purity {purity:.1f}, MAP {precision:.1f}"
-    repeated = [row for row in of_model if row.n > 1 and row.metric in ("f1", "accuracy")]
-    return ", ".join(f"{row.metric} {row.setting} {row.mean:.1f}" for row in repeated if "mean" not in row.setting)

@@ -24,13 +24,12 @@ from datasets import Dataset, DatasetDict
 from ..corpora import CORPORA, get_corpus
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError, unknown_name
-from ..evaluation.tasks.contexts import correct_candidates
 from ..evaluation.tasks.domains import load_domains
 from ..evaluation.tasks.intents import load_intents
 from ..evaluation.tasks.response_selection import CONTEXT_WORDS, selections_of
 from ..evaluation.tasks.sampling import SHOTS
 from ..evaluation.tasks.task import CorpusPart
-from ..evaluation.tasks.texts import last_words
+from ..evaluation.tasks.texts import correct_candidates, last_words
 from ..hashing import json_key
 
 try:

@@ -27,8 +27,7 @@ from ..evaluation.results.tables import FLOWS, LOWER_OF_FLOWS
 from ..evaluation.tasks.actions import compare_actions
 from ..evaluation.tasks.domains import evaluate_embeddings
 from ..evaluation.tasks.intents import classify_intents
-from ..evaluation.tasks.registry import get_task, load_problem
-from ..evaluation.tasks.task import CorpusPart, percentage
+from ..evaluation.tasks.task import CorpusPart, get_task, load_problem, percentage
 from ..metrics.response_selection import selection_scores
 from .inputs import check_lengths, read_items
 

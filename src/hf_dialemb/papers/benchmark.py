@@ -18,11 +18,9 @@ from ..encoders.specs import fingerprint, has_weights
 from ..errors import InputError
 from ..evaluation.results.learnt import marked
 from ..evaluation.results.rows import Results, Row, describe_run, read_results, rows_of
-from ..evaluation.results.tables import latex_table, paper_table
+from ..evaluation.results.tables import paper_table
 from ..evaluation.run import cached_encoder, check_request, command_line, measure, seconds_of, write_with_page
-from ..evaluation.tasks.registry import get_task
-from ..evaluation.tasks.task import Problem
-from ..runs.files import write_text_atomically
+from ..evaluation.tasks.task import Problem, get_task
 from .quoted import quoted_beside, quoted_figures
 from .report.page import write_report
 from .report.pictures import draw_pictures
@@ -48,8 +46,8 @@ def evaluate_suite(
 ) -> Results:
     """Measure models on a suite, a key of `SUITES`; returns their figures, and those that the paper prints.
 
-    The request is checked, and all corpora are read, before the first model is loaded. The results JSON and its tables
-    beside it, ``.md`` and ``.tex``, are written anew after each task. Called again for the same file, it measures only
+    The request is checked, and all corpora are read, before the first model is loaded. The results JSON and its table
+    beside it, ``.md``, are written anew after each task. Called again for the same file, it measures only
     what the file does not hold for the same weights, the same data and choices of the task and the same version of this
     package. ``run["config"]["left_out"]`` names what is not at hand, and ``"not_measured"`` why a model has no figures
     for a task.
@@ -83,8 +81,6 @@ def evaluate_suite(
         results = Results(run, (*rows, *quoted_beside(rows, [suite])))
         if output is not None:
             write_with_page(results, output)
-            caption = f"{quoted_figures(suite).paper}: its tasks, measured."
-            write_text_atomically(output.with_suffix(".tex"), latex_table(results.results, caption))
         so_far(results)
     return results
 
@@ -218,7 +214,7 @@ def run_benchmark(
     """Measure models on suites, or ``all``, and write one report; called again, it goes on where it was stopped.
 
     It takes and raises what `evaluate_suite` does, and returns the results of the suites that have a corpus at hand.
-    The folder gets ``SUITE.json`` with the figures, ``SUITE.md`` and ``SUITE.tex`` with the table, ``embeddings/`` with
+    The folder gets ``SUITE.json`` with the figures, ``SUITE.md`` with the table, ``embeddings/`` with
     the vectors, ``pictures/``, and ``report.html``, which needs no other file and is there from the first figure on.
     ``report`` takes lines that tell how it goes.
     """
@@ -262,5 +258,5 @@ def run_benchmark(
     report("Drawing")
     pictures = draw_pictures(collected, models, output / "pictures", data_dir, cache=cache, limit=limit)
     write_report(collected, pictures, output / REPORT)
-    report(f"Wrote {output / REPORT} and, of each suite, .json, .md and .tex beside it")
+    report(f"Wrote {output / REPORT} and, of each suite, .json and .md beside it")
     return collected

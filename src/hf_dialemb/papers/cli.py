@@ -16,7 +16,7 @@ api:MODEL (an OpenAI-compatible endpoint; OPENAI_BASE_URL and OPENAI_API_KEY). A
 one or more of these, with commas between: utterances (the mean of a dialogue's turns), cls (the first token), bfloat16
 or int8 (fewer bits, faster), whitened.
 
-The folder gets SUITE.json, .md and .tex for each suite, with the papers' figures beside yours, and report.html with all
+The folder gets SUITE.json and .md for each suite, with the papers' figures beside yours, and report.html with all
 of them and pictures. A model embeds each text once. If it stops, give the same command again and it goes on.
 
 example: dialemb papers benchmark --suite dialog2flow dse --model all-MiniLM-L6-v2 runs/dse-minilm tfidf

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from ..corpora import get_corpus
 from ..corpora.source import MissingFilesError
 from ..errors import InputError, unknown_name
-from ..evaluation.tasks.registry import load_problem
-from ..evaluation.tasks.task import CorpusPart, Problem
+from ..evaluation.tasks.task import CorpusPart, Problem, load_problem
 
 SPLITS = ("test", "dev")  # what is measured on: the first of these that is at hand
 ALL = "all"  # the name of all suites together

@@ -61,14 +61,12 @@ def sets_behind(model: str) -> frozenset[Set]:
 
 def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
     """Return whether a trained model learnt from the texts of at least half of the dialogues, from any file."""
-    files = [run.texts_file for run in _runs_of(_folder_of(model)) if run.texts_file.is_file()]
-    if not files or not dialogues:
-        return False
     read: set[str] = set()
-    for file in files:
-        with explained(file, RunFolder.REMEDY):
-            read.update(map(str, read_object(file, RunFolder.REMEDY)["texts"]))
-    return 2 * sum(text_key(dialogue) in read for dialogue in dialogues) >= len(dialogues)
+    for run in _runs_of(_folder_of(model)) if dialogues else ():
+        if run.texts_file.is_file():
+            with explained(run.texts_file, RunFolder.REMEDY):
+                read.update(map(str, read_object(run.texts_file, RunFolder.REMEDY)["texts"]))
+    return bool(dialogues) and 2 * sum(text_key(dialogue) in read for dialogue in dialogues) >= len(dialogues)
 
 
 def _folder_of(model: str) -> Path:
@@ -106,16 +104,14 @@ def marked(
     models = {row.model for row in rows}
     behind = {model: sets_behind(model) if sets is None else sets for model in models}
     read = {model for model in models if has_read(model, dialogues)}
-    return [
-        row
-        if row.learnt or row.metric == "seconds"
-        else replace(row, learnt=row.model in read or _is_of(row, corpus or row.corpus, behind[row.model]))
-        for row in rows
-    ]
 
+    def learnt(row: Row) -> bool:
+        if row.learnt or row.metric == "seconds":
+            return row.learnt
+        splits = {row.split, EXAMPLES.get(row.task, row.split)}
+        return row.model in read or any(is_learnt(corpus or row.corpus, split, behind[row.model]) for split in splits)
 
-def _is_of(row: Row, corpus: str, sets: frozenset[Set]) -> bool:
-    return any(is_learnt(corpus, split, sets) for split in {row.split, EXAMPLES.get(row.task, row.split)})
+    return [replace(row, learnt=learnt(row)) for row in rows]
 
 
 def _sets_of(item: str, split: str) -> list[Set]:

@@ -8,11 +8,12 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import metadata
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from ...corpora import CORPORA
@@ -28,26 +29,17 @@ _OPTIONAL = {"interval", "learnt", "part"}  # files of earlier versions lack it
 _RUN_FIELDS = ("command", "config", "seeds", "versions", "commit", "hardware", "seconds")
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_interval(value: object) -> bool:
-    return value is None or (isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_number, value)))
-
-
-_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(
-        ("model", "corpus", "split", "task", "metric", "setting"), (lambda value: isinstance(value, str), "a string")
-    ),
-    "mean": (_is_number, "a finite number"),
-    "std": (lambda value: value is None or _is_number(value), "a finite number or null"),
-    "n": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
-    "interval": (_is_interval, "two finite numbers or null"),
-    "quoted_from": (lambda value: value is None or isinstance(value, str), "a string or null"),
-    **dict.fromkeys(("learnt", "part"), (lambda value: isinstance(value, bool), "true or false")),
+_NAMES = ("model", "corpus", "split", "task", "metric", "setting")
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(_NAMES, (str,)),
+    "mean": (float, int),
+    "std": (float, int, NoneType),
+    "n": (int,),
+    "interval": (list, tuple, NoneType),
+    "quoted_from": (str, NoneType),
+    **dict.fromkeys(("learnt", "part"), (bool,)),
 }
-"""What each field of a row may hold, and how that is called."""
+"""What each field of a row may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +65,15 @@ class Row:
     part: bool = False  # whether only a sample of the split was measured
 
     def __post_init__(self) -> None:
-        for name, (is_right, expected) in _CHECKS.items():
-            if not is_right(getattr(self, name)):
-                raise InputError(f"field {name}: got {getattr(self, name)!r}, expected {expected}")
+        for name, types in _TYPES.items():
+            value = getattr(self, name)
+            truth = isinstance(value, bool) and bool not in types  # Python takes it for a number
+            if truth or not isinstance(value, types) or (isinstance(value, float) and not math.isfinite(value)):
+                expected = " or ".join(of.__name__.replace("NoneType", "null") for of in types)
+                raise InputError(f"field {name}: got {value!r}, expected {expected}, finite")
         if self.interval is not None:
-            object.__setattr__(self, "interval", tuple(self.interval))  # JSON knows lists only
+            low, high = self.interval
+            object.__setattr__(self, "interval", (low, high))  # JSON knows lists only
 
 
 @dataclass(frozen=True)
@@ -92,8 +88,7 @@ def rows_of(
     model: str, corpus: str, split: str, rows: Iterable[Row], quoted_from: str | None = None, part: bool = False
 ) -> list[Row]:
     """Return the figures of a task with the model and the part of a corpus that they are of."""
-    of: dict[str, Any] = {"model": model, "corpus": corpus, "split": split, "quoted_from": quoted_from, "part": part}
-    return [replace(row, **of) for row in rows]
+    return [replace(row, model=model, corpus=corpus, split=split, quoted_from=quoted_from, part=part) for row in rows]
 
 
 Place = tuple[str, str, str, str, str]  # what a figure is of: corpus, split, task, metric and setting
@@ -126,18 +121,19 @@ def read_results(path: Path | str) -> Results:
         raise InputError(f"{path}: got text that is not JSON ({error}), expected a results file") from error
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         got = record.get("schema") if isinstance(record, dict) else type(record).__name__
-        raise InputError(
-            f"{path}: field schema: got {got!r}, expected {SCHEMA}; write the file again with this version"
-        )
+        raise InputError(f"{path}: field schema: got {got!r}, expected {SCHEMA}; write the file again")
     run, rows = record.get("run"), record.get("results")
-    if not isinstance(run, dict) or not isinstance(rows, list):
-        raise InputError(f"{path}: got no 'run' object or no 'results' list, expected both; write the file again")
-    missing = [name for name in _RUN_FIELDS if name not in run]
-    if missing:
-        raise InputError(f"{path}: run: field {missing[0]} is missing; write the file again")
-    if not isinstance(run["config"], dict) or not isinstance(run["versions"], dict):
-        raise InputError(f"{path}: run: config and versions: expected objects; write the file again")
+    if not (isinstance(run, dict) and isinstance(rows, list) and _is_whole(run)):
+        raise InputError(
+            f"{path}: expected a list 'results' and an object 'run' with {', '.join(_RUN_FIELDS)}; write the file again"
+        )
     return Results(run, tuple(_row(row, f"{path}: results[{index}]") for index, row in enumerate(rows)))
+
+
+def _is_whole(run: Mapping[str, Any]) -> bool:
+    return all(name in run for name in _RUN_FIELDS) and all(
+        isinstance(run[name], dict) for name in ("config", "versions")
+    )
 
 
 def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -79,16 +78,6 @@ _MEANINGS = {
     "next-utterance-retrieval": "R_N@k: whether the true response is among the first k of N",
 }
 
-_TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "—": "--",
-    LEARNT: r"\textdagger{}",
-    PART: r"\ddag{}",
-}
-
 
 def markdown_table(rows: Iterable[Row]) -> str:
     """Render figures as Markdown, one table per corpus and split; empty where there is no row.
@@ -110,27 +99,6 @@ def meanings(rows: Sequence[Row]) -> str:
     return "".join(f"- {line}.\n" for line in [*results, f"↓: lower is better{best}"]) if results else ""
 
 
-def _paper_grid(rows: Iterable[Row]) -> tuple[list[str], list[list[str]], str]:
-    """Lay out figures beside a paper's: models, a row for each figure behind `HEAD`, and where quoted ones stand."""
-    models: dict[str, dict[Place, Row]] = {}
-    places: dict[Place, Column] = {}
-    sources: dict[str, None] = {}
-    for row in rows:
-        if row.metric == "seconds":
-            continue
-        places[place_of(row)] = as_papers_print(column_of(row))
-        name = f"paper: {row.model}" if row.quoted_from else row.model
-        models.setdefault(name, {})[place_of(row)] = row
-        if row.quoted_from:
-            sources[row.quoted_from.rpartition(", row ")[0] or row.quoted_from] = None
-    lines = []
-    for place, column in places.items():
-        figures = [results.get(place) for results in models.values()]
-        cells = printed_cells(column, figures, measured_of(figures), missing="—")
-        lines.append([part_named(*place[:2]), column.header, *cells])
-    return list(models), lines, "; ".join(sources)
-
-
 def as_papers_print(column: Column) -> Column:
     """Print a figure with no fewer decimals than papers print of percentages."""
     return column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
@@ -142,36 +110,20 @@ def paper_table(rows: Iterable[Row]) -> str:
     Times are left out. A dash stands where a model has no figure, the best measured value of each row is bold, and
     below the table stands where the quoted figures are printed. What a model learnt from is marked.
     """
-    rows = list(rows)
-    models, lines, sources = _paper_grid(rows)
-    notes = ["", f"The paper's figures are quoted from {sources}."] if sources else []
-    return "\n".join([*table_lines(HEAD, models, lines), *mark_notes(rows), *notes]) + "\n"
-
-
-def latex_table(rows: Iterable[Row], caption: str) -> str:
-    """Render what `paper_table` does as a LaTeX ``table`` under a caption, with the package booktabs.
-
-    Quoted models' columns are in italics, and the caption says where they are quoted from.
-    """
-    rows = list(rows)
-    names, figures, sources = _paper_grid(rows)
-    quoted = f" Columns in italics are quoted from {sources}." if sources else ""
-    quoted += "".join(f" {note}" for note in mark_notes(rows) if note)
-    models = [rf"\textit{{{_tex(name)}}}" if name.startswith("paper: ") else _tex(name) for name in names]
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_tex(caption + quoted)}}}",
-        rf"\begin{{tabular}}{{{'l' * len(HEAD)}{'r' * len(models)}}}",
-        r"\toprule",
-        " & ".join([*HEAD, *models]) + r" \\",
-        r"\midrule",
-        *(" & ".join(map(_tex, cells)) + r" \\" for cells in figures),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
+    rows = [row for row in rows if row.metric != "seconds"]
+    models: dict[str, dict[Place, Row]] = {}
+    for row in rows:
+        models.setdefault(f"paper: {row.model}" if row.quoted_from else row.model, {})[place_of(row)] = row
+    lines = []
+    for place, column in {place_of(row): as_papers_print(column_of(row)) for row in rows}.items():
+        figures = [results.get(place) for results in models.values()]
+        cells = printed_cells(column, figures, measured_of(figures), missing="—")
+        lines.append([part_named(*place[:2]), column.header, *cells])
+    sources = dict.fromkeys(
+        row.quoted_from.rpartition(", row ")[0] or row.quoted_from for row in rows if row.quoted_from
+    )
+    notes = ["", f"The paper's figures are quoted from {'; '.join(sources)}."] if sources else []
+    return "\n".join([*table_lines(HEAD, list(models), lines), *mark_notes(rows), *notes]) + "\n"
 
 
 def is_in_short(row: Row) -> bool:
@@ -261,9 +213,3 @@ def table_lines(words: Sequence[str], figures: Sequence[str], rows: Iterable[Seq
     """Return the lines of a Markdown table: headings of words and of figures, and rows, whose bars are escaped."""
     lines = ([*words, *figures], [":--"] * len(words) + ["--:"] * len(figures), *rows)
     return ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |" for cells in lines]
-
-
-def _tex(text: str) -> str:
-    """Escape a text for LaTeX; what Markdown has in bold stays bold."""
-    escaped = "".join(_TEX.get(letter, letter) for letter in text)
-    return re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", escaped)

@@ -23,9 +23,8 @@ from ...encoders import Encoder
 from ...errors import InputError
 from ...metrics.next_utterance import EXPECTED, OFFICIAL, example_scores
 from ..results.rows import Row
-from .contexts import correct_candidates, sizes_of
 from .task import CorpusPart, Problem, ask_encoder, item_percentage
-from .texts import TextVectors, last_words, row_cosines
+from .texts import TextVectors, correct_candidates, last_words, row_cosines, sizes_of
 
 if TYPE_CHECKING:
     from ...methods.ranking import LoadedRanker
@@ -36,29 +35,14 @@ CANDIDATES = 20  # K, among how many responses the true one stands where they ar
 SEED = 13  # of these draws, whatever the seeds of a run
 CONTEXT_WORDS = 160  # the end of a context that an encoder of texts reads, as the dual encoders of section 4.2.1 do
 
-_Scores = list[NDArray[np.float64]]
-
-
-class RankedCandidates(NamedTuple):
-    """What a ranker makes of candidate sets.
-
-    Of each of E sets the scores (K,) of its candidates, of an ensemble the logarithms of equation 7. Then, each (E,):
-    one over the rank of the correct candidate, whose mean is equation 13; whether it comes first, or the share that it
-    would where others tie with it; and R_N@k by name (see
-    `hf_dialemb.metrics.next_utterance.example_scores`).
-    """
-
-    scores: _Scores
-    reciprocal_ranks: NDArray[np.float64]
-    hits: NDArray[np.float64]
-    recalls: dict[str, NDArray[np.float64]]
+Scores = list[NDArray[np.float64]]  # of each candidate set those of its candidates, (K,)
 
 
 class MemberScores(NamedTuple):
     """What a ranker that is no ensemble makes of each set: scores, (K,), and cosines with the context if it embeds."""
 
-    scores: _Scores
-    cosines: _Scores | None
+    scores: Scores
+    cosines: Scores | None
 
 
 def load_selections(part: CorpusPart) -> Problem:
@@ -103,7 +87,7 @@ def _drawn(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
     return selections, {"candidates": CANDIDATES, "responses": responses, "draw_seed": SEED}
 
 
-def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
+def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> Scores:
     """Score candidates by a ranker's own scores, else by the cosine of the context's text and the response."""
     ranked = ask_encoder(encoder, "ranker", lambda ranker: candidate_scores(ranker, selections, show_progress=True))
     if ranked is not None:
@@ -123,39 +107,27 @@ def context_text(context: Sequence[Turn]) -> str:
     return last_words(text, CONTEXT_WORDS)
 
 
-def rank_candidates(members: Sequence[MemberScores], selections: Sequence[ResponseSelection]) -> RankedCandidates:
-    """Rank the candidates of contexts by a ranker, or by the members of an ensemble (equation 7)."""
-    item = [member.scores for member in members]
-    return _ranked(_averaged(item) if len(item) > 1 else item[0], selections)
-
-
-def rank_candidates_by_vectors(
-    members: Sequence[MemberScores], selections: Sequence[ResponseSelection]
-) -> RankedCandidates:
-    """Rank candidates by the mean of the cosines of members that all embed, as a vector index does."""
-    cosines = [member.cosines for member in members if member.cosines is not None]
-    assert len(cosines) == len(members), "all members embed"
-    return _ranked([np.mean(item, axis=0) for item in zip(*cosines, strict=True)], selections)
-
-
-def _ranked(scores: _Scores, selections: Sequence[ResponseSelection]) -> RankedCandidates:
+def rank_candidates(scores: Scores, selections: Sequence[ResponseSelection]) -> dict[str, NDArray[np.float64]]:
+    """Return the figures of each set, as `example_scores` does; raise InputError for a set without a correct one."""
     try:
-        results = example_scores(scores, [correct_candidates(selection) for selection in selections])
+        return example_scores(scores, [correct_candidates(selection) for selection in selections])
     except ValueError as error:
         raise InputError(f"candidates: {error}") from None
-    return RankedCandidates(scores, results.pop("mrr"), results.pop("hits1"), results)
 
 
 def candidate_scores(
     ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
-) -> _Scores:
+) -> Scores:
     """Score the candidates of contexts; rankers that embed read each distinct response once."""
-    item = [member_scores(member, selections, show_progress).scores for member in members_of(ranker)]
-    return _averaged(item) if is_ensemble(ranker) else item[0]
+    members = [member_scores(member, selections, show_progress).scores for member in members_of(ranker)]
+    return averaged(members)
 
 
-def _averaged(item: Sequence[_Scores]) -> _Scores:
-    return [log_of_mean_probability(np.stack(scores)) for scores in zip(*item, strict=True)]
+def averaged(members: Sequence[Scores]) -> Scores:
+    """Average members' probabilities (equation 7), in logarithms; the scores of one alone stay as they are."""
+    if len(members) == 1:
+        return members[0]
+    return [log_of_mean_probability(np.stack(scores)) for scores in zip(*members, strict=True)]
 
 
 def is_ensemble(ranker: LoadedRanker) -> bool:

@@ -27,7 +27,7 @@ from ...dialogue import plain
 from ...encoders import Encoder
 from ...metrics.response_selection import selection_scores
 from ..results.rows import Row
-from . import contexts
+from . import texts
 from .task import CorpusPart, Problem, percentage
 from .texts import TextVectors, first_words, last_words
 
@@ -91,8 +91,8 @@ def load_contexts(part: CorpusPart) -> Problem:
         raise part.error("got no context with a correct response; choose another split")
     if not draw(0):
         raise part.error(
-            f"got {sizes['contexts']} responses after {contexts.FEWEST_TURNS} turns or more, none with "
-            f"{contexts.OTHERS} of its role that say something else in other dialogues; choose another corpus or raise "
+            f"got {sizes['contexts']} responses after {texts.FEWEST_TURNS} turns or more, none with "
+            f"{texts.OTHERS} of its role that say something else in other dialogues; choose another corpus or raise "
             "the limit"
         )
 
@@ -118,19 +118,19 @@ def selections_of(part: CorpusPart) -> tuple[Callable[[int], list[ResponseSelect
         every = part.examples()
         answered = [selection for selection in every if selection.correct]
         selections = part.sample(answered)
-        sizes = contexts.sizes_of(selections, len(every) - len(answered))
+        sizes = texts.sizes_of(selections, len(every) - len(answered))
         return lambda seed: selections, {"contexts": len(selections), **sizes}
     dialogues = part.dialogues()
-    results = contexts.responses_of(dialogues)
+    results = texts.responses_of(dialogues)
     responses = part.sample(results, CONTEXTS)
-    others = contexts.others_of(responses)
+    others = texts.others_of(responses)
 
     def draw(seed: int) -> list[ResponseSelection]:
-        return contexts.draw_selections(dialogues, responses, others, seed)
+        return texts.draw_selections(dialogues, responses, others, seed)
 
     drawn = len(draw(0))  # whatever the seed
     sizes = {"contexts": len(responses), "contexts_of_the_split": len(results), "contexts_per_repeat": drawn}
-    return draw, {**sizes, "candidates": contexts.OTHERS + 1}
+    return draw, {**sizes, "candidates": texts.OTHERS + 1}
 
 
 def _texts(selection: ResponseSelection) -> tuple[str, ...]:
@@ -142,6 +142,6 @@ def _texts(selection: ResponseSelection) -> tuple[str, ...]:
 def _scored(vectors: TextVectors, selection: ResponseSelection, setting: str) -> _Scores:
     end, beginning, *responses = _texts(selection)
     if setting != OFFICIAL:
-        return selection_scores(vectors.of([end]), vectors.of(responses), [contexts.correct_candidates(selection)])
+        return selection_scores(vectors.of([end]), vectors.of(responses), [texts.correct_candidates(selection)])
     candidates = (responses[selection.correct[0]], *responses)
     return selection_scores(vectors.of([beginning]), vectors.of(candidates), [np.arange(len(candidates)) == 0])

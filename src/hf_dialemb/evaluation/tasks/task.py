@@ -1,9 +1,9 @@
-"""The contract of a task: it loads a problem from a part of a corpus, and the problem measures an encoder."""
+"""The tasks: each loads a problem from a part of a corpus, and the problem measures an encoder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,8 +17,9 @@ from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own
 from ...dialogue import Dialogue
 from ...encoders import Encoder
-from ...errors import InputError
+from ...errors import InputError, unknown_name
 from ...hashing import json_key
+from ...hooks import Registry
 from ..results.rows import Row
 from .sampling import fixed_sample, mean_interval
 
@@ -31,7 +32,7 @@ class Problem:
     """What is asked of an encoder on one split of one corpus.
 
     ``config`` is what the results file says of it: sizes, and every choice that decides a figure. Which part of which
-    corpus it is, `hf_dialemb.evaluation.tasks.registry.load_problem` adds. ``measure`` encodes everything in one call,
+    corpus it is, `load_problem` adds. ``measure`` encodes everything in one call,
     so that a baseline that is fitted on what it encodes can serve. A picture shows the dialogues, if any, by their
     labels.
     """
@@ -126,17 +127,13 @@ class CorpusPart:
     def check_splits(self, *learnt: str) -> None:
         """Raise InputError for a split that a task learns from, and for a corpus that lacks one."""
         names = " and ".join(learnt)
-        if self.place not in corpora.CORPORA:
-            raise InputError(
-                f"corpus {self.place}: got your own file or a dataset of the Hub, expected one of the catalogue "
-                f"(dialemb corpus list), whose {names} the task learns from; choose one"
-            )
-        missing = [name for name in learnt if name not in corpora.get_corpus(self.place).splits]
-        if missing or self.split in (*learnt, "all"):
+        splits = corpora.get_corpus(self.place).splits if self.place in corpora.CORPORA else ()
+        missing = [name for name in learnt if name not in splits]
+        if missing or self.split in (*learnt, ALL):
             got = f"no split {missing[0]}" if missing else f"split {self.split}, which the task learns from"
             raise InputError(
-                f"corpus {self.place}: got {got}, expected {names} and another to measure on; choose another split or "
-                "corpus"
+                f"corpus {self.place}: got {got}, expected {names} and another to measure on, of a corpus of the "
+                "catalogue (dialemb corpus list); choose another"
             )
 
 
@@ -178,12 +175,82 @@ def item_percentage(task: str, metric: str, setting: str, items: Sequence[float]
 
 
 def ask_encoder(encoder: Encoder, attribute: str, work: Callable[[Any], Result]) -> Result | None:
-    """Have an encoder work by an attribute, such as rank by its ``ranker``; return None if it lacks the attribute.
-
-    An encoder that remembers counts the time.
-    """
+    """Have an encoder work by an attribute, such as its ``ranker``; None if it lacks it; count the time if it can."""
     timed: Callable[[Callable[[], Result]], Result] | None = getattr(encoder, "timed", None)
     results = getattr(encoder, attribute, None)
     if results is None:
         return None
     return work(results) if timed is None else timed(lambda: work(results))
+
+
+_DIALOGUES, _UTTERANCES, _RESPONSES = "dialogues", "utterances", "response-selection"
+
+# fmt: off
+_ALL = (
+    Task("domains", "do dialogues of one domain lie together: clusters, relatedness and retrieval",
+         "hf_dialemb.evaluation.tasks.domains:load_domains", "dial2vec, sections 4.1 and 5.3.3"),
+    Task("intent-classification", "intents of utterances, from few examples of each",
+         "hf_dialemb.evaluation.tasks.intents:load_intents", "DSE, section 4.2.2", (_UTTERANCES,)),
+    Task("out-of-scope-detection", "which utterances belong to no intent, from few examples of each",
+         "hf_dialemb.evaluation.tasks.intents:load_out_of_scope", "DSE, section 4.2.2", (_UTTERANCES,)),
+    Task("action-similarity", "do utterances that do the same lie together",
+         "hf_dialemb.evaluation.tasks.actions:load_actions", "Dialog2Flow, section 5.1", (_DIALOGUES, _UTTERANCES)),
+    Task("response-selection", "which of 100 responses follows an utterance",
+         "hf_dialemb.evaluation.tasks.response_selection:load_pairs", "DSE, section 4.2.2"),
+    Task("dialogue-response-selection", "which of 100 responses follows a dialogue so far",
+         "hf_dialemb.evaluation.tasks.response_selection:load_contexts", "DSE, section 4.2.2",
+         (_DIALOGUES, _RESPONSES)),
+    Task("next-utterance-retrieval", "which of 20 responses follows a dialogue so far, for rankers of responses too",
+         "hf_dialemb.evaluation.tasks.next_utterance:load_selections", "Mehri and Eskenazi (2019), section 4",
+         (_DIALOGUES, _RESPONSES)),
+)
+# fmt: on
+
+TASKS = Registry("tasks", {task.name: task for task in _ALL})
+"""The tasks. A further one is a module with a function that loads it, and an entry above.
+
+The figures of most carry the task's name; "domains" gives all those of the dial2vec benchmark, and fine-tuned intents
+are figures of intent classification.
+"""
+
+_OF_KIND = {
+    _DIALOGUES: ("domains",),
+    _UTTERANCES: ("intent-classification",),
+    "retrieval": ("semantic-retrieval",),
+    "sentence-pairs": ("dialogue-sts",),
+    _RESPONSES: ("dialogue-response-selection",),
+}
+_OF_CORPUS = {
+    "clinc150": ("intent-classification", "out-of-scope-detection"),
+    "dialog2flow_evaluation": ("action-similarity",),
+    "dialogue_nli": ("dialogue-nli",),
+}
+
+
+def get_task(name: str) -> Task:
+    """Look a task of `TASKS` up; raise InputError for an unknown name."""
+    if name not in TASKS:
+        raise unknown_name("task", name, TASKS)
+    task: Task = TASKS[name]
+    return task
+
+
+def default_tasks(corpus: str | CorpusPart) -> tuple[str, ...]:
+    """Return the tasks that suit a corpus, none of which fine-tunes."""
+    part = CorpusPart(corpus) if isinstance(corpus, str) else corpus
+    return _OF_CORPUS.get(part.place) or _OF_KIND[part.kind]
+
+
+def load_problem(name: str, part: CorpusPart) -> Problem:
+    """Load what a task asks of encoders on a part of a corpus, which its configuration names."""
+    task, part = get_task(name), replace(part, is_cut=False)
+    if part.kind not in task.kinds:
+        raise InputError(
+            f"task {name}: got corpus {part.place}, which holds {part.kind}, expected {' or '.join(task.kinds)}; "
+            f"choose another corpus, or the task {' or '.join(default_tasks(part))}"
+        )
+    problem = task.load(part)
+    how = {"columns": part.columns, "roles": part.roles, "part": part.is_cut}
+    chosen = {name: value for name, value in how.items() if value}
+    whole = {"corpus": part.name, "split": part.split, "limit": part.limit, **chosen, **problem.config}
+    return replace(problem, config={**whole, "data_sha256": part.data_hash()})

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ...corpora import CORPORA
@@ -143,22 +144,23 @@ def _rank(
     ranks = {}
     for name, members in systems.items():
         scored = [scores[id(member)] for member in members]
-        ranks[name] = next_utterance.rank_candidates(scored, selections)
+        own = next_utterance.averaged([member.scores for member in scored])
+        ranks[name] = next_utterance.rank_candidates(own, selections)
         rows += _figures(name, plan, ranks[name])
         if len(members) > 1 and _embeds(members):
-            by_vectors = next_utterance.rank_candidates_by_vectors(scored, selections)
-            rows += _figures(f"{name}, by its vectors", plan, by_vectors)
+            cosines = zip(*(member.cosines or () for member in scored), strict=True)
+            means = [np.mean(several, axis=0) for several in cosines]
+            rows += _figures(f"{name}, by its vectors", plan, next_utterance.rank_candidates(means, selections))
     comparisons = []
     for other in (BASELINE, CHECKPOINTS, SEEDS):
-        for metric, field in (("mrr", "reciprocal_ranks"), ("hits1", "hits")):
-            values = {names[key]: getattr(ranks[names[key]], field) for key in (GRANULARITIES, other)}
+        for metric in ("mrr", "hits1"):
+            values = {names[key]: ranks[names[key]][metric] for key in (GRANULARITIES, other)}
             comparisons += _compared(names, next_utterance.NAME, metric, values, paired_bootstrap)
     return rows, comparisons
 
 
-def _figures(name: str, plan: EnsemblePlan, ranked: next_utterance.RankedCandidates) -> Sequence[Row]:
-    figures = (("mrr", ranked.reciprocal_ranks), ("hits1", ranked.hits), *ranked.recalls.items())
-    means = ((metric, [float(np.mean(values))]) for metric, values in figures)
+def _figures(name: str, plan: EnsemblePlan, figures: Mapping[str, NDArray[np.float64]]) -> Sequence[Row]:
+    means = ((metric, [float(np.mean(values))]) for metric, values in figures.items())
     measured = [percentage(next_utterance.NAME, metric, "", mean) for metric, mean in means]
     return rows_of(name, plan.source("test"), "test", measured)
 

@@ -86,7 +86,7 @@ def _of_items(
     corpus, path = str(problem.config["corpus"]), folder / f"{suite}-map.png"
     method = umap_or_pca()
     caption = f"Nearby points are alike ({method}); colours are labels."
-    yield _drawn(f"{corpus}: a map", caption, path, scatter, vectors, problem.labels, path, None, method)
+    yield _drawn(f"{corpus}: a map", caption, path, scatter, vectors, problem.labels, path, method)
     if suite == "dial2vec":
         yield _path(problem, vectors, folder / f"{suite}-path.png")
 
