@@ -17,7 +17,7 @@ from hf_dialemb.evaluation.tasks.texts import last_words
 mteb = pytest.importorskip("mteb")
 
 from hf_dialemb.integrations import DialembEncoder, dialogue_tasks  # noqa: E402
-from hf_dialemb.integrations.mteb_tasks import OF_KIND, TASKS, last_turns  # noqa: E402
+from hf_dialemb.integrations.mteb import OF_KIND, TASKS, last_turns  # noqa: E402
 
 
 class Recorded:

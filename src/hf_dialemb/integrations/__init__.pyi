@@ -2,8 +2,8 @@
 
 from .batch_encoder import BatchEncoder as BatchEncoder
 from .inputs import to_transcript as to_transcript
-from .mteb_encoder import DialembEncoder as DialembEncoder
-from .mteb_tasks import dialogue_tasks as dialogue_tasks
+from .mteb import DialembEncoder as DialembEncoder
+from .mteb import dialogue_tasks as dialogue_tasks
 from .pipeline import DialogueVectorizer as DialogueVectorizer
 from .sentence_evaluators import DialogueDomainEvaluator as DialogueDomainEvaluator
 from .sentence_evaluators import FewShotEvaluator as FewShotEvaluator

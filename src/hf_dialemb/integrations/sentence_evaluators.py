@@ -11,9 +11,9 @@ import csv
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
@@ -37,25 +37,21 @@ LOWER_IS_BETTER = frozenset(("adjusted_alignment", "uniformity", "inter", *LOWER
 """The figures of which the least is the best, whatever setting follows."""
 
 
-class EvaluatorSettings(TypedDict, total=False):
-    """What all evaluators may be told beside what they measure on."""
-
-    seeds: Iterable[int]  # repeats of everything that draws at random
-    primary_metric: str  # the figure that checkpoints are chosen by
-    name: str  # what figures and the CSV file are called by; may be empty
-    batch_size: int  # how many texts or dialogues go through the model at once
-    write_csv: bool  # whether figures are written to a file as well
+Measure = Callable[[Encoder, Sequence[int]], list[Row]]  # of an encoder, with seeds
 
 
 class BenchmarkEvaluator(BaseEvaluator):
     """What the evaluators share: a model in, figures out, a line more in a CSV file, in the folder that a call names.
 
-    From the first call on, ``primary_metric`` starts with the name; ``greater_is_better`` says whether more of it is
-    better.
+    ``seeds`` are repeats of all that is drawn, ``batch_size`` is of texts or dialogues. Checkpoints are chosen by
+    ``primary_metric``, whose name begins with the evaluator's after the first call; ``greater_is_better`` says whether
+    more of it is better.
     """
 
     def __init__(
         self,
+        measure: Measure,
+        *,
         seeds: Iterable[int] = range(10),
         primary_metric: str = "",
         name: str = "",
@@ -63,18 +59,12 @@ class BenchmarkEvaluator(BaseEvaluator):
         write_csv: bool = True,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.seeds = list(seeds)
+        self.measure, self.seeds = measure, list(seeds)
         self.primary_metric: str = primary_metric
-        self.name = name
-        self.batch_size = batch_size
-        self.write_csv = write_csv
+        self.name, self.batch_size, self.write_csv = name, batch_size, write_csv
         self.greater_is_better = greater_is_better(self.primary_metric)
         self.csv_file = "_".join(filter(None, (self.description.lower().replace(" ", "_"), self.name, "results.csv")))
         self._chosen = self.primary_metric
-
-    def measure(self, encoder: Encoder) -> list[Row]:
-        """Measure an encoder on what the evaluator holds."""
-        raise NotImplementedError
 
     def __call__(  # type: ignore[override]
         self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
@@ -85,7 +75,7 @@ class BenchmarkEvaluator(BaseEvaluator):
         that the vectors cannot be measured, or that there is no figure of the primary metric's name.
         """
         try:
-            figures = named_figures(self.measure(load_encoder(model, batch_size=self.batch_size)))
+            figures = named_figures(self.measure(load_encoder(model, batch_size=self.batch_size), self.seeds))
         except InputError:
             raise
         except ValueError as error:  # of a metric
@@ -97,7 +87,7 @@ class BenchmarkEvaluator(BaseEvaluator):
         self.greater_is_better = greater_is_better(self._chosen)
         logger.info("%s: %s is %.4g", self.name or self.description, self._chosen, figures[self._chosen])
         if output_path is not None and self.write_csv:
-            self._add_line(Path(output_path), {"epoch": epoch, "steps": steps, **figures})
+            _add_line(Path(output_path) / self.csv_file, {"epoch": epoch, "steps": steps, **figures})
         metrics: dict[str, float] = self.prefix_name_to_metrics(figures, self.name)
         self.store_metrics_in_model_card_data(model, metrics, epoch, steps)  # type: ignore[arg-type]
         return metrics
@@ -106,12 +96,12 @@ class BenchmarkEvaluator(BaseEvaluator):
         """Return the settings for the model card."""
         return {"seeds": self.seeds}
 
-    def _add_line(self, folder: Path, line: dict[str, float]) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / self.csv_file
-        heads = [] if path.is_file() else [line.keys()]
-        with path.open("a", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([*heads, line.values()])
+
+def _add_line(path: Path, line: dict[str, float]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    heads = [] if path.is_file() else [line.keys()]
+    with path.open("a", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([*heads, line.values()])
 
 
 class DialogueDomainEvaluator(BenchmarkEvaluator):
@@ -120,24 +110,23 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
     Figures: ``purity``, ``nmi``, ``ari``, ``spearman_pairs``, ``spearman_per_query``, ``map``, ``mrr``,
     ``adjusted_alignment``, ``uniformity``, as `hf_dialemb.evaluation.evaluate_embeddings` computes them. Dialogues are
     lists of chat messages, `Dialogue` objects or texts, each with a label; an InputError says that one is malformed or
-    that there are too few labels. The primary metric is purity unless `EvaluatorSettings` name another.
+    that there are too few labels. Settings are those of `BenchmarkEvaluator`; by default the primary metric is purity.
     """
 
-    def __init__(self, dialogues: Iterable[Any], labels: Sequence[str], **settings: Unpack[EvaluatorSettings]) -> None:
-        settings.setdefault("primary_metric", "purity")
-        super().__init__(**settings)
-        self.dialogues, self.labels = read_items(dialogues), list(labels)
-        check_lengths(self.dialogues, "dialogues", self.labels, "labels")
-        counts = Counter(self.labels)
+    def __init__(self, dialogues: Iterable[Any], labels: Sequence[str], **settings: Any) -> None:  # noqa: ANN401
+        items, names = read_items(dialogues), list(labels)
+        check_lengths(items, "dialogues", names, "labels")
+        counts = Counter(names)
         if len(counts) < 2 or max(counts.values()) < 2:
             raise InputError(
-                f"labels: got {len(self.labels)} with {len(counts)} distinct ones, expected at least two, and two "
-                "dialogues of one of them; add dialogues"
+                f"labels: got {len(names)} with {len(counts)} distinct ones, expected at least two, and two dialogues "
+                "of one of them; add dialogues"
             )
 
-    def measure(self, encoder: Encoder) -> list[Row]:
-        """Measure an encoder."""
-        return evaluate_embeddings(encoder.encode(self.dialogues), self.labels, seeds=self.seeds)
+        def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
+            return evaluate_embeddings(encoder.encode(items), names, seeds=seeds)
+
+        super().__init__(measure, **{"primary_metric": "purity", **settings})
 
 
 class FewShotEvaluator(BenchmarkEvaluator):
@@ -147,8 +136,7 @@ class FewShotEvaluator(BenchmarkEvaluator):
     ``intent-classification``: ``accuracy_1_shot``, ``accuracy_5_shot`` and ``accuracy_5_shot_unit_prototypes``.
     Without, examples are drawn from the utterances themselves as in ``action-similarity``, which gives F1, nDCG and the
     cosines within and between labels as well. Utterances are whatever `DialogueDomainEvaluator` takes, each with a
-    label. The primary metric is the accuracy, without examples the F1, with five examples, unless `EvaluatorSettings`
-    name another.
+    label. By default the primary metric is the accuracy, without examples the F1, with five examples.
     """
 
     def __init__(
@@ -156,26 +144,23 @@ class FewShotEvaluator(BenchmarkEvaluator):
         utterances: Iterable[Any],
         labels: Sequence[str],
         *,
-        example_utterances: Iterable[Any] | None = None,
+        example_utterances: Iterable[Any] = (),
         example_labels: Sequence[str] = (),
-        **settings: Unpack[EvaluatorSettings],
+        **settings: Any,  # noqa: ANN401 - of BenchmarkEvaluator
     ) -> None:
-        if not settings.get("primary_metric"):
-            settings["primary_metric"] = "f1_5_shot" if example_utterances is None else "accuracy_5_shot"
-        super().__init__(**settings)
-        examples = [] if example_utterances is None else read_items(example_utterances, "example_utterances")
-        asked = read_items(utterances, "utterances")
+        asked, items = read_items(utterances, "utterances"), list(example_utterances)
+        examples = read_items(items, "example_utterances") if items else []
         check_lengths(asked, "utterances", labels, "labels")
         check_lengths(examples, "example_utterances", example_labels, "example_labels")
-        self.examples = len(examples)
-        self.utterances, self.labels = [*examples, *asked], [*example_labels, *labels]
+        names = [*example_labels, *labels]
 
-    def measure(self, encoder: Encoder) -> list[Row]:
-        """Measure an encoder."""
-        vectors = encoder.encode(self.utterances)
-        if self.examples:
-            return classify_intents(vectors, self.labels, self.examples, self.seeds)
-        return compare_actions(vectors, self.labels, self.seeds)
+        def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
+            vectors = encoder.encode([*examples, *asked])
+            return (
+                classify_intents(vectors, names, len(items), seeds) if items else compare_actions(vectors, names, seeds)
+            )
+
+        super().__init__(measure, **{"primary_metric": "accuracy_5_shot" if items else "f1_5_shot", **settings})
 
 
 class ResponseSelectionEvaluator(BenchmarkEvaluator):
@@ -183,8 +168,8 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
 
     Figures: ``top1``, ``top3``, ``top10``, ``mrr``, as `hf_dialemb.metrics.response_selection` computes them. Of N
     contexts, in the forms that `DialogueDomainEvaluator` takes, each has a list of texts to choose from, and the
-    position, or list of positions, of what followed; an InputError says that these do not fit. The primary metric is
-    ``mrr`` unless `EvaluatorSettings` name another. Nothing is drawn.
+    position, or list of positions, of what followed; an InputError says that these do not fit. By default the primary
+    metric is ``mrr``. Nothing is drawn.
     """
 
     def __init__(
@@ -192,43 +177,35 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
         contexts: Iterable[Any],
         candidates: Sequence[Sequence[str]],
         correct: Sequence[int | Sequence[int]],
-        **settings: Unpack[EvaluatorSettings],
+        **settings: Any,  # noqa: ANN401 - of BenchmarkEvaluator
     ) -> None:
-        settings["seeds"] = ()
-        settings.setdefault("primary_metric", "mrr")
-        super().__init__(**settings)
-        self.contexts = read_items(contexts, "contexts")
-        check_lengths(self.contexts, "contexts", candidates, "candidates")
-        check_lengths(self.contexts, "contexts", correct, "correct")
-        self.candidates = [list(texts) for texts in candidates]
-        self.correct = [set(right) if isinstance(right, Sequence) else {int(right)} for right in correct]
-        for place, (texts, right) in enumerate(zip(self.candidates, self.correct, strict=True)):
-            if not right or not right <= set(range(len(texts))):
+        dialogues = read_items(contexts, "contexts")
+        check_lengths(dialogues, "contexts", candidates, "candidates")
+        check_lengths(dialogues, "contexts", correct, "correct")
+        places: dict[str, int] = {}
+        rows = [[places.setdefault(text, len(places)) for text in texts] for texts in candidates]
+        masks = [np.isin(np.arange(len(row)), right)[None] for row, right in zip(rows, correct, strict=True)]
+        for place, (mask, right) in enumerate(zip(masks, correct, strict=True)):
+            if not mask.any() or mask.sum() != len(np.unique(right)):
                 raise InputError(
-                    f"correct[{place}]: got {sorted(right)}, expected positions among {len(texts)} candidates; mend it"
+                    f"correct[{place}]: got {right}, expected positions among {mask.size} candidates; mend it"
                 )
 
-    def measure(self, encoder: Encoder) -> list[Row]:
-        """Measure an encoder."""
-        places: dict[str, int] = {}
-        rows = [[places.setdefault(text, len(places)) for text in texts] for texts in self.candidates]
-        vectors, offered = encoder.encode(self.contexts), encoder.encode_utterances(list(places))
-        scores = [
-            selection_scores(asked[None], offered[row], [[at in right for at in range(len(row))]])
-            for asked, row, right in zip(vectors, rows, self.correct, strict=True)
-        ]
-        return [
-            percentage("response-selection", metric, "", [float(np.mean([score[metric] for score in scores]))])
-            for metric in scores[0]
-        ]
+        def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
+            vectors, offered = encoder.encode(dialogues), encoder.encode_utterances(list(places))
+            several = zip(vectors, rows, masks, strict=True)
+            scores = [selection_scores(asked[None], offered[row], mask) for asked, row, mask in several]
+            means = {metric: float(np.mean([score[metric] for score in scores])) for metric in scores[0]}
+            return [percentage("response-selection", metric, "", [mean]) for metric, mean in means.items()]
+
+        super().__init__(measure, **{"primary_metric": "mrr", **settings, "seeds": ()})
 
 
 class TaskEvaluator(BenchmarkEvaluator):
     """A task of the benchmark that does not fine-tune, a key of `hf_dialemb.evaluation.TASKS`, on a part of a corpus.
 
-    Of more items than the limit a fixed random sample is taken. The primary metric is the first figure, the name that
-    of corpus, split and task, unless `EvaluatorSettings` name others. An InputError says that something is not found,
-    or that the task does not suit.
+    Of more items than the limit a fixed random sample is taken. By default the primary metric is the first figure, the
+    name that of corpus, split and task. An InputError says that something is not found, or that the task does not suit.
     """
 
     def __init__(
@@ -238,23 +215,20 @@ class TaskEvaluator(BenchmarkEvaluator):
         data_dir: str | Path | None = None,
         split: str = "dev",
         limit: int | None = None,
-        **settings: Unpack[EvaluatorSettings],
+        **settings: Any,  # noqa: ANN401 - of BenchmarkEvaluator
     ) -> None:
         if get_task(task).fine_tunes:
             raise InputError(
                 f"task {task}: got a task that trains a copy of the model, which no evaluator does; choose another"
             )
-        if settings.get("name") is None:
-            settings["name"] = f"{Path(corpus).stem}_{split}_{task}"
-        super().__init__(**settings)
+        self.task, self.problem = task, load_problem(task, CorpusPart(corpus, data_dir, split, limit))
+
+        def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
+            return self.problem.measure(RememberingEncoder(encoder), seeds)
+
+        super().__init__(measure, **{"name": f"{Path(corpus).stem}_{split}_{task}", **settings})
         if not self.primary_metric:
             self.greater_is_better = task != FLOWS  # whose first figure is how far sizes are off
-        self.task = task
-        self.problem = load_problem(task, CorpusPart(corpus, data_dir, split, limit))
-
-    def measure(self, encoder: Encoder) -> list[Row]:
-        """Measure an encoder."""
-        return self.problem.measure(RememberingEncoder(encoder), self.seeds)
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings for the model card."""

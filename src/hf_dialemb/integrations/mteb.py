@@ -1,28 +1,30 @@
-"""Tasks on dialogues for MTEB, from corpora that are at hand: nothing is downloaded, and nothing sent anywhere.
+"""MTEB: any encoder of this package as its model, and dialogues from corpora that are at hand as its tasks.
 
-``mteb.evaluate(model, dialogue_tasks("sgd"))`` runs them on any model that MTEB knows. Text models get the turns of a
-dialogue joined by blanks (``text``), models that read turns find them beside it (``conversation``, as MTEB names them).
-Figures are MTEB's own, as shares; some agree with those of this package's tasks:
+``mteb.evaluate(DialembEncoder(spec), dialogue_tasks("sgd"))`` runs both, and each goes with MTEB's own. Nothing is
+downloaded, and nothing sent anywhere. Text models get the turns of a dialogue joined by blanks (``text``), models that
+read turns find them beside it (``conversation``, as MTEB names them). Figures are MTEB's own, as shares:
 
-- `DomainRetrieval`: ``map_at_1000`` and ``mrr_at_1000`` with MAP and MRR, of up to a thousand dialogues;
-- `ResponseSelection`: ``hit_rate_at_1``, ``_3``, ``_10`` and ``mrr_at_100`` with the first repeat of
-  ``dialogue-response-selection``, for models of texts.
-
-`DomainClustering` (bootstrapped mini-batch k-means, V-measure) and `IntentClassification` (logistic regression on five
-examples of each intent) follow MTEB where this package follows the papers. Ties apart, every draw is fixed.
+- `DomainRetrieval`: ``map_at_1000`` and ``mrr_at_1000`` agree with MAP and MRR, of up to a thousand dialogues;
+- `ResponseSelection`: ``hit_rate_at_1``, ``_3``, ``_10`` and ``mrr_at_100`` agree with the first repeat of
+  ``dialogue-response-selection``, for models of texts;
+- `DomainClustering` (bootstrapped mini-batch k-means, V-measure) and `IntentClassification` (logistic regression on
+  five examples of each intent) follow MTEB where this package follows the papers. Ties apart, every draw is fixed.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from datasets import Dataset, DatasetDict
+from numpy.typing import NDArray
 
 from ..corpora import CORPORA, get_corpus
 from ..dialogue import Dialogue, Turn
+from ..encoders import Encoder, load_encoder
 from ..errors import InputError, unknown_name
 from ..evaluation.tasks.domains import load_domains
 from ..evaluation.tasks.intents import load_intents
@@ -36,22 +38,74 @@ try:
     from mteb.abstasks import AbsTaskClassification, AbsTaskClustering, AbsTaskRetrieval
     from mteb.abstasks.abstask import AbsTask
     from mteb.abstasks.task_metadata import TaskMetadata
+    from mteb.models import ModelMeta
+    from mteb.models.abs_encoder import AbsEncoder
+    from mteb.models.model_meta import ScoringFunction
 except ImportError as error:
     raise InputError('MTEB is not installed; run: pip install "hf-dialemb[mteb]"') from error
 
 Columns = dict[str, Any]  # what a task holds, as plain lists, so that it can be hashed
 
 
-def _kind(type_: str, category: str, main_score: str, subtype: str, description: str) -> dict[str, Any]:
-    """Return the part of MTEB's metadata that does not depend on the corpus."""
-    whole = {"type": type_, "category": category, "main_score": main_score, "description": description}
-    return {**whole, "task_subtypes": [subtype]}
+class DialembEncoder(AbsEncoder):
+    """An encoder of dialogues, in any form that `load_encoder` takes, as a model of MTEB.
+
+    A blank text, which some tasks of MTEB hold, has the vector 0. Results are filed under ``dialemb/`` and the name;
+    the revision is the encoder's fingerprint unless it is given, so that MTEB's cache never mixes up weights.
+    """
+
+    def __init__(
+        self,
+        model_name: str | Encoder,
+        revision: str | None = None,
+        *,
+        device: str | None = None,
+        batch_size: int = 32,
+        **_: object,
+    ) -> None:
+        self.model = load_encoder(model_name, batch_size=batch_size, device=device)
+        revision = revision or self.model.fingerprint or None
+        name = "dialemb/" + self.model.name.strip("/").replace("/", "--")
+        self.mteb_model_meta = ModelMeta.create_empty(
+            {"name": name, "revision": revision, "similarity_fn_name": ScoringFunction.COSINE}
+        )
+
+    def encode(
+        self, inputs: Iterable[Mapping[str, Any]], *, task_metadata: TaskMetadata, **_: object
+    ) -> NDArray[np.float32]:
+        """Return the vectors (N, D) of batches with ``text``, or with ``conversation`` where there are any.
+
+        Raises:
+            InputError: A message is malformed, or the task encodes in several calls and the encoder is fitted in each.
+        """
+        if self.model.fitted_on_input and task_metadata.simplified_task_type != "clustering":
+            raise InputError(
+                f"model '{self.model.name}': got a task that encodes queries and what they are compared with one after "
+                f"the other ({task_metadata.name}), for which an encoder that is fitted on what it encodes does not "
+                "serve; choose a clustering task or another model"
+            )
+        batches = list(inputs)
+        if any("conversation" in batch for batch in batches):
+            spoken = [messages for batch in batches for messages in batch["conversation"]]
+            kept = [[message for message in messages if message["content"].strip()] for messages in spoken]
+            items = [Dialogue.from_messages(messages) if messages else None for messages in kept]
+            vectors = self.model.encode([item for item in items if item])
+        else:
+            items = [text.strip() and text for batch in batches for text in batch["text"]]
+            vectors = self.model.encode_utterances([item for item in items if item])
+        rows = [row for row, item in enumerate(items) if item]
+        result = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)
+        result[rows] = vectors
+        return result
 
 
 class _AtHand(AbsTask):
-    """A task whose data lie in memory; `dialogue_tasks` makes a class of it for each corpus, as MTEB wants it."""
+    """A task whose data lie in memory; `dialogue_tasks` makes a class of it for each corpus, as MTEB wants it.
 
-    kind: ClassVar[dict[str, Any]]
+    ``kind`` is what MTEB calls its type, category, main score and subtype.
+    """
+
+    kind: ClassVar[tuple[Any, Any, Any, Any]]
     columns: ClassVar[Columns]
     split: ClassVar[str]
 
@@ -79,7 +133,7 @@ def _read_domains(source: CorpusPart) -> Columns:
 class DomainClustering(_AtHand, AbsTaskClustering):
     """Do clusters of dialogues agree with their domains?"""
 
-    kind = _kind("Clustering", "t2c", "v_measure", "Thematic clustering", "Clusters of dialogues against their domains")
+    kind = ("Clustering", "t2c", "v_measure", "Thematic clustering")
     # MTEB hands plain texts over if only one column is named.
     input_column_name = ("text", "conversation")  # type: ignore[assignment]
     max_fraction_of_documents_to_embed = None
@@ -94,13 +148,7 @@ class DomainClustering(_AtHand, AbsTaskClustering):
 class DomainRetrieval(_AtHand, AbsTaskRetrieval):
     """Do a dialogue find those of its domain?"""
 
-    kind = _kind(
-        "Retrieval",
-        "t2t",
-        "map_at_1000",
-        "Conversational retrieval",
-        "Dialogues as queries for the other dialogues of their domain",
-    )
+    kind = ("Retrieval", "t2t", "map_at_1000", "Conversational retrieval")
     ignore_identical_ids = True
 
     read = staticmethod(_read_domains)
@@ -120,7 +168,7 @@ class DomainRetrieval(_AtHand, AbsTaskRetrieval):
 class ResponseSelection(_AtHand, AbsTaskRetrieval):
     """Is the response that really followed nearest to its context?"""
 
-    kind = _kind("Reranking", "t2t", "mrr_at_100", "Dialog Systems", "Responses to choose from for dialogues so far")
+    kind = ("Reranking", "t2t", "mrr_at_100", "Dialog Systems")
     k_values = (1, 3, 10, 100)
 
     @staticmethod
@@ -163,9 +211,7 @@ class ResponseSelection(_AtHand, AbsTaskRetrieval):
 class IntentClassification(_AtHand, AbsTaskClassification):
     """Do few examples tell intents apart?"""
 
-    kind = _kind(
-        "Classification", "t2c", "accuracy", "Intent classification", "Intents of utterances, from five examples each"
-    )
+    kind = ("Classification", "t2c", "accuracy", "Intent classification")
     samples_per_label = SHOTS[-1]
 
     @staticmethod
@@ -208,11 +254,9 @@ def dialogue_tasks(
     """Make the tasks of MTEB that a corpus, by name or a file, has the data for: keys of `TASKS`, or all.
 
     They are named by corpus and task, and by the split if there is one that is not test; their revision is a digest
-    of their data, so that MTEB never takes old results of other data for theirs. The corpus lies in ``data_dir``,
-    or in the folder that ``HF_DIALEMB_DATA`` names. Of more dialogues, contexts or utterances than the limit a
-    fixed random sample is taken; None means all, of contexts drawn from dialogues
-    `hf_dialemb.evaluation.tasks.response_selection.CONTEXTS`. MTEB files results under ``languages``. An InputError
-    says that the corpus is not at hand, lacks labels, of domains one for each dialogue, or does not suit a task.
+    of their data, so that MTEB never takes old results of other data for theirs. Of more dialogues, contexts or
+    utterances than the limit a fixed random sample is taken. MTEB files results under ``languages``. An InputError says
+    that the corpus is not at hand, lacks labels, of domains one for each dialogue, or does not suit a task.
     """
     source = CorpusPart(corpus, data_dir, split, limit)
     suitable = OF_KIND.get(source.kind, ())
@@ -233,15 +277,12 @@ def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
     """Keep the last turns of a context, at most ``words`` words; the first turn may be cut at its beginning."""
     kept: tuple[Turn, ...] = ()
     for turn in reversed(turns):
-        rest = _joined(kept)
         text = _joined((turn, *kept))
         end = last_words(text, words)
-        if end == text:
-            kept = (turn, *kept)
-        elif content := end[: max(len(end) - len(rest), 0)].strip():
-            return (Turn(turn.role, content), *kept)
-        else:
-            return kept
+        if end != text:
+            content = end[: max(len(end) - len(_joined(kept)), 0)].strip()
+            return (Turn(turn.role, content), *kept) if content else kept
+        kept = (turn, *kept)
     return kept
 
 
@@ -249,18 +290,15 @@ def _task(task: type[_AtHand], source: CorpusPart, languages: Sequence[str]) -> 
     columns, corpus, split = task.read(source), source.place, source.split
     part = () if source.is_own or split == "test" else (split,)
     name = "-".join((source.name.replace("/", "--"), task.__name__, *part))
-    kind = {**task.kind, "description": f"{task.kind['description']} ({corpus}, {split})."}
+    type_, category, main_score, subtype = task.kind
     metadata = TaskMetadata(
-        name=name,
-        dataset={"path": corpus, "revision": json_key(columns)[:12]},
-        eval_splits=[split],
-        eval_langs=list(languages),
+        name=name, description=f"{task.__doc__} ({corpus}, {split})", type=type_, category=category,
+        main_score=main_score, task_subtypes=[subtype], dataset={"path": corpus, "revision": json_key(columns)[:12]},
+        eval_splits=[split], eval_langs=list(languages),
         reference=get_corpus(corpus).source if corpus in CORPORA else None,
-        **kind,
-    )
-    made: type[AbsTask] = type(
-        task.__name__, (task,), {"metadata": metadata, "columns": columns, "split": split, "__module__": __name__}
-    )
+    )  # fmt: skip
+    content = {"metadata": metadata, "columns": columns, "split": split, "__module__": __name__}
+    made: type[AbsTask] = type(task.__name__, (task,), content)
     return made()
 
 
