@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.hub import own_code
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.hub.forms import custom_encoder, ranker_form
 from hf_dialemb.methods.dual_encoder import DualEncoderModel
 from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.multi_granularity import MultiGranularityModel
@@ -23,26 +23,19 @@ from hf_dialemb.methods.transformer_dual_encoder import TransformerDualEncoderCo
 
 pytestmark = pytest.mark.slow
 
-COMMON = {
-    "config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja", "modules.json",
-    "sentence_bert_config.json", "config_sentence_transformers.json",
-}  # fmt: skip
-LIBRARIES, KINDS = ("AutoModel", "SentenceTransformer"), ("contexts", "responses")
-PLACES = ("package imported", "package absent, trust_remote_code")
 FORMS = {
     "dial2vec": (
-        custom_encoder.WAYS,
-        [f"{library}, {place}" for place in PLACES for library in LIBRARIES],
+        [""],
         {"configuration_dial2vec.py", "modeling_dial2vec.py"},
         {"AutoConfig": "configuration_dial2vec.Dial2VecConfig", "AutoModel": "modeling_dial2vec.Dial2VecModel"},
     ),
     "multi-granularity": (
-        ranker_form.WAYS,
-        [f"{library}, {kind}, {place}" for place in PLACES for library in LIBRARIES for kind in KINDS],
+        [", contexts", ", responses"],
         {"modeling_multi_granularity.py", "modeling_dual_encoder.py", "configuration_dual_encoder.py"},
         {name: f"modeling_multi_granularity.MultiGranularity{name[4:]}" for name in ("AutoConfig", "AutoModel")},
     ),
-}  # fmt: skip
+}
+LIBRARIES = ("AutoModel", "SentenceTransformer")
 LIMITS = {"max_context_tokens": 24, "max_response_tokens": 10}
 CONTEXTS = [
     [("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?")],
@@ -89,26 +82,17 @@ def exports(tiny_checkpoint, ensemble, exporting) -> dict[str, tuple[Path, list[
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_an_exported_folder_is_complete_and_verified(kind, exports, tiny_bert, tiny_checkpoint, ensemble):
-    (folder, lines), (ways, verified, code, auto_map) = exports[kind], FORMS[kind]
-    expected = [*(f"Verified: {way}" for way in verified), f"Wrote {folder}"]
-    assert [line.split(": largest")[0] for line in lines] == expected
-    for way, program in ways.items():
-        assert ("_Blocked" in program) == ("package absent" in way) == ("trust_remote_code" in program)
-        assert ("import hf_dialemb\n" in program) == ("package imported" in way)
+    (folder, lines), (inputs, code, auto_map) = exports[kind], FORMS[kind]
+    ways = [f"{library}{what}, {way}" for way in own_code.WAYS for library in LIBRARIES for what in inputs]
+    assert [line.split(": largest")[0] for line in lines[:-1]] == [f"Verified: {way}" for way in ways]
     names = {path.name for path in folder.iterdir()}
-    assert names >= COMMON
+    assert names >= {"tokenizer.json", "chat_template.jinja", "config_sentence_transformers.json"}
     assert {name for name in names if name.endswith(".py")} == code
-    runs = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")  # when unpickled
-    assert [name for name in names if name.endswith((".safetensors", *runs))] == ["model.safetensors"]
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]  # nothing temporary stays beside it
     config = json.loads((folder / "config.json").read_text())
     assert (config["model_type"], config["auto_map"]) == (f"dialemb-{kind}", auto_map)
-    modules = json.loads((folder / "modules.json").read_text())
-    assert [entry["type"] for entry in modules] == ["sentence_transformers.models.Transformer"]
     places = {tiny_bert, tiny_checkpoint, ensemble.parent, folder, folder.parent, Path.home(), "/home/somebody"}
-    files = [*folder.glob("*.json"), *folder.glob("*.jinja")]
-    assert len(files) >= 5
-    for file in files:
+    for file in [*folder.glob("*.json"), *folder.glob("*.jinja")]:
         text = file.read_text(encoding="utf-8")
         assert not [place for place in places if str(place) in text], file.name
         assert '"/' not in text.replace('"/"', "").replace('"/":', ""), file.name  # the token "/" is no path
@@ -159,16 +143,20 @@ def test_an_existing_folder_or_a_foreign_model_is_refused(
     assert [(path.name, path.read_text()) for path in (tmp_path / "mine").iterdir()] == [("mine.txt", "keep me")]
 
 
-def test_nothing_appears_that_fails_or_gives_other_vectors(tiny_checkpoint, ensemble, tmp_path, refused, monkeypatch):
-    monkeypatch.setattr(custom_encoder, "WAYS", {"a way that fails": "raise RuntimeError('no such class')"})
-    other = "import sys, numpy as np\nnp.savez(sys.argv[3], **{'AutoModel, contexts': np.zeros((1, 2))})"
-    monkeypatch.setattr(ranker_form, "WAYS", {"a way that differs": other})
-    for model, message in (
-        (tiny_checkpoint, "does not load (a way that fails): RuntimeError: no such class"),
-        (ensemble, "gives other embeddings (AutoModel, contexts, a way that differs)"),
-    ):
-        assert message in refused("export", "--model", model, "--output", tmp_path / "out")
-        assert list(tmp_path.iterdir()) == []
+OTHER_VECTORS = "import sys, numpy as np\nnp.savez(sys.argv[3], **{'AutoModel, contexts': np.zeros((1, 2))})"
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("raise RuntimeError('no such class')", "does not load (a way): RuntimeError: no such class"),
+        (OTHER_VECTORS, "gives other embeddings (AutoModel, contexts, a way)"),
+    ],
+)
+def test_nothing_appears_that_fails_or_gives_other_vectors(program, message, ensemble, tmp_path, refused, monkeypatch):
+    monkeypatch.setattr(own_code, "WAYS", {"a way": program})
+    assert message in refused("export", "--model", ensemble, "--output", tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_sentence_transformers_embeds_contexts_and_responses(exports, ensemble):
@@ -185,7 +173,7 @@ def test_sentence_transformers_embeds_contexts_and_responses(exports, ensemble):
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_a_published_model_keeps_its_code_when_it_is_saved_again(kind, exports, tmp_path):
-    (folder, _), (_, _, code, auto_map) = exports[kind], FORMS[kind]
+    (folder, _), (_, code, auto_map) = exports[kind], FORMS[kind]
     AutoModel.from_pretrained(folder).save_pretrained(tmp_path)
     assert {path.name for path in tmp_path.glob("*.py")} == code
     assert all((tmp_path / name).read_bytes() == (folder / name).read_bytes() for name in code)

@@ -18,8 +18,8 @@ from tokenizers import Tokenizer
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.errors import InputError
+from hf_dialemb.hub import export, plain_encoder
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
-from hf_dialemb.hub.forms import plain_encoder
 from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
 from hf_dialemb.methods.dse import DSEModel
 from hf_dialemb.methods.utterance import encode_utterances
@@ -151,7 +151,7 @@ def in_process(monkeypatch, tmp_path):
             exec(program, {})
         return dict(np.load(tmp_path / "v.npz"))
 
-    monkeypatch.setattr(plain_encoder, "run_afresh", run)
+    monkeypatch.setattr(export, "run_afresh", run)
 
 
 @pytest.mark.parametrize("family", ["roberta", "mpnet", "distilbert", "modernbert"])

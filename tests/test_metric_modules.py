@@ -17,7 +17,7 @@ import yaml
 from given_vectors import clouds
 
 from hf_dialemb.errors import InputError
-from hf_dialemb.hub.publish.publishing import publish
+from hf_dialemb.hub.publishing import publish
 from hf_dialemb.metrics.space import FOLDER, NAMES, cited, get_metric, write_space
 
 METRICS = {name: get_metric(name) for name in NAMES}

@@ -11,15 +11,13 @@ from exports import close, stock
 from safetensors.torch import load_file
 from test_model_common import MARKS, WORDS, build
 
-from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.hub.forms import onnx_form
-from hf_dialemb.hub.forms.onnx_form import OnnxEncoder
-from hf_dialemb.hub.forms.precision import DTYPES, WeightForm
+from hf_dialemb.hub import onnx_form
+from hf_dialemb.hub.export import DTYPES, load_checkpoint, tolerance, write_checkpoint
 from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.utterance import UtteranceEncoder, encode_utterances
+from hf_dialemb.metrics.vectors import unit
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +26,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 GRAPHS = ["dial2vec", "dse", "dual_encoder", "transformer_dual_encoder", "multi_granularity"]
 TEXTS = ["i need a hotel", "Hello [SEP] [MASK] [unused3] </s>!", "a taxi, please", "for two nights"]
-DIALOGUES = [Dialogue((Turn("user", text),)) for text in TEXTS]
+MESSAGES = [[{"role": "user", "content": text}] for text in TEXTS]
 
 
 @pytest.fixture(scope="module", params=GRAPHS)
@@ -37,7 +35,7 @@ def graph(request, tmp_path_factory):
     model, folder = build(request.param), tmp_path_factory.mktemp("graphs") / request.param
     folder.mkdir()
     line = onnx_form.write_onnx(folder, model)
-    return model, onnxruntime.InferenceSession(folder / onnx_form.FILE, providers=["CPUExecutionProvider"]), line
+    return model, onnxruntime.InferenceSession(folder / "onnx/model.onnx", providers=["CPUExecutionProvider"]), line
 
 
 def test_every_model_that_embeds_has_a_graph():
@@ -84,13 +82,11 @@ def test_rounded_weights_in_shards_and_a_graph_in_float32(exported):
     source, folder, lines = exported
     shards = sorted(folder.glob("model-*.safetensors"))
     assert len(shards) > 2
-    assert (folder / "model.safetensors.index.json").is_file()
     assert {value.dtype for shard in shards for value in load_file(shard).values()} == {torch.bfloat16}
-    assert json.loads((folder / "config.json").read_text())["dtype"] == "bfloat16"
     assert lines[0] == "Weights in bfloat16: differences up to 1e-01 of the embeddings' largest value pass"
     expected = encode_utterances(*load_checkpoint(str(source)), TEXTS)
     assert close(stock(folder).encode(TEXTS), expected, 1e-1)
-    assert close(OnnxEncoder(folder).encode(DIALOGUES), expected, 1e-5)
+    assert close(onnx_form.onnx_vectors(folder, MESSAGES), expected, 1e-5)
     for file in ("model.onnx", "model_int8.onnx"):
         written = (folder / "onnx" / file).read_bytes()
         assert b"stack_trace" not in written  # nor where it was made
@@ -100,56 +96,50 @@ def test_rounded_weights_in_shards_and_a_graph_in_float32(exported):
 def test_the_loss_of_8_bits_lies_beside_the_graph(exported):
     _, folder, lines = exported
     record = json.loads((folder / "onnx" / "quantisation.json").read_text())
-    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in (folder / "onnx").iterdir()}
-    assert sizes.keys() - record["bytes"].keys() == {"onnx/quantisation.json"}
-    assert record["bytes"].items() <= sizes.items()
+    files = ("onnx/model.onnx", "onnx/model_int8.onnx")
+    assert record["bytes"] == {name: (folder / name).stat().st_size for name in files}
     assert 0.9 < record["cosine"]["min"] <= record["cosine"]["mean"] <= 1
     assert record["cosine"]["texts"] == 60
-    (line,) = (line for line in lines if line.startswith("Quantised: "))
-    assert "cosine to float32" in line
-    whole, other = (OnnxEncoder(folder, name).encode(DIALOGUES) for name in ("model.onnx", "model_int8.onnx"))
+    assert any(line.startswith("Quantised: ") and "cosine to float32" in line for line in lines)
+    whole, other = (unit(onnx_form.onnx_vectors(folder, MESSAGES, name)) for name in files)
     assert not np.array_equal(whole, other)
-    cosines = (whole * other).sum(1) / np.linalg.norm(whole, axis=1) / np.linalg.norm(other, axis=1)
-    assert cosines.min() > 0.9
+    assert (whole * other).sum(1).min() > 0.9
 
 
 def test_dialogues_keep_their_roles_and_turns_in_a_graph(tiny_checkpoint, sample_dialogues, tmp_path):
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
     write_checkpoint(model, tokenizer, tmp_path)
-    with pytest.raises(InputError, match="export the model with --onnx or --int8"):
-        OnnxEncoder(tmp_path)
     onnx_form.write_onnx(tmp_path, model)
-    encoder = OnnxEncoder(tmp_path)
-    vectors = encoder.encode(sample_dialogues[:40])
+    conversations = [dialogue.to_messages() for dialogue in sample_dialogues[:40]]
+    vectors = onnx_form.onnx_vectors(tmp_path, conversations)
     assert close(vectors, encode(model, tokenizer, sample_dialogues[:40]), 1e-5)
-    assert encoder.encode([]).shape == (0, 16)
     other = {"user": "assistant", "assistant": "user"}
-    swapped = Dialogue(tuple(Turn(other[turn.role], turn.content) for turn in sample_dialogues[0].turns))
-    assert not close(encoder.encode([swapped]), vectors[:1], 1e-2)
+    swapped = [{"role": other[turn["role"]], "content": turn["content"]} for turn in conversations[0]]
+    assert not close(onnx_form.onnx_vectors(tmp_path, [swapped]), vectors[:1], 1e-2)
 
 
-@pytest.mark.parametrize(("name", "tolerance"), [("bf16", 1e-1), ("fp16", 2e-2)])
-def test_dialogue_encoders_are_rounded_in_a_copy(name, tolerance, tiny_checkpoint, sample_dialogues, tmp_path):
+@pytest.mark.parametrize(("name", "allowed"), [("bf16", 1e-1), ("fp16", 2e-2)])
+def test_dialogue_encoders_are_rounded_in_a_copy(name, allowed, tiny_checkpoint, sample_dialogues, tmp_path):
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
-    weights = WeightForm(DTYPES[name])
-    write_checkpoint(model, tokenizer, tmp_path, weights)
+    write_checkpoint(model, tokenizer, tmp_path, name)
     assert model.dtype == torch.float32
-    assert {value.dtype for value in load_file(tmp_path / "model.safetensors").values()} == {weights.dtype}
+    assert {value.dtype for value in load_file(tmp_path / "model.safetensors").values()} == {DTYPES[name]}
     expected = encode(model, tokenizer, sample_dialogues[:9])
     vectors = encode(*load_checkpoint(str(tmp_path)), sample_dialogues[:9])
     assert not close(vectors, expected, 1e-5)
-    assert close(vectors, expected, tolerance)
+    assert close(vectors, expected, allowed)
     rounded = load_checkpoint(str(tmp_path))[0]
-    assert weights.tolerance(model, 1e-5) == WeightForm().tolerance(rounded, 1e-5) == tolerance
-    assert WeightForm(torch.float32).tolerance(rounded, 1e-5) == WeightForm().tolerance(model, 1e-5) == 1e-5
+    assert tolerance(model, name) == tolerance(rounded) == allowed
+    assert tolerance(rounded, "fp32") == tolerance(model) == 1e-5
 
 
 def test_a_graph_of_other_weights_and_a_broken_8_bit_graph_fail(exported, monkeypatch):
     folder, model = exported[1], build("dse")
     with pytest.raises(InputError, match=r"gives other embeddings \(ONNX"):
-        onnx_form._verified(folder / onnx_form.FILE, onnx_form._Embedder(model).eval(), model)
-    monkeypatch.setattr(onnx_form, "_cosines", lambda *_: np.array([0.7, 0.6]))
-    with pytest.raises(InputError, match=r"cosine to those in float32 is 0\.650 on average, expected at least 0\.8"):
+        onnx_form.verify_onnx(folder / "onnx/model.onnx", model.eval())
+    opposite = {"onnx/model.onnx": 1.0, "onnx/model_int8.onnx": -1.0}
+    monkeypatch.setattr(onnx_form, "onnx_vectors", lambda _, __, file: np.full((2, 1), opposite[file]))
+    with pytest.raises(InputError, match=r"cosine to those in float32 is -1\.000 on average, expected at least 0\.8"):
         onnx_form.write_int8(folder, utterances=True)
 
 
@@ -162,11 +152,9 @@ def test_libraries_are_quiet_and_logging_stays_as_it_was():
 
 @pytest.mark.parametrize(("words", "message"), [
     ("--int8", 'ONNX: the package onnxscript is missing; pip install "hf-dialemb[onnx]"'),
-    ("--dtype int4", "invalid choice: 'int4'"),
     ("--max-shard-size large", "--max-shard-size: got 'large', expected a size"),
 ])  # fmt: skip
 def test_wrong_requests_are_refused_before_any_work(words, message, tmp_path, monkeypatch, refused):
-    if "missing" in message:
-        monkeypatch.setattr(onnx_form, "find_spec", lambda name: None if name == "onnxscript" else object())
+    monkeypatch.setattr(onnx_form, "find_spec", lambda name: None if name == "onnxscript" else object())
     assert message in refused("export", "--model", tmp_path / "none", "--output", tmp_path / "out", *words.split())
     assert list(tmp_path.iterdir()) == []

@@ -17,9 +17,9 @@ from publish_folders import dataset_folder, metric_folder, model_folder, write
 from safetensors.numpy import load_file, save, save_file
 
 from hf_dialemb.errors import InputError
-from hf_dialemb.hub.publish.checks import check, files_of
-from hf_dialemb.hub.publish.contents import machine_paths_in, pickle_in, secrets_in
-from hf_dialemb.hub.publish.publishing import publish
+from hf_dialemb.hub.checks import check, files_of
+from hf_dialemb.hub.contents import machine_paths_in, pickle_in, secrets_in
+from hf_dialemb.hub.publishing import publish
 from hf_dialemb.metrics.space import NAMES
 
 
@@ -226,7 +226,7 @@ MODELS = {
     "no tensor": (changed(lambda weights: weights.pop("embeddings.word_embeddings.weight")), "lacks weights"),
     "other shapes": (config(model_type="bert", vocab_size=3, hidden_size=4, num_attention_heads=1), "cannot be read"),
     "NaN": (changed(lambda weights: weights["embeddings.LayerNorm.bias"].fill(np.nan)), "not finite"),
-    "no tokenizer": (without("tokenizer.json"), "the tokenizer is missing"),
+    "no tokenizer": (without("tokenizer.json"), "has no tokenizer files"),
     "empty tokenizer": (written(tokenizer__json="{}"), "cannot be read"),
     "code as a list": (config(model_type="bert", auto_map=[1]), "cannot be read"),
     "no code": (config(model_type="dialemb-dse", auto_map={"AutoModel": "dse.DSEModel"}),

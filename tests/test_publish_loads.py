@@ -17,8 +17,8 @@ from publish_folders import CARD, dataset_folder, hub_of_this_process, metric_fo
 
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
-from hf_dialemb.hub.publish.publishing import publish
+from hf_dialemb.hub.publishing import publish
+from hf_dialemb.hub.verification import WITHOUT_PACKAGE
 from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
 from hf_dialemb.methods.dialogue_cse import DialogueCSEModel
 from hf_dialemb.methods.encoder import encode

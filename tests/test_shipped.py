@@ -13,8 +13,7 @@ from safetensors.numpy import load_file
 
 import hf_dialemb
 from hf_dialemb.checkpoints import pretrained as backbones
-from hf_dialemb.checkpoints import shipped as shipped_module
-from hf_dialemb.checkpoints.shipped import FOLDER, RECORD, shipped
+from hf_dialemb.checkpoints.pretrained import FOLDER, RECORD, shipped
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import CORPORA, load_dialogues
 from hf_dialemb.encoders import specs
@@ -65,7 +64,7 @@ def test_an_adapter_is_its_backbone_and_the_difference(tiny_bert, tmp_path, cach
     options = {"max_steps": 2, "learning_rate": 0.01, "max_dialogues": 20, "output_dir": tmp_path / "dse"}
     run = hf_dialemb.train("dse", "sample", backbone=backbone, **options)
     merged = hf_dialemb.merge(backbone, {run: 1}, rank=4, output_dir=tmp_path / "merged")
-    monkeypatch.setattr(shipped_module, "FOLDER", tmp_path / "weights")
+    monkeypatch.setattr(backbones, "FOLDER", tmp_path / "weights")
     (tmp_path / "weights").mkdir()
     folder = ship(merged.path, "small", (), tmp_path / "weights")
     assert not (folder / "model.safetensors").exists()

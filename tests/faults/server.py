@@ -267,10 +267,10 @@ def _forked_quietly() -> int:
 
 
 def _command(words: list[str], begin=None) -> int:
-    from hf_dialemb.checkpoints import shipped
+    from hf_dialemb.checkpoints import pretrained
     from hf_dialemb.cli import main
 
-    shipped.FOLDER = Path("weights")
+    pretrained.FOLDER = Path("weights")
     if begin:
         begin()
     return main(words)

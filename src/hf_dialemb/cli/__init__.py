@@ -26,8 +26,7 @@ from . import flow
 from .parser import Parser, check_split, unknown_argument
 
 _COMMANDS = (
-    "demo", "train", "evaluate", "embed", "search", "index", "rank", "topics", "flow", "corpus", "export", "publish",
-    "model",
+    "demo", "train", "evaluate", "embed", "search", "index", "rank", "topics", "flow", "corpus", "publish", "model",
 )  # fmt: skip
 """The modules of the commands, in the order of the help."""
 

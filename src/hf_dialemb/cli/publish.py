@@ -1,4 +1,4 @@
-"""The command ``dialemb publish``: a model, a metric or a dataset to the Hub, in one commit."""
+"""The commands ``dialemb export`` and ``dialemb publish``: from a checkpoint to the Hub."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from pathlib import Path
 
 from .parser import Parser, add_command, named, say
 
-_HELP = """The folder is one that dialemb export wrote, with a card (dialemb model card); with --repo-type space a
+_EXPORT = """AutoModel and sentence-transformers load the written folder in fresh processes, and every embedding is
+compared. ONNX graphs go into the folder onnx.
+
+example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec-minilm
+example: dialemb export --model runs/dse-minilm --output published/dse --int8"""
+_PUBLISH = """The folder is one that dialemb export wrote, with a card (dialemb model card); with --repo-type space a
 metric's name will do, with --repo-type dataset one that dialemb papers corpus unify wrote. The repository then holds
 just that folder.
 
@@ -19,8 +24,20 @@ example: dialemb publish published/dial2vec-minilm --repo-id org/dial2vec-minilm
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Add the command."""
-    parser = add_command(commands, "publish", "Publish a model, a metric or a dataset on the Hub in one commit.", _HELP)
+    """Add ``dialemb export`` and ``dialemb publish``."""
+    summary = "Turn a trained checkpoint into a form that other libraries load, and check it."
+    parser = add_command(commands, "export", summary, _EXPORT)
+    parser.add_argument("--model", required=True, help="folder of the training, or one of its checkpoints")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
+    parser.add_argument("--dtype", choices=("bf16", "fp16", "fp32"), help="precision of the weights (default: fp32 for "
+                        "encoders of utterances, otherwise as in the checkpoint)")  # fmt: skip
+    parser.add_argument("--max-shard-size", help="largest file of weights, such as 1GB; larger weights are split")
+    parser.add_argument("--onnx", action="store_true", help="also write an ONNX graph in float32")
+    parser.add_argument("--int8", action="store_true", help="also write an 8-bit graph, and measure its loss")
+    parser.set_defaults(run=_export)
+
+    summary = "Publish a model, a metric or a dataset on the Hub in one commit."
+    parser = add_command(commands, "publish", summary, _PUBLISH)
     parser.add_argument("path", type=Path, help="the folder")
     parser.add_argument("--repo-id", required=True, help="where to: org/name; created if absent")
     parser.add_argument("--repo-type", default="model", help="model, space or dataset (default: model)")
@@ -28,11 +45,18 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--revision", help="branch, created if absent (default: main)")
     parser.add_argument("--dry-run", action="store_true", help="only list the files and whatever stands in the way")
     parser.add_argument("--verify", action="store_true", help="download it afterwards and compare it with the folder")
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_publish)
 
 
-def _run(options: argparse.Namespace) -> None:
-    from ..hub.publish.publishing import publish
+def _export(options: argparse.Namespace) -> None:
+    from ..hub.export import export
+
+    more = named(options, "dtype", "max_shard_size", "onnx", "int8")
+    say(f"Wrote {export(options.model, options.output, report=say, **more)}")
+
+
+def _publish(options: argparse.Namespace) -> None:
+    from ..hub.publishing import publish
 
     more = named(options, "repo_type", "private", "revision", "dry_run", "verify")
     publish(options.path, options.repo_id, report=say, **more)

@@ -5,31 +5,49 @@ Every way of loading is tried in a fresh process before the folder appears.
 
 from __future__ import annotations
 
+import copy
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-from ..checkpoints.pretrained import load_pretrained, resolve_backbone
+from ..checkpoints.pretrained import RECORD, load_pretrained, resolve_backbone, shipped
 from ..checkpoints.pretrained import weights as shipped_folder
-from ..checkpoints.shipped import RECORD, shipped
 from ..errors import InputError
 from ..methods import METHODS, method_of, register
 from ..methods.encoder import DialogueEncoder
 from ..methods.ranker import Ranker
 from ..methods.utterance import UtteranceEncoder
 from ..runs.files import appearing_whole
-from .forms import custom_encoder, plain_encoder, ranker_form
-from .forms.onnx_form import check_onnx, write_int8, write_onnx
-from .forms.precision import AS_TRAINED, DTYPES, WeightForm
-
-FORMS: dict[str, Any] = {"custom": custom_encoder, "plain": plain_encoder, "ranker": ranker_form}
-"""The published forms: modules with `write`, `verify`, `WAYS` of loading and their `TOLERANCE`."""
+from . import own_code, plain_encoder
+from .onnx_form import check_onnx, write_int8, write_onnx
+from .verification import compare, run_afresh
 
 Model = DialogueEncoder | UtteranceEncoder | Ranker
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+
+_FORMS: dict[str, tuple[Any, float]] = {
+    "dialogues": (own_code, 1e-5),
+    "utterances": (plain_encoder, 1e-6),
+    "responses": (own_code, 1e-6),
+}
+"""By what models read: the module of their form, and the largest difference between two ways to load a checkpoint.
+
+Differences are relative to the embeddings' largest value. A module has `write`, `probes` and the programs `WAYS`.
+"""
+
+_ROUNDED = {torch.bfloat16: 1e-1, torch.float16: 2e-2}
+"""The largest difference of embeddings that half precision may make.
+
+Some tens of times the rounding of one number (2^-8 and 2^-11), as each layer adds to it: six of a transformer come to
+about 0.01 and 0.002, an LSTM over 160 words to ten times as much.
+"""
 
 
 def export(
@@ -56,11 +74,13 @@ def export(
     Raises:
         InputError: The output exists, the model is none of this package's, or a way of loading fails.
     """
-    source, output, form = os.fspath(model), Path(output), WeightForm(DTYPES[dtype] if dtype else None, max_shard_size)
+    source, output = os.fspath(model), Path(output)
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
+    if max_shard_size and not re.fullmatch(r"\d+(\.\d+)?(KB|MB|GB|TB)", max_shard_size, re.IGNORECASE):
+        raise InputError(f"--max-shard-size: got '{max_shard_size}', expected a size; write it as 500MB or 1GB")
     if source in shipped():  # its files are in the published form already
-        if onnx or int8 or form != AS_TRAINED:
+        if onnx or int8 or dtype or max_shard_size:
             raise InputError(f"--model {source}: is exported as it is; leave --onnx, --int8, --dtype and shards out")
         with appearing_whole(output) as folder:
             shutil.copytree(shipped_folder(source), folder, ignore=lambda *_: {RECORD}, dirs_exist_ok=True)
@@ -70,8 +90,8 @@ def export(
         check_onnx()
     trained, tokenizer = load_checkpoint(source)
     with appearing_whole(output) as folder:
-        write_checkpoint(trained, tokenizer, folder, form)
-        for line in verify(folder, trained, tokenizer, form):
+        write_checkpoint(trained, tokenizer, folder, dtype, max_shard_size)
+        for line in verify(folder, trained, tokenizer, dtype):
             report(line)
         if onnx or int8:
             report(write_onnx(folder, trained))
@@ -91,31 +111,43 @@ def load_checkpoint(path: str) -> tuple[Model, Any]:
     config = load_pretrained(AutoConfig, folder)
     if method_of(config) is None:
         raise InputError(f"'{path}' is a {config.model_type} model; expected a checkpoint of {', '.join(METHODS)}")
-    model: Model = load_pretrained(AutoModel, folder)
-    model.train(False)
-    return model, load_pretrained(AutoTokenizer, folder)
+    return load_pretrained(AutoModel, folder).train(False), load_pretrained(AutoTokenizer, folder)
 
 
-def write_checkpoint(model: Model, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401
-    """Write the published form of a model."""
-    _form_of(model).write(model, tokenizer, folder, weights)
+def write_checkpoint(
+    model: Model,
+    tokenizer: Any,  # noqa: ANN401
+    folder: Path,
+    dtype: str | None = None,
+    max_shard_size: str | None = None,
+) -> None:
+    """Write the published form of a model; half precision goes into a copy, to be compared with the model."""
+    form, _ = _FORMS[model.config.kind]
+    if model.config.kind == "utterances" or dtype == "fp32":
+        model = model.float()  # type: ignore[no-untyped-call]
+    if dtype in ("bf16", "fp16"):
+        half: Any = copy.deepcopy(model)
+        model = half.to(DTYPES[dtype])
+    form.write(model, tokenizer, folder, **({"max_shard_size": max_shard_size} if max_shard_size else {}))
 
 
-def verify(folder: Path, model: Model, tokenizer: Any, weights: WeightForm = AS_TRAINED) -> Iterator[str]:  # noqa: ANN401
+def verify(folder: Path, model: Model, tokenizer: Any, dtype: str | None = None) -> Iterator[str]:  # noqa: ANN401
     """Load a published folder in fresh processes, in every way of its form, and compare vectors; yield a line each."""
-    form = _form_of(model)
-    tolerance = weights.tolerance(model, form.TOLERANCE)
-    if weights.dtype is not None:
-        name = str(weights.dtype).removeprefix("torch.")
-        yield f"Weights in {name}: differences up to {tolerance:.0e} of the embeddings' largest value pass"
+    form, full = _FORMS[model.config.kind]
+    allowed = tolerance(model, dtype)
+    if dtype:
+        name = str(DTYPES[dtype]).removeprefix("torch.")
+        yield f"Weights in {name}: differences up to {allowed:.0e} of the embeddings' largest value pass"
     try:
-        yield from form.verify(folder, model, tokenizer, tolerance)
+        inputs, expected = form.probes(model, tokenizer)
+        for way, program in form.WAYS.items():
+            for name, vectors in run_afresh(way, program, folder, inputs).items():
+                yield compare(f"{name}, {way}", vectors, expected[name], allowed)
     except InputError as error:
-        remedy = "; rounding may cost too much here: choose --dtype fp32" if tolerance > form.TOLERANCE else ""
+        remedy = "; rounding may cost too much here: choose --dtype fp32" if allowed > full else ""
         raise InputError(f"{error}{remedy}") from None
 
 
-def _form_of(model: Model) -> Any:  # noqa: ANN401 - a module
-    method = method_of(model)
-    assert method is not None, "models of other makers are refused before"
-    return FORMS[method.form]
+def tolerance(model: Model, dtype: str | None = None) -> float:
+    """Return the largest difference of embeddings that passes, relative to their largest value."""
+    return max(_FORMS[model.config.kind][1], _ROUNDED.get(DTYPES[dtype] if dtype else model.dtype, 0.0))

@@ -1,4 +1,4 @@
-"""The folder of a published model: the names of its files, and how they are read."""
+"""The folder of a published model: the names of its files, how they are read, and where it goes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,22 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
 from ..errors import InputError
 
 _DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+
+
+def check_repo_id(repo_id: str) -> None:
+    """Raise InputError unless a repository of the Hub may have this name."""
+    try:
+        validate_repo_id(repo_id)
+    except HFValidationError as error:
+        raise InputError(f"--repo-id: got {repo_id!r}, expected org/name ({' '.join(str(error).split())})") from None
+    if "/" not in repo_id:
+        raise InputError(f"--repo-id: got '{repo_id}', expected an organisation or user and a name: org/{repo_id}")
 
 
 @dataclass(frozen=True)
@@ -26,18 +39,13 @@ class PublishedFolder:
     SETTINGS = "hf_dialemb_config.json"
     """Names the method of a plain encoder and its settings, which the backbone's own config cannot."""
 
-    WEIGHTS = "model.safetensors"
-    TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+    WEIGHTS, TOKENIZER_CONFIG = "model.safetensors", "tokenizer_config.json"
     POOLING, STATIC = "1_Pooling", "0_StaticEmbedding"
     ONNX, INT8, QUANTISATION = "onnx/model.onnx", "onnx/model_int8.onnx", "onnx/quantisation.json"
     """The graph, that of 8 bits, and the loss of the latter; transformers.js reads the graphs at these places."""
 
     def __truediv__(self, name: str) -> Path:
         return self.path / name
-
-    def holds(self, *names: str) -> bool:
-        """Return whether all of these files are there."""
-        return all((self / name).is_file() for name in names)
 
     def record(self, name: str) -> dict[str, Any]:
         """Return a JSON object; an empty one if the file is absent or holds something else."""
@@ -46,10 +54,6 @@ class PublishedFolder:
         except (OSError, ValueError, RecursionError):
             return {}
         return record if isinstance(record, dict) else {}
-
-    def graphs(self) -> list[str]:
-        """Return the names of the ONNX graphs."""
-        return sorted(file.relative_to(self.path).as_posix() for file in self.path.glob("onnx/*.onnx"))
 
     def count_weights(self) -> tuple[int, str]:
         """Return the number of weights, and the type of most of them, such as ``"float32"``."""

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from ..checkpoints.pretrained import resolve_backbone
-from ..checkpoints.shipped import FOLDER, RECORD, weights_file
+from ..checkpoints.pretrained import FOLDER, RECORD, model_file, resolve_backbone
 from ..corpora import CORPORA, get_corpus
 from ..corpora.corpus import TERMS
 from ..errors import InputError
@@ -44,9 +43,10 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
         InputError: The run has no small form, or learnt from a corpus of an unknown licence or for research alone.
     """
     with appearing_whole(output / name) as folder:
-        backbone = None
+        backbone = backbone_weights = None
         if (run / ADAPTER).is_dir():
             backbone = str(RunFolder(run).settings()["backbone"])
+            backbone_weights = model_file(resolve_backbone(backbone), PublishedFolder.WEIGHTS)
             write_checkpoint(*load_checkpoint(str(run)), folder)
             for unused in (PublishedFolder.WEIGHTS, "training_args.bin"):
                 (folder / unused).unlink(missing_ok=True)
@@ -63,7 +63,7 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
         record = {
             "corpora": ["/".join(part) for part in sorted(learnt_sets(RunFolder(run).settings()))],
             "backbone": backbone,
-            "backbone_sha256": None if backbone is None else sha256(weights_file(resolve_backbone(backbone))),
+            "backbone_sha256": backbone_weights and sha256(backbone_weights),
             "files": {file.relative_to(folder).as_posix(): sha256(file) for file in files},
         }
         write_json_atomically(folder / RECORD, record)

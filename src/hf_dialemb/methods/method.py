@@ -92,8 +92,3 @@ class Method:
     def kind(self) -> Kind:
         """What its models read."""
         return self.config_class.kind
-
-    @property
-    def form(self) -> str:
-        """How its models are published: with their own code, as a plain backbone with pooling, or as a ranker."""
-        return {"dialogues": "custom", "utterances": "plain", "responses": "ranker"}[self.kind]

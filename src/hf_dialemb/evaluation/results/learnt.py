@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...checkpoints.shipped import shipped, shipped_record
+from ...checkpoints.pretrained import shipped, shipped_record
 from ...corpora import CORPORA, get_corpus
 from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own

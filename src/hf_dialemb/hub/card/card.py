@@ -9,25 +9,24 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from huggingface_hub import ModelCardData
-from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...corpora import CORPORA, get_corpus
 from ...corpora.own.reading import is_own
 from ...errors import InputError, explained
-from ...evaluation.results.tables import column_of, mark_notes
+from ...evaluation.results.tables import mark_notes
 from ...methods import get_method
 from ...metrics.space import cited
 from ...runs.files import check_writable, write_json_atomically, write_text_atomically
 from ...training.arguments import make_settings
-from ..published_folder import PublishedFolder
+from ..published_folder import PublishedFolder, check_repo_id
 from .figures import Measured, command_of, evaluation_results, measured, write_published_results
 from .record import ENSEMBLE, corpora_of, make_record, matches
 
@@ -74,7 +73,7 @@ def write_card(
         file = Path(output) if output else folder / PublishedFolder.CARD
         written.append(file)
         if not output and files:
-            written += write_published_results(figures_of(made, files), files, _repository(made, repo_id), folder)
+            written += write_published_results(measured(made, files), files, _repository(made, repo_id), folder)
         write_text_atomically(file, card)
     if record:
         write_json_atomically(Path(record), made)
@@ -86,49 +85,42 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
     """Return the card of a model by its record; its folders are not needed."""
     repo_id = _repository(record, repo_id)
     corpora = [_corpus(name, split, record) for name, split in corpora_of(record)]
-    research = any(corpus["terms"] == "research" for corpus in corpora)
+    research = list(dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research"))
     method = get_method(record["model"]["method"])
-    figures = figures_of(record, results)
+    figures = measured(record, results)
     citation = cited(method.paper) if method.paper else ""
     environment = Environment(  # in which an unknown name is an error
         loader=FileSystemLoader(_FOLDER), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters.update(md=escaped, fenced=fenced, command=command_of)
+    environment.filters.update(
+        md=escaped,
+        fenced=fenced,
+        command=command_of,
+        tally=lambda figures: Counter(figure.verdict for figure in figures),
+    )
     text = environment.get_template("model_card.md.jinja").render(
         record=record,
         model=record["model"],
         repo_id=repo_id,
-        name=repo_id.rpartition("/")[2],
-        method={"title": method.title or method.name, "what": method.what},
+        method=method,
         paper_url=next(iter(re.findall(r"url = \{(.+?)\}", citation)), ""),
-        reference=record["reference"],
         is_ensemble=record["model"]["method"] == ENSEMBLE,
         measured=figures,
-        lower=lambda row: column_of(row).lower_is_better,
         mark_notes="\n\n".join(filter(None, mark_notes(figures.rows))),
         corpora=corpora,
         research=research,
-        stated_none=list(dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research")),
         recipe=recipe(record["training"]),
         differing=differing(record["training"]),
         citations=[*filter(None, [citation]), cited("hf_dialemb")],
-    )  # fmt: skip
-    front = _front_matter(record, figures, corpora, research, repo_id)
+    )
+    front = _front_matter(record, figures, corpora, bool(research), repo_id)
     return f"---\n{front.to_yaml(line_break=chr(10))}\n---\n\n{text}"
-
-
-def figures_of(record: Mapping[str, Any], results: Sequence[Path]) -> Measured:
-    """Return the figures of a card."""
-    return measured(record, results, get_method(record["model"]["method"]).suite or "")
 
 
 def _repository(record: Mapping[str, Any], repo_id: str | None) -> str:
     repo_id = repo_id or f"org/{record['name']}"
-    try:
-        validate_repo_id(repo_id)
-    except HFValidationError as error:
-        raise InputError(f"--repo-id: got {repo_id!r}, expected org/name ({' '.join(str(error).split())})") from None
+    check_repo_id(repo_id)
     return repo_id
 
 
@@ -139,26 +131,23 @@ def recipe(training: Sequence[Mapping[str, Any]]) -> str:
     return yaml.safe_dump(shared, sort_keys=False, allow_unicode=True, width=10**9)
 
 
+def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without those that have their default, except method, backbone and corpora."""
+    defaults, shown = make_settings({"method": settings["method"]}).fingerprint(), ("method", "backbone", "corpus")
+    return {
+        name: value
+        for name, value in settings.items()
+        if value is not None and (name in shown or value != defaults.get(name))
+    }
+
+
 def differing(training: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the settings in which several trainings differ."""
     names = dict.fromkeys(name for run in training for name in run["settings"])
     others = [name for name in names if len({json.dumps(run["settings"].get(name)) for run in training}) > 1]
-    if not others:
-        return {}
     return {
         run["name"]: {name: run["settings"][name] for name in others if run["settings"].get(name) is not None}
-        for run in training
-    }
-
-
-def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without those that have their default, except method, backbone and corpora."""
-    defaults = make_settings({"method": settings["method"]}).fingerprint()
-    shown = ("method", "backbone", "corpus")
-    return {
-        name: value
-        for name, value in settings.items()
-        if value is not None and (name in shown or name not in defaults or value != defaults[name])
+        for run in (training if others else ())
     }
 
 
@@ -183,14 +172,12 @@ def _front_matter(
     model, reference = record["model"], record["reference"]
     task = _TASKS[model["kind"]]
     sources = [corpus["source"] for corpus in corpora if corpus["source"].startswith(_HUB_DATASETS)]
-    datasets = [source.removeprefix(_HUB_DATASETS) for source in sources]
-    base = reference if reference is not None and model["method"] != ENSEMBLE and _is_hub_id(reference) else None
     tags = ["sentence-transformers", task, "transformers", "dialogue", "hf_dialemb", model["method"].replace("_", "-")]
     tags += ["custom_code"] if model["kind"] != "utterances" else []
     tags += ["onnx"] if model["onnx"] else []
     optional: dict[str, Any] = {
-        "base_model": base,
-        "datasets": list(dict.fromkeys(datasets)),
+        "base_model": reference if reference and model["method"] != ENSEMBLE and _is_hub_id(reference) else None,
+        "datasets": list(dict.fromkeys(source.removeprefix(_HUB_DATASETS) for source in sources)),
         "metrics": sorted({row.metric for row in figures.rows if not row.learnt}),
         "eval_results": evaluation_results(figures.rows),
     }

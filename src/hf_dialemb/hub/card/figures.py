@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from huggingface_hub import EvalResult
 
@@ -16,77 +16,80 @@ from ...evaluation.results import rows as results_files
 from ...evaluation.results.learnt import Set, learnt_sets, marked
 from ...evaluation.results.rows import Place, Results, Row, part_named, place_of
 from ...evaluation.results.tables import as_papers_print, column_of, is_in_short, printed, printed_figure
+from ...methods import get_method
 from ...training.merge import without_places
 from ..published_folder import PublishedFolder
 from .record import matches
 
+_OF_ALL_MODELS = ("models", "weights", "cells")  # settings of a run that tell of other models too
 
-@dataclass(frozen=True)
-class Source:
-    """A results file: its name, its run, the model's rows, and the rows of the model that it is compared with."""
+
+class Figure(NamedTuple):
+    """A figure of the model, and the same of the model that it is compared with, if that was measured too."""
+
+    row: Row
+    other: Row | None
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the least is the best."""
+        return column_of(self.row).lower_is_better
+
+    @property
+    def difference(self) -> str:
+        """The difference as printed, or nothing."""
+        if self.other is None:
+            return ""
+        difference = f"{self.row.mean - self.other.mean:+.{as_papers_print(column_of(self.row)).decimals}f}"
+        return difference if float(difference) else difference[1:]
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``worse`` or ``equal`` as printed; empty without a reference, or if the model learnt."""
+        if self.other is None or self.row.learnt:
+            return ""
+        gain = float(self.difference) * (-1 if self.lower_is_better else 1)
+        return "better" if gain > 0 else "worse" if gain < 0 else "equal"
+
+    def cells(self, beside: bool) -> list[str]:
+        """Return the figure and its 95 % interval; ``beside`` a reference also its figure, difference and verdict."""
+        column = as_papers_print(column_of(self.row))
+        ends = [printed_figure(column, end) for end in self.row.interval or ()]
+        own = [printed(self.row, column), " to ".join(ends) or "—"]
+        other = "—" if self.other is None else printed(self.other, column)
+        return [*own, other, self.difference or "—", self.verdict] if beside else own
+
+
+class Source(NamedTuple):
+    """A results file: its name, its run and its figures of the model."""
 
     file: str
     run: Mapping[str, Any]
-    rows: list[Row]
-    compared: dict[Place, Row]
+    figures: dict[Place, Figure]
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """All figures of a model; a figure of a later file replaces the same of an earlier one.
 
     Attributes:
         sources: The results files.
-        rows: The figures that the card shows.
-        others: Figures of other methods' suites by suite, without those that the model learnt from; only counted.
+        figures: Those that the card shows.
+        others: Those of other methods' suites by suite, without what the model learnt from; only counted.
         reference: The name of the model that this one is compared with, if any.
     """
 
-    sources: list[Source] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    others: dict[str, list[Row]] = field(default_factory=dict)
-    reference: str | None = None
+    sources: list[Source]
+    figures: list[Figure]
+    others: dict[str, list[Figure]]
+    reference: str | None
 
-    def compared(self, row: Row) -> Row | None:
-        """Return the same figure of the reference."""
-        rows = (source.compared.get(place_of(row)) for source in reversed(self.sources) if row in source.rows)
-        return next(rows, None)
-
-    def cells(self, row: Row) -> list[str]:
-        """Return a figure and its 95 % interval; beside a reference also its figure, the difference and the verdict."""
-        column, other = as_papers_print(column_of(row)), self.compared(row)
-        interval = "—" if row.interval is None else " to ".join(printed_figure(column, end) for end in row.interval)
-        cells = [printed(row, column), interval]
-        if self.reference is None:
-            return cells
-        return [
-            *cells,
-            "—" if other is None else printed(other, column),
-            self._difference(row) or "—",
-            self.verdict(row),
-        ]
-
-    def verdict(self, row: Row) -> str:
-        """Return ``better``, ``worse`` or ``equal`` as printed; empty without a reference, or if the model learnt."""
-        difference = self._difference(row)
-        if not difference or row.learnt:
-            return ""
-        gain = float(difference) * (-1 if column_of(row).lower_is_better else 1)
-        return "better" if gain > 0 else "worse" if gain < 0 else "equal"
-
-    def count(self, rows: Iterable[Row], verdict: str) -> int:
-        """Count the figures with a verdict."""
-        return sum(self.verdict(row) == verdict for row in rows)
-
-    def _difference(self, row: Row) -> str:
-        other = self.compared(row)
-        if other is None:
-            return ""
-        difference = f"{row.mean - other.mean:+.{as_papers_print(column_of(row)).decimals}f}"
-        return difference if float(difference) else difference[1:]
+    @property
+    def rows(self) -> list[Row]:
+        """The model's own rows of the figures that the card shows."""
+        return [figure.row for figure in self.figures]
 
 
-def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Measured:
+def measured(record: Mapping[str, Any], files: Sequence[Path]) -> Measured:
     """Return a model's figures in results files.
 
     Raises:
@@ -95,17 +98,16 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
     read = [results_files.read_results(file) for file in files]
     results_files.check_same_data(read)
     sources = [_source(record, file, results) for file, results in zip(files, read, strict=True)]
-    suites: dict[str, dict[Place, Row]] = {}
+    suite, suites = get_method(record["model"]["method"]).suite or "", dict[str, dict[Place, Figure]]()
     for source in sources:
-        rows = {place_of(row): row for row in source.rows}
-        suites.setdefault(source.run["config"].get("suite", ""), {}).update(rows)
+        suites.setdefault(source.run["config"].get("suite", ""), {}).update(source.figures)
     others = {
-        name: [row for row in rows.values() if not row.learnt]
-        for name, rows in suites.items()
+        name: [figure for figure in figures.values() if not figure.row.learnt]
+        for name, figures in suites.items()
         if suite in suites and name not in ("", suite)
     }
-    shown = {place: row for name, rows in suites.items() if name not in others for place, row in rows.items()}
-    names = [row.model for source in sources for row in source.compared.values()]
+    shown = {place: figure for name in suites if name not in others for place, figure in suites[name].items()}
+    names = [figure.other.model for source in sources for figure in source.figures.values() if figure.other]
     return Measured(sources, list(shown.values()), others, without_places(names[-1]) if names else None)
 
 
@@ -155,8 +157,8 @@ def write_published_results(measured: Measured, files: Sequence[Path], name: str
     place.mkdir(exist_ok=True)
     written: list[Path] = []
     for source in measured.sources:
-        own = [replace(row, model=name) for row in source.rows]
-        others = filter(None, map(source.compared.get, map(place_of, source.rows)))
+        own = [replace(figure.row, model=name) for figure in source.figures.values()]
+        others = [figure.other for figure in source.figures.values() if figure.other]
         rows = (*own, *(replace(row, model=without_places(row.model)) for row in others))
         stem = source.file.removesuffix(".json")
         names = (source.file, *(f"{stem}-{number}.json" for number in range(2, 1000)))
@@ -165,11 +167,7 @@ def write_published_results(measured: Measured, files: Sequence[Path], name: str
         config = {
             key: value for key, value in source.run["config"].items() if key not in ("models", "weights", "cells")
         }
-        public = {
-            **without_places(dict(source.run)),
-            "config": without_places(config),
-            "command": command_of(source.run),
-        }
+        public = {**without_places({**source.run, "config": config}), "command": command_of(source.run)}
         results_files.write_results(Results(public, rows), path)
         written.append(path)
     return written
@@ -181,21 +179,22 @@ def _source(record: Mapping[str, Any], file: Path, results: Results) -> Source:
     behind = frozenset().union(*map(_learnt, record["training"]))
     known = frozenset(corpus for corpus, digest in results_files.data_hashes(results) if ("", digest) in behind)
     learnt = behind | {(corpus, split) for corpus in known for split in ("", ALL)}
-    rows = marked(_rows(results, _own_spec(record, results, file)), sets=learnt)
-    reference = record["reference"]
-    if reference is None:
-        return Source(file.name, results.run, rows, {})
-    spec = _spec_of(results, [reference, Path(reference).name], file)
-    if spec is None:
-        raise InputError(f"{file}: results: got no figures of {reference}, expected them; {_remedy(record)}")
-    return Source(file.name, results.run, rows, {place_of(row): row for row in _rows(results, spec)})
+    own = {place_of(row): row for row in marked(_rows(results, _own_spec(record, results, file)), sets=learnt)}
+    others: dict[Place, Row] = {}
+    if (reference := record["reference"]) is not None:
+        spec = _spec_of(results, [reference, Path(reference).name], file)
+        if spec is None:
+            raise InputError(f"{file}: results: got no figures of {reference}, expected them; {_remedy(record)}")
+        others = {place_of(row): row for row in _rows(results, spec)}
+    figures = {place: Figure(row, others.get(place)) for place, row in own.items()}
+    return Source(file.name, results.run, figures)
 
 
 def _remedy(record: Mapping[str, Any]) -> str:
-    names = [record["measured_as"][0]["name"], *([record["reference"]] if record["reference"] else [])]
+    names = " ".join(filter(None, (record["measured_as"][0]["name"], record["reference"])))
     return (
-        f"measure both with dialemb papers benchmark --suite all --output benchmark --model {' '.join(names)}, or on "
-        "labelled dialogues of your own with dialemb evaluate"
+        f"measure both with dialemb papers benchmark --suite all --output benchmark --model {names}, or on labelled "
+        "dialogues of your own with dialemb evaluate"
     )
 
 
@@ -214,8 +213,7 @@ def _learnt(training: Mapping[str, Any]) -> frozenset[Set]:
 
 def _own_spec(record: Mapping[str, Any], results: Results, file: Path) -> str:
     """Return the model's name in a file, which must have measured the same weights."""
-    names = [known["name"] for known in record["measured_as"]]
-    digests = [known["weights"] for known in record["measured_as"]]
+    names, digests = ([known[field] for known in record["measured_as"]] for field in ("name", "weights"))
     weights = results.run["config"].get("weights", {})
     for spec in _specs(results):
         whitened = "@" in spec and "whitened" in spec.rpartition("@")[2].split(",")  # weights do not show it

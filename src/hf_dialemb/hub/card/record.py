@@ -14,7 +14,7 @@ from ...corpora.corpus import TERMS
 from ...encoders.specs import fingerprint
 from ...errors import InputError
 from ...methods import get_method, method_of, register
-from ...runs.folder import BASELINE, GRANULARITIES, RunFolder, field_of, read_object
+from ...runs.folder import BASELINE, GRANULARITIES, RunFolder, read_object
 from ...training.merge import trainings_behind, without_places
 from ..published_folder import PublishedFolder
 
@@ -34,7 +34,8 @@ def make_record(folder: Path, run: Path, licences: Mapping[str, str] | None = No
         licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know.
 
     Raises:
-        InputError: The folder has other weights than the run, or a file lacks a field.
+        InputError: The folder has other weights than the run.
+        LookupError: A file lacks a field.
     """
     published = PublishedFolder(folder)
     model = _model(published)
@@ -49,17 +50,16 @@ def make_record(folder: Path, run: Path, licences: Mapping[str, str] | None = No
         "reference": _reference(run, model["method"]),
         "training": [training for path in _runs(run, members) for training in trainings_behind(path)],
         "licences": {name: _licence(name, terms) for name, terms in (licences or {}).items()},
-        "quantisation": _quantisation(published / PublishedFolder.QUANTISATION),
+        "quantisation": _quantisation(folder / PublishedFolder.QUANTISATION),
     }
 
 
 def read_record(path: Path) -> dict[str, Any]:
     """Return a record from its file."""
-    record = read_object(path, "write it with dialemb model card --record")
+    remedy = "write it with dialemb model card --record"
+    record = read_object(path, remedy)
     if (got := record.get("schema")) != SCHEMA:
-        raise InputError(
-            f"{path}: field schema: got {got!r}, expected {SCHEMA}; write it with dialemb model card --record"
-        )
+        raise InputError(f"{path}: field schema: got {got!r}, expected {SCHEMA}; {remedy}")
     return record
 
 
@@ -83,26 +83,25 @@ def corpora_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _model(published: PublishedFolder) -> dict[str, Any]:
     folder = published.path
-    if not published.holds(published.MODULES, published.CONFIG):
-        raise InputError(f"{folder}: got no modules.json and config.json, expected a published model; {_EXPORT}")
+    for name in (published.MODULES, published.CONFIG):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder}: got no {name}, expected a published model; {_EXPORT}")
     register()
     config = load_pretrained(AutoConfig, str(folder))
     limits: dict[str, Any]
-    if published.holds(published.SETTINGS):
-        plain = published / published.SETTINGS
-        record = read_object(plain, _EXPORT)
-        name = str(field_of(record, "method", str(plain), _EXPORT)).replace("-", "_")
-        settings = dict(field_of(record, "settings", str(plain), _EXPORT))
-        longest = settings.get("encoding_tokens") or field_of(settings, "max_tokens", str(plain), _EXPORT)
-        kind, limits = "utterances", {"max_tokens": longest}
+    if (folder / published.SETTINGS).is_file():
+        plain = read_object(folder / published.SETTINGS, _EXPORT)
+        name, settings = plain["method"].replace("-", "_"), plain["settings"]
+        kind, limits = "utterances", {"max_tokens": settings.get("encoding_tokens") or settings["max_tokens"]}
     else:
         method = method_of(config)
         if not getattr(config, "auto_map", None) or method is None:
             raise InputError(f"{folder}/config.json: field auto_map: got nothing, expected the model's code; {_EXPORT}")
         name, kind, limits = method.name, str(method.kind), {name: getattr(config, name) for name in config.limits}
     parameters, dtype = published.count_weights()
+    graphs = sorted(file.relative_to(folder).as_posix() for file in folder.glob("onnx/*.onnx"))
     model = {"method": name, "kind": kind, "dimensions": config.hidden_size, **limits}
-    return {**model, "parameters": parameters, "dtype": dtype, "onnx": published.graphs()}
+    return {**model, "parameters": parameters, "dtype": dtype, "onnx": graphs}
 
 
 def _members(run: Path, method: str) -> list[str]:
@@ -136,14 +135,12 @@ def _reference(run: Path, method: str) -> str | None:
 
 
 def _quantisation(file: Path) -> dict[str, Any] | None:
+    """Return the loss of the 8-bit graph; None where there is no such graph."""
     if not file.is_file():
         return None
-    remedy = "export again with dialemb export --int8"
-    record = read_object(file, remedy)
-    kept = {name: field_of(record, name, str(file), remedy) for name in ("method", "bytes", "cosine")}
-    for name in ("texts", "mean", "min"):
-        field_of(kept["cosine"], name, f"{file}: cosine", remedy)
-    return kept
+    record = read_object(file, f"{_EXPORT} --int8")
+    cosine = {name: record["cosine"][name] for name in ("texts", "mean", "min")}
+    return {"method": record["method"], "bytes": record["bytes"], "cosine": cosine}
 
 
 def _licence(name: str, given: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Load a published folder in fresh processes, as its users do."""
+"""Load a published folder in fresh processes, as its users do, and compare its vectors with the model's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ..errors import InputError
+
+Messages = list[dict[str, str]]
+Vectors = NDArray[np.float32]
 
 WITHOUT_PACKAGE = """
 import sys
@@ -28,28 +31,25 @@ sys.meta_path.insert(0, _Blocked())
 ARGUMENTS = """
 import json, sys
 import numpy as np
-path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
+import torch
+from transformers import AutoModel, AutoTokenizer
+path, probes, output_path = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
 """
-ENVIRONMENTS = {
-    "package imported": "import hf_dialemb\nOPTIONS = {}" + ARGUMENTS,
-    "package absent, trust_remote_code": WITHOUT_PACKAGE + "OPTIONS = {'trust_remote_code': True}" + ARGUMENTS,
-}
-"""The starts of programs that load a model with code of its own."""
 
 
-def messages(*turns: tuple[str, str]) -> list[dict[str, str]]:
+def messages(*turns: tuple[str, str]) -> Messages:
     """Return chat messages of roles and contents."""
     return [{"role": role, "content": content} for role, content in turns]
 
 
-def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, NDArray[np.float32]]:  # noqa: ANN401
+def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, Vectors]:  # noqa: ANN401 - of JSON
     """Run a program in a fresh process, and return the arrays that it writes, by name."""
     with tempfile.TemporaryDirectory() as temporary:
         inputs, outputs = Path(temporary) / "probes.json", Path(temporary) / "vectors.npz"
         inputs.write_text(json.dumps(probes), encoding="utf-8")
         # transformers caches the code of a model; a fresh cache cannot hold an older export of the same name.
         ours = {"HF_MODULES_CACHE": temporary, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-        words = [sys.executable, "-c", program, str(folder.resolve()), str(inputs), str(outputs)]
+        words = [sys.executable, "-c", program, *map(str, (folder.resolve(), inputs, outputs))]
         run = subprocess.run(
             words, env={**os.environ, **ours}, capture_output=True, text=True, check=False, cwd=temporary
         )
@@ -60,7 +60,7 @@ def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, N
             return dict(arrays)
 
 
-def compare(way: str, vectors: NDArray[np.float32], expected: NDArray[np.float32], tolerance: float) -> str:
+def compare(way: str, vectors: Vectors, expected: Vectors, tolerance: float) -> str:
     """Compare vectors ``(N, D)`` of a published form with the model's, and return a line with the largest difference.
 
     Raises:

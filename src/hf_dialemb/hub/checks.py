@@ -10,15 +10,12 @@ from typing import Any
 import yaml
 from huggingface_hub import RepoCard
 
-from ...checkpoints.pretrained import load_pretrained
-from ...errors import InputError
-from ...methods import method_of, register
-from ...runs.folder import RunFolder
-from ..published_folder import PublishedFolder
+from ..checkpoints.pretrained import load_pretrained
+from ..errors import InputError
+from ..methods import method_of, register
+from ..runs.folder import RunFolder
 from .contents import machine_paths_in, pickle_in, secrets_in
-
-KINDS = ("model", "space", "dataset")
-"""Kinds of repositories of the Hub."""
+from .published_folder import PublishedFolder
 
 _PASSED_OVER = {"__pycache__", ".DS_Store", ".git", ".cache"}
 _HIDDEN = {".gitattributes", ".eval_results", ".huggingface.yaml"}
@@ -29,19 +26,22 @@ def files_of(folder: Path) -> dict[str, Path]:
     """Return the files to send by their paths on the Hub, sorted; caches and version control are passed over."""
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder; give one that dialemb export wrote, a metric's or a dataset's")
-    files = {file.relative_to(folder): file for file in sorted(folder.rglob("*")) if file.is_file()}
-    return {path.as_posix(): file for path, file in files.items() if not set(path.parts) & _PASSED_OVER}
+    return {path: file for path, file in _entries(folder).items() if file.is_file()}
+
+
+def _entries(folder: Path) -> dict[str, Path]:
+    paths = {file.relative_to(folder): file for file in sorted(folder.rglob("*"))}
+    return {path.as_posix(): file for path, file in paths.items() if not set(path.parts) & _PASSED_OVER}
 
 
 def check(folder: Path, kind: str, name: str) -> list[str]:
     """Return everything that stands in the way of publishing a folder under a name, as sentences with remedies."""
     files = files_of(folder)
     problems = [] if files else ["the folder is empty"]
-    problems += [*_CHECKS[kind](folder, name), *_entries(folder)]
+    problems += [*KINDS[kind](folder, name), *_misplaced(folder)]
     for path, file in files.items():
-        problems += [
-            f"{path}: {problem}" for problem in _contents(file, may_name_paths=kind == "dataset" and "/" in path)
-        ]
+        may_name_paths = kind == "dataset" and "/" in path  # people may talk about any path
+        problems += [f"{path}: {problem}" for problem in _harmful(file, may_name_paths)]
     return problems
 
 
@@ -61,28 +61,23 @@ def card_of(folder: Path) -> tuple[dict[str, Any], str]:
     return card.data.to_dict(), card.text  # type: ignore[no-untyped-call]
 
 
-def _entries(folder: Path) -> Iterator[str]:
-    for entry in sorted(folder.rglob("*")):
-        path = entry.relative_to(folder)
-        if set(path.parts) & _PASSED_OVER:
-            continue
+def _misplaced(folder: Path) -> Iterator[str]:
+    for path, entry in _entries(folder).items():
         if entry.is_symlink():
-            yield f"{path.as_posix()}: a link; put a copy in its place"
-        elif path.name.startswith(".") and path.parts[0] not in _HIDDEN:
-            yield f"{path.as_posix()}: a hidden file; a publication has none, remove it"
-        elif re.search(r"[\x00-\x1f\\]", path.name):
-            yield f"{path.as_posix()!r}: no name for the Hub; rename it"
+            yield f"{path}: a link; put a copy in its place"
+        elif entry.name.startswith(".") and path.partition("/")[0] not in _HIDDEN:
+            yield f"{path}: a hidden file; a publication has none, remove it"
+        elif re.search(r"[\x00-\x1f\\]", entry.name):
+            yield f"{path!r}: no name for the Hub; rename it"
 
 
-def _contents(file: Path, may_name_paths: bool) -> Iterator[str]:
+def _harmful(file: Path, may_name_paths: bool) -> Iterator[str]:
     if problem := pickle_in(file):
         yield f"{problem}, and unpickling runs code; remove it or save safetensors"
     for line, secret in secrets_in(file):
         yield f"line {line} looks like {secret}; take it out, and revoke it if it is real"
-    if may_name_paths:
-        return  # people may talk about any path
     try:
-        place, path = next(machine_paths_in(file), ("", ""))
+        place, path = ("", "") if may_name_paths else next(machine_paths_in(file), ("", ""))
     except (ValueError, RecursionError) as error:
         yield f"cannot be read ({error}); write it again"
         return
@@ -106,25 +101,22 @@ def _card(folder: Path, remedy: str, *fields: str) -> Iterator[str]:
 
 def _check_model(folder: Path, _name: str) -> Iterator[str]:
     export = f"run 'dialemb export --model {folder} --output FOLDER' and publish that"
-    published = PublishedFolder(folder)
-    config = published.record(published.CONFIG)
+    config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
     is_ours = RunFolder(folder).settings_file.is_file() or method_of(str(config.get("model_type"))) is not None
     if not config:
         yield "config.json is missing: this is no model; publish a folder that dialemb export wrote"
-    elif not published.holds(published.MODULES) or ("auto_map" not in config and is_ours):
+    elif not (folder / PublishedFolder.MODULES).is_file() or ("auto_map" not in config and is_ours):
         yield f"this is a training's checkpoint or another form that cannot be loaded without it; {export}"
     else:
         problems = [f"{name} is missing, but the model's code needs it; {export}" for name in _missing(folder, config)]
         if not any(folder.glob("*.safetensors")):
-            problems.append(f"{published.WEIGHTS} is missing; {export}")
-        if not published.holds(published.TOKENIZER) and not published.holds(published.TOKENIZER_CONFIG):
-            problems.append(f"the tokenizer is missing; {export}")
+            problems.append(f"{PublishedFolder.WEIGHTS} is missing; {export}")
         yield from problems or _loaded(folder, config)
     yield from _card(folder, f"write one with 'dialemb model card --model {folder} --run RUN', or by hand")
 
 
 def _loaded(folder: Path, config: dict[str, Any]) -> Iterator[str]:
-    """Load a model as its users will, which shows weights that are missing, damaged or not finite."""
+    """Load a model as its users will, which shows what is missing, damaged or not finite."""
     from transformers import AutoModel, AutoTokenizer
 
     register()
@@ -139,12 +131,12 @@ def _loaded(folder: Path, config: dict[str, Any]) -> Iterator[str]:
 
 def _missing(folder: Path, config: dict[str, Any]) -> list[str]:
     """Return the modules that the config or a module names but that are not beside it."""
+    from transformers.dynamic_module_utils import get_relative_imports
+
     references = config.get("auto_map")
     parts = references.values() if isinstance(references, dict) else ()
     names = {str(reference).split("--")[-1].split(".")[0] for reference in parts}
-    for file in folder.glob("*.py"):
-        text = file.read_text(encoding="utf-8", errors="replace")
-        names |= set(re.findall(r"^\s*from \.(\w+) import", text, re.MULTILINE))
+    names.update(*map(get_relative_imports, folder.glob("*.py")))
     return sorted(f"{name}.py" for name in names if not (folder / f"{name}.py").is_file())
 
 
@@ -165,4 +157,5 @@ def _check_dataset(folder: Path, _name: str) -> Iterator[str]:
         yield "there is no data; publish a folder that dialemb papers corpus unify wrote"
 
 
-_CHECKS = {"model": _check_model, "space": _check_space, "dataset": _check_dataset}
+KINDS = {"model": _check_model, "space": _check_space, "dataset": _check_dataset}
+"""Kinds of repositories of the Hub, and what each must hold."""

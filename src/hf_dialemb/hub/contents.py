@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import json
-import lzma
 import mmap
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,8 +18,8 @@ import yaml
 PICKLE_SUFFIXES = {".bin", ".ckpt", ".dill", ".joblib", ".pickle", ".pkl", ".pt", ".pth"}
 """Names under which loaders expect pickles, and unpickle whatever is there."""
 
-_PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
-_CLOSED = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x28\xb5\x2f\xfd")
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_CLOSED = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\x00")
 _HEADER = 100_000_000  # bytes of a header that safetensors reads at most
 
 _SECRETS = [  # each begins with plain letters, which makes the search fast
@@ -57,7 +56,7 @@ def pickle_in(file: Path) -> str | None:
         return _pickle(stream)
 
 
-def _pickle(stream: IO[bytes], packed: bool = False) -> str | None:
+def _pickle(stream: IO[bytes] | gzip.GzipFile, packed: bool = False) -> str | None:
     head = stream.read(1024)
     stream.seek(0)
     if _header(stream) is not None:
@@ -66,18 +65,18 @@ def _pickle(stream: IO[bytes], packed: bool = False) -> str | None:
         return "it is a pickle"
     if head.startswith(b"\x93NUMPY"):
         return "it is a pickled array" if re.search(rb"'descr':.*\bO\b|\|O", head) else None
-    unpack = next((unpack for magic, unpack in _PACKED.items() if head.startswith(magic)), None)
-    if head.startswith(_CLOSED) or head[257:262] == b"ustar" or (packed and (unpack or head.startswith(b"PK\x03\x04"))):
+    is_packed = head.startswith((_GZIP, _ZIP))
+    if head.startswith(_CLOSED) or head[257:262] == b"ustar" or (packed and is_packed):
         return "it is an archive that cannot be looked into"
     try:
-        if unpack:
-            with unpack(stream) as unpacked:
+        if head.startswith(_GZIP):
+            with gzip.open(stream) as unpacked:
                 return _pickle(unpacked, packed=True)
-        if head.startswith(b"PK\x03\x04"):
+        if head.startswith(_ZIP):
             with zipfile.ZipFile(stream) as archive:
                 problems = (_pickled_member(archive, name) for name in archive.namelist())
                 return next(filter(None, problems), None)
-    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, lzma.LZMAError):
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return "it is an archive that cannot be read"
     return None
 
@@ -90,7 +89,7 @@ def _pickled_member(archive: zipfile.ZipFile, name: str) -> str | None:
     return f"'{name}' in it: {problem}" if problem else None
 
 
-def _header(stream: IO[bytes]) -> bytes | None:
+def _header(stream: IO[bytes] | gzip.GzipFile) -> bytes | None:
     """Return the header of a safetensors file, None of another; its length may begin as a pickle does."""
     length = int.from_bytes(stream.read(8), "little")
     header = stream.read(length) if length <= _HEADER else b""

@@ -13,15 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token, snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
-from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-from ...errors import InputError, unknown_name
-from ...hashing import sha256
-from ...metrics.space import as_space
+from ..errors import InputError, unknown_name
+from ..hashing import sha256
+from ..metrics.space import as_space
 from .checks import KINDS, card_of, check, files_of
+from .published_folder import check_repo_id
 
-_MAIN = "main"
 _OF_THE_HUB = {".gitattributes"}
 _REMEDIES = {
     401: "run 'hf auth login' with a token that may write, or correct HF_TOKEN",
@@ -31,6 +30,8 @@ _REMEDIES = {
 }
 _AGAIN = "run the same command again"
 _PASSING = (408, 409, 412, 429)
+
+Report = Callable[[str], object]
 
 
 def publish(
@@ -42,7 +43,7 @@ def publish(
     revision: str | None = None,
     dry_run: bool = False,
     verify: bool = False,
-    report: Callable[[str], object] = print,
+    report: Report = print,
 ) -> str | None:
     """Publish a folder in one commit, and return the commit's id; None after a dry run.
 
@@ -62,20 +63,13 @@ def publish(
     """
     if repo_type not in KINDS:
         raise unknown_name("repository type", repo_type, KINDS)
-    try:
-        validate_repo_id(repo_id)
-    except HFValidationError as error:
-        raise InputError(f"--repo-id: {error}") from None
-    if "/" not in repo_id:
-        raise InputError(f"--repo-id: got '{repo_id}', expected an organisation or user and a name: org/{repo_id}")
+    check_repo_id(repo_id)
     with as_space(Path(folder)) as written:
         files = files_of(written)
         sizes = {path: file.stat().st_size for path, file in files.items()}
         total = f"{len(files):,} files, {sum(sizes.values()):,} bytes"
-        if dry_run:
-            for path, size in sizes.items():
-                report(f"{size:>14,} {path}")
-            report(total)
+        for line in [*(f"{size:>14,} {path}" for path, size in sizes.items()), total] if dry_run else ():
+            report(line)
         problems = check(written, repo_type, repo_id.split("/")[1])
         for problem in problems:
             report(f"Refused: {problem}")
@@ -86,34 +80,33 @@ def publish(
             report(f"Nothing stands in the way of {repo_type} {repo_id}; nothing was sent")
             return None
         with _explained(repo_id):
-            space = str(card_of(written)[0]["sdk"]) if repo_type == "space" else None
-            commit = _send(files, repo_id, repo_type, revision or _MAIN, private, space, report)
+            branch = revision or "main"
+            _create(repo_id, repo_type, branch, private, card_of(written)[0].get("sdk"))
+            commit = _send(files, repo_id, repo_type, branch, report)
             report(f"{repo_type} {repo_id} holds {total}, commit {commit}")
             if verify:
-                _verify(written, files, repo_id, repo_type, commit, report)
+                _compare(files, repo_id, repo_type, commit)
+                report(f"Verified: {len(files):,} files of commit {commit} are those of {written}")
         return commit
 
 
-def _send(
-    files: dict[str, Path],
-    repo_id: str,
-    kind: str,
-    branch: str,
-    private: bool,
-    space_sdk: str | None,
-    report: Callable[[str], object],
-) -> str:
-    """Create whatever is absent, send what the Hub lacks, and return the id of the commit that holds the files."""
+def _create(repo_id: str, kind: str, branch: str, private: bool, sdk: str | None) -> None:
+    """Create the repository and the branch if they are absent."""
     if not get_token():
         raise InputError("no login for the Hub; run 'hf auth login' with a token that may write, or set HF_TOKEN")
-    api = HfApi()
+    api, space_sdk = HfApi(), sdk if kind == "space" else None
     api.create_repo(repo_id, repo_type=kind, private=private or None, exist_ok=True, space_sdk=space_sdk)
     if private and not api.repo_info(repo_id, repo_type=kind).private:
         raise InputError(
             f"{repo_id} exists and everybody can see it; make it private in its settings, or leave out --private"
         )
-    if branch != _MAIN and not branch.startswith("refs/"):
+    if branch != "main" and not branch.startswith("refs/"):
         api.create_branch(repo_id, branch=branch, repo_type=kind, exist_ok=True)
+
+
+def _send(files: dict[str, Path], repo_id: str, kind: str, branch: str, report: Report) -> str:
+    """Send what the Hub lacks, and return the id of the commit that holds the files and nothing else."""
+    api = HfApi()
     head = api.repo_info(repo_id, repo_type=kind, revision=branch).sha
     present = api.list_repo_files(repo_id, repo_type=kind, revision=head)
     additions = [CommitOperationAdd(path, file) for path, file in files.items()]
@@ -157,14 +150,10 @@ def _explained(repo_id: str) -> Iterator[None]:
         raise InputError(f"{repo_id}: {sentence}") from None
 
 
-def _verify(
-    folder: Path, files: dict[str, Path], repo_id: str, kind: str, commit: str, report: Callable[[str], object]
-) -> None:
-    """Download a commit into a fresh cache and compare it with the folder that it was made from."""
+def _compare(files: dict[str, Path], repo_id: str, kind: str, commit: str) -> None:
+    """Download a commit into a fresh cache and compare it with the files that it was made from."""
     with tempfile.TemporaryDirectory(prefix="published-") as cache:
         downloaded = Path(snapshot_download(repo_id, repo_type=kind, revision=commit, cache_dir=cache))
         for path, file in files.items():
-            copy = downloaded / path
-            if not copy.is_file() or sha256(copy) != sha256(file):
+            if not (downloaded / path).is_file() or sha256(downloaded / path) != sha256(file):
                 raise InputError(f"{repo_id}: {path} of commit {commit} differs from the folder; publish it again")
-        report(f"Verified: {len(files):,} files of commit {commit} are those of {folder}")

@@ -13,7 +13,6 @@ transformers, sentence-transformers and servers that read BERT and its kin load 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +20,19 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedTokenizerBase
 
-from ...checkpoints.pretrained import reading
-from ...methods import method_of
-from ...methods.config import UtteranceConfig, own_settings
-from ...methods.layout import Truncation, tokenize_utterances
-from ...methods.markers import special_texts
-from ...methods.utterance import UtteranceEncoder
-from ...runs.folder import write_record, write_sentence_files
-from ..published_folder import PublishedFolder
-from .precision import AS_TRAINED, WeightForm
-from .verification import ARGUMENTS, WITHOUT_PACKAGE, compare, messages, run_afresh
-
-TOLERANCE = 1e-6  # largest difference from the vectors of the checkpoint, relative to their largest value
+from ..checkpoints.pretrained import reading
+from ..methods import method_of
+from ..methods.config import own_settings
+from ..methods.layout import Truncation, tokenize_utterances
+from ..methods.markers import special_texts
+from ..methods.utterance import UtteranceEncoder
+from ..runs.folder import write_record, write_sentence_files
+from .published_folder import PublishedFolder
+from .verification import ARGUMENTS, WITHOUT_PACKAGE, Vectors, messages
 
 _STALE = ("is_local", "local_files_only", "max_length")  # of this machine, or an older limit
 
 _PROGRAM = """
-import torch
-from transformers import AutoModel, AutoTokenizer
 first = json.load(open(path + "/1_Pooling/config.json"))["pooling_mode_cls_token"]
 model, tokenizer = AutoModel.from_pretrained(path), AutoTokenizer.from_pretrained(path)
 def pooled(batch):
@@ -56,56 +50,53 @@ from sentence_transformers import SentenceTransformer
 model = SentenceTransformer(path, device="cpu")
 for way in ("SentenceTransformer, strings", "SentenceTransformer, messages"):
     vectors[way] = model.encode(probes[way])
-np.savez(output, **vectors)
+np.savez(output_path, **vectors)
 """
 
 WAYS = {"package absent": WITHOUT_PACKAGE + ARGUMENTS + _PROGRAM}  # one program for all ways of loading
 
 
-def write(
-    model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path, weights: WeightForm = AS_TRAINED
-) -> None:
+def write(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path, **options: Any) -> None:  # noqa: ANN401
     """Write the backbone, its tokenizer, the sentence-transformers files and the method's settings."""
-    encoder = weights.applied(model.float()).encoder  # type: ignore[no-untyped-call]
-    state = {**encoder.state_dict(), **_unused_weights(encoder)}
-    encoder.save_pretrained(folder, state_dict=state, **weights.save_options())
-    _write_tokenizer(tokenizer, model.config.longest_text, folder)
+    encoder, config = model.encoder, model.config
+    encoder.save_pretrained(folder, state_dict={**encoder.state_dict(), **_unused_weights(encoder)}, **options)
+    _write_tokenizer(tokenizer, config.longest_text, folder)
+    settings = {name: getattr(config, name) for name in own_settings(type(config))}
+    for name, value in settings.items():
+        if isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir()):  # of this machine
+            settings[name] = Path(value).name
     method = method_of(model)
     assert method is not None, "models of other makers are refused before"
-    record = {"method": method.name.replace("_", "-"), "settings": _settings(model.config)}
+    record = {"method": method.name.replace("_", "-"), "settings": settings}
     write_record(folder / PublishedFolder.SETTINGS, record)
     tokens = {"method": "forward", "method_output_name": "last_hidden_state"}
-    settings = {
-        "max_seq_length": model.config.longest_text,
+    transformer = {
+        "max_seq_length": config.longest_text,
         "do_lower_case": False,
         "modality_config": {"text": tokens, "message": {**tokens, "format": "flat"}},
         "module_output_name": "token_embeddings",
     }
-    write_sentence_files(folder, {"": "Transformer", PublishedFolder.POOLING: "Pooling"}, settings)
+    write_sentence_files(folder, {"": "Transformer", PublishedFolder.POOLING: "Pooling"}, transformer)
     # One key per mode, which all servers read; some ignore the newer form with a single key.
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
-    chosen = {"mean": "mean_tokens", "cls": "cls_token"}[model.config.pooling]
+    chosen = {"mean": "mean_tokens", "cls": "cls_token"}[config.pooling]
     pooling = {f"pooling_mode_{mode}": mode == chosen for mode in modes}
-    place = folder / PublishedFolder.POOLING
-    place.mkdir()
-    form = {"word_embedding_dimension": model.config.hidden_size, **pooling, "include_prompt": True}
-    write_record(place / PublishedFolder.CONFIG, form)
+    (folder / PublishedFolder.POOLING).mkdir()
+    form = {"word_embedding_dimension": config.hidden_size, **pooling, "include_prompt": True}
+    write_record(folder / PublishedFolder.POOLING / PublishedFolder.CONFIG, form)
 
 
-def verify(
-    folder: Path, model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, tolerance: float = TOLERANCE
-) -> Iterator[str]:
-    """Load a published folder in a fresh process without this package, and compare vectors."""
+def probes(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase) -> tuple[dict[str, Any], dict[str, Vectors]]:
+    """Return what each way of loading is to embed, and the model's own vectors by the names that the program uses."""
     with reading(str(tokenizer.name_or_path)):  # its template may be any
-        probes = _probes(tokenizer, model.config.longest_text)
-    [(environment, program)] = WAYS.items()
-    loaded = run_afresh(environment, program, folder, probes)
-    for way, inputs in probes.items():
-        texts = [probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe) for probe in inputs]
+        inputs = _probes(tokenizer, model.config.longest_text)
+    expected = {}
+    for way, given in inputs.items():
+        texts = [probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe) for probe in given]
         batch = tokenize_utterances(texts, tokenizer, model.config.longest_text, Truncation())
         with torch.inference_mode():
-            expected = model(**batch).pooler_output.numpy()
-        yield compare(f"{way}, package absent", loaded[way], expected, tolerance)
+            expected[way] = model(**batch).pooler_output.numpy()
+    return inputs, expected
 
 
 def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, list[Any]]:
@@ -143,12 +134,3 @@ def _write_tokenizer(tokenizer: PreTrainedTokenizerBase, max_tokens: int, folder
     config = PublishedFolder(folder).record(PublishedFolder.TOKENIZER_CONFIG)
     kept = {key: value for key, value in config.items() if key not in _STALE}
     write_record(folder / PublishedFolder.TOKENIZER_CONFIG, kept)
-
-
-def _settings(config: UtteranceConfig) -> dict[str, Any]:
-    """Return a config's settings; of a folder on this machine only the name."""
-    settings = {name: getattr(config, name) for name in own_settings(type(config))}
-    for name, value in settings.items():
-        if isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir()):
-            settings[name] = Path(value).name
-    return settings

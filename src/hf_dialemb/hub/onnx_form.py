@@ -22,67 +22,45 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ...corpora import load_dialogues
-from ...dialogue import Dialogue
-from ...errors import InputError
-from ...methods import register
-from ...metrics.vectors import unit
-from ...runs.folder import write_record
-from ..published_folder import PublishedFolder
-from .verification import compare, messages
+from ..corpora import load_dialogues
+from ..errors import InputError
+from ..methods import register
+from ..metrics.vectors import unit
+from ..runs.folder import write_record
+from .published_folder import PublishedFolder
+from .verification import Messages, Vectors, compare, messages
 
 TOLERANCE = 1e-4  # largest difference from the vectors of the checkpoint, relative to their largest value
 LOWEST_COSINE = 0.8  # of 8-bit vectors to those in float32, on average; a graph below that is broken
 
-FILE = PublishedFolder.ONNX
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 _TEXTS = 60
 
 
-class OnnxEncoder:
-    """Embed by a graph of a published folder; this needs onnxruntime, and no torch.
+def onnx_vectors(
+    folder: Path, conversations: Sequence[Messages], file: str = PublishedFolder.ONNX, batch_size: int = 32
+) -> Vectors:
+    """Embed lists of messages by a graph of a published folder, ``(N, D)`` float32; this needs no torch.
 
     Of a text that is too long the tokenizer drops the last token too, which AutoModel and sentence-transformers keep.
-
-    Raises:
-        InputError: The folder has no such graph.
     """
+    from onnxruntime import InferenceSession
+    from transformers import AutoTokenizer
 
-    def __init__(self, folder: str | Path, file: str = "model.onnx", batch_size: int = 32) -> None:
-        from onnxruntime import InferenceSession
-        from transformers import AutoTokenizer
-
-        path = Path(folder) / "onnx" / file
-        if not path.is_file():
-            raise InputError(f"'{path}': got no file, expected an ONNX graph; export the model with --onnx or --int8")
-        register()
-        self.name, self.batch_size = f"{folder}/onnx/{file}", batch_size
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        self.session: Any = InferenceSession(str(path), providers=["CPUExecutionProvider"])
-
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Return one vector per dialogue, ``(N, D)`` float32."""
-        return self.encode_messages([dialogue.to_messages() for dialogue in dialogues])
-
-    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector per text, ``(N, D)`` float32."""
-        return self.encode_messages([messages(("user", text)) for text in texts])
-
-    def encode_messages(self, conversations: Sequence[list[dict[str, str]]]) -> NDArray[np.float32]:
-        """Return one vector per list of messages, ``(N, D)`` float32; a ranker takes one of the role ``response``."""
-        lengths = [sum(len(message["content"]) for message in conversation) for conversation in conversations]
-        order = np.argsort(lengths, kind="stable")
-        parts = [np.zeros((0, self.session.get_outputs()[0].shape[1]), dtype=np.float32)]
-        options = {"return_tensors": "np", "padding": True, "truncation": True, "return_dict": True}
-        options["tokenizer_kwargs"] = {"padding_side": "right", "verbose": False}
-        for start in range(0, len(order), self.batch_size):
-            chosen = [conversations[row] for row in order[start : start + self.batch_size]]
-            batch = self.tokenizer.apply_chat_template(chosen, **options)
-            parts.append(self.session.run(None, {name: batch[name].astype(np.int64) for name in INPUTS})[0])
-        return np.concatenate(parts)[np.argsort(order)]
+    register()
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    session: Any = InferenceSession(str(folder / file), providers=["CPUExecutionProvider"])
+    order = np.argsort([sum(len(turn["content"]) for turn in turns) for turns in conversations], kind="stable")
+    options: dict[str, Any] = {"return_tensors": "np", "padding": True, "truncation": True, "return_dict": True}
+    options["tokenizer_kwargs"] = {"padding_side": "right", "verbose": False}
+    parts = []
+    for start in range(0, len(order), batch_size):
+        chosen = [conversations[row] for row in order[start : start + batch_size]]
+        batch = tokenizer.apply_chat_template(chosen, **options)
+        parts.append(session.run(None, {name: batch[name].astype(np.int64) for name in INPUTS})[0])
+    return np.concatenate(parts)[np.argsort(order)]
 
 
 def check_onnx() -> None:
@@ -96,10 +74,16 @@ def write_int8(folder: Path, utterances: bool) -> str:
     """Quantise the graph of a published folder, record the loss in ``quantisation.json``, and return a line on it."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    large, small = (folder / file for file in (PublishedFolder.ONNX, PublishedFolder.INT8))
+    files = (PublishedFolder.ONNX, PublishedFolder.INT8)
+    large, small = (folder / file for file in files)
     with quietly():
         quantize_dynamic(large, small, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
-    cosines = _cosines(OnnxEncoder(folder, large.name), OnnxEncoder(folder, small.name), utterances)
+    conversations = [dialogue.to_messages() for dialogue in load_dialogues("sample", split="dev")]
+    if utterances:
+        texts = dict.fromkeys(message["content"] for turns in conversations for message in turns)
+        conversations = [messages(("user", text)) for text in texts]
+    vectors = [unit(onnx_vectors(folder, conversations[:_TEXTS], file)) for file in files]
+    cosines = (vectors[0] * vectors[1]).sum(axis=1)
     if not cosines.mean() >= LOWEST_COSINE:
         raise InputError(
             f"The 8-bit graph gives other embeddings: their cosine to those in float32 is {cosines.mean():.3f} on "
@@ -107,7 +91,7 @@ def write_int8(folder: Path, utterances: bool) -> str:
         )
     record = {
         "method": f"onnxruntime {version('onnxruntime')}, quantize_dynamic: 7-bit weights, per channel",
-        "bytes": {file.relative_to(folder).as_posix(): file.stat().st_size for file in (large, small)},
+        "bytes": {file: (folder / file).stat().st_size for file in files},
         "cosine": {"texts": len(cosines), "mean": float(cosines.mean()), "min": float(cosines.min())},
     }
     write_record(folder / PublishedFolder.QUANTISATION, record)
@@ -115,16 +99,6 @@ def write_int8(folder: Path, utterances: bool) -> str:
         f"Quantised: {small.stat().st_size / 1e6:.1f} MB of {large.stat().st_size / 1e6:.1f} MB; cosine to float32 "
         f"{cosines.mean():.4f} on average, {cosines.min():.4f} at least, on {len(cosines)} texts"
     )
-
-
-def _cosines(encoder: OnnxEncoder, other: OnnxEncoder, utterances: bool) -> NDArray[np.float32]:
-    conversations = [dialogue.to_messages() for dialogue in load_dialogues("sample", split="dev")]
-    if utterances:
-        texts = dict.fromkeys(message["content"] for conversation in conversations for message in conversation)
-        conversations = [messages(("user", text)) for text in texts]
-    vectors = [unit(side.encode_messages(conversations[:_TEXTS])) for side in (encoder, other)]
-    cosines: NDArray[np.float32] = (vectors[0] * vectors[1]).sum(axis=1)
-    return cosines
 
 
 class _Embedder(nn.Module):
@@ -142,13 +116,13 @@ def write_onnx(folder: Path, model: Any) -> str:  # noqa: ANN401 - any of our mo
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
     model = model if model.dtype == torch.float32 else copy.deepcopy(model).float()
-    embedder = _Embedder(model).train(False)
-    (folder / FILE).parent.mkdir()
+    embedder, file = _Embedder(model).train(False), folder / PublishedFolder.ONNX
+    file.parent.mkdir()
     with quietly():
         program = _program(embedder, model.config)
         ClearMetadataAndDocStringPass()(program.model)  # which name places on this machine
-        program.save(folder / FILE)
-    return _verified(folder / FILE, embedder, model)
+        program.save(file)
+    return verify_onnx(file, model)
 
 
 def _program(embedder: nn.Module, config: Any) -> Any:  # noqa: ANN401 - of a library without types
@@ -177,7 +151,8 @@ def _running_maximum(values: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return maxima, torch.zeros_like(maxima)
 
 
-def _verified(file: Path, embedder: nn.Module, model: Any) -> str:  # noqa: ANN401
+def verify_onnx(file: Path, model: Any) -> str:  # noqa: ANN401
+    """Compare a graph with its model on random batches, and return a line with the largest difference."""
     from onnxruntime import InferenceSession
 
     session = InferenceSession(str(file), providers=["CPUExecutionProvider"])
@@ -185,7 +160,7 @@ def _verified(file: Path, embedder: nn.Module, model: Any) -> str:  # noqa: ANN4
     for batch in _batches(model):
         vectors.append(session.run([OUTPUT], {name: value.numpy() for name, value in batch.items()})[0])
         with torch.inference_mode():
-            expected.append(embedder(**batch).numpy())
+            expected.append(model(**batch).pooler_output.numpy())
     return compare("ONNX, batches of 1 to 9", np.concatenate(vectors), np.concatenate(expected), TOLERANCE)
 
 

@@ -1,1 +1,0 @@
-"""The forms of published models, and how each is verified."""

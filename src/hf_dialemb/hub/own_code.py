@@ -1,0 +1,130 @@
+"""The published form of dialogue encoders and rankers: weights with a configuration and a modelling file beside them.
+
+AutoModel and SentenceTransformer load it with this package imported, or with ``trust_remote_code``. A list of messages
+is a dialogue, or a ranker's context. A response is a list of one message of the role ``response``; for sentence-
+transformers' ``encode_document`` it is a text, whose prompt reaches the chat template as a system message. A ranker
+itself cuts long contexts at their start and long responses at their end. Its tokenizer must not cut: a response would
+lose its marker and read as a context.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import PreTrainedModel
+from transformers.dynamic_module_utils import custom_object_save
+
+from ..dialogue import Dialogue
+from ..errors import InputError
+from ..methods.backbone_model import published_class
+from ..methods.encoder import DialogueEncoder, encode, set_template
+from ..methods.layout import UNLIMITED
+from ..methods.markers import ranking_template, special_texts
+from ..methods.ranker import Ranker
+from ..methods.ranking import encode_contexts, encode_responses, loaded_ranker
+from ..runs.folder import write_files_of_our_own, write_record
+from .published_folder import PublishedFolder
+from .verification import ARGUMENTS, WITHOUT_PACKAGE, Vectors, messages
+
+_PROGRAM = """
+model = AutoModel.from_pretrained(path, **OPTIONS).eval()
+tokenizer = AutoTokenizer.from_pretrained(path, **OPTIONS)
+options, vectors = {"return_dict": True, "return_tensors": "pt", "padding": True, "truncation": True}, {}
+for kind, (messages, _, _) in probes.items():
+    with torch.inference_mode():
+        output = model(**tokenizer.apply_chat_template(messages, **options))
+    vectors["AutoModel" + kind] = output.pooler_output.float().numpy()
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(path, device="cpu", **OPTIONS)
+for kind, (_, inputs, encode) in probes.items():
+    vectors["SentenceTransformer" + kind] = getattr(model, encode)(inputs)
+np.savez(output_path, **vectors)
+"""
+
+WAYS = {
+    "package imported": "import hf_dialemb\nOPTIONS = {}" + ARGUMENTS + _PROGRAM,
+    "package absent, trust_remote_code": (
+        WITHOUT_PACKAGE + "OPTIONS = {'trust_remote_code': True}" + ARGUMENTS + _PROGRAM
+    ),
+}
+"""The programs that load a folder as strangers may."""
+
+
+def write(model: PreTrainedModel, tokenizer: Any, folder: Path, **options: Any) -> None:  # noqa: ANN401
+    """Write weights, tokenizer, the model's code and the sentence-transformers files."""
+    if isinstance(model, DialogueEncoder):  # checkpoints of older versions have another template, and a limit
+        set_template(tokenizer, model.config)
+    elif isinstance(model, Ranker):
+        if not model.embeds:
+            raise InputError(
+                f"got a {model.config.model_type.removeprefix('dialemb-')} ranker, which scores a context and a "
+                "response together, expected a model that embeds; rank candidates with its checkpoint as it is"
+            )
+        tokenizer.chat_template = ranking_template(tokenizer, model.config.marker_ids)
+        tokenizer.model_max_length = UNLIMITED
+        tokenizer.truncation_side = tokenizer.init_kwargs["truncation_side"] = "left"  # the file holds what is in both
+    model.save_pretrained(folder, **options)
+    tokenizer.save_pretrained(folder)
+    published = published_class(type(model))
+    custom_object_save(published, folder)
+    config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
+    classes = {"AutoConfig": published.config_class, "AutoModel": published}
+    config["auto_map"] = {name: f"{kind.__module__.split('.')[-1]}.{kind.__name__}" for name, kind in classes.items()}
+    _forget_places(config)
+    write_record(folder / PublishedFolder.CONFIG, config)
+    write_files_of_our_own(folder, model.config)
+
+
+def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Remove the paths of backbones, which mean nothing on another machine."""
+    if isinstance(config, dict):
+        config.pop("_name_or_path", None)
+    for part in config.values() if isinstance(config, dict) else config if isinstance(config, list) else ():
+        _forget_places(part)
+
+
+def probes(model: DialogueEncoder | Ranker, tokenizer: Any) -> tuple[dict[str, Any], dict[str, Vectors]]:  # noqa: ANN401
+    """Return what each way of loading is to embed, and the model's own vectors by the names that the programs use."""
+    if isinstance(model, DialogueEncoder):
+        dialogues = _dialogues(model.config.max_tokens)
+        inputs = {"": (dialogues, dialogues, "encode")}
+        expected = {"": encode(model, tokenizer, list(map(Dialogue.from_messages, dialogues)))}
+    else:
+        contexts, responses = _contexts(model, tokenizer)
+        as_messages, ranker = [messages(("response", text)) for text in responses], loaded_ranker(model, tokenizer)
+        inputs = {", contexts": (contexts, contexts, "encode_query")}
+        inputs[", responses"] = (as_messages, responses, "encode_document")
+        turns = [Dialogue.from_messages(context).turns for context in contexts]
+        expected = {", contexts": encode_contexts(ranker, turns), ", responses": encode_responses(ranker, responses)}
+    libraries = ("AutoModel", "SentenceTransformer")
+    return inputs, {library + kind: vectors for library in libraries for kind, vectors in expected.items()}
+
+
+def _dialogues(max_tokens: int) -> list[Any]:
+    hotel = messages(("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?"))
+    control = messages(("assistant", "Hello [SEP] [unused10] <s> how can I help?"))
+    card = messages(("user", "My card was stolen!"), ("user", "Please block it."), ("assistant", "Done."))
+    turns = enumerate(hotel * (1 + max_tokens // 10))  # more than fit, of several lengths
+    long = [{**turn, "content": f"{place}. {turn['content']}"} for place, turn in turns]
+    return [hotel, control + card, messages(("user", "Good morning.")), long]
+
+
+def _contexts(model: Ranker, tokenizer: Any) -> tuple[list[Any], list[Any]]:  # noqa: ANN401
+    """Return contexts and responses: usual, with control tokens, and longer than the limits."""
+    control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
+    words = sorted(token for token in tokenizer.get_vocab() if token.isascii() and token.isalpha())
+    generator = np.random.default_rng(0)
+    context, response = (
+        " ".join(generator.choice(words, limit + 30))
+        for limit in (model.config.max_context_tokens, model.config.max_response_tokens)
+    )
+    contexts = [
+        messages(("user", " I need a cheap hotel in the north. "), ("assistant", "For how many nights?")),
+        messages(("assistant", "Größe?  40,\tbitte\n"), ("user", "My card was stolen!"), ("user", "Please block it.")),
+        messages(("user", "Good morning."), ("assistant", context)),
+        messages(("user", context), ("assistant", "Which card?"), ("user", context[: len(context) // 2])),
+        *(messages(("user", text), ("assistant", text)) for text in control),
+    ]
+    return contexts, ["Good morning.", "", " Größe?  40,\tbitte\n", response, *control]

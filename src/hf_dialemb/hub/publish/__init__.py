@@ -1,1 +1,0 @@
-"""Publish models, metrics and datasets on the Hub."""
