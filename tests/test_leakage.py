@@ -242,7 +242,7 @@ def test_cleaning_leaves_no_leak_whatever_the_order():
     assert [row.after for row in report.rows] == [0] * 6
     assert sum(row.near for row in report.rows) > 20 < sum(row.exact for row in report.rows)
     for row in report.rows:  # examples are few, and near ones come first
-        assert [item.leak.exact for item in row.examples] == ([False] * row.near + [True] * row.exact)[:3]
+        assert [item["leak"]["exact"] for item in row.examples] == ([False] * row.near + [True] * row.exact)[:3]
     evaluation = index(sets=held_out)
     for name, dialogues in training:
         cleaning = Cleaning()
@@ -293,7 +293,7 @@ def test_sets_are_read_and_the_report_is_written(files, tmp_path):
     assert written == json.loads(json.dumps(report.to_json()))
     assert "\n".join(written["table"]) == report.markdown()
     assert f"| {train} | {held_out} | dialogues | {report.rows[0].items:,} | 1 | 0 | 0 |" in written["table"]
-    assert report.rows[0].examples[0].training_id == "x"
+    assert report.rows[0].examples[0]["training_id"] == "x"
     assert report.cleaning[train].removed_dialogues >= 1
     command = [sys.executable, "-m", "hf_dialemb.cli", "corpus", "leakage", "--train", train, "sample"]
     command += ["--evaluation", held_out, utterances, "sample/test", "--output", tmp_path / "other.json"]
@@ -322,7 +322,7 @@ def test_mistakes_are_sentences(files, tmp_path, monkeypatch):
     for training, evaluation, message in (
         ("sample", "sample/train", "training set sample: got the same set as evaluation set sample/train"),
         ("sample/all", "sample/test", "training set sample/all: got the same set as evaluation set sample/test"),
-        ("sample", "sample/tets", "Unknown split of corpus sample 'tets'. Did you mean 'test'"),
+        ("sample", "sample/tets", "Unknown split 'tets' of corpus sample. Available: train, dev, test"),
         ("sample", "sample", "evaluation set sample: got no split, expected one, as in 'sample/train'"),
         ("held_out.jsonl", "./held_out.jsonl", "got the same set"),
         ("held_out.jsonl", "missing.jsonl", "cannot be read"),

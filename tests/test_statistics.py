@@ -14,8 +14,7 @@ import pytest
 from talks import dialogue as say
 
 from hf_dialemb.corpora import describe, load_dialogues
-from hf_dialemb.corpora.audit.histograms import MAX_BINS, bin_counts, draw_histograms
-from hf_dialemb.corpora.audit.statistics import Histogram, Statistics
+from hf_dialemb.corpora.audit.statistics import MAX_BINS, Histogram, Statistics, bin_counts, draw_histograms
 from hf_dialemb.dialogue import Dialogue, Turn
 
 HOTEL = (

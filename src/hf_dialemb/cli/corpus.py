@@ -131,8 +131,7 @@ def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
 
 def _stats(options: argparse.Namespace) -> None:
     from ..corpora import CORPORA
-    from ..corpora.audit.histograms import draw_histograms
-    from ..corpora.audit.statistics import Statistics
+    from ..corpora.audit.statistics import Statistics, draw_histograms
     from ..corpora.own.jsonl import check_target, write_jsonl
     from ..drawing import check_drawing
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...dialogue import Dialogue, Turn
-from ...errors import InputError, unknown_name
+from ...errors import InputError
 from ...runs.files import check_writable, write_json_atomically
 from ...runs.shards import in_parts, in_shards, metadata_of, named_by_content, parts_beside
 from ..corpus import ALL, CORPORA, KINDS, SPLITS, get_corpus
@@ -32,8 +32,8 @@ from ..examples import ResponseSelection, RetrievalQuery, SentencePair
 from ..loading import iterate_dialogues
 from ..own import reading
 from ..published import iterate_examples, sets_at_hand
-from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
-from .near_duplicates import Dialogues, Match, Utterances, comparable
+from .leakage_report import Cleaning, LeakageReport, Row
+from .near_duplicates import DIALOGUE, TURN, UTTERANCE, Dialogues, Leak, Utterances, comparable
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,7 +54,7 @@ class EvaluationIndex:
     def __init__(self, *, turns: bool = False) -> None:
         self.kinds: dict[str, str] = {}  # from each evaluation set to "dialogues" or "utterances"
         self.with_turns = turns
-        self._dialogues, self._utterances, self._turns = Dialogues(), Utterances(), Utterances()
+        self._dialogues, self._utterances, self._turns = Dialogues(), Utterances(), Utterances(TURN)
 
     def add(self, name: str, dialogues: Iterable[Dialogue], kind: str = "dialogues") -> None:
         """Add an evaluation set of ``"dialogues"``, or of ``"utterances"`` if each turn is evaluated by itself.
@@ -62,42 +62,49 @@ class EvaluationIndex:
         A dialogue without an id is called by its position, such as ``"#3"``.
         """
         self.kinds[name] = kind
-        named = ((dialogue.id or f"#{number}", dialogue) for number, dialogue in enumerate(dialogues, start=1))
-        if kind == "utterances":
-            _add_turns(self._utterances, name, named)
-            return
-        kept = list(named) if self.with_turns else named
-        self._dialogues.add(name, ((identifier, _text(dialogue)) for identifier, dialogue in kept))
-        if self.with_turns:
-            _add_turns(self._turns, name, kept)
+        named = [(dialogue.id or f"#{number}", dialogue) for number, dialogue in enumerate(dialogues, start=1)]
+        if kind == "dialogues":
+            self._dialogues.add(name, ((identifier, _text(dialogue)) for identifier, dialogue in named))
+        if kind == "utterances" or self.with_turns:
+            utterances = self._utterances if kind == "utterances" else self._turns
+            for identifier, dialogue in named:
+                for turn in dialogue.turns:
+                    utterances.add(name, identifier, comparable(turn.content))
 
     def leaks(self, dialogue: Dialogue) -> list[Leak]:
         """Return what of the evaluation sets stands in a training dialogue, sorted by evaluation set and turn.
 
         Of each evaluation set of dialogues that is the best match; of each set of utterances, the best of each turn.
         """
-        leaks = [_leak(match, DIALOGUE) for match in self._dialogue_matches(dialogue)]
-        known = [(self._utterances, UTTERANCE)] if self._utterances else []
-        known += [(self._turns, TURN)] if self._turns and len(dialogue.turns) == 1 else []
-        for position, turn in enumerate(dialogue.turns) if known else ():
+        leaks = self._dialogue_leaks(dialogue)
+        sets = [self._utterances, *([self._turns] if len(dialogue.turns) == 1 else [])]
+        sets = list(filter(None, sets))
+        for position, turn in enumerate(dialogue.turns) if sets else ():
             text = comparable(turn.content)
-            leaks += [_leak(match, level, position) for texts, level in known for match in texts.find(text)]
+            leaks += [leak._replace(turn=position) for utterances in sets for leak in utterances.find(text)]
         return sorted(leaks, key=lambda leak: (leak.evaluation, leak.level, leak.turn or 0))
 
     def clean(self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None = None) -> Iterator[Dialogue]:
         """Leave out of training data what leaks."""
-        for _, left, _ in self._cleaned(dialogues, cleaning):
-            yield left
+        for dialogue in dialogues:
+            left = self.without(dialogue, self.leaks(dialogue))
+            if cleaning:
+                cleaning.count(dialogue, left)
+            if left:
+                yield left
 
-    def pieces(self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None = None) -> Iterator[Dialogue]:
+    def pieces(self, dialogues: Iterable[Dialogue], cleaning: Cleaning) -> Iterator[Dialogue]:
         """Leave out what leaks, as `clean` does, and cut dialogues there.
 
         So turns that follow each other also did in the conversation, which methods learn from.
         """
-        for dialogue, _, leaks in self._cleaned(dialogues, cleaning):
+        for dialogue in dialogues:
+            leaks = self.leaks(dialogue)
+            left = self.without(dialogue, leaks)
+            cleaning.count(dialogue, left)
             removed = {leak.turn for leak in leaks if leak.level == UTTERANCE}
             for gap, run in groupby(enumerate(dialogue.turns), key=lambda item: item[0] in removed):
-                if not gap:
+                if left and not gap:
                     yield replace(dialogue, turns=tuple(turn for _, turn in run))
 
     def without(self, dialogue: Dialogue, leaks: Iterable[Leak]) -> Dialogue | None:
@@ -110,24 +117,11 @@ class EvaluationIndex:
         turns = tuple(turn for position, turn in enumerate(dialogue.turns) if position not in levels)
         left = replace(dialogue, turns=turns) if turns else None
         # The rest may be near an evaluation dialogue although the whole was not.
-        return left if left and not self._dialogue_matches(left) else None
+        return left if left and not self._dialogue_leaks(left) else None
 
-    def _cleaned(
-        self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None
-    ) -> Iterator[tuple[Dialogue, Dialogue, list[Leak]]]:
-        for dialogue in dialogues:
-            leaks = self.leaks(dialogue)
-            left = self.without(dialogue, leaks)
-            if cleaning:
-                cleaning.count(dialogue, left)
-            if left:
-                yield dialogue, left, leaks
-
-    def _dialogue_matches(self, dialogue: Dialogue) -> list[Match]:
-        if not self._dialogues:
-            return []
+    def _dialogue_leaks(self, dialogue: Dialogue) -> list[Leak]:
         # One utterance gives no dialogue away, unless it is the whole dialogue.
-        return self._dialogues.find(_text(dialogue), near=len(dialogue.turns) > 1)
+        return self._dialogues.find(_text(dialogue), near=len(dialogue.turns) > 1) if self._dialogues else []
 
 
 def leakage_table(
@@ -152,8 +146,8 @@ def leakage_table(
         for file in in_parts(work, named, parts, progress, count=lambda shard: len(shard[-1])):
             counts = json.loads(metadata_of(file)[_COUNTS])
             cleanings[counts["training"]].add(Cleaning(**counts["cleaning"]))
-            for row in map(Row.from_json, counts["rows"]):
-                rows[row.training][row.evaluation, row.level].add(row)
+            for row in counts["rows"]:
+                rows[counts["training"]][row["evaluation"], row["level"]].add(Row(**row))
         reported = (row for name, counted in rows.items() for row in _reported(counted, cleanings[name], index))
         report = LeakageReport(tuple(reported), cleanings)
         if output:
@@ -270,12 +264,12 @@ def _parse(item: str, default: str = "") -> tuple[str, str]:
     name, _, split = item.partition("/")
     if name not in CORPORA and reading.is_own(item):
         return item, ""
-    splits = (*get_corpus(name).splits, ALL)
-    split = split or default
+    corpus, split = get_corpus(name), split or default
     if not split:
-        raise InputError(f"evaluation set {item}: got no split, expected one, as in '{name}/{splits[0]}'; add it")
-    if split not in splits:
-        raise unknown_name(f"split of corpus {name}", split, splits)
+        raise InputError(
+            f"evaluation set {item}: got no split, expected one, as in '{name}/{corpus.splits[0]}'; add it"
+        )
+    corpus.chosen(split)  # refuses an unknown split
     return name, split
 
 
@@ -303,13 +297,3 @@ def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - of the corpus's kind
 
 def _text(dialogue: Dialogue) -> str:
     return comparable(" ".join(turn.content for turn in dialogue.turns))
-
-
-def _add_turns(utterances: Utterances, name: str, named: Iterable[tuple[str, Dialogue]]) -> None:
-    for identifier, dialogue in named:
-        for turn in dialogue.turns:
-            utterances.add(name, identifier, comparable(turn.content))
-
-
-def _leak(match: Match, level: str, turn: int | None = None) -> Leak:
-    return Leak(match.evaluation, match.id, level, match.exact, match.similarity, turn)

@@ -1,31 +1,13 @@
 """The report on leakage: the leaks, their places, and what cleaning removed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from ...dialogue import Dialogue
-
-DIALOGUE, UTTERANCE, TURN = "dialogue", "utterance", "turn"
-"""Levels of a leak: a dialogue, an utterance, or (counted, not removed) a turn of a dialogue of an evaluation set."""
+from .near_duplicates import TURN, Leak
 
 EXAMPLES = 3  # examples in a report of each pair of sets
-
-
-@dataclass(frozen=True)
-class Leak:
-    """A part of an evaluation set in a training dialogue.
-
-    The similarity of equal texts is 1.0. Of near duplicates it is the share of the smaller dialogue's own shingles that
-    the other has, or the Jaccard similarity of the utterances' shingles.
-    """
-
-    evaluation: str  # the evaluation set
-    id: str  # of the dialogue or utterance there
-    level: str  # `DIALOGUE`, `UTTERANCE` or `TURN`
-    exact: bool  # equal, and not only nearly
-    similarity: float
-    turn: int | None = None  # position in the training dialogue; None if the whole dialogue leaks
 
 
 @dataclass
@@ -50,14 +32,6 @@ class Cleaning:
             setattr(self, name, getattr(self, name) + count)
 
 
-@dataclass(frozen=True)
-class Example:
-    """A leak and the training dialogue that has it."""
-
-    training_id: str
-    leak: Leak
-
-
 @dataclass
 class Row:
     """The leaks of one evaluation set in one training set.
@@ -72,31 +46,21 @@ class Row:
     exact: int = 0  # items that equal a part of the evaluation set
     near: int = 0  # other items that nearly do
     after: int = 0  # leaks in what `leakage.EvaluationIndex.clean` leaves
-    examples: list[Example] = field(default_factory=list)  # near ones first
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """Make a row of what `dataclasses.asdict` made of it."""
-        examples = [Example(example["training_id"], Leak(**example["leak"])) for example in record["examples"]]
-        return cls(**{**record, "examples": examples})
+    examples: list[dict[str, Any]] = field(default_factory=list)  # training_id and leak, near ones first
 
     def count(self, identifier: str, leak: Leak) -> None:
         """Count a leak of the training dialogue of that id."""
-        self.exact += leak.exact
-        self.near += not leak.exact
-        self._show([Example(identifier, leak)])
+        example = {"training_id": identifier, "leak": leak._asdict()}
+        self.add(Row("", "", "", exact=leak.exact, near=not leak.exact, examples=[example]))
 
     def add(self, other: "Row") -> None:
         """Add the counts of later dialogues of the same training set."""
         self.exact += other.exact
         self.near += other.near
         self.after += other.after
-        self._show(other.examples)
-
-    def _show(self, examples: Iterable[Example]) -> None:
-        self.examples += examples
-        self.examples.sort(key=lambda example: (example.leak.exact, example.training_id, example.leak.turn or 0))
-        del self.examples[EXAMPLES:]
+        examples = [*self.examples, *other.examples]
+        examples.sort(key=lambda item: (item["leak"]["exact"], item["training_id"], item["leak"]["turn"] or 0))
+        self.examples = examples[:EXAMPLES]
 
 
 @dataclass(frozen=True)
@@ -110,41 +74,32 @@ class LeakageReport:
         """Return the report as Markdown: the pairs with leaks, and the losses of each training set."""
         leaks = [row for row in self.rows if row.level != TURN and (row.exact or row.near)]
         shared = [row for row in self.rows if row.level == TURN and (row.exact or row.near)]
-        after = sum(row.after for row in leaks)
+        removed = [(name, *asdict(counts).values()) for name, counts in self.cleaning.items()]
         parts = [
             f"Pairs of a training and an evaluation set compared: {len(self.rows):,}; with leaks: {len(leaks):,}. "
-            f"A second search, in what is left without them, finds {after:,}.",
+            f"A second search, in what is left without them, finds {sum(row.after for row in leaks):,}.",
             *_table("after cleaning", leaks),
         ]
         if shared:
-            parts += [
-                "",
-                "Utterances that are also turns of evaluation dialogues are common property, counted and kept:",
-                *_table("kept", shared),
-            ]
+            kept = "Utterances that are also turns of evaluation dialogues are common property, counted and kept:"
+            parts += ["", kept, *_table("kept", shared)]
         parts += [
-            "",
-            "What cleaning takes from each training set, all evaluation sets at once:",
-            "",
-            "| training | dialogues | removed | turns | removed |",
-            "|:--|--:|--:|--:|--:|",
+            *("", "What cleaning takes from each training set, all evaluation sets at once:", ""),
+            *("| training | dialogues | removed | turns | removed |", "|:--|--:|--:|--:|--:|"),
+            *(f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |" for name, *numbers in removed),
         ]
-        for name, counts in self.cleaning.items():
-            numbers = counts.dialogues, counts.removed_dialogues, counts.turns, counts.removed_turns
-            parts.append(f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |")
         return "\n".join(parts)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object: ``rows``, ``cleaning`` and, under ``table``, the lines of the tables."""
-        cleaning = {name: asdict(count) for name, count in self.cleaning.items()}
-        return {"rows": [asdict(row) for row in self.rows], "cleaning": cleaning, "table": self.markdown().split("\n")}
+        return {**asdict(self), "table": self.markdown().split("\n")}
 
 
 def _table(last: str, rows: Sequence[Row]) -> list[str]:
+    header = f"| training | evaluation | compared | in training | exact | near | {last} |"
     lines = [
         f"| {row.training} | {row.evaluation} | {row.level}s | {row.items:,} | {row.exact:,} | {row.near:,} "
         f"| {row.after:,} |"
         for row in rows
     ]
-    header = f"| training | evaluation | compared | in training | exact | near | {last} |"
     return ["", header, "|:--|:--|:--|--:|--:|--:|--:|", *lines] if lines else []

@@ -1,24 +1,16 @@
 """Near duplicates: texts and dialogues that are the same but for case, punctuation, tokenisation or some edits.
 
-Texts are compared as their letters and digits alone, folded and without spaces (`comparable`), so that "I do n't" and
-"i don't" are equal. What is compared of them are shingles: runs of 3 characters of an utterance, of 8 of a dialogue.
+Texts are compared as their letters and digits alone (`comparable`), by shingles: runs of 3 characters of an utterance,
+of 8 of a dialogue. Every near text is found: candidates are verified. docs/leakage.md says how the thresholds were
+chosen.
 
 A dialogue equals another (`Dialogues`) when all its letters do, whatever turns they are cut into. It nearly equals
 another when 65 % of the own shingles of the smaller one, and at least 40 of them, stand in the other as well. A shingle
 is a dialogue's own as long as five dialogues of the evaluation set or fewer have it: what more have is the corpus's
-manner of speaking, or a template. The share of the smaller one, and not that of the union, is taken
-since half of an evaluation dialogue is leakage too: some dialogues of MultiWOZ go on where others of it end. Own
-shingles have few places, so that all are looked up: the result is exact.
+manner of speaking. The share is the smaller one's, since half of an evaluation dialogue is leakage too.
 
-These settings were chosen on the derivatives of MultiWOZ, whose ids tell what of them is in dev and test of version
-2.1: all of them are found (docs/leakage.md), those that were tokenised (HDSA) and rewritten (182 of TITAN) too.
-Few dialogues of corpora made from templates, such as STAR, MuLDoGO and SGD, are near. With all shingles, and half of
-the union asked for, STAR and MuLDoGO have about ten times as many, and TITAN only 176.
-
-An utterance nearly equals another (`Utterances`) when the Jaccard similarity of their shingles is 0.8 or more. Above
-that, pairs differ in a letter, a filler or a number ("what kind(s) of hobbies do you have"); around 0.7 they begin to
-be different requests ("the calories in a cookie", "in a taco"). Candidates are those of similar length that share some
-of the rarest shingles, and each is verified: this result is exact, too.
+An utterance nearly equals another (`Utterances`) when the Jaccard similarity of their shingles is 0.8 or more: such
+pairs differ in a letter, a filler or a number, while pairs around 0.7 begin to be different requests.
 """
 
 import re
@@ -48,13 +40,23 @@ _DENSE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U0002
 Hashes = NDArray[np.uint64]
 
 
-class Match(NamedTuple):
-    """The place of an equal or near text."""
+DIALOGUE, UTTERANCE, TURN = "dialogue", "utterance", "turn"
+"""Levels of a leak: a dialogue, an utterance, or (counted, not removed) a turn of a dialogue of an evaluation set."""
+
+
+class Leak(NamedTuple):
+    """A part of an evaluation set in a training dialogue.
+
+    The similarity of equal texts is 1.0. Of near duplicates it is the share of the smaller dialogue's own shingles that
+    the other has, or the Jaccard similarity of the utterances' shingles.
+    """
 
     evaluation: str  # the evaluation set
-    id: str  # the dialogue or utterance there
+    id: str  # of the dialogue or utterance there
+    level: str  # `DIALOGUE`, `UTTERANCE` or `TURN`
     exact: bool  # equal, and not only nearly
-    similarity: float  # 1.0 if equal; otherwise as compared with the threshold
+    similarity: float
+    turn: int | None = None  # position in the training dialogue; None if the whole dialogue leaks
 
 
 class _Kept(dict[int, int | None]):
@@ -116,32 +118,26 @@ class Dialogues:
     def add(self, evaluation: str, texts: Iterable[tuple[str, str]]) -> None:
         """Add an evaluation set: pairs of a dialogue's id and its whole text, as `comparable` gives it."""
         for identifier, text in texts:
-            places = self._exact.setdefault(content_hash(text), {})
-            places[evaluation] = min(identifier, places.get(evaluation, identifier))
+            _keep_first(self._exact.setdefault(content_hash(text), {}), evaluation, identifier)
             self._ids.append(identifier)
             self._sets.append(len(self._names))
             self._parts.append(dialogue_shingles(text))
         self._names.append(evaluation)
         self._table = None
 
-    def find(self, text: str, near: bool) -> list[Match]:
+    def find(self, text: str, near: bool) -> list[Leak]:
         """Return the best match of each evaluation set: the equal dialogue or, with ``near``, the nearest."""
-        matches = self._find_near(dialogue_shingles(text)) if near else {}
+        leaks: dict[str, Leak] = {}
+        if near:
+            self._table = self._table or _Table(self._parts, self._sets, len(self._names))
+            rows, shares = self._table.shares(dialogue_shingles(text))
+            pairs = [pair for pair in zip(shares.tolist(), rows.tolist(), strict=True) if pair[0] >= DIALOGUE_THRESHOLD]
+            for share, row in sorted(pairs, key=lambda pair: (-pair[0], self._ids[pair[1]])):
+                name = self._names[self._sets[row]]
+                leaks.setdefault(name, Leak(name, self._ids[row], DIALOGUE, False, share))
         for name, identifier in self._exact.get(content_hash(text), {}).items():
-            matches[name] = Match(name, identifier, True, 1.0)
-        return list(matches.values())
-
-    def _find_near(self, shingles: Hashes) -> dict[str, Match]:
-        if self._table is None:
-            self._table = _Table(self._parts, self._sets, len(self._names))
-        rows, shares = self._table.shares(shingles)
-        matches = [
-            Match(self._names[self._sets[row]], self._ids[row], False, share)
-            for row, share in zip(rows.tolist(), shares.tolist(), strict=True)
-            if share >= DIALOGUE_THRESHOLD
-        ]
-        matches.sort(key=lambda match: (-match.similarity, match.id), reverse=True)
-        return {match.evaluation: match for match in matches}  # the best comes last, and stays
+            leaks[name] = Leak(name, identifier, DIALOGUE, True, 1.0)
+        return list(leaks.values())
 
 
 class _Table:
@@ -183,29 +179,23 @@ class _Table:
 class Utterances:
     """The utterances of evaluation sets, to look equal and nearly equal ones up; recent look-ups are remembered."""
 
-    def __init__(self) -> None:
-        self._places: list[dict[str, str]] = []  # of each distinct text, from the evaluation set to the id there
-        self._texts: list[str] = []
-        self._rows: dict[int, int] = {}
+    def __init__(self, level: str = UTTERANCE) -> None:
+        self._level = level  # of the leaks
+        self._places: dict[str, dict[str, str]] = {}  # of each distinct text, from the evaluation set to the id there
         self._rare: _RareShingles | None = None
-        self._remembered: dict[int, tuple[Match, ...]] = {}
+        self._remembered: dict[int, tuple[Leak, ...]] = {}
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._places)
 
     def add(self, evaluation: str, identifier: str, text: str) -> None:
         """Add an utterance, as `comparable` gives it."""
-        key = content_hash(text)
-        row = self._rows.setdefault(key, len(self._texts))
-        if row == len(self._texts):
-            self._texts.append(text)
-            self._places.append({})
+        if text not in self._places:
             self._rare = None
         self._remembered.clear()
-        places = self._places[row]
-        places[evaluation] = min(identifier, places.get(evaluation, identifier))
+        _keep_first(self._places.setdefault(text, {}), evaluation, identifier)
 
-    def find(self, text: str) -> tuple[Match, ...]:
+    def find(self, text: str) -> tuple[Leak, ...]:
         """Return the equal utterance or else the nearest of each evaluation set that has one, sorted by set.
 
         Of several, the one whose id comes first is returned.
@@ -214,29 +204,27 @@ class Utterances:
         if key not in self._remembered:
             if len(self._remembered) >= _REMEMBERED:  # common texts soon come again
                 self._remembered.clear()
-            self._remembered[key] = self._look_up(text, self._rows.get(key))
+            self._remembered[key] = self._look_up(text)
         return self._remembered[key]
 
-    def _look_up(self, text: str, equal: int | None) -> tuple[Match, ...]:
+    def _look_up(self, text: str) -> tuple[Leak, ...]:
         best: dict[str, tuple[float, str]] = {}
         shingles = utterance_shingles(text)
-        self._rare = self._rare or _RareShingles(self._texts)
-        for row in self._rare.candidates(shingles):
-            others = utterance_shingles(self._texts[row])
+        self._rare = self._rare or _RareShingles(list(self._places))
+        for candidate in self._rare.candidates(shingles):
+            others = utterance_shingles(candidate)
             shared = len(shingles & others)
             similarity = shared / (len(shingles) + len(others) - shared)
-            if similarity >= UTTERANCE_THRESHOLD and row != equal:
-                for evaluation, identifier in self._places[row].items():
+            if similarity >= UTTERANCE_THRESHOLD and candidate != text:
+                for evaluation, identifier in self._places[candidate].items():
                     best[evaluation] = min((-similarity, identifier), best.get(evaluation, (0.0, "")))
-        matches = {name: Match(name, identifier, False, -negative) for name, (negative, identifier) in best.items()}
-        if equal is not None:
-            places = self._places[equal]
-            matches |= {name: Match(name, identifier, True, 1.0) for name, identifier in places.items()}
-        return tuple(matches[name] for name in sorted(matches))
+        leaks = {name: Leak(name, id_, self._level, False, -negative) for name, (negative, id_) in best.items()}
+        leaks |= {name: Leak(name, id_, self._level, True, 1.0) for name, id_ in self._places.get(text, {}).items()}
+        return tuple(leaks[name] for name in sorted(leaks))
 
 
 class _RareShingles:
-    """The rows of texts by their rarest shingles and by bands of length; near texts are at most one band apart.
+    """Texts by their rarest shingles and by bands of length; near texts are at most one band apart.
 
     Two near texts have at least the threshold's share of either's shingles in common. Enough of the rarest of both are
     looked at that they share `_SHARED_RARE` of them, or all that are in common where those are fewer.
@@ -244,19 +232,19 @@ class _RareShingles:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._counts = Counter(chain.from_iterable(map(utterance_shingles, texts)))
-        self._rows: dict[tuple[int, str], list[int]] = {}
-        for row, text in enumerate(texts):
+        self._texts: dict[tuple[int, str], list[str]] = {}
+        for text in texts:
             shingles = utterance_shingles(text)
             for shingle in self._rarest(shingles):
-                self._rows.setdefault((_band(shingles), shingle), []).append(row)
+                self._texts.setdefault((_band(shingles), shingle), []).append(text)
 
-    def candidates(self, shingles: set[str]) -> list[int]:
-        """Return the rows of all texts that may be near, and of few others."""
+    def candidates(self, shingles: set[str]) -> list[str]:
+        """Return all texts that may be near, and few others."""
         band, rarest = _band(shingles), self._rarest(shingles)
         places = ((near, shingle) for near in (band - 1, band, band + 1) for shingle in rarest)
-        counts = Counter(chain.from_iterable(self._rows[place] for place in places if place in self._rows))
+        counts = Counter(chain.from_iterable(self._texts[place] for place in places if place in self._texts))
         least = min(_SHARED_RARE, _in_common(shingles))
-        return [row for row, count in counts.items() if count >= least]
+        return [text for text, count in counts.items() if count >= least]
 
     def _rarest(self, shingles: set[str]) -> list[str]:
         rare = sorted(shingles, key=lambda shingle: (self._counts.get(shingle, 0), shingle))
@@ -269,3 +257,8 @@ def _in_common(shingles: set[str]) -> int:
 
 def _band(shingles: set[str]) -> int:
     return int(log(len(shingles), 1 / UTTERANCE_THRESHOLD))
+
+
+def _keep_first(places: dict[str, str], evaluation: str, identifier: str) -> None:
+    """Keep of each evaluation set the id that comes first."""
+    places[evaluation] = min(identifier, places.get(evaluation, identifier))

@@ -1,4 +1,4 @@
-"""Counts of a corpus, made in one pass that keeps no dialogue."""
+"""Counts of a corpus, made in one pass that keeps no dialogue, and their picture."""
 
 from array import array
 from bisect import bisect_right
@@ -6,10 +6,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Self
 
 from ...dialogue import ROLES, Dialogue, Turn, plain
-from ...drawing import visible
+from ...drawing import BLUE, GREEN, RED, check_drawing, new_figure, plain_text, save, shortened, visible
+
+LABELS = {"domains": "dialogues", "dialogue_acts": "turns", "slots": "turns", "intents": "turns"}
+"""The kinds of labels, and what has them."""
+
+MAX_BINS = 40  # bars of a histogram; one bar for each number where they suffice
+MAX_LABELS = 20  # labels with a bar of their own; all others share one
+SHOWN_PERCENT = 99  # least share of dialogues or turns that a histogram shows; the longest are left out
+_FEWEST_BINS = 7  # least width of a histogram, so that a single bar does not fill the picture
+_WIDTH, _HISTOGRAM_HEIGHT, _BAR_HEIGHT, _LABELS_MARGIN = 15.0, 4.4, 0.26, 1.2  # inches
+_LONGEST_BAR = 1.25  # longest bar of the other labels, times the most frequent label
 
 
 class Histogram(Counter[int]):
@@ -55,20 +66,12 @@ class Statistics:
     """
 
     def __init__(self) -> None:
-        self.turns_per_dialogue = Histogram()
-        self.words_per_dialogue = Histogram()
-        self.words_per_turn = Histogram()
-        self.single_domain_turns = Histogram()  # per dialogue of exactly one domain
-        self.single_domain_words = Histogram()
+        self.turns_per_dialogue, self.words_per_dialogue, self.words_per_turn = Histogram(), Histogram(), Histogram()
+        self.single_domain_turns, self.single_domain_words = Histogram(), Histogram()  # of dialogues of one domain
         self.turns_by_role: Counter[str] = Counter()
-        self.one_speaker_dialogues = 0
-        self.domains: Counter[str] = Counter()  # dialogues that have each; of the other labels, turns
-        self.dialogue_acts: Counter[str] = Counter()
-        self.slots: Counter[str] = Counter()
-        self.intents: Counter[str] = Counter()
-        self.labelled_turns = 0  # with an act, a slot or an intent
-        self._dialogue_hashes = array("Q")
-        self._utterance_hashes = array("Q")
+        self.labels: dict[str, Counter[str]] = {name: Counter() for name in LABELS}
+        self.one_speaker_dialogues = self.labelled_turns = 0
+        self._dialogue_hashes, self._utterance_hashes = array("Q"), array("Q")
 
     @classmethod
     def of(cls, dialogues: Iterable[Dialogue]) -> Self:
@@ -91,7 +94,7 @@ class Statistics:
         self.turns_per_dialogue[len(dialogue.turns)] += 1
         self.words_per_dialogue[words] += 1
         self.one_speaker_dialogues += len(dialogue.roles) == 1
-        self.domains.update(set(dialogue.domains))
+        self.labels["domains"].update(set(dialogue.domains))
         if len(dialogue.domains) == 1:
             self.single_domain_turns[len(dialogue.turns)] += 1
             self.single_domain_words[words] += 1
@@ -100,9 +103,9 @@ class Statistics:
         words = len(turn.content.split())
         self.words_per_turn[words] += 1
         self.turns_by_role[turn.role] += 1
-        self.dialogue_acts.update(set(turn.dialogue_acts))
-        self.slots.update({name for name, _ in turn.slots})
-        self.intents.update(set(turn.intents))
+        self.labels["dialogue_acts"].update(set(turn.dialogue_acts))
+        self.labels["slots"].update({name for name, _ in turn.slots})
+        self.labels["intents"].update(set(turn.intents))
         self.labelled_turns += bool(turn.dialogue_acts or turn.slots or turn.intents)
         self._utterance_hashes.frombytes(blake2b(_encoded(turn.content), digest_size=8).digest())
         return words
@@ -129,13 +132,13 @@ class Statistics:
 
     def to_json(self) -> dict[str, Any]:
         """Return all counts as a JSON object; labels by falling count, means of nothing as null."""
+        lengths = ("turns_per_dialogue", "words_per_turn", "words_per_dialogue")
+        counts = {"dialogues": self.dialogues, "turns": self.turns, "words": self.words_per_turn.sum}
+        repeated = {"dialogue": self.duplicate_dialogues, "utterance": self.duplicate_utterances}
+        totals = {"dialogue": max(1, self.dialogues), "utterance": max(1, self.turns)}
         return {
-            "dialogues": self.dialogues,
-            "turns": self.turns,
-            "words": self.words_per_turn.sum,
-            "turns_per_dialogue": self.turns_per_dialogue.to_json(),
-            "words_per_turn": self.words_per_turn.to_json(),
-            "words_per_dialogue": self.words_per_dialogue.to_json(),
+            **counts,
+            **{name: getattr(self, name).to_json() for name in lengths},
             "turns_by_role": {role: self.turns_by_role[role] for role in ROLES if role in self.turns_by_role},
             "one_speaker_dialogues": self.one_speaker_dialogues,
             "single_domain": {
@@ -143,16 +146,14 @@ class Statistics:
                 "mean_turns": self.single_domain_turns.mean,
                 "mean_words": self.single_domain_words.mean,
             },
-            "domains": _labels_to_json(self.domains),
-            "dialogue_acts": _labels_to_json(self.dialogue_acts),
-            "slots": _labels_to_json(self.slots),
-            "intents": _labels_to_json(self.intents),
+            **{
+                name: {"distinct": len(labels), "counts": dict(most_frequent(labels, len(labels)))}
+                for name, labels in self.labels.items()
+            },
             "labelled_turns": self.labelled_turns,
             "duplicates": {
-                "dialogues": self.duplicate_dialogues,
-                "dialogue_share": self.duplicate_dialogues / max(1, self.dialogues),
-                "utterances": self.duplicate_utterances,
-                "utterance_share": self.duplicate_utterances / max(1, self.turns),
+                **{f"{name}s": count for name, count in repeated.items()},
+                **{f"{name}_share": count / totals[name] for name, count in repeated.items()},
             },
         }
 
@@ -167,10 +168,12 @@ class Statistics:
             *_means(self.single_domain_turns, self.single_domain_words, "  "),
             ("speakers", f"{len(roles):,}"),
             *((f"  {role}", f"{self.turns_by_role[role]:,} turns") for role in roles),
-            *_label_rows("labels", self.domains, ""),
         ]
-        for name, labels in (("dialogue acts", self.dialogue_acts), ("slots", self.slots), ("intents", self.intents)):
-            rows += _label_rows(name, labels, " turns") if labels else []
+        for name, labels in self.labels.items():
+            title, unit = ("labels", "") if name == "domains" else (name.replace("_", " "), " turns")
+            if labels or name == "domains":
+                rows.append((title, f"{len(labels):,}"))
+                rows += [(f"  {visible(label)}", f"{count:,}{unit}") for label, count in most_frequent(labels, 10)]
         dialogues, utterances = self.duplicate_dialogues, self.duplicate_utterances
         if dialogues or utterances:
             rows.append(("duplicate dialogues", f"{dialogues:,} ({dialogues / self.dialogues:.1%})"))
@@ -188,9 +191,9 @@ def describe(dialogues: Iterable[Dialogue]) -> str:
     return Statistics.of(dialogues).to_table()
 
 
-def most_frequent(labels: Counter[str], limit: int) -> list[str]:
-    """Return the most frequent labels; ties in alphabetical order."""
-    return sorted(labels, key=lambda label: (-labels[label], label))[:limit]
+def most_frequent(labels: Counter[str], limit: int) -> list[tuple[str, int]]:
+    """Return the most frequent labels and their counts; ties in alphabetical order."""
+    return sorted(labels.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
 
 def content_hash(dialogue: Dialogue) -> bytes:
@@ -199,6 +202,91 @@ def content_hash(dialogue: Dialogue) -> bytes:
     for turn in dialogue.turns:
         whole.update(turn.role.encode() + b"\t" + _encoded(turn.content) + b"\n")
     return whole.digest()
+
+
+def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> None:
+    """Draw a corpus's counts and write them as a PNG, whole or not at all.
+
+    Above, histograms of turns per dialogue, words per turn and words per dialogue, up to their 99th percentile; below,
+    the most frequent domains, dialogue acts, slots and intents, as far as the corpus has any.
+    """
+    check_drawing()
+    kinds = [(name, labels) for name, labels in statistics.labels.items() if labels]
+    bars = max((min(len(labels), MAX_LABELS + 1) for _, labels in kinds), default=0)
+    heights = [_HISTOGRAM_HEIGHT, bars * _BAR_HEIGHT + _LABELS_MARGIN] if kinds else [_HISTOGRAM_HEIGHT]
+    figure = new_figure(_WIDTH, sum(heights))
+    figure.suptitle(shortened(title, 100), fontsize=15, fontweight="bold", parse_math=False)
+    rows = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights).ravel()
+    left, middle, right = rows[0].subplots(1, 3)
+    _draw_histogram(left, "turns per dialogue", statistics.turns_per_dialogue)
+    _draw_histogram(middle, "words per turn", statistics.words_per_turn)
+    _draw_histogram(right, "words per dialogue", statistics.words_per_dialogue)
+    if kinds:
+        for axes, (name, labels) in zip(rows[1].subplots(1, len(kinds), squeeze=False).ravel(), kinds, strict=True):
+            _draw_labels(axes, labels, 28 if len(kinds) > 2 else 48)
+            axes.set_ylim(bars - 0.4, -0.6)  # the same height of a bar in all charts; the most frequent label on top
+            _finish(axes, f"{name.replace('_', ' ')} ({len(labels):,})", LABELS[name], 6)
+            axes.xaxis.get_major_locator().set_params(nbins=4)
+            plain_text(axes.get_yticklabels())
+    save(figure, path)
+
+
+def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
+    """Sum a histogram into at most `MAX_BINS` bins of equal width that reach to its 99th percentile."""
+    low, high = min(histogram), histogram.percentile(SHOWN_PERCENT)
+    width = -(-(high - low + 1) // MAX_BINS)
+    width += width > 1 and width % 2
+    starts = list(range(low, high + 1, width))
+    sums: Counter[int] = Counter()
+    for value, count in histogram.items():
+        sums[(value - low) // width] += count
+    return starts, [sums[index] for index in range(len(starts))], width
+
+
+def _draw_histogram(axes: Any, name: str, histogram: Histogram) -> None:  # noqa: ANN401
+    unit, _, counted = name.partition(" per ")
+    starts, counts, width = bin_counts(histogram)
+    places = [start - 0.5 for start in starts]
+    axes.bar(places, counts, width, align="edge", color=BLUE, edgecolor="white", linewidth=0.4)
+    left, right = starts[0] - 0.5, starts[-1] + width - 0.5
+    margin = max(0.3 * width, (_FEWEST_BINS * width - (right - left)) / 2)
+    axes.set_xlim(max(left - margin, -0.5), right + margin)
+    axes.axvline(histogram.mean, color=RED, linewidth=1.8, label=f"mean {histogram.mean:,.1f}")
+    median = f"median {histogram.median:,g}"
+    axes.axvline(histogram.median, color="black", linewidth=1.8, linestyle=(0, (4, 2)), label=median)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 0.99), ncols=2, frameon=False, fontsize=10)
+    limit, largest, label = starts[-1] + width - 1, max(histogram), unit
+    if largest > limit:
+        share = 1 - sum(counts) / histogram.total()
+        label += f"  (not shown: {share:.2%} above {limit:,}, up to {largest:,})"
+    axes.set_ylabel(f"{counted}s per bar of {width} {unit}" if width > 1 else f"{counted}s", fontsize=11)
+    axes.yaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    _finish(axes, name, label, 24)  # the legend lies between the title and the bars
+
+
+def _draw_labels(axes: Any, labels: Counter[str], length: int) -> None:  # noqa: ANN401
+    frequent = most_frequent(labels, MAX_LABELS)
+    bars = [(shortened(label, length), float(count), f"{count:,}", GREEN) for label, count in frequent]
+    if rest := labels.total() - sum(count for _, count in frequent):
+        # Hundreds of rare labels would make all bars but their own too short to compare.
+        shown = min(rest, _LONGEST_BAR * frequent[0][1])
+        caption = f"{rest:,} (cut)" if rest > shown else f"{rest:,}"
+        bars.append((f"others ({len(labels) - len(frequent):,})", shown, caption, "#b0b0b0"))
+    names, lengths, captions, colours = zip(*bars, strict=True)
+    drawn = axes.barh(range(len(names)), lengths, color=colours, height=0.75)
+    axes.bar_label(drawn, captions, padding=3, fontsize=9)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlim(0, 1.3 * max(lengths))  # room for the counts
+
+
+def _finish(axes: Any, title: str, label: str, pad: int) -> None:  # noqa: ANN401
+    axes.set_title(title, fontsize=12, fontweight="bold", pad=pad)
+    axes.set_xlabel(label, fontsize=11)
+    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.tick_params(labelsize=10, length=3)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _encoded(text: str) -> bytes:
@@ -212,16 +300,7 @@ def _repeats(hashes: "array[int]") -> int:
     return len(hashes) - len(np.unique(np.array(hashes, dtype=np.uint64)))
 
 
-def _labels_to_json(labels: Counter[str]) -> dict[str, Any]:
-    return {"distinct": len(labels), "counts": {label: labels[label] for label in most_frequent(labels, len(labels))}}
-
-
 def _means(turns: Histogram, words: Histogram, indent: str) -> list[tuple[str, str]]:
     if not turns:
         return []
     return [(f"{indent}mean turns", f"{turns.mean:.1f}"), (f"{indent}mean words", f"{words.mean:.1f}")]
-
-
-def _label_rows(name: str, labels: Counter[str], unit: str) -> list[tuple[str, str]]:
-    frequent = most_frequent(labels, 10)
-    return [(name, f"{len(labels):,}"), *((f"  {visible(label)}", f"{labels[label]:,}{unit}") for label in frequent)]
