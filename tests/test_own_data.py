@@ -14,7 +14,7 @@ from talks import dialogue
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.loading import form_of
 from hf_dialemb.corpora.own.check import check
-from hf_dialemb.corpora.own.reading import ENDINGS, is_own, read_own
+from hf_dialemb.corpora.own.reading import FORMS, is_own, read_own
 from hf_dialemb.corpora.own.roles import WELL_KNOWN, RoleMap
 from hf_dialemb.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.errors import InputError
@@ -186,7 +186,7 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         list(read_own(folder))
     (folder / "b.jsonl").unlink()
     write(folder, {"c.txt.gz": "", "c.parquet": "", "d.wav": "", "README.md": ""})
-    with pytest.raises(InputError, match=r"got no dialogue, expected \.txt, \.jsonl, .*\.xlsx files"):
+    with pytest.raises(InputError, match=r"got no dialogue, expected \.jsonl, .*\.xlsx files"):
         list(read_own(folder))
     write(folder, {"a.txt": "Agent: Hi\nUser: Ho"})
     assert [item.id for item in read_own(folder)] == ["a"]
@@ -215,7 +215,7 @@ def test_roles_of_speakers():
         ("Ann = of = York=speaker_5", ["Ann = of = York", "x"], "speaker_5 user"),
         ("System=ignore,Ann=user,*=assistant", ["System", "Zoe", "Ann", "Bob"], "ignore assistant user assistant"),
     ):
-        assigned = RoleMap.parse(remarks).assign(names)
+        assigned = RoleMap(remarks).assign(names)
         assert " ".join(assigned[name] for name in names) == " ".join(assigned.values()) == expected
 
 
@@ -228,20 +228,20 @@ def test_up_to_five_unknown_speakers_stay_apart_and_a_sixth_is_named(names):
         assert len(set(assigned.values())) == len(names)
     with pytest.raises(InputError, match="got 'Faye' as speaker 6 of the dialogue, expected at most 5"):
         RoleMap().assign(["Ann", "Bob", "Ann", "Cem", "Dan", "Eve", "Faye", "Gus"])
-    RoleMap.parse("Faye=user").assign(["Ann", "Bob", "Cem", "Dan", "Faye"])
+    RoleMap("Faye=user").assign(["Ann", "Bob", "Cem", "Dan", "Faye"])
 
 
 def test_forms_and_files_that_are_not_read_and_what_is_taken_for_a_path(tmp_path):
     for name in ("d.xls", "d.jsonl.bz2", "jsonl"):
         sentence = refusal(tmp_path / name, "x")
-        assert all(ending in sentence for ending in ENDINGS)
+        assert all(ending in sentence for ending in FORMS)
     for name in ("none.csv", "none", "a\0b.csv", "~nobody-of-that-name/d.csv"):
         with pytest.raises(InputError, match="cannot be read"):
             read_own(tmp_path / name if name[0] != "~" else name)
     for name in ("nofolder/", "a/b/c"):
         with pytest.raises(InputError, match=r"corpus .*: no such file or folder; give one that exists"):
             form_of(name)
-    assert all(map(is_own, [*(f"any{ending}" for ending in ENDINGS), tmp_path, "./calls", "/no/such/folder"]))
+    assert all(map(is_own, [*(f"any{ending}" for ending in FORMS), tmp_path, "./calls", "/no/such/folder"]))
     assert not any(map(is_own, ["multiwoz", "org/name", "org/name:config", ""]))
     content = gzip.compress(table(TWO * 500))
     for damaged in (content[:-9], b"no gzip", content[:60] + b"\0\0" + content[62:]):

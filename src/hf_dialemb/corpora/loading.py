@@ -15,9 +15,8 @@ from ..errors import InputError
 from .corpus import ALL, CORPORA, KINDS, get_corpus, unknown_corpus
 from .own import hub_dataset, reading
 from .own.columns import parse_columns
-from .own.findings import Notes, at_least_one, dialogues, distinct, log, remarks
+from .own.findings import Notes, dialogues, distinct, log
 from .own.forms import from_records
-from .own.roles import RoleMap
 from .own.tables import find_in_table, rows_of
 from .published import find_source, read_split
 from .source import Source
@@ -70,12 +69,6 @@ def load_dialogues(
     """
     options: dict[str, Any] = {"columns": columns, "roles": roles, "skip_invalid": skip_invalid}
     if not isinstance(source, str | os.PathLike):
-        if isinstance(source, list | tuple) and source and not (split or columns or roles):
-            read = []
-            with suppress(InputError):  # other forms are read, or refused, below
-                for item in source:
-                    read.append(item if isinstance(item, Dialogue) else Dialogue.from_messages(item))
-                return read
         check_no_split("what is in memory", split)
         return _from_objects(source, **options)
     name = str(source)
@@ -187,24 +180,17 @@ def _hash_file(file: Path) -> str:
         return hashlib.file_digest(stream, lambda: digest).hexdigest()
 
 
-def _from_objects(
-    source: Any,  # noqa: ANN401 - see load_dialogues
-    *,
-    columns: str | None = None,
-    roles: str | None = None,
-    skip_invalid: bool = False,
-) -> list[Dialogue]:
+def _from_objects(source: Any, *, columns: str | None, roles: str | None, skip_invalid: bool) -> list[Dialogue]:  # noqa: ANN401
     """Read what `load_dialogues` takes besides names and paths."""
-    speakers, notes = RoleMap.parse(roles), Notes()
+    notes, place = Notes(roles), "dialogues"
     names = getattr(source, "column_names", getattr(source, "columns", None))
     messages = next((name for name in hub_dataset.MESSAGES if names is not None and name in names), "")
-    place = "dialogues"
     if names is not None and not messages:
         place = "the table"
         rows = rows_of(list(map(str, names)), (list(row.values()) for row in _records(source)))
         try:
-            findings = find_in_table(lambda _: iter(rows), place, parse_columns(columns), speakers, notes)
-            findings = at_least_one(distinct(findings), place, "one turn per row")
+            findings = find_in_table(lambda _: iter(rows), place, parse_columns(columns), notes)
+            findings = distinct(findings, place, "one turn per row")
             read = list(dialogues(findings, place, skip_invalid=skip_invalid))
         except InputError as error:
             raise InputError(_in_python(str(error))) from None
@@ -212,8 +198,8 @@ def _from_objects(
         items = source if names is None else (hub_dataset.record_of(row, messages) for row in _records(source))
         if isinstance(items, Mapping | Dialogue) or not isinstance(items, Iterable):
             raise InputError(f"dialogues: got one {type(items).__name__}, expected {EXPECTED}; put it into a list")
-        read = list(_of_items(items, speakers, notes, skip_invalid))
-    log(replace(problem, message=_in_python(problem.message)) for problem in remarks(speakers, notes, place))
+        read = list(_of_items(items, notes, skip_invalid))
+    log(replace(problem, message=_in_python(problem.message)) for problem in notes.remarks(place))
     if not read:
         raise InputError(f"dialogues: got none, expected {EXPECTED}; give at least one")
     return read
@@ -242,11 +228,11 @@ def _in_python(sentence: str) -> str:
     return re.sub(r"--(columns|roles) ('[^']*')", r"load_dialogues(..., \1=\2)", sentence)
 
 
-def _of_items(items: Iterable[Any], roles: RoleMap, notes: Notes, skip_invalid: bool) -> Iterator[Dialogue]:
+def _of_items(items: Iterable[Any], notes: Notes, skip_invalid: bool) -> Iterator[Dialogue]:
     for number, item in enumerate(items):
         place = f"dialogues[{number}]"
         try:
-            dialogue = _dialogue(item, place, roles, notes)
+            dialogue = _dialogue(item, place, notes)
         except InputError as error:
             if not skip_invalid:
                 raise InputError(f"{place}: {error}") from None
@@ -255,7 +241,7 @@ def _of_items(items: Iterable[Any], roles: RoleMap, notes: Notes, skip_invalid: 
             yield from () if dialogue is None else (dialogue,)
 
 
-def _dialogue(item: Any, place: str, roles: RoleMap, notes: Notes) -> Dialogue | None:  # noqa: ANN401
+def _dialogue(item: Any, place: str, notes: Notes) -> Dialogue | None:  # noqa: ANN401
     if isinstance(item, Dialogue):
         return item
     if isinstance(item, str):
@@ -273,10 +259,10 @@ def _dialogue(item: Any, place: str, roles: RoleMap, notes: Notes) -> Dialogue |
     if not isinstance(item, Mapping | Sequence):
         raise InputError(f"got {type(item).__name__}, expected a list of messages or a Dialogue; leave it out")
     record = item if isinstance(item, Mapping) else {"messages": item}
-    if not roles.given and record.keys() <= _FIELDS:
+    if not notes.roles.given and record.keys() <= _FIELDS:
         with suppress(InputError):  # of other names or of parts, below
             return Dialogue.from_json(record)
-    for finding in from_records([(place, record)], roles, notes):
+    for finding in from_records([(place, record)], notes):
         if finding.problems:
             raise InputError(finding.problems[0].message)
         return finding.dialogue  # type: ignore[no-any-return]

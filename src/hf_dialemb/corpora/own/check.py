@@ -13,7 +13,7 @@ from ..corpus import ALL, Corpus, get_corpus
 from ..loading import OWN, REGISTERED, check_no_split, form_of, with_split
 from ..published import find_source
 from ..records import converted
-from .findings import Finding, Problem, at_least_one, distinct
+from .findings import Finding, Problem, distinct
 from .hub_dataset import find_in_hub_dataset
 from .reading import find_own
 
@@ -79,7 +79,7 @@ def _find_registered(corpus: Corpus, data_dir: str | Path | None, split: str) ->
             except InputError as error:  # a damaged file; the other splits may be whole
                 yield Finding(corpus.name, problems=(Problem(f"{corpus.name}/{name}", str(error)),))
 
-    return at_least_one(distinct(find()), corpus.name, f"the records of split {split} in its files")
+    return distinct(find(), corpus.name, f"the records of split {split} in its files")
 
 
 def _converted(corpus: Corpus, place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever the file holds

@@ -44,11 +44,13 @@ _HOW = "say which with --columns 'id=NAME,role=NAME,content=NAME', or with numbe
 
 @dataclass(frozen=True)
 class Layout:
-    """The places of a table's columns."""
+    """The places of a table's columns.
+
+    Without a column for the id, a row is a dialogue; with columns for the sides, a row has what both said.
+    """
 
     positions: Mapping[str, int]  # from a field to its column
     width: int  # cells of a row
-    form: tuple[str, ...] = _REQUIRED  # that, `PAIR` or `WIDE`
     has_header: bool = True
 
     def cell(self, cells: Sequence[str], column: str) -> str:
@@ -73,81 +75,75 @@ def parse_columns(text: str | None) -> dict[str, str]:
         if field in columns:
             raise InputError(f"columns: got {field} twice, expected it once; leave one of the two out")
         columns[field] = name
-    pairs, sides = set(PAIR) & columns.keys(), set(WIDE) & columns.keys()
-    if pairs and columns.keys() != set(PAIR):
-        raise InputError(f"columns: got {text!r}, expected first and second together and nothing beside them")
-    if sides and (len(sides) == 1 or {"role", "content"} & columns.keys()):
-        raise InputError(f"columns: got {text!r}, expected user and assistant together, without role and content")
+    pairs, sides = columns.keys() & set(PAIR), columns.keys() & set(WIDE)
+    needed = PAIR if pairs else ("id", *WIDE) if sides else _REQUIRED
     numbers = list(map(_is_number, columns.values()))
-    if any(numbers) and not (all(numbers) and (pairs or columns.keys() >= ({"id", *WIDE} if sides else {*_REQUIRED}))):
-        raise InputError(
-            f"columns: got {text!r}, expected numbers for id, role and content and no name beside them, or names only; "
-            "as in 'id=1,role=2,content=3'"
+    if pairs and columns.keys() != set(PAIR):
+        problem = "first and second together and nothing beside them"
+    elif sides and (len(sides) == 1 or {"role", "content"} & columns.keys()):
+        problem = "user and assistant together, without role and content"
+    elif any(numbers) and not (all(numbers) and columns.keys() >= set(needed)):
+        problem = (
+            "numbers for id, role and content and no name beside them, or names only; as in 'id=1,role=2,content=3'"
         )
-    return columns
+    else:
+        return columns
+    raise InputError(f"columns: got {text!r}, expected {problem}")
 
 
 def lay_out(place: str, cells: Sequence[str], columns: Mapping[str, str], notes: Notes) -> Layout:
     """Return the layout by a table's first row; note the columns that were guessed by names of exports."""
-    form = PAIR if columns.keys() == set(PAIR) else WIDE if columns.keys() & set(WIDE) else _REQUIRED
+    pairs = PAIR[0] in columns
+    if pairs:
+        columns = {side: columns[field] for side, field in zip(WIDE, PAIR, strict=True)}
     if any(map(_is_number, columns.values())):
-        return _numbered(place, len(cells), columns, form)
-    header = [name.strip() for name in cells]
-    positions = {field: _named(place, header, field, name) for field, name in columns.items()}
-    if form is not PAIR:
-        positions |= _usual(place, header, columns)
-        sides = _sides(header)
-        if form is not WIDE and not {"role", "content"} & positions.keys() and len(sides) == len(WIDE):
-            form, positions = WIDE, positions | sides
-        needed = ("id", *form) if form is WIDE else form
-        plain = list(map(_plain, header))
-        exported = {
-            field: plain.index(name)
-            for field in {*needed, "time"} - positions.keys()
-            for name in [next((name for name in map(_plain, _EXPORTS.get(field, ())) if name in plain), None)]
-            if name is not None
-        }
-        positions |= exported
-        for field in needed:
-            if field not in positions:
+        for field, number in columns.items():
+            if not 1 <= int(number) <= len(cells):
                 raise InputError(
-                    f"{place}: got no column for {field} (found: {', '.join(header[:20])}); {_HOW}; "
-                    "or, where a row has what both sides said, --columns 'id=NAME,user=NAME,assistant=NAME'"
+                    f"{place}: columns: got {field}={number}, expected a number from 1 to {len(cells)}, "
+                    "as the row has no more cells; correct columns"
                 )
-        if exported or (form is WIDE and not columns):
-            taken = [*needed, *(field for field in COLUMNS if field in positions and field not in _REQUIRED)]
-            words = ",".join(f"{field}={header[positions[field]]}" for field in taken)
-            notes.add(f"columns: read as --columns '{words}'", place)
-    return Layout(positions, len(cells), form)
+        return Layout({field: int(number) - 1 for field, number in columns.items()}, len(cells), has_header=False)
+    header = [name.strip() for name in cells]
+    for name in columns.values():
+        if name not in header:
+            raise InputError(f"{place}: {unknown_name('column', name, set(header))}")
+    positions = {field: _only(place, header, field, [name]) for field, name in columns.items()}
+    if not pairs:
+        positions |= _guessed(place, header, positions, notes)
+    return Layout(positions, len(cells))
 
 
-def _numbered(place: str, width: int, columns: Mapping[str, str], form: tuple[str, ...]) -> Layout:
-    for field, number in columns.items():
-        if not 1 <= int(number) <= width:
+def _guessed(place: str, header: Sequence[str], given: Mapping[str, int], notes: Notes) -> dict[str, int]:
+    """Find the columns that were not given by their usual names, or else by the names that exports have."""
+    plain = list(map(_plain, header))
+    found = {**given}
+    for field, usual in COLUMNS.items():
+        names = [name for name, word in zip(header, plain, strict=True) if word in map(_plain, usual)]
+        if field not in given and names:
+            found[field] = header.index(names[0]) if field in ("time", "name") else _only(place, header, field, names)
+    usual_fields, sides = set(found), _sides(header)
+    if not {"role", "content", *WIDE} & found.keys() and len(sides) == len(WIDE):
+        found |= sides
+    needed = ("id", *WIDE) if WIDE[0] in found else _REQUIRED
+    for field in {*needed, "time"} - found.keys():
+        if known := [name for name in map(_plain, _EXPORTS.get(field, ())) if name in plain]:
+            found[field] = plain.index(known[0])
+    for field in needed:
+        if field not in found:
             raise InputError(
-                f"{place}: columns: got {field}={number}, expected a number from 1 to {width}, "
-                "as the row has no more cells; correct columns"
+                f"{place}: got no column for {field} (found: {', '.join(header[:20])}); {_HOW}; "
+                "or, where a row has what both sides said, --columns 'id=NAME,user=NAME,assistant=NAME'"
             )
-    return Layout({field: int(number) - 1 for field, number in columns.items()}, width, form, has_header=False)
+    if found.keys() - usual_fields:
+        taken = [*needed, *(field for field in COLUMNS if field in found and field not in _REQUIRED)]
+        words = ",".join(f"{field}={header[found[field]]}" for field in taken)
+        notes.add(f"columns: read as --columns '{words}'", place)
+    return found
 
 
-def _named(place: str, header: Sequence[str], field: str, name: str) -> int:
-    if name not in header:
-        raise InputError(f"{place}: {unknown_name('column', name, set(header))}")
-    return _only(place, header, field, [position for position, cell in enumerate(header) if cell == name])
-
-
-def _usual(place: str, header: Sequence[str], columns: Mapping[str, str]) -> dict[str, int]:
-    positions = {}
-    for field in COLUMNS.keys() - columns.keys():
-        usual = set(map(_plain, COLUMNS[field]))
-        places = [position for position, cell in enumerate(header) if _plain(cell) in usual]
-        if places:
-            positions[field] = places[0] if field in ("time", "name") else _only(place, header, field, places)
-    return positions
-
-
-def _only(place: str, header: Sequence[str], field: str, places: Sequence[int]) -> int:
+def _only(place: str, header: Sequence[str], field: str, names: Sequence[str]) -> int:
+    places = [position for position, name in enumerate(header) if name in names]
     if len(places) > 1:
         several = ", ".join(header[position] for position in places)
         raise InputError(f"{place}: got several columns for {field} ({several}), expected one; {_HOW}")

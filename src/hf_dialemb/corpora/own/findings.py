@@ -65,9 +65,10 @@ class Draft:
 
 
 class Notes:
-    """Problems and notes of one source: each kind once, counted, with examples of its places."""
+    """What is noted of one source: who speaks, and each kind of problem once, counted, with examples of its places."""
 
-    def __init__(self) -> None:
+    def __init__(self, roles: str | None = None) -> None:
+        self.roles = RoleMap(roles)
         self._kinds: dict[str, tuple[Problem, int, list[str]]] = {}
 
     def add(self, sentence: str, place: str) -> None:
@@ -87,6 +88,17 @@ class Notes:
             several = replace(first, place=place, message=f"{first.message} ({where})")
             problems.append(first if count == 1 else several)
         return problems
+
+    def remarks(self, place: str) -> list[Problem]:
+        """Return the given names that no speaker has, the guesses and the notes."""
+        missing = [name for name in self.roles.given if name not in {*self.roles.met, REST}]
+        sentences = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
+        sentences += filter(None, [self.roles.guess()])
+        return [Problem(place, sentence, "warning") for sentence in sentences] + self.problems(place)
+
+
+Drafts = Callable[[Notes], Iterable[Draft]]
+"""Reads the dialogues of a source; it may be called several times."""
 
 
 def message_of(place: str, speaker: str, content: str, name: str = "", acts: Sequence[str] = ()) -> dict[str, Any]:
@@ -112,26 +124,24 @@ def began(moment: object, day_first: bool = False) -> str:
         return "" if pandas.isna(time) else str(time.isoformat())
 
 
-def from_drafts(drafts: Callable[[Notes], Iterable[Draft]], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
+def from_drafts(drafts: Drafts, notes: Notes) -> Iterator[Finding]:
     """Give speakers their roles; the drafts are read twice, as the roles depend on the whole source."""
-    if REST not in roles.given:
+    if REST not in notes.roles.given:
         for draft in drafts(Notes()):
-            roles.count(message["role"] for message in draft.messages if _has_text(message))
+            notes.roles.count(message["role"] for message in draft.messages if _has_text(message))
     for draft in drafts(notes):
-        yield from from_draft(draft, roles, notes)
+        yield from from_draft(draft, notes)
 
 
-def from_draft(draft: Draft, roles: RoleMap, notes: Notes) -> Iterator[Finding]:
+def from_draft(draft: Draft, notes: Notes) -> Iterator[Finding]:
     """Give the speakers of one dialogue their roles; yield nothing if nobody says anything."""
     problems, assigned = list(draft.problems), {}
-    spoken = []
+    spoken = [message for message in draft.messages if _has_text(message)]
     for message in draft.messages:
-        if _has_text(message):
-            spoken.append(message)
-        else:
+        if not _has_text(message):
             notes.add("left out a turn without text", message.get("place", draft.place))
     try:
-        assigned = roles.assign(str(message["role"]) for message in spoken)
+        assigned = notes.roles.assign(str(message["role"]) for message in spoken)
     except TooManySpeakersError as error:
         places = (message.get("place", draft.place) for message in spoken if message["role"] == error.name)
         problems.append(Problem(next(places), str(error)))
@@ -145,14 +155,13 @@ def from_draft(draft: Draft, roles: RoleMap, notes: Notes) -> Iterator[Finding]:
             notes.add("left out a dialogue in which only ignored speakers say something", draft.place)
         return
     # A name that both sides have, as in a column agent_name, is the assistant's.
-    names = [
+    assisting, others = (
         {message.get("name") for message in kept if (message["role"] == ROLES[1]) == side} for side in (True, False)
-    ]
+    )
     for message in kept:
-        if message["role"] != ROLES[1] and message.get("name") in names[0] & names[1]:
+        if message["role"] != ROLES[1] and message.get("name") in assisting & others:
             message["name"] = ""
-    record = {"id": draft.id, "messages": kept, "domains": draft.domains, "time": draft.time}
-    yield from_record(draft.place, record)
+    yield from_record(draft.place, {"id": draft.id, "messages": kept, "domains": draft.domains, "time": draft.time})
 
 
 def from_record(place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever a file holds
@@ -168,36 +177,22 @@ def from_record(place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever 
     return Finding(place, problems=tuple(problems))
 
 
-def distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Make a problem of every id that an earlier dialogue has too."""
+def distinct(findings: Iterable[Finding], place: str | Path, expected: str) -> Iterator[Finding]:
+    """Make a problem of every id that an earlier dialogue has too; refuse a source without any dialogue."""
     places: dict[int, str] = {}  # by hashes: ids may be long
-    for finding in findings:
-        if finding.id:
-            first = places.setdefault(hash(finding.id), finding.place)
-            if first != finding.place:
-                sentence = f"field id: got {finding.id!r}, which {first} has too; give each dialogue its own id"
-                problems = (Problem(finding.place, sentence), *finding.problems)
-                finding = replace(finding, dialogue=None, problems=problems)
+    for finding in never_empty(findings, InputError(f"{place}: got no dialogue, expected {expected}; fill the file")):
+        first = places.setdefault(hash(finding.id), finding.place) if finding.id else finding.place
+        if first != finding.place:
+            sentence = f"field id: got {finding.id!r}, which {first} has too; give each dialogue its own id"
+            problems = (Problem(finding.place, sentence), *finding.problems)
+            finding = replace(finding, dialogue=None, problems=problems)
         yield finding
 
 
-def at_least_one(findings: Iterable[Finding], place: str | Path, expected: str) -> Iterator[Finding]:
-    """Refuse a source without any dialogue."""
-    return never_empty(findings, InputError(f"{place}: got no dialogue, expected {expected}; fill the file"))
-
-
-def with_remarks(findings: Iterable[Finding], roles: RoleMap, notes: Notes, place: str | Path) -> Iterator[Finding]:
+def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -> Iterator[Finding]:
     """End with a finding that has the remarks of the whole source."""
     yield from findings
-    yield Finding(str(place), remarks=tuple(remarks(roles, notes, str(place))))
-
-
-def remarks(roles: RoleMap, notes: Notes, place: str) -> list[Problem]:
-    """Return the given names that no speaker has, the guesses and the notes."""
-    missing = [name for name in roles.given if name not in {*roles.met, REST}]
-    sentences = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
-    problems = [Problem(place, sentence, "warning") for sentence in (*sentences, roles.guess()) if sentence]
-    return problems + notes.problems(place)
+    yield Finding(str(place), remarks=tuple(notes.remarks(str(place))))
 
 
 def log(problems: Iterable[Problem]) -> None:

@@ -1,24 +1,25 @@
 """Conversations in JSON: chats with language models, exports of help desks, transcribed calls.
 
-Known are chat messages as of OpenAI's interface, exports of ChatGPT, ShareGPT, Intercom and Zendesk, and transcripts
-with speakers of WhisperX and Deepgram.
+A form is a line of `FORMS`: the field that a record of it has, and a function from a record to its messages.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from html import unescape
 from typing import Any
 
 from ...errors import InputError
 from .findings import Draft, Finding, Notes, Problem, began, from_draft, from_record
-from .roles import RoleMap
 
 Message = dict[str, Any]  # role, content, and perhaps labels
+Record = Mapping[str, Any]
 _NOT_SPOKEN = ("system", "developer", "tool", "function")  # roles of a chat with a language model that nobody reads
 _IDS = ("id", "conversation_id", "ticket_id", "session_id")
+_TIMES = ("created_at", "create_time", "timestamp")
 
 
-def from_records(records: Iterable[tuple[str, Any]], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
+def from_records(records: Iterable[tuple[str, Any]], notes: Notes) -> Iterator[Finding]:
     """Read conversations of any known form, each with its place; an `InputError` in place of a record is a problem."""
     for place, record in records:
         if isinstance(record, InputError):
@@ -26,16 +27,29 @@ def from_records(records: Iterable[tuple[str, Any]], roles: RoleMap, notes: Note
         elif (messages := _messages_of(record)) is None:
             yield from_record(place, record)
         else:
-            yield from from_draft(_draft(place, record, messages, notes), roles, notes)
+            yield from from_draft(_draft(place, record, messages, notes), notes)
 
 
 def conversations_of(value: Any) -> list[Any]:  # noqa: ANN401
     """Return the conversations of a JSON file: one, a list of them, or a list under ``conversations``."""
     if isinstance(value, list) and not (value and _is_message(value[0])):
         return value
-    if isinstance(value, Mapping) and isinstance(value.get("conversations"), list) and not _is_sharegpt(value):
-        return value["conversations"]  # type: ignore[no-any-return]
-    return [value]
+    inner = value.get("conversations") if isinstance(value, Mapping) else None
+    if not isinstance(inner, list) or (
+        inner and isinstance(inner[0], Mapping) and {"from", "value"} <= inner[0].keys()
+    ):
+        return [value]
+    return inner
+
+
+def _messages_of(record: Any) -> list[Message] | None:  # noqa: ANN401
+    """Return the messages of a record, whoever speaks; None if its form is not known."""
+    fields = {"messages": record} if isinstance(record, list) else record
+    for field, messages in FORMS if isinstance(fields, Mapping) else ():
+        if fields.get(field):
+            with suppress(AttributeError, KeyError, IndexError, TypeError, ValueError):
+                return messages(fields)
+    return None
 
 
 def _draft(place: str, record: Any, messages: list[Message], notes: Notes) -> Draft:  # noqa: ANN401
@@ -47,36 +61,23 @@ def _draft(place: str, record: Any, messages: list[Message], notes: Notes) -> Dr
             spoken.append(message)
     fields = record if isinstance(record, Mapping) else {}
     identifier = next((fields[name] for name in _IDS if fields.get(name) is not None), "")
-    exported = (began(fields.get(name)) for name in ("created_at", "create_time", "timestamp"))
-    time = fields.get("time") or next(filter(None, exported), "")
+    time = fields.get("time") or next(filter(None, (began(fields.get(name)) for name in _TIMES)), "")
     return Draft(place, identifier, spoken, fields.get("domains"), time=time)
 
 
-def _messages_of(record: Any) -> list[Message] | None:  # noqa: ANN401
-    """Return the messages of a record, whoever speaks; None if its form is not known."""
-    try:
-        return next((messages for form in _FORMS if (messages := form(record)) is not None), None)
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-        return None
-
-
-def _chat(record: Any) -> list[Message] | None:  # noqa: ANN401
-    messages = record if isinstance(record, list) else record.get("messages")
-    if not isinstance(messages, list) or not messages or not all(map(_is_message, messages)):
-        return None
+def _chat(record: Record) -> list[Message]:
+    messages = record["messages"]
+    if not isinstance(messages, list) or not all(map(_is_message, messages)):
+        raise ValueError
     return [{**message, "content": _text(message["content"])} for message in messages]
 
 
-def _sharegpt(record: Any) -> list[Message] | None:  # noqa: ANN401
-    if not _is_sharegpt(record):
-        return None
+def _sharegpt(record: Record) -> list[Message]:
     return [_message(turn["from"], turn["value"]) for turn in record["conversations"]]
 
 
-def _chatgpt(record: Any) -> list[Message] | None:  # noqa: ANN401
-    nodes, place = record.get("mapping"), record.get("current_node")
-    if not isinstance(nodes, Mapping):
-        return None
+def _chatgpt(record: Record) -> list[Message]:
+    nodes, place = record["mapping"], record.get("current_node")
     path: list[Message] = []
     seen = set()
     while place and place not in seen:  # from the last message to the first; other branches were abandoned
@@ -90,22 +91,17 @@ def _chatgpt(record: Any) -> list[Message] | None:  # noqa: ANN401
     return path[::-1]
 
 
-def _intercom(record: Any) -> list[Message] | None:  # noqa: ANN401
-    parts = record.get("conversation_parts")
-    if parts is None:
-        return None
+def _intercom(record: Record) -> list[Message]:
+    parts = record["conversation_parts"]
     rest = parts["conversation_parts"] if isinstance(parts, Mapping) else parts
     turns = [*([record["source"]] if record.get("source") else []), *rest]
     return [_message(turn["author"]["type"], _plain(turn.get("body"))) for turn in turns]
 
 
-def _zendesk(record: Any) -> list[Message] | None:  # noqa: ANN401
-    comments = record.get("comments")
-    if not isinstance(comments, list):
-        return None
+def _zendesk(record: Record) -> list[Message]:
     requester = (record.get("ticket") or record).get("requester_id")
     messages = []
-    for comment in comments:
+    for comment in record["comments"]:
         author = comment.get("author") or {}
         speaker = author.get("role") or author.get("name")
         if not speaker:
@@ -115,20 +111,22 @@ def _zendesk(record: Any) -> list[Message] | None:  # noqa: ANN401
     return messages
 
 
-def _segments(record: Any) -> list[Message] | None:  # noqa: ANN401
-    """WhisperX and Deepgram: pieces with speakers; the pieces of one speaker in a row are a turn."""
-    results = record.get("results") or {}
-    pieces = record.get("segments") or record.get("utterances") or results.get("utterances")
-    if pieces is None and results.get("channels"):
-        pieces = [
-            {"speaker": paragraph["speaker"], "text": " ".join(part["text"] for part in paragraph["sentences"])}
-            for paragraph in results["channels"][0]["alternatives"][0]["paragraphs"]["paragraphs"]
-        ]
-    if not pieces or "speaker" not in pieces[0]:
-        return None
+def _deepgram(record: Record) -> list[Message]:
+    results = record["results"]
+    if results.get("utterances"):
+        return joined(results["utterances"])
+    paragraphs = results["channels"][0]["alternatives"][0]["paragraphs"]["paragraphs"]
+    return joined(
+        {"speaker": paragraph["speaker"], "text": " ".join(part["text"] for part in paragraph["sentences"])}
+        for paragraph in paragraphs
+    )
+
+
+def joined(pieces: Iterable[Record]) -> list[Message]:
+    """Make turns of a transcript's pieces: those of one speaker in a row, or of nobody, are one turn."""
     messages: list[Message] = []
     for piece in pieces:
-        speaker = str(piece.get("speaker", ""))
+        speaker = str(piece.get("speaker", "") if messages else piece["speaker"])
         speaker = f"speaker {speaker}" if speaker.isdecimal() else speaker
         text = str(piece.get("text") or piece.get("transcript") or "").strip()
         if messages and speaker in ("", messages[-1]["role"]):
@@ -138,18 +136,20 @@ def _segments(record: Any) -> list[Message] | None:  # noqa: ANN401
     return messages
 
 
-_FORMS: tuple[Callable[[Any], list[Message] | None], ...] = (
-    _chat, _sharegpt, _chatgpt, _intercom, _zendesk, _segments,
-)  # fmt: skip
+FORMS: tuple[tuple[str, Callable[[Record], list[Message]]], ...] = (
+    ("messages", _chat),
+    ("conversations", _sharegpt),
+    ("mapping", _chatgpt),
+    ("conversation_parts", _intercom),
+    ("comments", _zendesk),
+    ("segments", lambda record: joined(record["segments"])),  # WhisperX
+    ("utterances", lambda record: joined(record["utterances"])),
+    ("results", _deepgram),
+)
 
 
 def _is_message(message: Any) -> bool:  # noqa: ANN401
     return isinstance(message, Mapping) and message.get("role") is not None and "content" in message
-
-
-def _is_sharegpt(record: Any) -> bool:  # noqa: ANN401
-    turns = record.get("conversations") if isinstance(record, Mapping) else None
-    return isinstance(turns, list) and bool(turns) and {"from", "value"} <= turns[0].keys()
 
 
 def _message(speaker: object, text: object) -> Message:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...dialogue import Dialogue
 from ...errors import InputError, unknown_name
-from .findings import Finding, Notes, at_least_one, dialogues, distinct, with_remarks
+from .findings import Finding, Notes, dialogues, distinct, with_remarks
 from .forms import from_records
-from .roles import RoleMap
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
 
 MESSAGES = ("messages", "conversation")
+_BESIDE = ("id", "domains", "time")
 _BATCH = 500  # dialogues in memory at a time
 _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
 
@@ -31,15 +31,10 @@ def dialogue_features() -> Features:
     from datasets import Features, List, Value
 
     string = Value("string")
-    message = {
-        "role": string,
-        "content": string,
-        "name": string,
-        "dialogue_acts": List(string),
-        "slots": List({"name": string, "value": string}),
-        "intents": List(string),
-    }
-    return Features({"id": string, "messages": List(message), "domains": List(string), "time": string})
+    slots = List({"name": string, "value": string})
+    labels = {"name": string, "dialogue_acts": List(string), "slots": slots, "intents": List(string)}
+    messages = List({"role": string, "content": string, **labels})
+    return Features({"id": string, "messages": messages, "domains": List(string), "time": string})
 
 
 def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
@@ -62,11 +57,19 @@ def load_hub_dataset(
 
 def find_in_hub_dataset(identifier: str, split: str, roles: str | None) -> Iterator[Finding]:
     """Read a dataset on the Hub as `load_hub_dataset` does, malformed rows too."""
-    splits, speakers, notes = _open(identifier), RoleMap.parse(roles), Notes()
-    names = list(splits) if split == "all" else [_split(identifier, split, list(splits))]
+    from datasets import load_dataset
+
+    notes = Notes(roles)
+    name, _, configuration = identifier.partition(":")
+    with _reached(identifier):
+        splits: Mapping[str, IterableDataset] = load_dataset(name, configuration or None, streaming=True)
+    names = [name for name in (split, *_ALSO_CALLED.get(split, ())) if name in splits][:1]
+    names = list(splits) if split == "all" else names
+    if not names:
+        raise InputError(f"{identifier}: {unknown_name('split', split, [*splits, 'all'])}")
     rows = chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
-    findings = at_least_one(distinct(from_records(rows, speakers, notes)), identifier, "rows with messages")
-    return with_remarks(findings, speakers, notes, identifier)
+    findings = distinct(from_records(rows, notes), identifier, "rows with messages")
+    return with_remarks(findings, notes, identifier)
 
 
 def parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -78,42 +81,24 @@ def parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
         with ParquetFile(path) as file:
             present: list[str] = file.schema_arrow.names
             messages = _messages_column(str(path), present)
-            columns = [messages, *(name for name in ("id", "domains", "time") if name in present)]
+            columns = [messages, *(name for name in _BESIDE if name in present)]
             rows = chain.from_iterable(batch.to_pylist() for batch in file.iter_batches(_BATCH, columns=columns))
             yield from ((f"{path}: row {index}", record_of(row, messages)) for index, row in enumerate(rows))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).strip().splitlines()[:1]
-        raise InputError(
-            f"{path}: cannot be read ({''.join(reason)}); it is damaged or no parquet: write it again"
-        ) from None
+        reason = "".join(str(error).strip().splitlines()[:1])
+        raise InputError(f"{path}: cannot be read ({reason}); it is damaged or no parquet: write it again") from None
 
 
 def record_of(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
     """Take the fields of a dialogue out of a row."""
-    return {"messages": row.get(messages), **{name: row.get(name) for name in ("id", "domains", "time")}}
-
-
-def _open(identifier: str) -> Mapping[str, IterableDataset]:
-    from datasets import load_dataset
-
-    name, _, configuration = identifier.partition(":")
-    with _reached(identifier):
-        return load_dataset(name, configuration or None, streaming=True)  # type: ignore[no-any-return]
+    return {"messages": row.get(messages), **{name: row.get(name) for name in _BESIDE}}
 
 
 def _stream(identifier: str, split: str, rows: IterableDataset) -> Iterator[tuple[str, dict[str, Any]]]:
-    messages = _messages_column(identifier, rows.column_names) if rows.column_names else ""
     with _reached(identifier):
         for index, row in enumerate(rows):
-            messages = messages or _messages_column(identifier, list(row))
+            messages = _messages_column(identifier, list(row))
             yield f"{identifier} {split}: row {index}", record_of(row, messages)
-
-
-def _split(identifier: str, split: str, present: Sequence[str]) -> str:
-    for name in (split, *_ALSO_CALLED.get(split, ())):
-        if name in present:
-            return name
-    raise InputError(f"{identifier}: {unknown_name('split', split, [*present, 'all'])}")
 
 
 @contextmanager

@@ -12,9 +12,8 @@ from ...errors import InputError
 from ...runs.files import check_not_read, write_atomically
 from ..parsing import parse_json
 from ..source import decompressed
-from .findings import Notes, at_least_one, dialogues, distinct, with_remarks
+from .findings import Notes, dialogues, distinct, with_remarks
 from .forms import conversations_of, from_records
-from .roles import RoleMap
 
 EXPECTED_LINES = "one JSON object with 'messages' per line"
 
@@ -24,9 +23,9 @@ def read_jsonl(path: str | Path, *, skip_invalid: bool = False) -> Iterator[Dial
 
     Malformed lines raise an `InputError` that begins with ``path:line``, or are left out with one warning.
     """
-    roles, notes = RoleMap(), Notes()
-    findings = at_least_one(distinct(from_records(line_records(Path(path)), roles, notes)), path, EXPECTED_LINES)
-    yield from dialogues(with_remarks(findings, roles, notes, path), path, skip_invalid=skip_invalid)
+    notes = Notes()
+    findings = distinct(from_records(line_records(Path(path)), notes), path, EXPECTED_LINES)
+    yield from dialogues(with_remarks(findings, notes, path), path, skip_invalid=skip_invalid)
 
 
 def line_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -43,11 +42,17 @@ def line_records(path: Path) -> Iterator[tuple[str, Any]]:
 
 def json_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Read the conversations of a JSON file, or of one that holds a value a line."""
-    if _has_lines(path):
+    with decompressed(path) as stream:
+        content = stream.read()
+    first, *rest = [line for line in content.splitlines() if line.strip()][:2] or [b""]
+    try:
+        has_lines = bool(rest) and isinstance(parse_json("", first, ""), dict | list)
+    except InputError:
+        has_lines = False
+    if has_lines:
         yield from line_records(path)
         return
-    with decompressed(path) as stream:
-        value = parse_json(str(path), stream.read(), "export it again as JSON")
+    value = parse_json(str(path), content, "export it again as JSON")
     for number, record in enumerate(conversations_of(value), start=1):
         yield f"{path}: dialogue {number}", record
 
@@ -77,31 +82,16 @@ def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
             packed = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if path.name.endswith(".gz") else file
             with io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as stream:
                 for dialogue in dialogues:
-                    stream.write(_line(dialogue, f"{path}: dialogue {count} (id {dialogue.id!r})"))
+                    line = json.dumps(dialogue.to_json(), ensure_ascii=False) + "\n"
+                    try:
+                        line.encode("utf-8")
+                    except UnicodeEncodeError:
+                        place = f"{path}: dialogue {count} (id {dialogue.id!r})"
+                        raise InputError(f"{place}: got a lone surrogate, expected text; remove it") from None
+                    stream.write(line)
                     count += 1
         if not count:
             raise InputError(f"{path}: got no dialogue to write, expected at least one; the file is left as it was")
 
     write_atomically(path, write)
     return count
-
-
-def _has_lines(path: Path) -> bool:
-    """Return whether a file holds a JSON value a line, and not one in all."""
-    with decompressed(path) as stream:
-        lines = (line for line in stream if line.strip())
-        first = next(lines, b"")
-        try:
-            return bool(next(lines, b"")) and isinstance(parse_json("", first, ""), dict | list)
-        except InputError:
-            return False
-
-
-def _line(dialogue: Dialogue, place: str) -> str:
-    text = json.dumps(dialogue.to_json(), ensure_ascii=False) + "\n"
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        # JSON can spell half a character as an escape; no tokenizer and no file can hold it.
-        raise InputError(f"{place}: got the lone surrogate {text[error.start]!r}, expected text; remove it") from None
-    return text

@@ -13,9 +13,7 @@ Guesses are reported with the words that confirm them.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Self
+from collections.abc import Collection, Iterable
 
 from ...dialogue import ROLES
 from ...errors import InputError, unknown_name
@@ -53,22 +51,17 @@ class TooManySpeakersError(InputError):
         )
 
 
-@dataclass(frozen=True)
 class RoleMap:
-    """The roles of the speakers of one source."""
+    """The roles of the speakers of one source: those that the user gives, and guesses."""
 
-    given: Mapping[str, str] = field(default_factory=dict)  # from a name in lower case, or `REST`, to a role
-    met: set[str] = field(default_factory=set, compare=False)  # given names that speakers had
-    spoken: Counter[str] = field(default_factory=Counter, compare=False)  # dialogues by name, as counted
-    notes: set[str] = field(default_factory=set, compare=False)  # machines that somewhere speak beside two others
-    # From a name that was neither given nor well known to the frequencies of its roles.
-    guessed: dict[str, Counter[str]] = field(default_factory=dict, compare=False)
-    sure: dict[str, str] = field(default_factory=dict, compare=False)  # roles of well-known names that were not given
-
-    @classmethod
-    def parse(cls, text: str | None) -> Self:
-        """Parse the roles that a user gives."""
-        given: dict[str, str] = {}
+    def __init__(self, text: str | None = None) -> None:
+        self.given: dict[str, str] = {}  # from a name in lower case, or `REST`, to a role
+        self.met: set[str] = set()  # given names that speakers had
+        self.spoken: Counter[str] = Counter()  # dialogues by name, as counted
+        self.notes: set[str] = set()  # machines that somewhere speak beside two others
+        # From a name that was neither given nor well known to the frequencies of its roles.
+        self.guessed: dict[str, Counter[str]] = {}
+        self.sure: dict[str, str] = {}  # roles of well-known names that were not given
         for pair in text.split(",") if text else ():
             name, equals, role = (part.strip() for part in pair.rpartition("="))
             if not equals or not name:
@@ -79,10 +72,13 @@ class RoleMap:
             role = WELL_KNOWN.get(role.lower(), role.lower())  # an agent is an assistant
             if role not in (*ROLES, IGNORE):
                 raise unknown_name("role", role, (*ROLES, IGNORE))
-            if _key(name) in given:
+            if _key(name) in self.given:
                 raise InputError(f"roles: got the name {name!r} twice, expected it once; leave one of the two out")
-            given[_key(name)] = role
-        return cls(given)
+            self.given[_key(name)] = role
+
+    def forget(self) -> None:
+        """Begin another file, whose speakers are guessed by themselves."""
+        self.spoken, self.notes = Counter(), set()
 
     def count(self, names: Iterable[str]) -> None:
         """Count the speakers of one dialogue of the file, before any is assigned."""

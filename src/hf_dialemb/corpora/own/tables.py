@@ -5,22 +5,21 @@ Rows may stand in any order: those of a dialogue are put together by its id, and
 
 import csv
 import datetime
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby, islice
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
 from ...runs.frames import counted
 from ..parsing import LONGEST_CELL
-from .columns import PAIR, WIDE, Layout, lay_out
+from .columns import WIDE, Layout, lay_out
 from .findings import Draft, Finding, Notes, Problem, began, from_drafts, message_of
-from .roles import RoleMap
 from .transcripts import is_text, text_of
-
-WORKBOOK = ".xlsx"
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,12 @@ class Row:
 Rows = Callable[[Notes], Iterator[Row]]
 
 
-def find_in_table(rows: Rows, name: str, columns: Mapping[str, str], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
-    """Read the rows of a table dialogue by dialogue, malformed ones too.
+def find_in_table(rows: Rows, name: str, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
+    """Read the rows of a table dialogue by dialogue, malformed ones too; the rows are read several times.
 
-    With the columns of `PAIR`, each row is a dialogue of two turns, user and assistant: entailment pairs, or questions
-    and answers. With those of `WIDE`, a row has what the user said and then what the assistant said. Rows without text
-    in any cell are passed over. A dialogue has the labels of all its rows; ``a|b`` in a cell is two labels, or two
-    dialogue acts. A row of more or fewer cells counts to the dialogue whose id it has, or to the one before it.
-    Problems name the table. The rows are read several times.
+    See `Layout` for its forms. Rows without text in any cell are passed over. A dialogue has the labels of all its
+    rows; ``a|b`` in a cell is two labels, or two dialogue acts. A row of more or fewer cells counts to the dialogue
+    whose id it has, or to the one before it. Problems name the table.
     """
     first = next(rows(Notes()), None)
     if first is None:
@@ -54,9 +51,8 @@ def find_in_table(rows: Rows, name: str, columns: Mapping[str, str], roles: Role
     def body(notes: Notes) -> Iterator[Row]:
         return islice(rows(notes), int(layout.has_header), None)
 
-    pairs = layout.form is PAIR
-    order = None if pairs else _order(name, body(Notes()), layout, notes)
-    yield from from_drafts(partial(_drafts, name, body, layout, order), RoleMap() if pairs else roles, notes)
+    order = _order(name, body(Notes()), layout, notes)
+    yield from from_drafts(partial(_drafts, name, body, layout, order), notes)
 
 
 def rows_of(header: Sequence[str], cells: Iterable[Iterable[object]]) -> list[Row]:
@@ -67,7 +63,7 @@ def rows_of(header: Sequence[str], cells: Iterable[Iterable[object]]) -> list[Ro
 
 def file_rows(path: Path, notes: Notes) -> Iterator[Row]:
     """Read the rows of a file, CSV, TSV or Excel, but for blank ones."""
-    is_workbook = path.name.lower().endswith(WORKBOOK)
+    is_workbook = path.name.lower().endswith(".xlsx")
     return filter(_is_filled, _workbook_rows(path, notes) if is_workbook else _text_rows(path, notes))
 
 
@@ -133,44 +129,41 @@ def _delimiter(head: str, usual: str) -> str:
 
 def _order(name: str, rows: Iterator[Row], layout: Layout, notes: Notes) -> list[int] | None:
     """Return the order in which rows are to be read; None if they already stand in it."""
-    import numpy as np
-
-    ranks, times = [], []
-    seen: dict[str, int] = {}
-    for identifier, row in _with_ids(rows, layout):
-        ranks.append(seen.setdefault(identifier, len(seen)))
+    places: dict[str, list[int]] = {}
+    times, runs = [], Counter[str]()
+    for number, (identifier, row) in enumerate(_with_ids(rows, layout)):
+        of_dialogue = places.setdefault(identifier, [])
+        runs[identifier] += of_dialogue[-1:] != [number - 1]
+        of_dialogue.append(number)
         times.append(layout.cell(row.cells, "time").strip())
-    rank = np.array(ranks, dtype=np.intp)
-    apart = int((np.bincount(rank[np.flatnonzero(np.diff(rank, prepend=-1))], minlength=1) > 1).sum())
-    moments = _moments(times) if any(times) else np.zeros(len(rank))
-    unknown = np.unique(rank[np.isnan(moments)])
-    moments = np.where(np.isin(rank, unknown), 0, moments)
-    order: list[int] = np.lexsort((np.arange(len(rank)), moments, rank)).tolist()
-    later = np.argsort(rank, kind="stable")
-    swapped = np.unique(rank[later][1:][(np.diff(moments[later]) < 0) & (np.diff(rank[later]) == 0)]).size
+    moments, swapped = _moments(times) if any(times) else [nan] * len(times), 0
+    for numbers in places.values():
+        known = [moments[number] for number in numbers]
+        if not any(map(isnan, known)) and known != sorted(known):
+            swapped += 1
+            numbers.sort(key=moments.__getitem__)
+    apart = sum(count > 1 for count in runs.values())
     for count, change in ((apart, "whose rows stood apart put together"), (swapped, "sorted by time")):
         if count:
             notes.add(f"{counted(count, 'dialogue')} {change}", name)
-    return None if order == list(range(len(order))) else order
+    return [*chain.from_iterable(places.values())] if apart or swapped else None
 
 
-def _moments(times: Sequence[str]) -> Any:  # noqa: ANN401 - NumPy, which is imported where it is needed
-    """Return times in seconds since some moment, (N,) float64; NaN for other texts."""
-    import numpy as np
+def _moments(times: Sequence[str]) -> list[float]:
+    """Return times in seconds since some moment; NaN for other texts."""
     import pandas
 
-    numbers = pandas.to_numeric(pandas.Series(times), errors="coerce").to_numpy(dtype=np.float64)
-    if not np.isnan(numbers).any():
-        return numbers
-    moments = pandas.to_datetime(pandas.Series(times), errors="coerce", utc=True, format="mixed")
-    return np.where(moments.isna(), np.nan, moments.astype("int64") / 1e9)
+    numbers = pandas.to_numeric(pandas.Series(times), errors="coerce").astype(float)
+    if numbers.isna().any():
+        moments = pandas.to_datetime(pandas.Series(times), errors="coerce", utc=True, format="mixed")
+        numbers = (moments.astype("int64") / 1e9).where(moments.notna())
+    return numbers.tolist()  # type: ignore[no-any-return]
 
 
 def _drafts(name: str, body: Rows, layout: Layout, order: list[int] | None, notes: Notes) -> Iterator[Draft]:
     rows = body(notes)
     if order is not None:
-        kept = list(rows)
-        rows = (kept[place] for place in order)
+        rows = map(list(rows).__getitem__, order)
     for identifier, group in groupby(_with_ids(rows, layout), key=lambda pair: pair[0]):
         draft = _draft(name, identifier, [row for _, row in group], layout, notes)
         if draft.messages or draft.problems:
@@ -180,7 +173,7 @@ def _drafts(name: str, body: Rows, layout: Layout, order: list[int] | None, note
 def _with_ids(rows: Iterable[Row], layout: Layout) -> Iterator[tuple[str, Row]]:
     before = ""
     for row in rows:
-        before = str(row.line) if layout.form is PAIR else layout.cell(row.cells, "id").strip() or before
+        before = layout.cell(row.cells, "id").strip() or before if "id" in layout.positions else str(row.line)
         yield before, row
 
 
@@ -191,21 +184,20 @@ def _draft(name: str, identifier: str, rows: Sequence[Row], layout: Layout, note
         place = f"{name}:{row.line}"
         if fault := row.fault or _fault(row, layout):
             problems.append(Problem(place, fault))
-        elif layout.form is not PAIR and not layout.cell(row.cells, "id").strip():
+        elif "id" in layout.positions and not layout.cell(row.cells, "id").strip():
             notes.add("left out a turn without an id", place)
         else:
             domains += layout.names(row.cells, "domain")
             time = time or began(layout.cell(row.cells, "time").strip())
             messages += _messages(place, row, layout, notes)
-    return Draft(
-        f"{name}:{rows[0].line}", identifier, messages, tuple(dict.fromkeys(domains)), tuple(problems), time=time
-    )
+    place = f"{name}:{rows[0].line}"
+    return Draft(place, identifier, messages, tuple(dict.fromkeys(domains)), tuple(problems), time=time)
 
 
 def _messages(place: str, row: Row, layout: Layout, notes: Notes) -> Iterator[dict[str, Any]]:
     acts = layout.names(row.cells, "dialogue_act")
-    if layout.form in (PAIR, WIDE):
-        sides = [(role, layout.cell(row.cells, side)) for role, side in zip(WIDE, layout.form, strict=True)]
+    if WIDE[0] in layout.positions:
+        sides = [(role, layout.cell(row.cells, role)) for role in WIDE]
         filled = [(role, text) for role, text in sides if text.strip()]
         yield from (message_of(place, role, text, acts=acts) for role, text in filled or sides[:1])
         return
@@ -222,6 +214,6 @@ def _fault(row: Row, layout: Layout) -> str:
             f"got {len(row.cells)} cell(s), expected {layout.width} as in the first row; "
             "put cells that hold the separator in quotation marks, or add what is missing"
         )
-    sides = [(side, layout.cell(row.cells, side)) for side in PAIR if layout.form is PAIR]
-    faults = [f"field {side}: got {text!r}, expected text; remove the row" for side, text in sides if not text.strip()]
-    return faults[0] if faults else ""
+    if "id" not in layout.positions and not all(layout.cell(row.cells, role).strip() for role in WIDE):
+        return "got an empty cell, expected both texts of the pair; remove the row"
+    return ""

@@ -6,16 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
 from ..source import decompressed, files_within
-from .findings import Draft, Finding, Notes, Problem, began, from_drafts, message_of
-from .roles import RoleMap
-
-ENDING = ".txt"  # of the names of transcripts
+from .findings import Draft, Notes, Problem, began, message_of
 
 # With the blank after the colon, neither 10:30 nor https://... begins a turn.
 _TURN = re.compile(r"(?P<speaker>[^\s:][^:]{0,39}):(?:\s+(?P<content>.*))?", re.DOTALL)
@@ -36,17 +32,21 @@ _NO_ASCII = re.compile(rb"[^\s,;\"]{0,20}[\x80-\xff][^\s,;\"]{0,20}")
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-def find_in_transcripts(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Finding]:
-    """Read transcripts, malformed ones too.
+def transcripts(path: Path, notes: Notes) -> Iterator[Draft]:
+    """Read a transcript or those of a folder, sorted by name, the files of a folder before its folders.
 
     A line that begins with a speaker (at most 40 characters), a colon and a blank begins a turn; a time before the
     speaker, such as ``[00:07]``, is left out, and the first with a day says when the dialogue began. Any other line
-    goes on with the turn before it, joined by a space. Blank lines are passed over, and so are hidden files and
-    folders. A warning names who speaks once beside two or more others: it may be the beginning of a sentence.
-
-    Yields the dialogue of each file, sorted by name, and the files of a folder before its folders.
+    goes on with the turn before it, joined by a space. A warning names who speaks once beside two or more others: it
+    may be the beginning of a sentence.
     """
-    yield from from_drafts(partial(_drafts, path), roles, notes)
+    if not path.is_dir():
+        yield _transcript(path, path.stem, (), notes)
+        return
+    for file in files_within(path):
+        if file.suffix.lower() == ".txt":
+            inner = file.relative_to(path)
+            yield _transcript(file, inner.with_suffix("").as_posix(), tuple(filter(None, [inner.parent.name])), notes)
 
 
 @contextmanager
@@ -82,16 +82,6 @@ def _encoding_of(path: Path) -> tuple[str, str]:
             if not word and (match := _NO_ASCII.search(block)):
                 word = match[0].decode("cp1252", "replace")
     return ("cp1252", word) if word else ("utf-8-sig", "")
-
-
-def _drafts(path: Path, notes: Notes) -> Iterator[Draft]:
-    if not path.is_dir():
-        yield _transcript(path, path.stem, (), notes)
-        return
-    for file in files_within(path):
-        if file.name.lower().endswith(ENDING):
-            inner = file.relative_to(path)
-            yield _transcript(file, inner.with_suffix("").as_posix(), tuple(filter(None, [inner.parent.name])), notes)
 
 
 def _transcript(path: Path, identifier: str, domains: tuple[str, ...], notes: Notes) -> Draft:
