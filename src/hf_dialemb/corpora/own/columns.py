@@ -117,29 +117,31 @@ def lay_out(place: str, cells: Sequence[str], columns: Mapping[str, str], notes:
 def _guessed(place: str, header: Sequence[str], given: Mapping[str, int], notes: Notes) -> dict[str, int]:
     """Find the columns that were not given by their usual names, or else by the names that exports have."""
     plain = list(map(_plain, header))
-    found = {**given}
+    positions = {**given}
     for field, usual in COLUMNS.items():
         names = [name for name, word in zip(header, plain, strict=True) if word in map(_plain, usual)]
         if field not in given and names:
-            found[field] = header.index(names[0]) if field in ("time", "name") else _only(place, header, field, names)
-    usual_fields, sides = set(found), _sides(header)
-    if not {"role", "content", *WIDE} & found.keys() and len(sides) == len(WIDE):
-        found |= sides
-    needed = ("id", *WIDE) if WIDE[0] in found else _REQUIRED
-    for field in {*needed, "time"} - found.keys():
+            positions[field] = (
+                header.index(names[0]) if field in ("time", "name") else _only(place, header, field, names)
+            )
+    usual_fields, sides = set(positions), _sides(header)
+    if not {"role", "content", *WIDE} & positions.keys() and len(sides) == len(WIDE):
+        positions |= sides
+    needed = ("id", *WIDE) if WIDE[0] in positions else _REQUIRED
+    for field in {*needed, "time"} - positions.keys():
         if known := [name for name in map(_plain, _EXPORTS.get(field, ())) if name in plain]:
-            found[field] = plain.index(known[0])
+            positions[field] = plain.index(known[0])
     for field in needed:
-        if field not in found:
+        if field not in positions:
             raise InputError(
                 f"{place}: got no column for {field} (found: {', '.join(header[:20])}); {_HOW}; "
                 "or, where a row has what both sides said, --columns 'id=NAME,user=NAME,assistant=NAME'"
             )
-    if found.keys() - usual_fields:
-        taken = [*needed, *(field for field in COLUMNS if field in found and field not in _REQUIRED)]
-        words = ",".join(f"{field}={header[found[field]]}" for field in taken)
+    if positions.keys() - usual_fields:
+        taken = [*needed, *(field for field in COLUMNS if field in positions and field not in _REQUIRED)]
+        words = ",".join(f"{field}={header[positions[field]]}" for field in taken)
         notes.add(f"columns: read as --columns '{words}'", place)
-    return found
+    return positions
 
 
 def _only(place: str, header: Sequence[str], field: str, names: Sequence[str]) -> int:
