@@ -12,7 +12,7 @@ from hf_dialemb.methods.dse import DSEModel
 from hf_dialemb.methods.dual_encoder import METHOD as DUAL
 from hf_dialemb.methods.multi_granularity import METHOD as ENSEMBLE
 from hf_dialemb.methods.multi_granularity import MultiGranularityModel
-from hf_dialemb.methods.ranking import LoadedRanker
+from hf_dialemb.methods.ranker import LoadedRanker
 
 
 def dual_encoder(dialogues, seed=0, **settings):

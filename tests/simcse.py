@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.methods.config import UtteranceConfig
 from hf_dialemb.methods.layout import Truncation, tokenize_utterances
-from hf_dialemb.methods.method import ListedExamples, Method
+from hf_dialemb.methods.method import Examples, Method
 from hf_dialemb.methods.utterance import UtteranceEncoder, UtteranceOutput, positives_first
 from hf_dialemb.ranges import ABOVE_ZERO, Ranges
 
@@ -46,15 +46,11 @@ class SimCSEModel(UtteranceEncoder):
         return UtteranceOutput(loss, embeddings[::2], similarities=positives_first(similarities.detach()))
 
 
-class SimCSEExamples(ListedExamples):
+class SimCSEExamples(Examples):
     """The distinct utterances of dialogues; example i does not depend on seed or epoch."""
 
     def __init__(self, dialogues: Sequence[Dialogue], config: SimCSEConfig, seed: int) -> None:
-        self.items = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
-        self.notes: list[str] = []
-
-    def example(self, epoch: int, index: int) -> str:
-        return self.items[index]
+        super().__init__(list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns)))
 
 
 def collate(

@@ -12,9 +12,9 @@ from sklearn.metrics.pairwise import cosine_similarity
 from talks import DIALOGUES, dialogue
 
 from hf_dialemb.encoders import Encoder, load_encoder
-from hf_dialemb.encoders.specs import FITTED, EncoderSpec, find_encoder, fingerprint
-from hf_dialemb.encoders.tfidf import TfidfEncoder
+from hf_dialemb.encoders.specs import FITTED, find_encoder, fingerprint
 from hf_dialemb.encoders.whitening import add_whitening, apply_whitening, fit_whitening
+from hf_dialemb.encoders.word_vectors import TfidfEncoder
 from hf_dialemb.errors import InputError
 
 
@@ -180,9 +180,7 @@ def test_any_model_can_be_whitened_by_what_it_encodes(glove, caplog):
     talks = [dialogue(text) for text in ("book", "hotel", "north", "book hotel", "hotel north")]
     vectors = load_encoder(f"words:{glove}@whitened,utterances").encode(talks)
     np.testing.assert_allclose(np.cov(vectors.T, bias=True), np.eye(2), atol=1e-5)
-    encoder = Encoder(
-        "one", embed_texts=lambda texts: np.ones((len(texts), 3)), spec=EncoderSpec("one", "one", whitened=True)
-    )
+    encoder = Encoder("one", embed_texts=lambda texts: np.ones((len(texts), 3)), whitened=True)
     with pytest.raises(InputError, match="model 'one': got vectors that are all the same"):
         encoder.encode(DIALOGUES)
     vectors = load_encoder("tfidf@whitened").encode(DIALOGUES)

@@ -43,8 +43,8 @@ def all_of(made, epoch=0):
 
 def test_an_action_has_one_name_whatever_the_order_of_its_labels():
     made = examples()
-    assert made.spaces[0].labels == ["agreement", "inform area, price", "request area"]
-    assert made.label_texts == made.spaces[0].labels
+    assert made.items[0].labels == ["agreement", "inform area, price", "request area"]
+    assert made.label_texts == made.items[0].labels
     assert made.notes == ["Left out 3 of 6 actions: fewer than 2 utterances each"]
     # Pairs are two utterances of one label.
     pairs = [pair for example in all_of(made) for pair in example]
@@ -58,7 +58,7 @@ def test_an_action_has_one_name_whatever_the_order_of_its_labels():
 
 def test_the_joint_target_has_a_pair_of_acts_and_one_of_slots():
     made = examples(target="joint")
-    acts, slots = made.spaces
+    acts, slots = made.items
     assert acts.labels == ["agreement", "inform", "request"]
     assert slots.labels == ["area", "price"]
     assert made.label_texts == ["agreement", "area", "inform", "price", "request"]
@@ -67,7 +67,7 @@ def test_the_joint_target_has_a_pair_of_acts_and_one_of_slots():
     drawn = {slots.labels[example[1].label] for epoch in range(9) for example in all_of(made, epoch)}
     assert drawn == {"area", "price"}  # the longer space is walked as a whole
     for example in all_of(made):
-        for space, pair in zip(made.spaces, example, strict=True):
+        for space, pair in zip(made.items, example, strict=True):
             row = made.label_texts.index(space.labels[pair.label])
             assert np.array_equal(pair.vector, made.label_vectors[row])
 
@@ -78,8 +78,8 @@ def labels_of(space, text):
 
 def test_an_utterance_said_twice_counts_once_and_carries_all_its_labels():
     made = examples([*TALK, utterance("yes please", ["request"], "area"), utterance("yes please", ["agreement"])])
-    assert made.spaces[0].texts.count("yes please") == 1
-    assert labels_of(made.spaces[0], "yes please") == {"agreement", "request area"}
+    assert made.items[0].texts.count("yes please") == 1
+    assert labels_of(made.items[0], "yes please") == {"agreement", "request area"}
 
 
 def test_a_single_utterance_without_acts_carries_its_intents():
@@ -89,10 +89,10 @@ def test_a_single_utterance_without_acts_carries_its_intents():
     both = Dialogue((Turn("user", "I would like help", ("inform",), intents=("help",)),))
     within = Dialogue((*alone[0].turns, Turn("assistant", "one moment", intents=("block card",))))
     made = examples([*TALK, *alone, both, within])
-    assert made.spaces[0].labels == ["agreement", "inform area, price", "intent block card", "request area"]
-    assert labels_of(made.spaces[0], "how do I block my card") == {"intent block card"}
-    assert "one moment" not in made.spaces[0].texts
-    assert not any(label.startswith("intent") for space in examples([*TALK, *alone], target="joint").spaces
+    assert made.items[0].labels == ["agreement", "inform area, price", "intent block card", "request area"]
+    assert labels_of(made.items[0], "how do I block my card") == {"intent block card"}
+    assert "one moment" not in made.items[0].texts
+    assert not any(label.startswith("intent") for space in examples([*TALK, *alone], target="joint").items
                    for label in space.labels)  # fmt: skip
 
 
@@ -101,9 +101,9 @@ def test_utterances_that_their_form_makes_alike_are_one(form, count):
     spoken = [("Thank you so much!", "thank"), ("Thank you so much.", "thank"), ("Thanks a lot", "thank"),
             ("thank you so much", "bye"), ("See you then", "bye"), ("So long then", "bye")]  # fmt: skip
     made = examples([utterance(text, [label]) for text, label in spoken], text_forms=form)
-    assert len(made.spaces[0].texts) == count
+    assert len(made.items[0].texts) == count
     if form != "raw":
-        assert labels_of(made.spaces[0], "Thank you so much!") == {"thank", "bye"}
+        assert labels_of(made.items[0], "Thank you so much!") == {"thank", "bye"}
 
 
 @pytest.mark.parametrize(("balance", "ratio"), [(0.0, 10.0), (0.5, 10**0.5), (1.0, 1.0)])
@@ -135,7 +135,7 @@ def test_across_domains_a_pair_is_of_two_domains():
         Dialogue(utterance(text, [act]).turns, domains=(domain,) * bool(domain)) for domain, act, text in spoken
     ]
     made = examples(dialogues, across_domains=True)
-    assert [made.spaces[0].labels[example[0].label] for example in all_of(made)].count("confirm") == 4
+    assert [made.items[0].labels[example[0].label] for example in all_of(made)].count("confirm") == 4
     kinds = {text: ("", "hotel", "taxi").index(domain) for domain, _, text in spoken}
     anchors = set()
     for epoch in range(4):
@@ -213,7 +213,7 @@ def test_an_utterance_is_never_a_negative_of_its_own_label(tiny_bert):
     # "inform" and "request" meet in one utterance: as the positive of one, it is a full positive of the other.
     model, tokenizer = model_of(tiny_bert, contrast="hard", target="joint")
     made = examples(contrast="hard", target="joint")
-    labels, both = made.spaces[0].labels, "somewhere in the east, and when"
+    labels, both = made.items[0].labels, "somewhere in the east, and when"
     pairs = {labels[e[0].label]: e for epoch in range(40) for e in all_of(made, epoch) if e[0].texts[1] == both}
     assert set(pairs) == {"inform", "request"}
     batch = batch_of([pairs["inform"], pairs["request"]], model, tokenizer)

@@ -125,7 +125,7 @@ def test_turns_that_cannot_be_learnt_from_are_counted():
         "Left out 1 turns without a turn beside them",
         "Left out 2 turns whose role says nothing else in any other dialogue",
     ]
-    with pytest.raises(InputError, match=r"got no turn with context and negatives from 1 dialogues \(1 turns have"):
+    with pytest.raises(InputError, match=r"got no turn with context and negatives from 1 dialogues \(Left out 1 turns"):
         made([dialogues[2]])
     with pytest.raises(InputError, match="add dialogues of two speakers"):
         made([dialogues[0], dialogues[0]])

@@ -15,10 +15,9 @@ from hf_dialemb.dialogue import Dialogue, Turn, plain
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.config import RankerConfig
 from hf_dialemb.methods.dual_encoder import METHOD, DualEncoderModel, collate
+from hf_dialemb.methods.dual_encoder import TRANSFORMER_METHOD as TOWERS
 from hf_dialemb.methods.layout import Truncation
-from hf_dialemb.methods.ranker import RankingExample, RankingExamples
-from hf_dialemb.methods.ranking import LoadedRanker, score_candidates
-from hf_dialemb.methods.transformer_dual_encoder import METHOD as TOWERS
+from hf_dialemb.methods.ranker import LoadedRanker, RankingExample, RankingExamples, score_candidates
 from hf_dialemb.methods.words import MARKS, PADDING, UNKNOWN, word_tokenizer
 from hf_dialemb.training.data import given_examples
 

@@ -19,8 +19,8 @@ from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import Encoder, load_encoder, remembering
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, has_weights
-from hf_dialemb.encoders.tfidf import TfidfEncoder
 from hf_dialemb.encoders.whitening import whitened
+from hf_dialemb.encoders.word_vectors import TfidfEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.hashing import dialogue_key, list_key
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint

@@ -15,11 +15,10 @@ from transformers import AutoModel, AutoTokenizer, BertConfig
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.hub import own_code
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.methods.dual_encoder import DualEncoderModel
+from hf_dialemb.methods.dual_encoder import DualEncoderModel, TransformerDualEncoderConfig, TransformerDualEncoderModel
 from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.multi_granularity import MultiGranularityModel
-from hf_dialemb.methods.ranking import encode_contexts, encode_responses, load_ranker
-from hf_dialemb.methods.transformer_dual_encoder import TransformerDualEncoderConfig, TransformerDualEncoderModel
+from hf_dialemb.methods.ranker import encode_contexts, encode_responses, load_ranker
 
 pytestmark = pytest.mark.slow
 

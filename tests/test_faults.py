@@ -25,7 +25,7 @@ from hf_dialemb.corpora.source import files_within
 from hf_dialemb.methods import layout
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.layout import token_ids
-from hf_dialemb.methods.ranking import LoadedRanker
+from hf_dialemb.methods.ranker import LoadedRanker
 from hf_dialemb.runs.files import appearing_whole
 
 

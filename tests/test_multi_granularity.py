@@ -10,11 +10,18 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
 from hf_dialemb.errors import InputError
+from hf_dialemb.methods.dual_encoder import TRANSFORMER_METHOD as TOWERS
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.multi_granularity import MultiGranularityConfig, MultiGranularityModel, log_mean_probability
-from hf_dialemb.methods.ranker import RankingExample, RankingExamples
-from hf_dialemb.methods.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
-from hf_dialemb.methods.transformer_dual_encoder import METHOD as TOWERS
+from hf_dialemb.methods.ranker import (
+    LoadedRanker,
+    RankingExample,
+    RankingExamples,
+    encode_contexts,
+    encode_responses,
+    load_ranker,
+    score_candidates,
+)
 
 LIMITS = {"max_context_tokens": 40, "max_response_tokens": 12}
 

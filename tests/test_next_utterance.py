@@ -23,8 +23,7 @@ from hf_dialemb.evaluation.tasks.next_utterance import candidate_scores, load_se
 from hf_dialemb.evaluation.tasks.sampling import fixed_sample
 from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
 from hf_dialemb.evaluation.tasks.texts import correct_candidates
-from hf_dialemb.methods.ranker import RankingExample
-from hf_dialemb.methods.ranking import encode_contexts, encode_responses, score_candidates
+from hf_dialemb.methods.ranker import RankingExample, encode_contexts, encode_responses, score_candidates
 from hf_dialemb.metrics.next_utterance import KS, OFFICIAL, example_scores, next_utterance_scores
 
 
@@ -86,7 +85,7 @@ def plainly(ranker, selections):
 
 
 def test_each_distinct_response_is_read_once_and_scores_are_the_same(towers, selections, monkeypatch):
-    from hf_dialemb.methods import ranking
+    from hf_dialemb.methods import ranker as ranking
 
     asked = []
 

@@ -22,7 +22,7 @@ from hf_dialemb.hub.verification import WITHOUT_PACKAGE
 from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
 from hf_dialemb.methods.dialogue_cse import DialogueCSEModel
 from hf_dialemb.methods.encoder import encode
-from hf_dialemb.methods.ranking import encode_contexts, load_ranker
+from hf_dialemb.methods.ranker import encode_contexts, load_ranker
 from hf_dialemb.methods.utterance import encode_utterances
 
 pytestmark = pytest.mark.slow

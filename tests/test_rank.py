@@ -12,8 +12,7 @@ from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.examples import draw_candidates, read_candidates
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.methods.ranker import RankingExample
-from hf_dialemb.methods.ranking import score_candidates
+from hf_dialemb.methods.ranker import RankingExample, score_candidates
 from hf_dialemb.retrieval import rank
 from hf_dialemb.retrieval.rank import rank_file, rank_pool, read_pool
 

@@ -21,7 +21,7 @@ from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.dse import DSEModel
 from hf_dialemb.methods.encoder import encode
-from hf_dialemb.methods.ranking import encode_responses, load_ranker
+from hf_dialemb.methods.ranker import encode_responses, load_ranker
 from hf_dialemb.runs.hardware import describe_hardware
 from hf_dialemb.training.arguments import describe_settings, make_settings, read_words
 from hf_dialemb.training.data import response_vectors

@@ -16,7 +16,7 @@ from typing import Any
 
 import wrapt
 
-from .methods import METHODS, register, register_method
+from .methods import METHODS, get_method, register, register_method
 from .stubs import names_of_stub
 
 __version__ = "0.1.0"
@@ -39,6 +39,6 @@ def _register_on_first_use(auto: ModuleType) -> None:
 # (AutoModel, AutoTokenizer, SentenceTransformer) asks AutoConfig first, so the methods register themselves at its first
 # call; a method whose module is imported by name registers at once.
 wrapt.register_post_import_hook(_register_on_first_use, "transformers.models.auto.configuration_auto")
-for _module in map(METHODS.get, METHODS.own):
-    if isinstance(_module, str):
-        wrapt.register_post_import_hook(lambda module: register_method(module.METHOD), _module)
+for _name in METHODS.own:
+    _module = METHODS[_name].partition(":")[0]
+    wrapt.register_post_import_hook(lambda _, name=_name: register_method(get_method(name)), _module)

@@ -15,7 +15,7 @@ from hf_dialemb.corpora.examples import read_candidates
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import Results, Row, read_results
 from hf_dialemb.methods import get_method
-from hf_dialemb.methods.ranking import load_ranker
+from hf_dialemb.methods.ranker import load_ranker
 from hf_dialemb.papers.ensemble import report as ensemble_analyses
 from hf_dialemb.papers.ensemble import training as ensemble
 from hf_dialemb.papers.ensemble.report import analysis_dialogues, report_ensemble

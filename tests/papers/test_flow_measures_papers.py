@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
-from hf_dialemb.encoders.tfidf import TfidfEncoder
+from hf_dialemb.encoders.word_vectors import TfidfEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import rows_of
 from hf_dialemb.evaluation.results.tables import column_of

@@ -20,7 +20,7 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate
 from hf_dialemb.evaluation.tasks.task import CorpusPart, get_task, load_problem
 from hf_dialemb.methods import get_method
-from hf_dialemb.methods.ranking import LoadedRanker, encode_contexts
+from hf_dialemb.methods.ranker import LoadedRanker, encode_contexts
 from hf_dialemb.papers.tasks import context_labels as contexts
 from hf_dialemb.papers.tasks.context_labels import ACTS, PARTS, WORDS, ContextLabels, assistant_contexts
 from hf_dialemb.papers.tasks.fine_tuning import precision

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 from ..corpora import load_dialogues
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
-from .specs import EncoderSpec, fingerprint
+from .specs import fingerprint
 from .whitening import whitened
+from .word_vectors import dialogue_texts
 
 Vectors = NDArray[np.float32]
 EmbedTexts = Callable[[Sequence[str]], Vectors]
@@ -20,6 +22,7 @@ EmbedDialogues = Callable[[Sequence[Dialogue]], Vectors]
 Result = TypeVar("Result")
 
 
+@dataclass(eq=False)
 class Encoder:
     """An encoder of dialogues and utterances, as `load_encoder` makes it.
 
@@ -34,30 +37,30 @@ class Encoder:
     Attributes:
         name: The name in result tables.
         spec: The spec that loads the encoder again; empty for an object that was in memory.
-        fitted_on_input: Whether a vector depends on the other items of its call, which do not compare between calls.
+        level: ``"dialogue"`` or ``"utterances"``.
+        whitened: Whether the vectors of a call are whitened by themselves.
+        marks: What stands before the turns of ``assistant`` and of all others in a dialogue's text.
+        fitted: Whether the encoder is fitted on its input.
         ranker: The `LoadedRanker` behind the vectors, which scores candidates too; else None.
         encode_speakers: Returns vectors (N, R, D) of the R roles, and (N, R) numbers of tokens; None where unknown.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        embed_texts: EmbedTexts | None = None,
-        embed_dialogues: EmbedDialogues | None = None,
-        spec: EncoderSpec | None = None,
-        marks: tuple[str, str] | None = None,
-        fitted: bool = False,
-    ) -> None:
-        self.name = name
-        self.spec = "" if spec is None else spec.name
-        self.embed_texts, self.embed_dialogues = embed_texts, embed_dialogues
-        self.level = "dialogue" if spec is None else spec.level
-        self.whitened = spec is not None and spec.whitened
-        self.marks, self.fitted = marks, fitted
-        self.fitted_on_input = fitted or self.whitened
-        self.ranker: Any = None
-        self.encode_speakers: Callable[[Sequence[Dialogue]], Any] | None = None
+    name: str
+    _: KW_ONLY
+    embed_texts: EmbedTexts | None = None
+    embed_dialogues: EmbedDialogues | None = None
+    spec: str = ""
+    level: str = "dialogue"
+    whitened: bool = False
+    marks: tuple[str, str] | None = None
+    fitted: bool = False
+    ranker: Any = None
+    encode_speakers: Callable[[Sequence[Dialogue]], Any] | None = None
+
+    @property
+    def fitted_on_input(self) -> bool:
+        """Whether a vector depends on the other items of its call, which do not compare between calls."""
+        return self.fitted or self.whitened
 
     @property
     def fingerprint(self) -> str:
@@ -71,7 +74,7 @@ class Encoder:
             InputError: There is no dialogue, a dialogue is malformed, or a vector is not finite.
         """
         items = load_dialogues(dialogues)
-        return self._checked(self._of_dialogues(items), len(items))
+        return self._finished(self._of_dialogues(items), len(items))
 
     def encode_utterances(self, texts: Sequence[str]) -> Vectors:
         """Embed N utterances, each by itself, (N, D) float32; refuse anything but a list of strings."""
@@ -85,7 +88,7 @@ class Encoder:
                 )
         if not items:
             raise InputError("texts: got none, expected at least one string; give some")
-        return self._checked(self._of_texts(items), len(items))
+        return self._finished(self._of_texts(items), len(items))
 
     def timed(self, work: Callable[[], Result]) -> Result:
         """Do other work of the encoder, such as ranking; `RememberingEncoder` adds its duration to the seconds."""
@@ -106,9 +109,10 @@ class Encoder:
         rows = dict(zip(dict.fromkeys(texts), range(len(texts)), strict=False))  # equal texts are embedded once
         return self.embed_texts(list(rows))[list(map(rows.__getitem__, texts))]
 
+    def _finished(self, vectors: Vectors, count: int) -> Vectors:
+        return self._checked(whitened(vectors, self.name) if self.whitened else vectors, count)
+
     def _checked(self, vectors: Any, count: int) -> Vectors:  # noqa: ANN401 - whatever an object in memory returns
-        if self.whitened:
-            vectors = whitened(vectors, self.name)
         checked = np.asarray(vectors, dtype=np.float32)
         if checked.ndim != 2 or len(checked) != count:
             raise InputError(
@@ -123,16 +127,3 @@ class Encoder:
 
     def __repr__(self) -> str:
         return f"Encoder({self.name!r})"
-
-
-def dialogue_texts(dialogues: Sequence[Dialogue], marks: tuple[str, str] | None = None) -> list[str]:
-    """Return each dialogue as one text: its turns joined by spaces, perhaps behind marks of assistant and others."""
-    texts = []
-    for dialogue in dialogues:
-        words = []
-        for turn in dialogue.turns:
-            if marks is not None:
-                words.append(marks[0] if turn.role == "assistant" else marks[1])
-            words.append(turn.content)
-        texts.append(" ".join(words))
-    return texts

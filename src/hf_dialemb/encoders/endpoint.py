@@ -19,37 +19,38 @@ from numpy.typing import NDArray
 from ..errors import InputError
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
-_OPENAI = "https://api.openai.com/v1"  # the package's own default
 _TIMEOUT = 60.0  # seconds for the server to answer
-_LONGEST_REASON = 200
+
+
+def _address() -> str:
+    return os.environ.get(URL, "").strip() or "https://api.openai.com/v1"  # the package's own default
 
 
 def endpoint_url() -> str:
     """Return the server's address, without a user's name or password in it."""
-    parts = urlsplit(os.environ.get(URL, "").strip() or _OPENAI)
+    parts = urlsplit(_address())
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl().rstrip("/")
 
 
 def check_endpoint(spec: str) -> None:
     """Refuse a spec if the package, a key or an address is missing or cannot be right; ask no server."""
-    if find_spec("openai") is None:
-        raise InputError(f"model '{spec}': the package openai is missing; pip install \"hf-dialemb[api]\"")
-    key = os.environ.get(KEY, "")
-    if not key:
-        raise InputError(
-            f"model '{spec}': {KEY} is not set, expected the endpoint's key; set it (to any word where none is needed)"
-        )
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        raise InputError(f"model '{spec}': {KEY} holds blanks or letters that no key has; set it to the key alone")
-    url = os.environ.get(URL, "").strip() or _OPENAI
+    key, url = os.environ.get(KEY, ""), _address()
     try:
         parts = urlsplit(url)
         right = parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in url and parts.port != 0
     except ValueError:
         right = False
-    if not right:
-        raise InputError(f"model '{spec}': {URL}: got an address that is none, expected a URL such as "
-                         "http://127.0.0.1:8080/v1; set it")  # fmt: skip
+    if find_spec("openai") is None:
+        problem = 'the package openai is missing; pip install "hf-dialemb[api]"'
+    elif not key:
+        problem = f"{KEY} is not set, expected the endpoint's key; set it (to any word where none is needed)"
+    elif not (key.isascii() and key.isprintable()) or " " in key:
+        problem = f"{KEY} holds blanks or letters that no key has; set it to the key alone"
+    elif not right:
+        problem = f"{URL}: got an address that is none, expected a URL such as http://127.0.0.1:8080/v1; set it"
+    else:
+        return
+    raise InputError(f"model '{spec}': {problem}")
 
 
 def open_client() -> Any:  # noqa: ANN401 - openai.OpenAI
@@ -73,7 +74,7 @@ def answered(spec: str, wanted: str) -> Iterator[None]:
     except openai.APIConnectionError:
         reason = f"got no answer, expected a server of {wanted}; check {URL} and the network"
     except openai.APIStatusError as error:
-        reason = _refusal(error)
+        reason = _refusal(error.status_code, str(error.message))
     except InputError:
         raise
     except (openai.OpenAIError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
@@ -82,13 +83,11 @@ def answered(spec: str, wanted: str) -> Iterator[None]:
     raise InputError(f"model '{spec}': {endpoint_url()}: {reason}") from None
 
 
-def _refusal(error: Any) -> str:  # noqa: ANN401 - openai.APIStatusError
-    status = error.status_code
+def _refusal(status: int, message: str) -> str:
     if status in (401, 403):
         return f"the key was refused (status {status}); set {KEY} to one that is valid there"
-    key, message = os.environ.get(KEY, ""), str(error.message)
     message = " ".join("".join(letter for letter in message if letter.isprintable() or letter.isspace()).split())
-    message = message.replace(key, "***")[:_LONGEST_REASON] if key else message[:_LONGEST_REASON]
+    message = message.replace(os.environ[KEY], "***")[:200]
     if status == 429:
         return f"the server stayed too busy or the quota is used up (status 429: {message}); try again later"
     return f"got status {status} ({message}); check the model's name and the length of the texts"
@@ -98,8 +97,7 @@ class Endpoint:
     """Embed texts by a model of the endpoint, ``batch_size`` a request."""
 
     def __init__(self, model: str, batch_size: int) -> None:
-        self.model = model
-        self.batch_size = batch_size
+        self.model, self.batch_size = model, batch_size
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed N texts, at least one, as ``(N, D)`` float32; the endpoint decides how long they may be."""
@@ -110,19 +108,17 @@ class Endpoint:
                 with answered(f"api:{self.model}", "embeddings"):
                     # Not every server knows base64, the package's own choice.
                     answer = client.embeddings.create(model=self.model, input=batch, encoding_format="float")
-                    parts.append(self._vectors(answer, len(batch)))
+                    by_row = {item.index: item.embedding for item in answer.data}
+                    if len(answer.data) != len(batch):
+                        counts = f"{len(answer.data)} vectors for {len(batch)} texts"
+                        raise self._error(f"got {counts}, expected one each; check {URL}")
+                    vectors = np.array([by_row[row] for row in range(len(batch))], dtype=np.float32)
+                    if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
+                        raise ValueError("no vectors")
+                    parts.append(vectors)
                 if parts[-1].shape[1] != parts[0].shape[1]:
                     raise self._error("got vectors of different lengths, expected one length; choose another model")
         return np.concatenate(parts)
-
-    def _vectors(self, answer: Any, count: int) -> NDArray[np.float32]:  # noqa: ANN401 - whatever a server sends
-        by_row = {item.index: item.embedding for item in answer.data}
-        if len(answer.data) != count:
-            raise self._error(f"got {len(answer.data)} vectors for {count} texts, expected one each; check {URL}")
-        vectors = np.array([by_row[row] for row in range(count)], dtype=np.float32)
-        if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-            raise ValueError("no vectors")
-        return vectors
 
     def _error(self, reason: str) -> InputError:
         return InputError(f"model 'api:{self.model}': {endpoint_url()}: {reason}")

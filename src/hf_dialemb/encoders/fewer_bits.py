@@ -19,6 +19,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from ..errors import InputError
 from ..runs.files import working_folder
 from ..runs.hardware import multiplies_bfloat16
+from .word_vectors import dialogue_texts
 
 logger = logging.getLogger(__name__)
 
@@ -29,17 +30,20 @@ def compute_in(numbers: str, model: Any, tokenizer: Any) -> None:  # noqa: ANN40
     """Make a transformer compute in ``"bfloat16"`` or ``"int8"`` from now on; ``"float32"`` changes nothing.
 
     A processor that does not multiply bfloat16 stays with float32. The integers of a model are computed once, in half
-    a minute, and kept in Hugging Face's cache (``HF_HOME``).
-
-    Raises:
-        InputError: Integers are asked for on an accelerator.
+    a minute, and kept in Hugging Face's cache (``HF_HOME``). Raise InputError for integers on an accelerator.
     """
     if numbers == "bfloat16" and (model.device.type != "cpu" or multiplies_bfloat16()):
         _compute_in_bfloat16(model)
     if numbers == "int8":
         if model.device.type != "cpu":
             raise InputError(f"int8: got the device {model.device.type}, expected cpu; choose bfloat16 there")
-        model.forward = _Int8(_graph_file(model, tokenizer))
+        graph = _compiled(_graph_file(model, tokenizer), torch.get_num_threads())
+
+        def forward(input_ids: Tensor, attention_mask: Tensor, **_: object) -> BaseModelOutput:
+            outputs = graph([input_ids.numpy(), attention_mask.numpy()])
+            return BaseModelOutput(last_hidden_state=torch.from_numpy(np.array(outputs[0])))
+
+        model.forward = forward
 
 
 def check_int8() -> None:
@@ -59,17 +63,6 @@ def _compute_in_bfloat16(model: Any) -> None:  # noqa: ANN401
         return output
 
     model.forward = quick
-
-
-class _Int8:
-    """The ``forward`` of a model, by the graph of a file."""
-
-    def __init__(self, file: Path) -> None:
-        self.graph = _compiled(file, torch.get_num_threads())
-
-    def __call__(self, input_ids: Tensor, attention_mask: Tensor, **_: object) -> BaseModelOutput:
-        outputs = self.graph([input_ids.numpy(), attention_mask.numpy()])
-        return BaseModelOutput(last_hidden_state=torch.from_numpy(np.array(outputs[0])))
 
 
 @cache  # for good: OpenVINO handles signals on memory that goes with its last graph
@@ -104,7 +97,7 @@ def _write_graph(model: Any, tokenizer: Any, file: Path) -> None:  # noqa: ANN40
             states: Tensor = model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
             return states
 
-    texts = [" ".join(turn.content for turn in dialogue.turns) for dialogue in load_dialogues("sample")[:_CALIBRATION]]
+    texts = dialogue_texts(load_dialogues("sample")[:_CALIBRATION])
     batches = [tokenizer([text], truncation=True, max_length=256, return_tensors="pt") for text in texts]
     inputs = [{name: batch[name] for name in ("input_ids", "attention_mask")} for batch in batches]
     states = States()

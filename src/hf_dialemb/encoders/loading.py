@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..runs.folder import RunFolder
 from ..runs.hardware import let_waiting_threads_sleep
-from .encoder import EmbedTexts, Encoder
-from .sentence_layout import plain_layout
+from .encoder import Encoder
+from .endpoint import Endpoint
 from .specs import FITTED, EncoderSpec, find_encoder
+from .word_vectors import StaticVectors, WordVectors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -46,7 +48,9 @@ def load_encoder(
     if "torch" not in sys.modules:
         let_waiting_threads_sleep()
     if isinstance(model, str | os.PathLike):
-        return _of_spec(find_encoder(str(os.fspath(model))), batch_size, device)
+        spec = find_encoder(str(os.fspath(model)))
+        encoder = _of_spec(spec, batch_size, device)
+        return replace(encoder, spec=spec.name, level=spec.level, whitened=spec.whitened)
     if hasattr(model, "encode_document"):  # a SentenceTransformer, whose import is not worth two seconds
         return _of_sentence_transformer(model, batch_size)
     if hasattr(model, "config") and hasattr(model, "state_dict"):
@@ -72,13 +76,7 @@ class EncoderRun(RunFolder):
         return load_encoder(self, **options)
 
 
-def model_encoder(
-    model: Any,  # noqa: ANN401
-    tokenizer: Any,  # noqa: ANN401
-    name: str,
-    batch_size: int = 32,
-    spec: EncoderSpec | None = None,
-) -> Encoder:
+def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -> Encoder:  # noqa: ANN401
     """Make an encoder of a model of this package in memory and its tokenizer."""
     from ..methods import method_of
 
@@ -88,25 +86,27 @@ def model_encoder(
             f"model: got a {type(model).__name__}, expected one of this package's; give its folder or Hub id instead"
         )
     if method.kind == "responses":
-        return _of_ranker(model, tokenizer, name, spec)
+        return _of_ranker(model, tokenizer, name)
     if method.kind == "utterances":
         from ..methods.utterance import encode_utterances
 
         embed = partial(encode_utterances, model.float(), tokenizer, batch_size=batch_size)  # as when published
-        return Encoder(name, embed_texts=embed, spec=spec)
+        return Encoder(name, embed_texts=embed)
     from ..methods.encoder import encode, encode_speakers
 
-    encoder = Encoder(name, embed_dialogues=partial(encode, model, tokenizer, batch_size=batch_size), spec=spec)
-    encoder.encode_speakers = partial(encode_speakers, model, tokenizer, batch_size=batch_size)
-    return encoder
+    whole = partial(encode, model, tokenizer, batch_size=batch_size)
+    speakers = partial(encode_speakers, model, tokenizer, batch_size=batch_size)
+    return Encoder(name, embed_dialogues=whole, encode_speakers=speakers)
 
 
 def _of_spec(spec: EncoderSpec, batch_size: int, device: str | None) -> Encoder:
-    marks = None
     if spec.kind == "fitted":
-        return Encoder(spec.name, embed_dialogues=FITTED[spec.path]().encode, spec=spec, fitted=True)
-    if spec.kind in ("words", "api", "static"):
-        return Encoder(spec.name, embed_texts=_without_torch(spec, batch_size), spec=spec)
+        return Encoder(spec.name, embed_dialogues=FITTED[spec.path]().encode, fitted=True)
+    if spec.kind == "api":
+        return Encoder(spec.name, embed_texts=Endpoint(spec.path, batch_size))
+    if spec.kind in ("words", "static"):
+        vectors = WordVectors(spec.path) if spec.kind == "words" else StaticVectors(Path(spec.path))
+        return Encoder(spec.name, embed_texts=vectors)
     import torch
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -114,24 +114,14 @@ def _of_spec(spec: EncoderSpec, batch_size: int, device: str | None) -> Encoder:
         batch_size *= _MORE
     if spec.kind == "dialemb":
         return _of_checkpoint(spec, batch_size, device)
-    from .text_models import load_sentence_transformer, sentence_texts, transformers_texts
+    from .text_models import load_sentence_transformer, plain_layout, sentence_texts, transformers_texts
 
     layout = plain_layout(spec.path) if spec.kind == "sentence-transformers" else None
     if layout or spec.kind == "transformers":
         texts, marks = transformers_texts(spec, batch_size, device, layout)
-        embed: EmbedTexts = texts.embed
-    else:
-        embed = sentence_texts(load_sentence_transformer(spec.path, device, spec.numbers), batch_size)
-    return Encoder(spec.name, embed_texts=embed, spec=spec, marks=marks)
-
-
-def _without_torch(spec: EncoderSpec, batch_size: int) -> Any:  # noqa: ANN401 - an embedding function
-    from .endpoint import Endpoint
-    from .word_vectors import StaticVectors, WordVectors
-
-    if spec.kind == "api":
-        return Endpoint(spec.path, batch_size)
-    return WordVectors(spec.path) if spec.kind == "words" else StaticVectors(Path(spec.path))
+        return Encoder(spec.name, embed_texts=texts.embed, marks=marks)
+    model = load_sentence_transformer(spec.path, device, spec.numbers)
+    return Encoder(spec.name, embed_texts=sentence_texts(model, batch_size))
 
 
 def _of_checkpoint(spec: EncoderSpec, batch_size: int, device: str) -> Encoder:
@@ -139,19 +129,18 @@ def _of_checkpoint(spec: EncoderSpec, batch_size: int, device: str) -> Encoder:
 
     from ..checkpoints.pretrained import load_pretrained
     from ..methods import register
+    from .fewer_bits import compute_in
 
     register()
     model = load_pretrained(AutoModel, spec.path).to(device)
     tokenizer = load_pretrained(AutoTokenizer, spec.path)
     if spec.numbers != "float32":
-        from .fewer_bits import compute_in
-
         compute_in(spec.numbers, model.float().encoder, tokenizer)
-    return model_encoder(model, tokenizer, spec.name, batch_size, spec)
+    return model_encoder(model, tokenizer, spec.name, batch_size)
 
 
-def _of_ranker(model: Any, tokenizer: Any, name: str, spec: EncoderSpec | None) -> Encoder:  # noqa: ANN401
-    from ..methods.ranking import encode_contexts, loaded_ranker
+def _of_ranker(model: Any, tokenizer: Any, name: str) -> Encoder:  # noqa: ANN401
+    from ..methods.ranker import encode_contexts, loaded_ranker
 
     ranker = loaded_ranker(model, tokenizer)
 
@@ -163,9 +152,7 @@ def _of_ranker(model: Any, tokenizer: Any, name: str, spec: EncoderSpec | None) 
             )
         return encode_contexts(ranker, [dialogue.turns for dialogue in dialogues])
 
-    encoder = Encoder(name, embed_dialogues=embed, spec=spec)
-    encoder.ranker = ranker
-    return encoder
+    return Encoder(name, embed_dialogues=embed, ranker=ranker)
 
 
 def _of_model_in_memory(model: Any, tokenizer: Any, batch_size: int) -> Encoder:  # noqa: ANN401

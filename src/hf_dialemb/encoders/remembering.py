@@ -11,10 +11,11 @@ import logging
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,9 @@ from numpy.typing import NDArray
 from ..dialogue import Dialogue
 from ..hashing import dialogue_key, list_key, utterance_key
 from ..runs.files import check_writable, write_atomically
-from .encoder import Encoder, Vectors
+from .encoder import Encoder, Result, Vectors
 from .loading import load_encoder
 
-Result = TypeVar("Result")
 Arrays = dict[str, NDArray[np.generic]]
 
 PART = 500
@@ -43,12 +43,12 @@ class RememberingEncoder(Encoder):
 
     def __init__(self, encoder: Any, folder: Path | None = None) -> None:  # noqa: ANN401 - see load_encoder
         self.encoder = load_encoder(encoder)
-        self.__dict__ |= vars(self.encoder)
+        super().__init__(**{field.name: getattr(self.encoder, field.name) for field in fields(Encoder)})
         self.seconds = 0.0  # of encoding; remembered vectors count with their time then
         self._vectors: dict[str, Vectors] = {}
         self._folder: Path | None = None
         self._files: dict[str, Path] | None = None  # by key, once the folder is listed
-        if folder is not None and self.encoder.spec:
+        if folder is not None and self.spec:
             self._folder = folder / f"{self.encoder.fingerprint}-{version('hf-dialemb')}"
             check_writable(self._folder / "rows")
 
@@ -70,6 +70,8 @@ class RememberingEncoder(Encoder):
         return self._remembered(list(map(utterance_key, texts)), texts, self.encoder._of_texts)
 
     def _remembered(self, keys: list[str], items: Sequence[Any], embed: Callable[[Any], Vectors]) -> Vectors:
+        from tqdm.auto import tqdm
+
         part = PART
         if self.fitted:  # all at once; the list is part of every item's key
             whole, part = list_key(keys), len(keys)
@@ -79,31 +81,28 @@ class RememberingEncoder(Encoder):
             self._vectors[key] = vector
             self.seconds += seconds
             del missing[key]
-        order = list(missing)
+        rows = list(missing.items())
         if not self.fitted:  # the longest first, so that parts are of one length and one warning counts what is cut
-            order.sort(key=lambda key: -len(_text(missing[key])))
-        self._embed(missing, order, part, embed)
+            rows.sort(key=lambda row: -_length(row[1]))
+        total, name = len(rows), Path(self.name).name
+        with tqdm(total=total, desc=name, unit="item", file=sys.stderr, leave=False, disable=total <= PART) as progress:
+            for start in range(0, total, part):
+                self._embed(rows[start : start + part], embed)
+                progress.update(part)
         return np.stack([self._vectors[key] for key in keys])
 
-    def _embed(self, items: Mapping[str, Any], order: list[str], part: int, embed: Callable[[Any], Vectors]) -> None:
-        from tqdm.auto import tqdm
+    def _embed(self, rows: list[tuple[str, Any]], embed: Callable[[Any], Vectors]) -> None:
+        keys, items = (list(column) for column in zip(*rows, strict=True))
+        before = self.seconds
+        vectors = self._checked(self.timed(lambda: embed(items)), len(keys))
+        if self._folder is not None:
+            self._write(self._folder, keys, vectors, self.seconds - before)
+        self._vectors.update(zip(keys, vectors, strict=True))
 
-        total, name = len(order), Path(self.name).name
-        with tqdm(total=total, desc=name, unit="item", file=sys.stderr, leave=False, disable=total <= PART) as progress:
-            for start in range(0, len(order), part):
-                keys, before = order[start : start + part], self.seconds
-                made = self.timed(lambda: embed([items[key] for key in keys]))  # noqa: B023 - called at once
-                vectors = Encoder._checked(_plain(self.encoder), made, len(keys))
-                if self._folder is not None:
-                    self._write(keys, vectors, self.seconds - before)
-                self._vectors.update(zip(keys, vectors, strict=True))
-                progress.update(len(keys))
-
-    def _write(self, keys: Sequence[str], vectors: Vectors, seconds: float) -> None:
+    def _write(self, folder: Path, keys: Sequence[str], vectors: Vectors, seconds: float) -> None:
         from safetensors.numpy import save_file
 
-        assert self._folder is not None
-        file = self._folder / f"rows-{list_key(keys)[:24]}.safetensors"
+        file = folder / f"rows-{list_key(keys)[:24]}.safetensors"
         digits = np.frombuffer(bytes.fromhex("".join(keys)), dtype=np.uint8).reshape(len(keys), -1)
         arrays: Arrays = {"keys": digits, "vectors": np.ascontiguousarray(vectors)}
         metadata = {"seconds": repr(seconds), "checksum": _checksum(arrays)}
@@ -117,41 +116,25 @@ class RememberingEncoder(Encoder):
             return
         if self._files is None:
             files = sorted(self._folder.glob("rows-*.safetensors"))
-            self._files = {key: file for file in files for key in _keys(file)}
+            self._files = {key: file for file in files for key in _texts(_arrays(file, "keys")[0])}
         by_file: dict[Path, set[str]] = {}
         for key in wanted:
             if key in self._files:
                 by_file.setdefault(self._files[key], set()).add(key)
         for file, sought in by_file.items():
-            arrays, seconds = _arrays(file)
-            keys = _texts(arrays["keys"]) if arrays else []
+            arrays, seconds = _arrays(file, "keys", "vectors")
+            keys = _texts(arrays)
             for row, key in enumerate(keys):
                 if key in sought:
                     yield key, arrays["vectors"][row].astype(np.float32), seconds / len(keys)
 
 
-def _plain(encoder: Encoder) -> Encoder:
-    """Return a stand-in that checks vectors before whitening."""
-    return Encoder(encoder.name)
+def _length(item: Any) -> int:  # noqa: ANN401 - a text or a dialogue
+    return len(item) if isinstance(item, str) else sum(len(turn.content) for turn in item.turns)
 
 
-def _text(item: Any) -> str:  # noqa: ANN401 - a text or a dialogue
-    return item if isinstance(item, str) else "".join(turn.content for turn in item.turns)
-
-
-def _texts(digits: NDArray[np.generic]) -> list[str]:
-    return [row.tobytes().hex() for row in digits]
-
-
-def _keys(file: Path) -> list[str]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(file, "numpy") as tensors:
-            return _texts(tensors.get_tensor("keys"))
-    except (OSError, SafetensorError) as error:
-        _pass_over(file, error)
-        return []
+def _texts(arrays: Arrays) -> list[str]:
+    return [row.tobytes().hex() for row in arrays["keys"]] if arrays else []
 
 
 def _checksum(arrays: Arrays) -> str:
@@ -161,21 +144,21 @@ def _checksum(arrays: Arrays) -> str:
     return str(value)
 
 
-def _arrays(file: Path) -> tuple[Arrays, float]:
-    """Read a file whole; of a damaged one return nothing, with a warning."""
+def _arrays(file: Path, *names: str) -> tuple[Arrays, float]:
+    """Read arrays of a file and its seconds; of a damaged one return nothing, with a warning.
+
+    The checksum is of all arrays, and checked if all are read.
+    """
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, "numpy") as tensors:
-            arrays: Arrays = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118 - no mapping
+            arrays: Arrays = {name: tensors.get_tensor(name) for name in names}
             metadata = tensors.metadata() or {}
-        if metadata.get("checksum") != _checksum(arrays):
+            whole = set(names) == set(tensors.keys())
+        if whole and metadata.get("checksum") != _checksum(arrays):
             raise ValueError("its checksum differs")
         return arrays, float(metadata["seconds"])
     except (OSError, SafetensorError, KeyError, ValueError) as error:
-        _pass_over(file, error)
+        logger.warning("%s is damaged (%s): what it held is encoded again", file, error)
         return {}, 0.0
-
-
-def _pass_over(file: Path, error: Exception) -> None:
-    logger.warning("%s is damaged (%s): what it held is encoded again", file, error)

@@ -37,8 +37,7 @@ from ..hooks import Registry
 from ..methods import method_of
 from ..runs.folder import RunFolder
 from .endpoint import check_endpoint, endpoint_url
-from .tfidf import TfidfEncoder
-from .word_vectors import is_static
+from .word_vectors import TfidfEncoder, is_static
 
 FITTED = Registry("encoders", {"tfidf": TfidfEncoder})
 """Encoders that are fitted on their input, by name: dataclasses with ``encode(dialogues)`` and perhaps ``package``."""

@@ -17,7 +17,7 @@ from ..dialogue import Dialogue
 from ..errors import InputError, explained
 from ..hashing import dialogue_key, text_key
 from .encoder import Encoder, Vectors
-from .specs import EncoderSpec, fingerprint
+from .specs import fingerprint
 
 METADATA = b"hf_dialemb"
 
@@ -77,7 +77,7 @@ class StoredVectors:
                 )
             return np.stack([rows[key] for key in keys])
 
-        return Encoder(self.model, embed_dialogues=look_up, spec=EncoderSpec(self.model, self.model))
+        return Encoder(self.model, embed_dialogues=look_up, spec=self.model)
 
     def of_utterances(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Return the vectors of these dialogues' utterances, in order; refuse to if they are of others."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,7 +19,6 @@ from ..errors import InputError
 from ..methods.batching import LayOut, embeddings
 from ..methods.layout import Truncation, pad_right, shortened
 from .fewer_bits import compute_in
-from .sentence_layout import SentenceLayout
 from .specs import EncoderSpec
 
 MAX_TOKENS = 512
@@ -29,8 +29,7 @@ MARKS = (("[SYS]", "[USR]"), ("[sys]", "[usr]"))
 
 _PART = 100_000  # texts whose tokens are in memory at once
 _CHARACTERS = 256  # more than a token has
-
-Prepare = Callable[[list[str]], Mapping[str, Any]]
+_UNLIMITED = 10**6  # tokenizers without a limit give a number far beyond
 
 
 class TextModel(nn.Module):
@@ -44,7 +43,7 @@ class TextModel(nn.Module):
         self,
         inner: nn.Module,
         tokenizer: Any,  # noqa: ANN401 - any of transformers' classes
-        prepare: Prepare,
+        prepare: Callable[[list[str]], Mapping[str, Any]],
         pool: Callable[[Any], Tensor],
         limit: int,
         batch_size: int,
@@ -55,7 +54,7 @@ class TextModel(nn.Module):
         self.others: dict[str, Any] = {}  # features that are no tensors
         self.device = next(inner.parameters()).device
         training = inner.training
-        self.quick = self._prove_quick()
+        self.tokens_of = self._by_ids if self._prove_quick() else self._by_texts
         self.train(training)
 
     def forward(self, **batch: Any) -> SimpleNamespace:  # noqa: ANN401
@@ -70,8 +69,8 @@ class TextModel(nn.Module):
         limits = f"; the model reads {self.limit} tokens"
         parts = []
         for start in range(0, len(texts), _PART):
-            lengths, lay_out = (self._by_ids if self.quick else self._by_texts)(texts[start : start + _PART])
-            parts.append(embeddings(self, lengths, lay_out, self.batch_size, limits=limits))  # type: ignore[arg-type]
+            lengths, lay_out = self.tokens_of(texts[start : start + _PART])
+            parts.append(embeddings(self, lengths, lay_out, self.batch_size, False, limits))  # type: ignore[arg-type]
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def _by_ids(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
@@ -89,13 +88,9 @@ class TextModel(nn.Module):
 
         def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
             count.unit = "texts"
-            count.dialogues += len(rows)
             for row in rows:
-                if dropped[row]:
-                    count.truncated += 1
-                    count.dropped_tokens += dropped[row]
-                count.tokens += len(ids[row]) + dropped[row]
-            return pad_right(list(map(ids.__getitem__, rows)), padding)
+                count.add(len(ids[row]) + dropped[row], len(ids[row]))
+            return pad_right([ids[row] for row in rows], padding)
 
         return list(map(len, ids)), lay_out
 
@@ -120,25 +115,63 @@ class TextModel(nn.Module):
         On the way, note the features that are no tensors and the width of a vector.
         """
         some = ["book a room", "", "  Two  words\n", "[SEP]</s>", " ".join(map(str, range(self.limit)))]
-        expected, tensors = dict(self.prepare(some)), {}
-        for name, value in expected.items():
-            if isinstance(value, Tensor):
-                tensors[name] = value.to(self.device)
-            else:
-                self.others[name] = value
-        short = {}
-        for name, value in tensors.items():
-            short[name] = value[:1, :8]
+        features = dict(self.prepare(some))
+        expected = {name: value for name, value in features.items() if isinstance(value, Tensor)}
+        self.others = {name: value for name, value in features.items() if name not in expected}
+        short = {name: value[:1, :8].to(self.device) for name, value in expected.items()}
         with torch.inference_mode():
             self.config = SimpleNamespace(hidden_size=self.eval()(**short).pooler_output.shape[1])
-        types = tensors.pop("token_type_ids", None)
         if not hasattr(self.tokenizer, "backend_tokenizer") or self.tokenizer.pad_token_id is None:
             return False
-        features = self._by_ids(some)[1](list(range(len(some))), Truncation())
-        for name, value in tensors.items():
-            if name not in features or not torch.equal(value.cpu(), features[name]):
-                return False
-        return features.keys() == tensors.keys() and (types is None or not types.any())
+        types = expected.pop("token_type_ids", None)
+        got = self._by_ids(some)[1](list(range(len(some))), Truncation())
+        same = got.keys() == expected.keys() and all(torch.equal(got[name], expected[name].cpu()) for name in got)
+        return same and (types is None or not types.any())
+
+
+class SentenceLayout(NamedTuple):
+    """The settings of a sentence-transformers folder whose vector is the mean of a transformer's tokens."""
+
+    max_tokens: int | None = None  # the longest sequence, if files give it
+    normalized: bool = False  # whether vectors are brought to unit length
+
+
+def plain_layout(path: str) -> SentenceLayout | None:
+    """Read the layout of a folder with a transformer, mean pooling and perhaps normalising, and nothing else.
+
+    Loading it by transformers takes half the time. Return None for any other folder: what it is, or what is wrong with
+    it, is for sentence-transformers to say.
+    """
+    folder = Path(path)
+    try:
+        modules = _json(folder / "modules.json")
+        kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
+        places = [folder / str(module["path"]) for module in modules]
+        if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]) or places[0] != folder:
+            return None
+        pooling = dict(_json(places[1] / "config.json"))
+        mode = pooling.pop("pooling_mode", "mean" if pooling.pop("pooling_mode_mean_tokens", False) else "")
+        dimension = pooling.pop("word_embedding_dimension", None) or pooling.pop("embedding_dimension", None)
+        pooling.pop("include_prompt", None)
+        if mode not in ("mean", ["mean"]) or not dimension or any(pooling.values()):
+            return None
+        if _json(folder / "config_sentence_transformers.json", {}).get("default_prompt_name") is not None:
+            return None
+        settings = _json(folder / "sentence_bert_config.json", {})
+        limit = settings.pop("max_seq_length", None)
+        limit = limit or _json(folder / "tokenizer_config.json", {}).get("model_max_length") or _UNLIMITED
+        for name, value in settings.items():
+            if value and (name == "do_lower_case" or name.endswith(("_args", "_kwargs"))):
+                return None
+        if not limit >= 1 or read_config(path).get("is_encoder_decoder"):
+            return None
+    except (OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        return None
+    return SentenceLayout(int(limit) if limit < _UNLIMITED else None, len(kinds) == 3)
+
+
+def _json(file: Path, default: Any = None) -> Any:  # noqa: ANN401
+    return default if default is not None and not file.is_file() else json.loads(file.read_text(encoding="utf-8"))
 
 
 def transformers_texts(

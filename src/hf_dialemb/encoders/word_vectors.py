@@ -1,21 +1,75 @@
-"""Averaged word vectors: of text files, as GloVe's are, and of tables in sentence-transformers' form, without torch."""
+"""Encoders that know words but not their order: TF-IDF, word vectors of text files, and tables of word pieces."""
 
 import logging
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..checkpoints.pretrained import short_reason
+from ..dialogue import Dialogue
 from ..errors import InputError
-from .tfidf import WORD
 
 logger = logging.getLogger(__name__)
 
-_MODULE = "0_StaticEmbedding"
+WORD = r"(?u)[\u3400-\u9fff]|\b\w\w+\b"
+"""A word: scikit-learn's own pattern of two letters or more, or a Chinese character."""
+
+_FEW = 100  # a word of one dialogue tells nothing about any other, but fewer dialogues cannot afford to lose it
+_TABLE = Path("0_StaticEmbedding", "model.safetensors")
 _PART = 2_000  # texts that are tokenized at once
+
+
+@dataclass(frozen=True)
+class TfidfEncoder:
+    """TF-IDF, fitted without labels on the very dialogues that it encodes: vectors of two calls do not compare.
+
+    A truncated SVD reduces it to ``components``; smaller vocabularies keep all of theirs.
+    """
+
+    fitted_on_input: ClassVar[bool] = True
+
+    name: str = "tfidf"
+    components: int = 256
+    seed: int = 0
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Fit on the dialogues and return their vectors, ``(N, D)`` float32 with D <= components."""
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        counts = count_words(TfidfVectorizer(sublinear_tf=True), dialogue_texts(dialogues), "tfidf")
+        if counts.shape[1] <= self.components:
+            return np.asarray(counts.toarray(), dtype=np.float32)
+        reduction = TruncatedSVD(min(self.components, len(dialogues)), random_state=self.seed)
+        return np.asarray(reduction.fit_transform(counts), dtype=np.float32)
+
+
+def dialogue_texts(dialogues: Sequence[Dialogue], marks: tuple[str, str] | None = None) -> list[str]:
+    """Return each dialogue as one text: its turns joined by spaces, perhaps behind marks of assistant and others."""
+    if marks is None:
+        return [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+    return [
+        " ".join(f"{marks[turn.role != 'assistant']} {turn.content}" for turn in dialogue.turns)
+        for dialogue in dialogues
+    ]
+
+
+def least_count(texts: Sequence[str]) -> int:
+    """Return the number of texts that must hold a word for it to count."""
+    return 2 if len(texts) >= _FEW else 1
+
+
+def count_words(vectorizer: Any, texts: Sequence[str], name: str) -> Any:  # noqa: ANN401 - scikit-learn's, sparse
+    """Fit a vectorizer of scikit-learn and return its counts; refuse texts without a common word."""
+    try:
+        return vectorizer.set_params(min_df=least_count(texts), token_pattern=WORD).fit_transform(texts)
+    except ValueError as error:
+        raise InputError(f"{name}: got dialogues without common words ({error}); use a neural encoder") from error
 
 
 class WordVectors:
@@ -51,12 +105,11 @@ class WordVectors:
         from ..methods.words import read_word_vectors
 
         new = sorted(words - self._known)
-        if not new and self._size:
-            return
-        vectors, there = read_word_vectors(self._path, new)
-        self._size = vectors.shape[1]
-        self._known.update(new)
-        self._vectors.update((new[place], vectors[place]) for place in np.flatnonzero(there))
+        if new or not self._size:
+            vectors, there = read_word_vectors(self._path, new)
+            self._size = vectors.shape[1]
+            self._known.update(new)
+            self._vectors.update((new[place], vectors[place]) for place in np.flatnonzero(there))
 
 
 class StaticVectors:
@@ -67,8 +120,8 @@ class StaticVectors:
         from tokenizers import Tokenizer
 
         try:
-            tensors = load_file(folder / _MODULE / "model.safetensors")
-            self._tokenizer = Tokenizer.from_file(str(folder / _MODULE / "tokenizer.json"))
+            tensors = load_file(folder / _TABLE)
+            self._tokenizer = Tokenizer.from_file(str(folder / _TABLE.with_name("tokenizer.json")))
         except Exception as error:  # the libraries below are of Rust, and raise what they like
             reason = short_reason(error)
             raise InputError(f"'{folder}' cannot be read ({reason}); fetch or make the model again") from None
@@ -87,13 +140,12 @@ class StaticVectors:
 
 def is_static(path: str) -> bool:
     """Return whether a folder holds such a table; other static models are left to sentence-transformers."""
-    file = Path(path) / _MODULE / "model.safetensors"
-    if not file.is_file():
-        return False
     from safetensors import safe_open
 
+    if not Path(path, _TABLE).is_file():
+        return False
     try:
-        with safe_open(str(file), framework="np") as tensors:
+        with safe_open(Path(path, _TABLE), framework="np") as tensors:
             return {"embeddings", "weights"} == set(tensors.keys())
     except Exception:  # StaticVectors says what is wrong with it
         return True

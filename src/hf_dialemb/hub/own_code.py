@@ -20,10 +20,8 @@ from ..dialogue import Dialogue
 from ..errors import InputError
 from ..methods.backbone_model import published_class
 from ..methods.encoder import DialogueEncoder, encode, set_template
-from ..methods.layout import UNLIMITED
-from ..methods.markers import ranking_template, special_texts
-from ..methods.ranker import Ranker
-from ..methods.ranking import encode_contexts, encode_responses, loaded_ranker
+from ..methods.layout import UNLIMITED, ranking_template, special_texts
+from ..methods.ranker import Ranker, encode_contexts, encode_responses, loaded_ranker
 from ..runs.folder import write_files_of_our_own, write_record
 from .published_folder import PublishedFolder
 from .verification import ARGUMENTS, WITHOUT_PACKAGE, Vectors, messages

@@ -23,8 +23,7 @@ from transformers import AutoModel, PreTrainedTokenizerBase
 from ..checkpoints.pretrained import reading
 from ..methods import method_of
 from ..methods.config import own_settings
-from ..methods.layout import Truncation, tokenize_utterances
-from ..methods.markers import special_texts
+from ..methods.layout import Truncation, special_texts, tokenize_utterances
 from ..methods.utterance import UtteranceEncoder
 from ..runs.folder import write_record, write_sentence_files
 from .published_folder import PublishedFolder

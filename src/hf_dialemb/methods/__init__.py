@@ -25,19 +25,18 @@ METHODS = Registry(
         "dialog2flow": "hf_dialemb.methods.dialog2flow",
         "dialogue_cse": "hf_dialemb.methods.dialogue_cse",
         "dual_encoder": "hf_dialemb.methods.dual_encoder",
-        "transformer_dual_encoder": "hf_dialemb.methods.transformer_dual_encoder",
+        "transformer_dual_encoder": "hf_dialemb.methods.dual_encoder:TRANSFORMER_METHOD",
         "multi_granularity": "hf_dialemb.methods.multi_granularity",
         "merged": "hf_dialemb.methods.merged",
     },
 )
 """Name to method, or to the module that defines it as ``METHOD`` (``module:NAME`` under another name)."""
 
-_PREFIX = "dialemb-"
-
 
 def get_method(name: str) -> Method:
     """Import a method of `METHODS`; raise InputError if none has this name."""
-    check_method_name(name)
+    if name not in METHODS:
+        raise unknown_name("method", name, METHODS)
     method = METHODS[name]
     if isinstance(method, str):
         module, _, attribute = method.partition(":")
@@ -45,18 +44,12 @@ def get_method(name: str) -> Method:
     return cast("Method", method)
 
 
-def check_method_name(name: str) -> None:
-    """Raise InputError if no method has this name; import none."""
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
-
-
 def method_of(model_type: Any) -> Method | None:  # noqa: ANN401 - a name, a config or a model
     """Return the method of a model, a config or a ``model_type``; None for models of other makers."""
     config = getattr(model_type, "config", model_type)
     name = str(getattr(config, "model_type", config))
     # The name of this package's methods follows from the type, so that no other of them is imported.
-    alike = name.removeprefix(_PREFIX).replace("-", "_")
+    alike = name.removeprefix("dialemb-").replace("-", "_")
     others = [other for other, path in METHODS.items() if not str(path).startswith("hf_dialemb.")]
     methods = map(get_method, [alike] if alike in METHODS else others)
     return next((method for method in methods if method.config_class.model_type == name), None)
@@ -65,10 +58,7 @@ def method_of(model_type: Any) -> Method | None:  # noqa: ANN401 - a name, a con
 def register(method: Method | None = None) -> None:
     """Make the package, ``AutoConfig`` and ``AutoModel`` know a method from outside, or all methods of `METHODS`.
 
-    Registering a method again changes nothing.
-
-    Raises:
-        InputError: Another method has the same name.
+    Registering a method again changes nothing. Raise InputError if another method has the same name.
     """
     if method is not None:
         if METHODS.setdefault(method.name, method) is not method:
@@ -76,7 +66,8 @@ def register(method: Method | None = None) -> None:
         register_method(method)
         return
     for name, path in METHODS.items():
-        if isinstance(path, str) and path in sys.modules and not hasattr(sys.modules[path], "METHOD"):
+        module = sys.modules.get(str(path).partition(":")[0])
+        if isinstance(path, str) and module is not None and not hasattr(module, "METHOD"):
             continue  # it is being imported right now, and registers itself afterwards
         register_method(get_method(name))
 

@@ -37,16 +37,13 @@ class MethodModel(PreTrainedModel):
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Build an untrained model and its tokenizer.
+        """Build an untrained model and its tokenizer; raise InputError if a setting or the backbone is wrong.
 
         Args:
             backbone: Where the weights start; None if the method needs nothing.
             dialogues: What the model is going to learn from; methods without a backbone take their words from it.
             dropout: Replaces the backbone's dropout, in [0, 1]; None keeps it.
             **settings: Fields of the method's config.
-
-        Raises:
-            InputError: A setting or the backbone is wrong.
         """
         raise NotImplementedError
 
@@ -83,8 +80,7 @@ class BackboneModel(MethodModel):
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Build an untrained model; see `MethodModel`. The dialogues are not needed."""
-        assert backbone is not None, "settings without a backbone are refused before"
-        return cls.from_backbone(backbone, dropout, **settings)
+        return cls.from_backbone(str(backbone), dropout, **settings)
 
     @classmethod
     def from_backbone(
@@ -92,11 +88,8 @@ class BackboneModel(MethodModel):
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Build an untrained model around a pretrained backbone, and its tokenizer with chat template; see `build`.
 
-        The name is a folder or Hub id of any encoder that `AutoModel` loads. A model of this package gives its encoder
-        and its tables of turns and roles.
-
-        Raises:
-            InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
+        The name is a folder or Hub id of any encoder that `AutoModel` loads, with a fast tokenizer. A model of this
+        package gives its encoder and its tables of turns and roles.
         """
         backbone = load_backbone(name, dropout)
         config_class: Any = cls.config_class
@@ -142,15 +135,18 @@ class BackboneModel(MethodModel):
         """Stop learning in the first ``frozen_layers`` layers and all tables below, so that autograd skips them."""
         if self.config.frozen_layers == 0:
             return
-        layers = _layers(self.encoder, self.config.encoder_config.num_hidden_layers)  # type: ignore[union-attr]
-        learning = {parameter for layer in layers[self.config.frozen_layers :] for parameter in layer.parameters()}
-        below = {parameter for layer in layers for parameter in layer.parameters()} - learning
+        count = self.config.encoder_config.num_hidden_layers  # type: ignore[union-attr]
+        lists = (part for part in self.encoder.modules() if isinstance(part, nn.ModuleList) and len(part) == count)
+        layers = next(lists, None)
+        if layers is None:
+            raise InputError(
+                f"frozen_layers: {type(self.encoder).__name__} has no list of {count} layers; expected frozen_layers: 0"
+            )
+        layers[: self.config.frozen_layers].requires_grad_(False)
         for name, module in self.named_modules():
             last = name.split(".")[-1]
             if module is self.get_input_embeddings() or "embeddings" in last or last == "relative_attention_bias":
-                below.update(module.parameters())
-        for parameter in below:
-            parameter.requires_grad_(False)
+                module.requires_grad_(False)
 
 
 class Backbone(NamedTuple):
@@ -179,10 +175,8 @@ class Backbone(NamedTuple):
 def load_backbone(name: str, dropout: float | None) -> Backbone:
     """Load any encoder that `AutoModel` loads; of a model of this package, the encoder in it.
 
-    The dropout replaces that of hidden layers and attention; None keeps them.
-
-    Raises:
-        InputError: The dropout is out of range, the model is no encoder, or its tokenizer is not a fast one.
+    The dropout replaces that of hidden layers and attention; None keeps them. Raise InputError if the dropout is out of
+    range, the model is no encoder, or its tokenizer is not a fast one.
     """
     tokenizer = load_pretrained(AutoTokenizer, name)
     if not tokenizer.is_fast:
@@ -193,14 +187,11 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
         parameters = backbone.named_parameters()
         tables = {key: value.detach() for key, value in parameters if not key.startswith(("encoder.", "heads."))}
         backbone = backbone.encoder
-    elif isinstance(backbone, MethodModel):
+    if isinstance(backbone, MethodModel) or has_decoder(backbone):
+        with_decoder = "" if isinstance(backbone, MethodModel) else " with encoder and decoder"
         raise InputError(
-            f"'{name}' is a {backbone.config.model_type} model, expected an encoder; name another backbone"
-        )
-    if has_decoder(backbone):
-        raise InputError(
-            f"backbone: got '{name}', a {backbone.config.model_type} model with encoder and decoder, expected an "
-            "encoder; name another backbone"
+            f"backbone: got '{name}', a {backbone.config.model_type} model{with_decoder}, expected an encoder; name "
+            "another backbone"
         )
     backbone.config.dtype = torch.float32
     if dropout is not None:
@@ -237,12 +228,3 @@ def autocast_off(tensor: torch.Tensor) -> torch.autocast:
 def _position_limit(config: Any) -> int | None:  # noqa: ANN401
     limit = getattr(config, "max_position_embeddings", None)
     return None if limit is None or limit < 1 else limit - position_offset(config)  # XLNet says -1: any number
-
-
-def _layers(encoder: nn.Module, count: int) -> nn.ModuleList:
-    for module in encoder.modules():
-        if isinstance(module, nn.ModuleList) and len(module) == count:
-            return module
-    raise InputError(
-        f"frozen_layers: {type(encoder).__name__} has no list of {count} layers; expected frozen_layers: 0"
-    )

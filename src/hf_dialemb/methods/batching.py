@@ -23,8 +23,6 @@ TOKENS = 16
 
 _BATCH_COST = 4  # a batch costs about this part of the most tokens of a batch, besides its own
 
-_ANY_SHAPE = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-
 LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
 """Makes a batch of some rows, and counts what was dropped."""
 
@@ -32,10 +30,8 @@ LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
 def batches(lengths: Sequence[int], most: int) -> list[np.ndarray]:
     """Divide rows of some lengths into batches of at most ``most`` tokens with padding, the longest rows first.
 
-    A longer row is a batch by itself. A much shorter row begins the next batch if padding costs more than a batch.
-
-    Returns:
-        The rows of each batch, (n,) int64.
+    A longer row is a batch by itself. A much shorter row begins the next batch if padding costs more than a batch. Each
+    batch is the numbers of its rows, (n,) int64.
     """
     counts = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-counts, kind="stable")
@@ -53,28 +49,19 @@ def batches(lengths: Sequence[int], most: int) -> list[np.ndarray]:
 def outputs(
     model: PreTrainedModel, lengths: Sequence[int], lay_out: LayOut, size: int, show_progress: bool, limits: str = ""
 ) -> Iterator[tuple[np.ndarray, Any, dict[str, Tensor]]]:
-    """Run a model in evaluation mode, the longest rows first; log a warning if some were cut.
+    """Run a model in evaluation mode, the longest rows first; log a warning, ending in ``limits``, if some were cut.
 
-    Args:
-        model: The model.
-        lengths: Tokens of the rows, estimated.
-        lay_out: Makes a batch of rows.
-        size: Rows of `TOKENS` tokens in a batch.
-        show_progress: Whether to show a bar; otherwise only a terminal does, after three seconds.
-        limits: Ends the warning.
-
-    Yields:
-        The rows of a batch (n,), the model's output and its input.
+    ``lengths`` are the tokens of the rows, estimated; a batch holds ``size`` rows of `TOKENS` tokens. Without
+    ``show_progress``, only a terminal shows a bar, after three seconds. Yield the rows of a batch (n,), the model's
+    output and its input.
     """
     count, training = Truncation(), model.training
     model.train(False)
     parts = batches(lengths, size * tokens_of_row(model.device))
     shown = {"disable": False} if show_progress else {"disable": None, "delay": 3, "leave": False}
     for rows in tqdm(parts, desc="encode", unit="batch", **shown):
-        batch = lay_out(rows.tolist(), count)
-        for name, value in batch.items():
-            batch[name] = value.to(model.device)
-        with torch.inference_mode(), sdpa_kernel(_ANY_SHAPE):
+        batch = {name: value.to(model.device) for name, value in lay_out(rows.tolist(), count).items()}
+        with torch.inference_mode(), any_shape():
             output = model(**batch)
         yield rows, output, batch
     model.train(training)
@@ -84,7 +71,7 @@ def outputs(
 
 def any_shape() -> AbstractContextManager[None]:
     """Return a context without cuDNN's attention, whose plan for every new shape takes longer than the batch."""
-    return sdpa_kernel(_ANY_SHAPE)
+    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 def tokens_of_row(device: torch.device) -> int:
@@ -98,12 +85,7 @@ def tokens_of_row(device: torch.device) -> int:
 
 
 def embeddings(
-    model: PreTrainedModel,
-    lengths: Sequence[int],
-    lay_out: LayOut,
-    size: int,
-    show_progress: bool = False,
-    limits: str = "",
+    model: PreTrainedModel, lengths: Sequence[int], lay_out: LayOut, size: int, show_progress: bool, limits: str = ""
 ) -> np.ndarray:
     """Embed N rows, (N, D) float32; see `outputs`."""
     vectors = np.zeros((len(lengths), model.config.hidden_size), dtype=np.float32)

@@ -14,6 +14,7 @@ from ..ranges import Range, Ranges, check_range, check_ranges
 Kind = Literal["dialogues", "utterances", "responses"]
 """What a model reads: whole dialogues, single utterances, or contexts with responses to choose from."""
 
+_BASE = {field.name for field in fields(PreTrainedConfig)}
 # Settings that the backbone, the corpus or the members decide.
 _DERIVED = {"encoder_config", "marker_ids", "vocab_size", "opening_tokens", "closing_tokens", "members"}
 _LONGEST = 512  # tokens that an encoder reads by default if its backbone has positions for more
@@ -26,15 +27,12 @@ _LOADER_KEYS = {
 
 @strict
 class MethodConfig(PreTrainedConfig):
-    """Base of the settings of all methods; a misspelt name or a number out of range is an error.
+    """Base of the settings of all methods; raise InputError if a name is misspelt or a number out of range.
 
     Attributes:
         kind: What the model reads.
         limits: Names of the settings that say how much of it.
         ranges: Allowed numbers of the settings that a class adds; None is always allowed.
-
-    Raises:
-        InputError: A name is misspelt or a value is out of range.
     """
 
     kind: ClassVar[Kind]
@@ -42,10 +40,9 @@ class MethodConfig(PreTrainedConfig):
     ranges: ClassVar[Ranges] = {}
 
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
-        base = {field.name for field in fields(PreTrainedConfig)}
         # A saved config names the version; it was checked when it was made, and transformers may have added keys.
         for name in kwargs if self.transformers_version is None else ():
-            if name not in _LOADER_KEYS | base:
+            if name not in _LOADER_KEYS | _BASE:
                 raise unknown_name(f"setting of {type(self).__name__}", name, own_settings(type(self)))
         super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
         for owner in reversed(type(self).__mro__):
@@ -78,17 +75,16 @@ class EncoderConfig(MethodConfig):
     @property
     def longest_text(self) -> int:
         """Where an encoder cuts what it reads, in tokens."""
-        return self.max_tokens
-
-    def fit(self, limit: int | None, backbone: str) -> None:
-        """Fit lengths to the positions of a backbone, None for any number; raise InputError if one is too long."""
-        name = "max_tokens" if self.longest_text == self.max_tokens else "encoding_tokens"
-        check_positions(name, self.longest_text, limit, backbone)
+        return getattr(self, "encoding_tokens", None) or self.max_tokens
 
     @property
     def hidden_size(self) -> int:
         """Width D of the embedding."""
         return int(self.encoder_config.hidden_size)  # type: ignore[union-attr]
+
+    def fit(self, limit: int | None, backbone: str) -> None:
+        """Fit lengths to the positions of a backbone, None for any number; raise InputError if one is too long."""
+        check_positions("max_tokens", self.max_tokens, limit, backbone)
 
 
 @strict
@@ -143,14 +139,10 @@ class UtteranceConfig(EncoderConfig):
         super().__post_init__(**kwargs)
         check_range("encoding_tokens", self.encoding_tokens, self.max_tokens)
 
-    @property
-    def longest_text(self) -> int:
-        """Where an encoder cuts what it reads, in tokens."""
-        return self.encoding_tokens or self.max_tokens
-
     def fit(self, limit: int | None, backbone: str) -> None:
         """Fit lengths to the positions of a backbone; see `EncoderConfig.fit`."""
         super().fit(limit, backbone)
+        check_positions("encoding_tokens", self.longest_text, limit, backbone)
         if self.encoding_tokens is None:
             self.encoding_tokens = max(self.max_tokens, min(_LONGEST, limit or _LONGEST))
 
@@ -198,5 +190,4 @@ def check_positions(name: str, value: int, limit: int | None, backbone: str) -> 
 
 def own_settings(config_class: type) -> list[str]:
     """Return the names of a config's settings that a user may set: without transformers' own and the derived ones."""
-    base = {field.name for field in fields(PreTrainedConfig)} | _DERIVED
-    return [field.name for field in fields(config_class) if field.name not in base]
+    return [field.name for field in fields(config_class) if field.name not in _BASE | _DERIVED]

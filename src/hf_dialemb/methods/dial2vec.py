@@ -23,7 +23,7 @@ from .config import DialogueConfig
 from .encoder import DialogueEncoder, DialogueOutput
 from .layout import Truncation, tokenize
 from .losses import nt_xent, precise
-from .method import ListedExamples, Method
+from .method import Examples, Method
 
 _ROWS = 64  # samples of like length that are encoded together
 
@@ -68,12 +68,11 @@ class Dial2VecModel(DialogueEncoder):
         """
         if input_ids.dim() < 3:
             return super().forward(input_ids, attention_mask, role_ids, turn_ids, return_dict, **kwargs)
-        if attention_mask is None or role_ids is None or turn_ids is None:
-            raise InputError("training samples (B, N, L) need attention_mask, role_ids and turn_ids; use collate")
-        batch = input_ids.shape[:2]
-        flat = [tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids)]
+        flat = [
+            tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids) if tensor is not None
+        ]
         parts = in_parts(self._represent, flat[1], _ROWS, *flat)
-        cosines, present, own, pooled = (tensor.unflatten(0, batch) for tensor in parts)
+        cosines, present, own, pooled = (tensor.unflatten(0, input_ids.shape[:2]) for tensor in parts)
         official = self.config.loss_scale == "official"
         output = DialogueOutput(
             loss=nt_xent(cosines, present[:, 0], self.config.loss_temperature, official),
@@ -148,13 +147,10 @@ def speaker_representations(
     return own, cross, counts > 0
 
 
-class Dial2VecExamples(ListedExamples):
-    """Intact dialogues with corrupted copies (section 3.1); example i is a pure function of (seed, epoch, i).
+class Dial2VecExamples(Examples):
+    """Intact dialogues with corrupted copies (section 3.1).
 
     A dialogue gives one example for each speaker, whose turns stay in the copies, as in the released data.
-
-    Raises:
-        InputError: A dialogue has one speaker, or there is no other dialogue to draw from.
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: Dial2VecConfig, seed: int) -> None:
@@ -163,24 +159,24 @@ class Dial2VecExamples(ListedExamples):
                 f"dial2vec draws negatives from other dialogues: got {len(dialogues)}, expected at least 2"
             )
         self.dialogues, self.config, self.seed = list(dialogues), config, seed
-        self.notes: list[str] = []
-        self.items: list[tuple[int, str]] = []  # (dialogue, role whose turns stay)
+        known, items = ROLES[: config.num_roles], []  # (dialogue, role whose turns stay)
         self.pools: dict[str, list[tuple[int, str]]] = {}  # by role: (dialogue, text)
         for index, dialogue in enumerate(self.dialogues):
-            if len(dialogue.roles) < 2:
+            name, roles = dialogue.id or index, dialogue.roles
+            if len(roles) < 2:
                 raise InputError(
-                    f"dialogue '{dialogue.id or index}' has one speaker ('{dialogue.roles[0]}'): "
-                    "dial2vec needs two or more; remove it or pass --skip_invalid true"
+                    f"dialogue '{name}' has one speaker ('{roles[0]}'): dial2vec needs two or more; remove it or pass "
+                    "--skip_invalid true"
                 )
-            for role in dialogue.roles:
-                if role not in ROLES[: config.num_roles]:
-                    raise InputError(
-                        f"dialogue '{dialogue.id or index}' has the role '{role}', but num_roles is "
-                        f"{config.num_roles} ({', '.join(ROLES[: config.num_roles])}); raise it or merge speakers"
-                    )
-            self.items.extend((index, role) for role in dialogue.roles)
+            if unknown := [role for role in roles if role not in known]:
+                raise InputError(
+                    f"dialogue '{name}' has the role '{unknown[0]}', but num_roles is {config.num_roles} "
+                    f"({', '.join(known)}); raise it or merge speakers"
+                )
+            items += [(index, role) for role in roles]
             for turn in dialogue.turns:
                 self.pools.setdefault(turn.role, []).append((index, turn.content))
+        super().__init__(items)
         self.everything = [item for pool in self.pools.values() for item in pool]
 
     def length(self, index: int) -> int:
@@ -190,9 +186,8 @@ class Dial2VecExamples(ListedExamples):
     def example(self, epoch: int, index: int) -> list[Dialogue]:
         """Return 1 + ``num_negatives`` dialogues: the intact one, then its corrupted copies."""
         number, kept = self.items[index]
-        dialogue = self.dialogues[number]
+        samples = [dialogue := self.dialogues[number]]
         generator = np.random.default_rng([self.seed, epoch, index])
-        samples = [dialogue]
         for _ in range(self.config.num_negatives):
             turns = [turn if turn.role == kept else self._replace(turn, number, generator) for turn in dialogue.turns]
             samples.append(Dialogue(tuple(turns), dialogue.id))

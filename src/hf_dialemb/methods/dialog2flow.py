@@ -23,7 +23,7 @@ from .backbone_model import autocast_off
 from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .losses import gather_rows, hard_targets, soft_targets, target_contrastive
-from .method import ListedExamples, Method
+from .method import Examples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 _WORDS = re.compile(r"[a-zA-Z0-9'?]+")
@@ -104,16 +104,12 @@ class Dialog2FlowModel(UtteranceEncoder):
         with autocast_off(embeddings):
             for space, name in enumerate(OBJECTIVES[self.config.target]):
                 rows = slice(2 * space, 2 * space + 2)
-                sides = [self.project(side, name) for side in embeddings[:, rows].unbind(1)]
-                pairs = torch.stack(sides, dim=1)  # (B, 2, P)
+                pairs = torch.stack([self.project(side, name) for side in embeddings[:, rows].unbind(1)], dim=1)
                 names = None if label_vectors is None else label_vectors[:, space]
                 losses.append(self._loss(pairs, carried_labels[:, rows], drawn_labels[:, space], names))
                 similarities.append((pairs[:, 0] @ pairs[:, 1].T).detach())
-        return UtteranceOutput(
-            loss=torch.stack(losses).sum(),
-            pooler_output=embeddings[:, 0],
-            similarities=positives_first(similarities[0]),
-        )
+        first = positives_first(similarities[0])
+        return UtteranceOutput(loss=torch.stack(losses).sum(), pooler_output=embeddings[:, 0], similarities=first)
 
     def _loss(self, pairs: Tensor, carried: Tensor, drawn: Tensor, label_vectors: Tensor | None) -> Tensor:
         """Compute the loss of pairs (B, 2, P) in one label space; the other arguments are its part of `contrast`'s."""
@@ -144,7 +140,7 @@ class LabelPair(NamedTuple):
         vector: The label's vector (E,), for soft targets.
     """
 
-    texts: tuple[str, str]
+    texts: list[str]
     label: int
     carried: np.ndarray
     vector: np.ndarray | None = None
@@ -163,8 +159,7 @@ class LabelledUtterances:
 
     def __init__(self, dialogues: Sequence[Dialogue], space: str, config: Dialog2FlowConfig, seed: int) -> None:
         self.config, self.seed = config, seed
-        known: dict[str, dict[str, None]] = {}  # normalised text to its labels
-        first: dict[str, tuple[str, str]] = {}  # normalised text to the original text and its domain
+        known: dict[str, tuple[str, str, dict[str, None]]] = {}  # by text as compared: text, domain and labels
         labelled = short = 0
         for dialogue in dialogues:
             domain = dialogue.domains[0] if dialogue.domains and config.across_domains else ""
@@ -176,8 +171,7 @@ class LabelledUtterances:
                     short += 1
                 elif labels:
                     text = turn.content if config.text_forms == "raw" else utterance_words(turn.content)
-                    first.setdefault(text, (turn.content, domain))
-                    known.setdefault(text, {}).update(dict.fromkeys(labels))
+                    known.setdefault(text, (turn.content, domain, {}))[2].update(dict.fromkeys(labels))
         if not labelled:
             raise InputError(
                 "dialog2flow learns from dialogue acts and slots, or intents of utterances on their own: none of "
@@ -185,7 +179,7 @@ class LabelledUtterances:
                 "them), or another target"
             )
         self.notes = [f"Left out {short:,} turns of fewer than {config.min_words} words ({space})"] * bool(short)
-        self._number([(*first[text], labels) for text, labels in known.items()], space)
+        self._number(list(known.values()), space)
 
     def _number(self, utterances: list[tuple[str, str, dict[str, None]]], space: str) -> None:
         """Assign numbers to utterances (text, domain, labels) and to labels of enough utterances."""
@@ -211,15 +205,14 @@ class LabelledUtterances:
                 "give dialogues 'domains', or leave across_domains out"
             )
         self.carried = np.full((len(kept), max(map(len, carried))), -1)
-        members: list[list[int]] = [[] for _ in self.labels]
         for place, row in enumerate(kept):
             self.carried[place, : len(carried[row])] = carried[row]
-            for label in carried[row]:
-                members[label].append(place)
+        rows, columns = np.nonzero(self.carried >= 0)
+        labels = self.carried[rows, columns]
+        counts = np.bincount(labels)
         # The utterances of a label by domain.
-        self.members = [np.array(part)[np.argsort(places[part], kind="stable")] for part in members]
+        self.members = np.split(rows[np.lexsort((rows, places[rows], labels))], np.cumsum(counts)[:-1])
         self.domains = [places[part] for part in self.members]
-        counts = np.array([len(part) for part in members], dtype=np.float64)
         weights = counts ** (1 - self.config.label_balance)
         self.ends = np.cumsum(np.maximum(1, np.round(counts.sum() * weights / weights.sum()))).astype(np.int64)
 
@@ -253,13 +246,11 @@ class LabelledUtterances:
             positive = (end + int(generator.integers(len(members) - end + first))) % len(members)
         else:
             positive = (anchor + 1 + int(generator.integers(len(members) - 1))) % len(members)
-        rows, texts = [int(members[anchor]), int(members[positive])], []
+        rows, texts, form = members[[anchor, positive]], [], self.config.text_forms
         for row in rows:
-            if self.config.text_forms == "words" or (self.config.text_forms == "both" and generator.random() < 0.5):
-                texts.append(utterance_words(self.texts[row]))
-            else:
-                texts.append(self.texts[row])
-        return LabelPair((texts[0], texts[1]), label, self.carried[rows])
+            as_words = form == "words" or (form == "both" and generator.random() < 0.5)
+            texts.append(utterance_words(self.texts[row]) if as_words else self.texts[row])
+        return LabelPair(texts, label, self.carried[rows])
 
 
 def utterance_words(text: str) -> str:
@@ -275,37 +266,33 @@ def _labels(turn: Turn, space: str, single: bool) -> list[str]:
     return list(dict.fromkeys(name for name in (turn.dialogue_acts if space == "acts" else slots) if name))
 
 
-class Dialog2FlowExamples(ListedExamples):
-    """Pairs of utterances of one label (section 3 and appendix B); example i is a pure function of (seed, epoch, i).
-
-    Raises:
-        InputError: No utterance carries a label, or no label has enough utterances.
-    """
+class Dialog2FlowExamples(Examples):
+    """Pairs of utterances of one label (section 3 and appendix B)."""
 
     def __init__(self, dialogues: Sequence[Dialogue], config: Dialog2FlowConfig, seed: int) -> None:
-        self.config, self.seed = config, seed
-        self.spaces = [
+        spaces = [
             LabelledUtterances(dialogues, space, config, seed + number)
             for number, space in enumerate(OBJECTIVES[config.target])
         ]
-        self.notes = [note for space in self.spaces for note in space.notes]
+        super().__init__(spaces, [note for space in spaces for note in space.notes])
         # A label's meaning does not depend on its space: "confirm" the act and "confirm" the slot share a vector.
-        names = sorted({label for space in self.spaces for label in space.labels})
+        names = sorted({label for space in spaces for label in space.labels})
         self.label_texts = names if config.contrast == "soft" else []
         self.label_rows = {name: row for row, name in enumerate(names)}
         self.label_vectors = np.zeros((len(names), 0), dtype=np.float32)
 
     def __len__(self) -> int:
-        return min(map(len, self.spaces))
+        return min(map(len, self.items))
 
     def length(self, index: int) -> int:
         """Return the domain of an example, so that a batch holds few."""
-        return self.spaces[0].domain(index * len(self.spaces[0]) // len(self))
+        first: LabelledUtterances = self.items[0]
+        return first.domain(index * len(first) // len(self))
 
     def example(self, epoch: int, index: int) -> list[LabelPair]:
         """Draw a pair of each label space, with its label's vector."""
         pairs = []
-        for space in self.spaces:
+        for space in self.items:
             # A longer space is walked in longer steps, so that every epoch reaches all of its labels.
             pair = space.pair(epoch, index * len(space) // len(self))
             vector = self.label_vectors[self.label_rows[space.labels[pair.label]]] if self.label_texts else None
@@ -329,7 +316,7 @@ def collate(
             carried[row, space, :, : pair.carried.shape[1]] = pair.carried
     batch["carried_labels"] = torch.from_numpy(carried).flatten(1, 2)
     if config.contrast == "soft":
-        vectors = np.stack([np.stack([pair.vector for pair in example]) for example in examples])  # type: ignore[misc]
+        vectors = np.array([[pair.vector for pair in example] for example in examples])
         batch["label_vectors"] = nn.functional.normalize(torch.from_numpy(vectors), dim=-1)
     return batch
 

@@ -30,7 +30,7 @@ from .backbone_model import autocast_off
 from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .losses import nt_xent
-from .method import ListedExamples, Method
+from .method import Examples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput, mean_of_tokens
 
 
@@ -64,9 +64,6 @@ class DialogueCSEModel(UtteranceEncoder):
     """The encoder and its interaction, which has no parameters; turns count alike (the paper's I2, equation 7)."""
 
     config: DialogueCSEConfig
-
-    def __init__(self, config: DialogueCSEConfig) -> None:
-        super().__init__(config, ())
 
     def contrast(self, input_ids: Tensor, attention_mask: Tensor) -> UtteranceOutput:  # type: ignore[override]
         """Contrast each response with the negatives (equation 8).
@@ -119,14 +116,11 @@ class _Turn(NamedTuple):
     text: str
 
 
-class DialogueCSEExamples(ListedExamples):
-    """Responses in their context (section 3); example i is a pure function of (seed, epoch, i).
+class DialogueCSEExamples(Examples):
+    """Responses in their context (section 3).
 
     Consecutive turns of a speaker count as one (section 5.1.1). Every turn with a neighbour is a response once an
-    epoch. Dialogues are of two or more turns.
-
-    Raises:
-        InputError: No turn has both a context and an utterance to compete with.
+    epoch. Raise InputError if no turn has both a context and an utterance to compete with.
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: DialogueCSEConfig, seed: int) -> None:
@@ -139,36 +133,29 @@ class DialogueCSEExamples(ListedExamples):
             self.turns.append([_Turn(role, number, place, text) for place, (role, text) in enumerate(joined)])
             for turn in self.turns[-1]:
                 self.pools.setdefault(turn.role, []).append(turn)
-        self.notes: list[str] = []
-        self.items = self._responses()
-
-    def _responses(self) -> list[_Turn]:
-        """Return the turns that can be learnt from, and note how many cannot."""
         everything = [turn for turns in self.turns for turn in turns]
         by_dialogue = Counter((turn.role, turn.dialogue) for turn in everything)
         by_text = Counter((turn.role, turn.text) for turn in everything)
         by_both = Counter((turn.role, turn.dialogue, turn.text) for turn in everything)
-        responses, alone, unrivalled = [], 0, 0
-        for turn in everything:
+
+        def has_rivals(turn: _Turn) -> bool:
             role, number, _, text = turn
             unfit = by_dialogue[role, number] + by_text[role, text] - by_both[role, number, text]
-            if len(self.turns[number]) == 1:
-                alone += 1
-            elif len(self.pools[role]) == unfit:
-                unrivalled += 1
-            else:
-                responses.append(turn)
-        if alone:
-            self.notes.append(f"Left out {alone:,} turns without a turn beside them")
-        if unrivalled:
-            self.notes.append(f"Left out {unrivalled:,} turns whose role says nothing else in any other dialogue")
+            return len(self.pools[role]) > unfit
+
+        beside = [turn for turn in everything if len(self.turns[turn.dialogue]) > 1]
+        responses = list(filter(has_rivals, beside))
+        left_out = {
+            "without a turn beside them": len(everything) - len(beside),
+            "whose role says nothing else in any other dialogue": len(beside) - len(responses),
+        }
+        notes = [f"Left out {count:,} turns {reason}" for reason, count in left_out.items() if count]
+        super().__init__(responses, notes)
         if not responses:
             raise InputError(
-                f"dialogue_cse: got no turn with context and negatives from {len(self.turns)} dialogues ({alone} turns "
-                f"have none beside them, the roles of {unrivalled} say nothing else in other dialogues), expected at "
-                "least one; add dialogues of two speakers"
+                f"dialogue_cse: got no turn with context and negatives from {len(self.turns)} dialogues "
+                f"({'; '.join(notes)}), expected at least one; add dialogues of two speakers"
             )
-        return responses
 
     def example(self, epoch: int, index: int) -> ResponseInContext:
         """Return a response with its context and negatives."""
@@ -177,7 +164,7 @@ class DialogueCSEExamples(ListedExamples):
         place, reach = response.place, self.config.context_turns
         before, after = turns[max(0, place - reach) : place], turns[place + 1 : place + 1 + reach]
         generator = np.random.default_rng([self.seed, epoch, index])
-        negatives = (self._negative(response, generator) for _ in range(self.config.num_negatives))
+        negatives = [self._negative(response, generator) for _ in range(self.config.num_negatives)]
         return ResponseInContext(tuple(before), tuple(after), response.text, tuple(negatives))
 
     def _negative(self, response: _Turn, generator: np.random.Generator) -> str:

@@ -20,7 +20,7 @@ from .backbone_model import autocast_off
 from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .losses import gather_rows, pair_contrastive
-from .method import ListedExamples, Method
+from .method import Examples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 
@@ -57,46 +57,34 @@ class DSEModel(UtteranceEncoder):
         embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))  # (2B, D)
         with autocast_off(embeddings):
             pairs = self.project(embeddings).unflatten(0, (-1, 2))  # (B, 2, P)
-            queries, responses = pairs.unbind(1)
             everyone, first = gather_rows(pairs, self.training)  # (C / 2, 2, P)
-            candidates = torch.cat(everyone.unbind(1))  # (C, P)
             at = first + torch.arange(len(pairs), device=pairs.device)
             mirrored = at + len(everyone)
-            similarities = torch.cat([queries, responses]) @ candidates.T
             loss = pair_contrastive(
-                similarities,
+                torch.cat(pairs.unbind(1)) @ torch.cat(everyone.unbind(1)).T,
                 own=torch.cat([at, mirrored]),
                 positive=torch.cat([mirrored, at]),
                 temperature=self.config.loss_temperature,
                 weights=self.config.negative_weights,
             )
-            own = positives_first((queries @ responses.T).detach())
+            own = positives_first((pairs[:, 0] @ pairs[:, 1].T).detach())
         return UtteranceOutput(loss=loss, pooler_output=embeddings.unflatten(0, (-1, 2))[:, 0], similarities=own)
 
 
-class DSEExamples(ListedExamples):
-    """An utterance and the next of its dialogue (section 3.1); example i does not depend on seed or epoch.
-
-    Raises:
-        InputError: No pair is left.
-    """
+class DSEExamples(Examples):
+    """An utterance and the next of its dialogue (section 3.1)."""
 
     def __init__(self, dialogues: Sequence[Dialogue], config: DSEConfig, seed: int) -> None:
         pairs = [pair for dialogue in dialogues for pair in pairwise(turn.content for turn in dialogue.turns)]
-        self.items: list[tuple[str, str]] = [
-            pair for pair in pairs if min(len(text.split()) for text in pair) >= config.min_words
-        ]
-        short = len(pairs) - len(self.items)
-        self.notes = [f"Left out {short:,} pairs with a side of fewer than {config.min_words} words"] if short else []
-        if not self.items:
+        items = [pair for pair in pairs if min(len(text.split()) for text in pair) >= config.min_words]
+        short = len(pairs) - len(items)
+        note = f"Left out {short:,} pairs with a side of fewer than {config.min_words} words"
+        super().__init__(items, [note] * bool(short))
+        if not items:
             raise InputError(
                 f"dse: got no pair of utterances from {len(dialogues)} dialogues ({short} are shorter than "
                 f"min_words {config.min_words}), expected at least one; add dialogues or lower min_words"
             )
-
-    def example(self, epoch: int, index: int) -> tuple[str, str]:
-        """Return an utterance and the one that follows it."""
-        return self.items[index]
 
 
 def collate(

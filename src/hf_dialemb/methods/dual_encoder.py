@@ -1,24 +1,25 @@
-"""Dual encoder: a context and a response are vectors, and their product is the score (Lowe et al., 2015).
+"""Dual encoders: a context and a response are vectors, and their product is the score (Lowe et al., 2015).
 
-As in Multi-Granularity Representations of Dialog (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890, section 3.1), it
-learns to find the true response among K.
+As in Multi-Granularity Representations of Dialog (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890, section 3.1), they
+learn to find the true response among K. One reads words by LSTMs, the other by any pretrained encoder.
 """
 
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from ..dialogue import ROLES
+from ..dialogue import ROLES, Dialogue
 from ..modeling import configuration_dual_encoder as settings
 from ..modeling import modeling_dual_encoder as published
 from ..ranges import ABOVE_ZERO, Range, Ranges
+from .backbone_model import load_backbone
 from .batching import in_parts
-from .config import RankerConfig
-from .layout import UNLIMITED, Truncation
-from .markers import ranking_template
+from .config import RankerConfig, check_positions
+from .layout import UNLIMITED, Truncation, add_markers, ranking_template, special_tokens_around
 from .method import Method
 from .ranker import Ranker, RankingExample, RankingExamples, candidates_of, context_ids, response_ids, with_candidates
 from .words import MARKS, WordRanker
@@ -66,12 +67,43 @@ class DualEncoderModel(TowerRanker, WordRanker, published.DualEncoderModel):
         tokenizer.model_max_length = UNLIMITED
 
 
+@strict
+class TransformerDualEncoderConfig(settings.TransformerDualEncoderConfig, TowerRankerConfig):
+    """Settings of the dual encoder of transformers, as published."""
+
+
+class TransformerDualEncoderModel(TowerRanker, published.TransformerDualEncoderModel):
+    """The means of a backbone's tokens."""
+
+    config: TransformerDualEncoderConfig
+
+    @classmethod
+    def build(
+        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
+    ) -> tuple[Self, PreTrainedTokenizerBase]:
+        """Build an untrained model around any encoder that `AutoModel` loads; see `MethodModel`."""
+        pretrained = load_backbone(str(backbone), dropout)
+        tokenizer = pretrained.tokenizer
+        config = TransformerDualEncoderConfig(encoder_config=pretrained.encoder.config, **settings)  # type: ignore[arg-type]
+        for name in config.limits:
+            check_positions(name, getattr(config, name), pretrained.positions, str(backbone))
+        config.marker_ids = add_markers(tokenizer, len(ROLES) + 1)
+        tokenizer.chat_template = ranking_template(tokenizer, config.marker_ids)
+        tokenizer.model_max_length = UNLIMITED
+        config.opening_tokens, config.closing_tokens = map(len, special_tokens_around(tokenizer))
+        tokenizer.truncation_side = "left"
+        pretrained.make_room()
+        model = cls(config)
+        pretrained.fill(*filter(None, (model.encoder, model.response_encoder)))
+        model.train(False)
+        return model, tokenizer
+
+
 def collate(
     examples: list[RankingExample], tokenizer: PreTrainedTokenizerBase, config: TowerRankerConfig, count: Truncation
 ) -> dict[str, Tensor]:
     """Lay out B contexts (B, L) and the K candidates of each (B, K, M); see `context_ids` and `candidates_of`."""
-    assert config.marker_ids is not None
-    *speakers, marker = config.marker_ids
+    *speakers, marker = config.marker_ids or []
     contexts = [example.context for example in examples]
     batch = context_ids(contexts, tokenizer, speakers[: len(ROLES)], config.max_context_tokens, count)
     candidates = response_ids(candidates_of(examples), tokenizer, marker, config.max_response_tokens, count)
@@ -92,5 +124,20 @@ METHOD = Method(
     what=(
         "Two LSTMs over words read a context and a response; the product of their last states is the score. In "
         "training the true response is to be found among others."
+    ),
+)
+TRANSFORMER_METHOD = Method(
+    "transformer_dual_encoder",
+    TransformerDualEncoderConfig,
+    TransformerDualEncoderModel,
+    RankingExamples,
+    collate,
+    min_turns=2,
+    title="Dual encoder of transformers",
+    paper="mehri-eskenazi-2019-multi",
+    suite="mgt",
+    what=(
+        "A pretrained encoder reads a context and a response; the product of their vectors is the score. In training "
+        "the true response is to be found among others."
     ),
 )

@@ -14,8 +14,7 @@ from ..modeling import modeling_dial2vec as published
 from .backbone_model import BackboneModel
 from .batching import LayOut, embeddings, outputs
 from .config import DialogueConfig
-from .layout import UNLIMITED, Truncation, tokenize
-from .markers import add_markers, chat_template, wrapping
+from .layout import UNLIMITED, Truncation, add_markers, chat_template, tokenize, wrapping
 
 
 @dataclass
@@ -63,9 +62,7 @@ class DialogueEncoder(BackboneModel, published.Dial2VecModel):
 
 def set_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> None:
     """Give the tokenizer the chat template of a config, and no length limit: the model cuts by itself."""
-    tokenizer.chat_template = chat_template(
-        tokenizer, list(config.marker_ids or []), config.end_of_utterance or "", config.wrapped, config.max_turns
-    )
+    tokenizer.chat_template = chat_template(tokenizer, config)
     tokenizer.model_max_length = UNLIMITED
     side = "right" if config.keep == "start" else "left"  # for programs that cut earlier
     tokenizer.truncation_side = tokenizer.init_kwargs["truncation_side"] = side  # the file holds both

@@ -24,22 +24,17 @@ _TIE = 4e-7  # cosines of equal vectors differ by less in float32
 
 
 class Segments:
-    """The segments of every response of a pool.
+    """The ``num_segments`` segments of every response of a pool, given vectors (N, D) of N distinct responses.
 
-    Args:
-        vectors: (N, D), of N distinct responses; they are copied and brought to unit length. A vector of zeros has
-            cosine 0 with every other.
-        num_segments: L, 1 or more.
-        sample_size: S. Bounds in pools of at most 2 S responses are exact and take N² time. In larger pools they are
-            quantiles of the cosines to S random responses: with 8192, about 98 % of the draws lie in the true segment.
-        seed: Chooses the sample.
+    Bounds in pools of at most 2 S responses are exact and take N² time. In larger pools they are quantiles of the
+    cosines to S random responses (``sample_size``): with 8192, about 98 % of the draws lie in the true segment.
 
     Attributes:
         bounds: (N, L + 1) float32: segment l, from 1, has the cosines in (bounds[:, l], bounds[:, l - 1]]. A bound that
             runs through a tie is not a number: the segments beside it are found by ranking the pool.
 
     Raises:
-        InputError: Too few responses, or vectors that are not finite.
+        InputError: Vectors are not finite.
     """
 
     def __init__(self, vectors: np.ndarray, num_segments: int = 5, *, sample_size: int = 8192, seed: int = 0) -> None:
@@ -51,11 +46,6 @@ class Segments:
             )
         self.vectors = unit(vectors)
         count = len(self.vectors)
-        if count < num_segments + 1:
-            raise InputError(
-                f"Got {count} distinct responses, expected at least {num_segments + 1} to cut the others of each into "
-                f"{num_segments} segments; add dialogues or lower num_granularities"
-            )
         self.edges = [(count - 1) * level // num_segments for level in range(num_segments + 1)]
         self.exact = count <= 2 * sample_size
         self._sample = self.vectors
@@ -79,23 +69,9 @@ class Segments:
     def draw(self, row: int, level: int, count: int, generator: np.random.Generator) -> np.ndarray:
         """Draw negatives uniformly from a segment of a response (equation 12), without the response itself.
 
-        Args:
-            row: The response.
-            level: From 1 (closest) to L (furthest).
-            count: Number of negatives; they differ unless the segment has fewer.
-            generator: Decides the draw.
-
-        Returns:
-            Rows of the pool, (count,) int64.
-
-        Raises:
-            InputError: The level is out of range.
+        The level goes from 1 (closest) to L (furthest). Return rows of the pool, (count,) int64, which differ unless
+        the segment has fewer.
         """
-        if not 1 <= level <= self.num_segments:
-            raise InputError(
-                f"granularity: got {level}, expected 1 (closest) to {self.num_segments} (furthest); choose a level in "
-                "this range or raise num_granularities"
-            )
         upper, lower = self.bounds[row, level - 1], self.bounds[row, level]
         width = self.edges[level] - self.edges[level - 1]
         negatives: dict[int, None] = {}

@@ -1,11 +1,15 @@
-"""From dialogues to token ids: order, truncation and padding, decided in this one place."""
+"""From dialogues to token ids: order, truncation and padding, and the same as a chat template.
+
+The chat template writes a marker token of the speaker before each turn. ``forward`` reads roles and turns off the
+markers, so that a stock tokenizer and any tool that passes ``(input_ids, attention_mask)`` serve a dialogue encoder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,10 +18,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
-from .markers import escape, special_texts, special_tokens_around, wrapping
-
-if TYPE_CHECKING:
-    from .config import DialogueConfig
+from .config import DialogueConfig
 
 UNLIMITED = 1_000_000
 """Length limit of the tokenizer of a model that cuts by itself."""
@@ -26,6 +27,12 @@ _CHARACTERS, _MARGIN = 256, 128
 """More characters than any token has, and tokens beside a cut that may differ from those of the whole text."""
 
 _TEXTS = 2_000  # texts that are tokenised at once
+
+_TEXT_ALONE = (
+    "{%- if message['content'] is not string -%}"
+    "{{- raise_exception('Got a message whose content is no text, expected text; join its parts') -}}{%- endif -%}"
+)
+_SPACE = "{%- if not loop.last -%}{{- ' ' -}}{%- endif -%}"
 
 
 @dataclass
@@ -79,31 +86,60 @@ def tokenize(
     tokens = dict(zip(texts, token_ids(texts, tokenizer, config.max_tokens, config.keep), strict=True))
     ending = _ids(tokenizer, config.end_of_utterance or "")
     opening, closing = (_ids(tokenizer, text if config.wrapped else "") for text in wrapping(tokenizer))
-    rows = []
+    known, rows = ROLES[: config.num_roles], []
     for dialogue in dialogues:
-        first = 0 if config.max_turns is None else max(0, len(dialogue.turns) - config.max_turns)
-        kept = dialogue.turns[first:]
-        roles = [_role_id(turn.role, config.num_roles, dialogue.id) for turn in kept]
+        kept = dialogue.turns[-config.max_turns :] if config.max_turns else dialogue.turns
+        if unknown := [turn.role for turn in kept if turn.role not in known]:
+            raise InputError(
+                f"dialogue '{dialogue.id}' has the role '{unknown[0]}', but the model knows {config.num_roles} "
+                f"({', '.join(known)}); train with a larger num_roles or merge speakers"
+            )
         pieces = [tokens[turn.content] + ending for turn in kept]
         cut = _truncate(pieces, config.max_tokens - len(opening) - len(closing), config.keep, config.whole_turns)
         total = sum(len(tokens[turn.content]) + len(ending) for turn in dialogue.turns)
         count.add(total, sum(map(len, cut)), not any(tokens[turn.content] for turn in dialogue.turns))
-        rows.append(_row(cut, roles, opening, closing))
+        rows.append(_row(cut, [known.index(turn.role) for turn in kept], opening, closing))
     tokens_of, roles_of, turns_of = zip(*rows, strict=True)
     batch = pad_right(tokens_of, tokenizer.pad_token_id or 0)
     return {**batch, "role_ids": pad_right(roles_of, 0)["input_ids"], "turn_ids": pad_right(turns_of, 0)["input_ids"]}
 
 
+def _ids(tokenizer: PreTrainedTokenizerBase, token: str) -> list[int]:
+    return list(tokenizer.convert_tokens_to_ids([token])) if token else []  # type: ignore[arg-type]
+
+
+def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool) -> list[list[int]]:
+    """Cut turns to a budget of tokens, at the end that is not kept; dropped turns become empty."""
+    step = 1 if keep == "start" else -1
+    result: list[list[int]] = []
+    left = budget
+    for piece in pieces[::step]:
+        if len(piece) > left and (not whole_turns or left == budget):  # a single turn is cut, not lost
+            piece = piece[:left] if keep == "start" else piece[len(piece) - left :]
+        result.append(piece if len(piece) <= left else [])
+        left = left - len(piece) if len(piece) <= left else 0
+    return result[::step]
+
+
+def _row(
+    pieces: list[list[int]], roles: list[int], opening: list[int], closing: list[int]
+) -> tuple[list[int], list[int], list[int]]:
+    """Return the tokens of a sequence with their roles and turns; the frame belongs to the speakers beside it."""
+    spoken = [(piece, role) for piece, role in zip(pieces, roles, strict=True) if piece] or [([], roles[0])]
+    lengths = [len(piece) for piece, _ in spoken]
+    lengths[0] += len(opening)
+    lengths[-1] += len(closing)
+    tokens = [*opening, *chain.from_iterable(piece for piece, _ in spoken), *closing]
+    speakers = np.repeat([role for _, role in spoken], lengths)
+    return tokens, speakers.tolist(), np.arange(len(spoken)).repeat(lengths).tolist()
+
+
 def tokenize_utterances(
-    utterances: Sequence[str],
-    tokenizer: PreTrainedTokenizerBase,
-    max_tokens: int,
-    count: Truncation,
-    keep: str = "start",
+    utterances: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_tokens: int, count: Truncation
 ) -> dict[str, Tensor]:
     """Lay out N utterances as a padded batch, with the tokenizer's special tokens around each; see `framed`."""
     count.unit = "utterances"
-    return framed(token_ids(utterances, tokenizer, max_tokens, keep), tokenizer, max_tokens, count, keep)
+    return framed(token_ids(utterances, tokenizer, max_tokens), tokenizer, max_tokens, count, "start")
 
 
 def token_ids(
@@ -148,16 +184,8 @@ def framed(
 ) -> dict[str, Tensor]:
     """Cut N sequences of token ids, count that, and put the tokenizer's special tokens around each.
 
-    Args:
-        rows: The sequences.
-        tokenizer: Gives special tokens and padding.
-        max_tokens: Longest sequence with its special tokens.
-        count: Counts what was cut.
-        keep: Whether the ``start`` or the ``end`` stays.
-        marks: Length of a sequence that has no token of its own.
-
-    Returns:
-        ``input_ids`` and ``attention_mask``, each (N, L) int64.
+    ``max_tokens`` counts the special tokens too; the ``start`` or the ``end`` stays. A sequence of at most ``marks``
+    tokens counts as empty. Return ``input_ids`` and ``attention_mask``, each (N, L) int64.
     """
     before, after = special_tokens_around(tokenizer)
     budget = max_tokens - len(before) - len(after)
@@ -178,43 +206,100 @@ def pad_right(rows: Sequence[list[int]], pad: int) -> dict[str, Tensor]:
     return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
 
 
-def _ids(tokenizer: PreTrainedTokenizerBase, token: str) -> list[int]:
-    return list(tokenizer.convert_tokens_to_ids([token])) if token else []  # type: ignore[arg-type]
+def add_markers(tokenizer: PreTrainedTokenizerBase, num_roles: int) -> list[int]:
+    """Add a special token for each of 1 to 5 roles, and as a 6th for responses; return the tokens' ids.
+
+    Unused vocabulary entries are taken if they exist.
+    """
+    unused = [f"[unused{10 + role}]" for role in range(num_roles)]
+    own = [f"<|{role}|>" for role in (*ROLES, "response")[:num_roles]]
+    names = unused if set(unused) <= tokenizer.get_vocab().keys() else own
+    tokenizer.add_special_tokens({"extra_special_tokens": names})
+    return [int(number) for number in tokenizer.convert_tokens_to_ids(names)]  # type: ignore[union-attr]
 
 
-def _role_id(role: str, num_roles: int, identifier: str) -> int:
-    index = ROLES.index(role)
-    if index >= num_roles:
-        raise InputError(
-            f"dialogue '{identifier}' has the role '{role}', but the model knows {num_roles} "
-            f"({', '.join(ROLES[:num_roles])}); train with a larger num_roles or merge speakers"
-        )
-    return index
+def special_texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """Return every text that the tokenizer would read as a control token, longest first."""
+    return sorted(set(tokenizer.all_special_tokens), key=lambda text: (-len(text), text))
 
 
-def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool) -> list[list[int]]:
-    """Cut turns to a budget of tokens, at the end that is not kept; dropped turns become empty."""
-    backwards = keep == "end"
-    result: list[list[int]] = []
-    left = budget
-    for piece in reversed(pieces) if backwards else pieces:
-        fits = len(piece) <= left
-        if not fits and (not whole_turns or left == budget):  # a single turn beyond the budget is cut, not lost
-            piece = piece[len(piece) - left :] if backwards else piece[:left]
-            fits = True
-        result.append(piece if fits else [])
-        left = left - len(piece) if fits else 0
-    return result[::-1] if backwards else result
+def escape(text: str, specials: Iterable[str]) -> str:
+    """Break up control tokens in a user's text: ``[SEP]`` becomes ``[ SEP]``, which reads as plain words."""
+    for special in specials:
+        text = text.replace(special, f"{special[0]} {special[1:]}")
+    return text
 
 
-def _row(
-    pieces: list[list[int]], roles: list[int], opening: list[int], closing: list[int]
-) -> tuple[list[int], list[int], list[int]]:
-    """Return the tokens of a sequence with their roles and turns; the frame belongs to the speakers beside it."""
-    spoken = [(piece, role) for piece, role in zip(pieces, roles, strict=True) if piece] or [([], roles[0])]
-    lengths = [len(piece) for piece, _ in spoken]
-    lengths[0] += len(opening)
-    lengths[-1] += len(closing)
-    tokens = [*opening, *chain.from_iterable(piece for piece, _ in spoken), *closing]
-    speakers = np.repeat([role for _, role in spoken], lengths)
-    return tokens, speakers.tolist(), np.arange(len(spoken)).repeat(lengths).tolist()
+def chat_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> str:
+    """Return the Jinja template that renders messages as `tokenize` lays them out."""
+    start, end = wrapping(tokenizer) if config.wrapped else ("", "")
+    turns = "messages" if config.max_turns is None else f"messages[-{config.max_turns}:]"
+    hint = " ~ (' (a prompt has the role system; leave it out)' if message['role'] == 'system' else '')"
+    return (
+        f"{_set_markers(tokenizer, config.marker_ids or [])}{start}{{%- for message in {turns} -%}}{_speaker(hint)}"
+        f"{_content(tokenizer)}{config.end_of_utterance or ''}{{%- endfor -%}}{end}"
+    )
+
+
+def utterance_template(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return the Jinja template that renders messages as one text: their contents, with a space between."""
+    start, end = _texts_around(tokenizer)
+    return f"{start}{{%- for message in messages -%}}{_TEXT_ALONE}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}{end}"
+
+
+def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
+    """Return the Jinja template that renders messages as a context or as a response.
+
+    The marker of the speaker stands before each message of a context. A response begins with a message of the role
+    ``response``, or with the system message ``response``, as sentence-transformers hands on a prompt. It is rendered as
+    the last of the markers and all messages but the system's.
+    """
+    response = tokenizer.convert_ids_to_tokens(markers)[-1]
+    start, end = _texts_around(tokenizer)
+    return (
+        f"{_set_markers(tokenizer, markers[:-1])}{start}"
+        "{%- if messages[0]['role'] == 'response' or "
+        "(messages[0]['role'] == 'system' and messages[0]['content'] == 'response') -%}"
+        f"{response}{{%- for message in messages -%}}"
+        f"{{%- if message['role'] != 'system' -%}}{_TEXT_ALONE}{_content(tokenizer)}{_SPACE}"
+        "{%- endif -%}{%- endfor -%}{%- else -%}{%- for message in messages -%}"
+        f"{_speaker()}{_content(tokenizer)}{{%- endfor -%}}{{%- endif -%}}{end}"
+    )
+
+
+def _set_markers(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
+    names = tokenizer.convert_ids_to_tokens(markers)
+    roles = ", ".join(f"'{role}': '{name}'" for role, name in zip(ROLES, names, strict=False))
+    return f"{{%- set markers = {{{roles}}} -%}}"
+
+
+def _speaker(hint: str = "") -> str:
+    """Return the template of a speaker's marker; its error ends in the hint."""
+    return (
+        "{%- if message['role'] not in markers -%}"
+        "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))"
+        f"{hint}) -}}}}{{%- endif -%}}{_TEXT_ALONE}{{{{- markers[message['role']] -}}}}"
+    )
+
+
+def _content(tokenizer: PreTrainedTokenizerBase) -> str:
+    escapes = "".join(f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer))
+    return f"{{{{- message['content']{escapes} -}}}}"
+
+
+def _texts_around(tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    return ["".join(tokenizer.convert_ids_to_tokens(ids)) for ids in special_tokens_around(tokenizer)]
+
+
+def special_tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
+    """Return the ids that the tokenizer puts before and after a text, by an example: tokenizers do not state them."""
+    bare, full = (list(tokenizer("a", add_special_tokens=special)["input_ids"]) for special in (False, True))
+    start = next(at for at in range(len(full)) if full[at : at + len(bare)] == bare)
+    return full[:start], full[start + len(bare) :]
+
+
+def wrapping(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
+    """Return the texts of the tokens that open and close a sequence, such as ``("[CLS]", "[SEP]")``."""
+    opening = tokenizer.cls_token or tokenizer.bos_token or ""
+    closing = tokenizer.sep_token or tokenizer.eos_token or ""
+    return str(opening), str(closing)

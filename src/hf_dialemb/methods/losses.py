@@ -3,13 +3,11 @@
 Everything is computed in float32, or in float64 for float64 inputs. Letters of shapes: A anchors, C candidates.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
-
-NegativeWeights = Literal["hard", "printed", "plain"]
 
 
 def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by_samples: bool = False) -> Tensor:
@@ -29,7 +27,7 @@ def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by
 
 
 def pair_contrastive(
-    similarities: Tensor, own: Tensor, positive: Tensor, temperature: float, weights: NegativeWeights = "hard"
+    similarities: Tensor, own: Tensor, positive: Tensor, temperature: float, weights: str = "hard"
 ) -> Tensor:
     """Contrast pairs, with negatives weighted by their nearness (DSE, section 3.2).
 
@@ -40,15 +38,14 @@ def pair_contrastive(
     - ``"printed"``: e_ip + N_i becomes the sum over all j but i of exp(a_ij s_ij / t), as equation 1 is printed;
     - ``"plain"``: N_i = sum over negatives of e_ij, which is NT-Xent.
 
+    Return the mean over anchors, 0 without negatives. The weight a_ij is differentiated, as in the released program.
+
     Args:
         similarities: Cosines of anchors and candidates, (A, C).
         own: The candidate that is the anchor itself and does not count, (A,) int64.
         positive: The positive of each anchor, (A,) int64; all other candidates are negatives.
         temperature: Divides the cosines (DSE: 0.05).
-        weights: The kind of weight; a_ij is differentiated, as in the released program.
-
-    Returns:
-        The mean over anchors; 0 without negatives.
+        weights: The kind of weight.
     """
     logits = precise(similarities) / temperature
     rows = torch.arange(len(logits), device=logits.device)
@@ -93,8 +90,7 @@ def hard_targets(shared: Tensor, like: Tensor) -> Tensor:
 
     ``shared`` (A, C) says which candidates carry the anchor's label, at least one; ``like`` has the wanted precision.
     """
-    counts = shared.sum(-1, keepdim=True)
-    return shared.to(precise(like).dtype) / counts
+    return shared.to(precise(like).dtype) / shared.sum(-1, keepdim=True)
 
 
 def precise(tensor: Tensor) -> Tensor:
@@ -123,11 +119,9 @@ class _GatherRows(torch.autograd.Function):
 def gather_rows(rows: Tensor, enabled: bool = True) -> tuple[Tensor, int]:
     """Concatenate the rows (n, ...) of all W processes, with gradient, to (W n, ...).
 
-    A loss that is the mean over a process's own anchors then has, on W processes, the gradients of one process with all
-    batches. Evaluation disables it, as processes do not run in step.
-
-    Returns:
-        The rows, and the place of this process's first row.
+    Return the rows, and the place of this process's first row. A loss that is the mean over a process's own anchors
+    then has, on W processes, the gradients of one process with all batches. Evaluation disables it, as processes do not
+    run in step.
     """
     if not (enabled and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
         return rows, 0

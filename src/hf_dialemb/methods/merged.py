@@ -8,6 +8,7 @@ other weights stay the backbone's.
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple, Self
 
 import torch
@@ -56,11 +57,7 @@ class MergedModel(UtteranceEncoder):
     """An encoder of texts made of trained ones; ``adapter`` holds the `Factors` of linear layers that were cut."""
 
     config: MergedConfig
-    adapter: Mapping[str, Factors]
-
-    def __init__(self, config: MergedConfig) -> None:
-        super().__init__(config, ())
-        self.adapter = {}
+    adapter: Mapping[str, Factors] = MappingProxyType({})
 
     @classmethod
     def from_parts(
@@ -78,7 +75,11 @@ class MergedModel(UtteranceEncoder):
             InputError: There is no part, a weight is no number, or a part has another backbone, other shapes, or
                 nothing that moved.
         """
-        _check_weights(parts)
+        if not parts:
+            raise InputError("parts: got none, expected trained models and their weights; name at least one")
+        for path, weight in parts.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+                raise InputError(f"parts: got the weight {weight!r} for '{path}', expected a number; give one")
         named = {Path(name).name: float(weight) for name, weight in parts.items()}
         model, tokenizer = cls.from_backbone(
             resolve_backbone(backbone), parts=named, rank=rank, max_tokens=max_tokens, encoding_tokens=max_tokens
@@ -104,14 +105,6 @@ def factors(difference: Tensor, rank: int) -> Factors:
     return Factors(down.bfloat16().float(), up.bfloat16().float())
 
 
-def _check_weights(parts: Mapping[str, float]) -> None:
-    if not parts:
-        raise InputError("parts: got none, expected trained models and their weights; name at least one")
-    for path, weight in parts.items():
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-            raise InputError(f"parts: got the weight {weight!r} for '{path}', expected a number; give one")
-
-
 def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, Tensor]:
     """Return the change of each weight of a backbone by a training, without rows that were added to a table."""
     if (Path(path) / "0_StaticEmbedding").is_dir():
@@ -129,9 +122,7 @@ def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, T
                 "trainings of one backbone"
             )
         moved[name] = after.float() - before
-    distance, length = (
-        math.sqrt(sum(float(tensor.square().sum()) for tensor in part.values())) for part in (moved, start)
-    )
+    distance, length = (math.hypot(*(float(value.norm()) for value in part.values())) for part in (moved, start))
     if distance == 0:
         raise InputError(f"parts: '{path}' moved nothing of '{backbone}' (its heads alone, if any); leave it out")
     if not distance < _FAR * length:

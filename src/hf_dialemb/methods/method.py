@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
@@ -15,35 +15,29 @@ from .config import Kind, MethodConfig
 from .layout import Truncation
 
 
-class Examples(Protocol):
-    """The training examples of a method: a pure function of (seed, epoch, index).
+class Examples:
+    """The training examples of a method, by default the items themselves, in batches of any lengths.
 
-    Examples with ``label_texts`` are given ``label_vectors`` (K, E) float32 of another encoder before the first is
+    Those with ``label_texts`` are given ``label_vectors`` (K, E) float32 of another encoder before the first is
     requested; those with ``response_texts`` are given ``response_vectors`` (N, D). An empty list wants none.
+
+    Attributes:
+        items: What each example is made of.
+        notes: What was left out of the dialogues and why, a sentence each.
     """
 
-    notes: list[str]
-    """What was left out of the dialogues and why, a sentence each."""
-
-    def __init__(self, dialogues: Sequence[Dialogue], config: Any, seed: int) -> None: ...  # noqa: ANN401
-    def __len__(self) -> int: ...
-    def example(self, epoch: int, index: int) -> Any:  # noqa: ANN401
-        """Make an example; the same arguments always give the same one."""
-
-    def length(self, index: int) -> int:
-        """Return an example's estimated size or the number of its kind; a batch holds similar ones."""
-
-
-class ListedExamples:
-    """One example for each of the ``items``, in batches of any lengths, which the model sorts itself."""
-
-    items: Sequence[Any]
+    def __init__(self, items: Sequence[Any], notes: Iterable[str] = ()) -> None:
+        self.items, self.notes = items, list(notes)
 
     def __len__(self) -> int:
         return len(self.items)
 
+    def example(self, epoch: int, index: int) -> Any:  # noqa: ANN401
+        """Make an example, a pure function of (seed, epoch, index)."""
+        return self.items[index]
+
     def length(self, index: int) -> int:
-        """Return 1."""
+        """Return an example's estimated size or the number of its kind; a batch holds similar ones."""
         return 1
 
 
@@ -56,7 +50,7 @@ class Method:
         config_class: Its config.
         model_class: Its model; ``forward`` returns a `DialogueOutput`, `UtteranceOutput` or `RankingOutput` with
             ``loss`` for training batches.
-        examples: Decides positives, negatives and windows.
+        examples: Makes `Examples` of dialogues, a config and a seed: decides positives, negatives and windows.
         collate: Turns ``examples`` into ``forward``'s arguments, ``collate(examples, tokenizer, config, truncation)``,
             and adds what was dropped to ``truncation``.
         min_turns: Shorter dialogues are not used.
@@ -75,7 +69,7 @@ class Method:
     name: str
     config_class: type[MethodConfig]
     model_class: type[MethodModel]
-    examples: type[Examples]
+    examples: Callable[[Sequence[Dialogue], Any, int], Examples]
     collate: Callable[[list[Any], PreTrainedTokenizerBase, Any, Truncation], dict[str, Tensor]]
     min_turns: int = 1
     min_speakers: int = 1

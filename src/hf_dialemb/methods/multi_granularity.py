@@ -54,15 +54,14 @@ class MultiGranularityConfig(RankerConfig, published.MultiGranularityConfig):
                     "the one takes a text and the other turns; make an ensemble of each"
                 )
             for name in _LAYOUT:
-                values = [getattr(member, name, None) for member in (first, config)]
-                if values[0] != values[1]:
+                expected, got = getattr(first, name, None), getattr(config, name, None)
+                if got != expected:
                     raise InputError(
-                        f"members: got {name} {values[0]} and {values[1]}, expected the same in all; train them with "
-                        "the same settings"
+                        f"members: got {name} {expected} and {got}, expected the same in all; train them with the same "
+                        "settings"
                     )
-        for name in [*own_settings(RankerConfig), "marker_ids"]:
-            if name != "granularity":
-                setattr(self, name, getattr(first, name, None))
+        for name in {*own_settings(RankerConfig), "marker_ids"} - {"granularity"}:
+            setattr(self, name, getattr(first, name, None))
 
     @staticmethod
     def member_class(model_type: str) -> Any:  # noqa: ANN401 - a class
@@ -118,16 +117,10 @@ def member_method(model_type: str, place: str = "members") -> Method:
 def _rules(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
     """Return all that decides how a tokenizer reads a text, without its last truncation and padding."""
     backend: Any = tokenizer.backend_tokenizer
-    rules: dict[str, Any] = json.loads(backend.to_str())
-    return {name: rule for name, rule in rules.items() if name not in ("truncation", "padding")}
+    return {**json.loads(backend.to_str()), "truncation": None, "padding": None}
 
 
-def collate(
-    examples: list[RankingExample],
-    tokenizer: PreTrainedTokenizerBase,
-    config: MultiGranularityConfig,
-    count: Truncation,
-) -> dict[str, Tensor]:
+def collate(examples: list[RankingExample], tokenizer: Any, config: Any, count: Truncation) -> dict[str, Tensor]:  # noqa: ANN401
     """Lay out contexts and candidates as every member does."""
     first = config.member_configs[0]
     return member_method(first.model_type).collate(examples, tokenizer, first, count)

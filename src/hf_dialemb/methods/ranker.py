@@ -1,31 +1,37 @@
-"""Rankers of responses: the model with its loss, its examples, and how contexts and responses become sequences.
+"""Rankers of responses: the model with its loss, its examples, how texts become sequences, and a trained one's use.
 
 Letters of shapes: B contexts, K candidate responses of each, N texts, L and M tokens.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import torch
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerBase
+from tqdm.auto import tqdm
+from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
+from ..checkpoints.pretrained import load_pretrained
 from ..dialogue import ROLES, Dialogue, Turn, plain, response_places
 from ..errors import InputError
 from ..modeling import modeling_dual_encoder as published
+from . import method_of
 from .backbone_model import MethodModel
+from .batching import LayOut, embeddings
 from .config import RankerConfig
 from .granularity import Segments
 from .layout import Truncation, framed, token_ids
-from .method import ListedExamples
+from .method import Examples, Method
+
+logger = logging.getLogger(__name__)
 
 _REMEMBERED = 1 << 17  # texts whose token ids are kept
 _KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[str, list[int]]] = WeakKeyDictionary()
-
-RESPONSE = "response"
-"""The name of the marker of a response, beside the roles."""
+_CONTEXTS = 32  # contexts whose candidates are scored at once
 
 
 class RankingExample(NamedTuple):
@@ -48,14 +54,6 @@ class RankingOutput(published.RankingOutput):
     similarities: Tensor | None = None
 
 
-def embeds_nothing(model: object) -> InputError:
-    """Return the error for a ranker that has no vectors."""
-    return InputError(
-        f"{type(model).__name__} scores a context and a response together, and embeds neither; rank candidates with it "
-        "(dialemb rank --model FOLDER), or choose a dual encoder"
-    )
-
-
 class Ranker(MethodModel, published.Ranker):
     """A ranker with its loss.
 
@@ -76,17 +74,24 @@ class Ranker(MethodModel, published.Ranker):
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Embed contexts and responses, (N, L) to (N, D)."""
-        if not self.embeds:
-            raise embeds_nothing(self)
+        self.check_embeds()
         return super().embed(input_ids, attention_mask)
 
+    def check_embeds(self) -> None:
+        """Raise InputError if the ranker has no vectors."""
+        if not self.embeds:
+            raise InputError(
+                f"{type(self).__name__} scores a context and a response together, and embeds neither; rank candidates "
+                "with it (dialemb rank --model FOLDER), or choose a dual encoder"
+            )
 
-class RankingExamples(ListedExamples):
+
+class RankingExamples(Examples):
     """Contexts with their true response and K - 1 others, drawn afresh in each epoch (section 3).
 
     Texts that differ in case and blanks only are one response, so no other response repeats the true one. Others are
     drawn from all distinct responses (equation 8), or with ``granularity`` from a segment of them (equation 12), each
-    at most once if there are enough. Dialogues are of two or more turns.
+    at most once if there are enough.
 
     Raises:
         InputError: There is no response with a context, or there are too few different ones.
@@ -96,7 +101,7 @@ class RankingExamples(ListedExamples):
         self.dialogues, self.config, self.seed = list(dialogues), config, seed
         places: dict[str, int] = {}
         self._texts: list[str] = []
-        self.items: list[tuple[int, int, int]] = []  # dialogue, turn, response
+        items = []  # dialogue, turn, response
         silent = 0
         for number, dialogue in enumerate(self.dialogues):
             turns = list(response_places(dialogue, config.responses))
@@ -106,8 +111,8 @@ class RankingExamples(ListedExamples):
                 place = places.setdefault(plain(text), len(self._texts))
                 if place == len(self._texts):
                     self._texts.append(text)
-                self.items.append((number, turn, place))
-        self.notes = [f"Left out {silent:,} dialogues without a response that has a context"] if silent else []
+                items.append((number, turn, place))
+        super().__init__(items, [f"Left out {silent:,} dialogues without a response that has a context"] * bool(silent))
         self._check()
         self.response_vectors = np.empty((0, 0), dtype=np.float32)
         self._segments: Segments | None = None
@@ -158,18 +163,6 @@ class RankingExamples(ListedExamples):
         return self._segments.draw(response, self.config.granularity, count, generator)
 
 
-class GivenExamples(ListedExamples):
-    """Contexts with fixed candidates, the true one first, so that all models rank the same ones."""
-
-    def __init__(self, examples: Sequence[RankingExample]) -> None:
-        self.items: list[RankingExample] = list(examples)
-        self.notes: list[str] = []
-
-    def example(self, epoch: int, index: int) -> RankingExample:
-        """Return an example, the same in each epoch."""
-        return self.items[index]
-
-
 def context_ids(
     contexts: Sequence[Sequence[Turn]],
     tokenizer: PreTrainedTokenizerBase,
@@ -183,18 +176,12 @@ def context_ids(
     """
     count.unit = "contexts and responses"
     tokens = remembered_ids((turn.content for context in contexts for turn in context), tokenizer)
+    marks = dict(zip(ROLES, markers, strict=False))
     rows = []
     for context in contexts:
-        row: list[int] = []
-        for turn in context:
-            role = ROLES.index(turn.role)
-            if role >= len(markers):
-                raise InputError(
-                    f"context: got the role {turn.role}, expected one of {', '.join(ROLES[: len(markers)])}; merge "
-                    "speakers"
-                )
-            row += [markers[role], *tokens[turn.content]]
-        rows.append(row)
+        if unknown := [turn.role for turn in context if turn.role not in marks]:
+            raise InputError(f"context: got the role {unknown[0]}, expected one of {', '.join(marks)}; merge speakers")
+        rows.append([token for turn in context for token in (marks[turn.role], *tokens[turn.content])])
     return framed(rows, tokenizer, max_tokens, count, "end", marks=1)
 
 
@@ -235,3 +222,101 @@ def with_candidates(contexts: dict[str, Tensor], candidates: dict[str, Tensor]) 
     batch = len(contexts["input_ids"])
     ids, mask = (candidates[name].unflatten(0, (batch, -1)) for name in ("input_ids", "attention_mask"))
     return {**contexts, "candidate_ids": ids, "candidate_mask": mask}
+
+
+@dataclass(frozen=True)
+class LoadedRanker:
+    """A trained ranker in evaluation mode with its tokenizer, and its method, whose ``collate`` makes its batches."""
+
+    model: Ranker
+    tokenizer: PreTrainedTokenizerBase
+    method: Method
+
+    def embed(self, lengths: list[int], lay_out: LayOut, batch_size: int, show_progress: bool) -> np.ndarray:
+        """Embed N texts of some lengths in tokens, (N, D) float32; raise InputError if the ranker embeds nothing."""
+        self.model.check_embeds()
+        return embeddings(self.model, lengths, lay_out, batch_size, show_progress)
+
+
+def load_ranker(path: str) -> LoadedRanker:
+    """Load a ranker from a folder or Hub id, onto a GPU if there is one; raise InputError for another model."""
+    model = load_pretrained(AutoModel, path)
+    if not isinstance(model, Ranker):
+        raise InputError(f"'{path}': got a model of type {model.config.model_type}, expected a ranker of responses")
+    model = model.to("cuda" if torch.cuda.is_available() else "cpu")  # type: ignore[arg-type]
+    return loaded_ranker(model, load_pretrained(AutoTokenizer, path))
+
+
+def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRanker:
+    """Join a ranker, its tokenizer and their method; raise InputError if they do not fit together."""
+    known: Any = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > known:
+        raise InputError(
+            f"the tokenizer: got {len(tokenizer)} tokens, but the weights have {known}; fetch the model again"
+        )
+    marks = getattr(model.config, "marker_ids", None) or []
+    if (model.embeds and len(marks) < 2) or not all(0 <= mark < len(tokenizer) for mark in marks):
+        raise InputError(
+            f"marker_ids: got {marks}, expected those of a token for each speaker and of one for responses, below "
+            f"{len(tokenizer)}; fetch or train the model again"
+        )
+    method = method_of(model)
+    assert method is not None, "models of other makers are refused before"
+    return LoadedRanker(model.train(False), tokenizer, method)
+
+
+def encode_contexts(
+    ranker: LoadedRanker, contexts: Sequence[Sequence[Turn]], batch_size: int = 256, show_progress: bool = False
+) -> np.ndarray:
+    """Embed N contexts, (N, D) float32; raise InputError if the ranker embeds nothing or a role has no marker."""
+
+    def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
+        config: Any = ranker.model.config
+        chosen = [contexts[row] for row in rows]
+        return context_ids(chosen, ranker.tokenizer, config.marker_ids[:-1], config.max_context_tokens, count)
+
+    lengths = [1 + sum(len(turn.content) for turn in context) // 4 for context in contexts]  # tokens, about
+    return ranker.embed(lengths, lay_out, batch_size, show_progress)
+
+
+def encode_responses(
+    ranker: LoadedRanker, responses: Sequence[str], batch_size: int = 1024, show_progress: bool = False
+) -> np.ndarray:
+    """Embed N responses, (N, D) float32; raise InputError if the ranker embeds nothing."""
+
+    def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
+        config: Any = ranker.model.config
+        chosen = [responses[row] for row in rows]
+        return response_ids(chosen, ranker.tokenizer, config.marker_ids[-1], config.max_response_tokens, count)
+
+    return ranker.embed([1 + len(text) // 4 for text in responses], lay_out, batch_size, show_progress)
+
+
+@torch.inference_mode()
+def score_candidates(
+    ranker: LoadedRanker, examples: Sequence[RankingExample], show_progress: bool = False
+) -> list[np.ndarray]:
+    """Score the candidates of each context, (K,) float64; their softmax is the output probability.
+
+    Raises:
+        InputError: A context has no turn, no candidate, or a speaker without a marker.
+    """
+    by_size: dict[int, list[int]] = {}
+    for row, example in enumerate(examples):
+        if not example.context or not example.candidates:
+            missing = "turn" if not example.context else "candidate"
+            raise InputError(f"example {row}: got no {missing}, expected at least one; leave the example out")
+        by_size.setdefault(len(example.candidates), []).append(row)
+    model, scores, count = ranker.model, [np.empty(0)] * len(examples), Truncation()
+    batches: list[list[int]] = []
+    for _, alike in sorted(by_size.items()):
+        batches += [alike[start : start + _CONTEXTS] for start in range(0, len(alike), _CONTEXTS)]
+    for rows in tqdm(batches, desc="rank", unit="batch", disable=not show_progress):
+        chosen = [examples[row] for row in rows]
+        batch = ranker.method.collate(chosen, ranker.tokenizer, model.config, count)
+        logits = model(**{name: value.to(model.device) for name, value in batch.items()}).logits
+        for row, values in zip(rows, logits.double().cpu().numpy(), strict=True):
+            scores[row] = values
+    if count.truncated:
+        logger.warning("%s.", count)
+    return scores

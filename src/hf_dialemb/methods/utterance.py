@@ -20,9 +20,8 @@ from ..modeling.modeling_dual_encoder import mean_of_tokens as mean_of_tokens
 from .backbone_model import BackboneModel, quickest_attention
 from .batching import embeddings, in_parts
 from .config import UtteranceConfig
-from .layout import Truncation, framed, token_ids
+from .layout import Truncation, framed, token_ids, utterance_template
 from .losses import precise
-from .markers import utterance_template
 
 _ROWS = 32  # utterances of like length that are encoded together, padded to the longest of them
 
@@ -110,11 +109,10 @@ class UtteranceEncoder(BackboneModel):
         With ``chunk_size``, a part's activations are computed again in the backward pass (gradient caching), so that
         memory does not grow with the number of utterances.
         """
-        vectors: Tensor = self.in_parts(self._embed_part, input_ids, attention_mask)
+        vectors: Tensor = self.in_parts(
+            lambda words, mask: self.pool(self.states_of(words, mask), mask), input_ids, attention_mask
+        )
         return vectors
-
-    def _embed_part(self, words: Tensor, attention_mask: Tensor) -> Tensor:
-        return self.pool(self.states_of(words, attention_mask), attention_mask)
 
     def in_parts(self, work: Callable[..., Any], input_ids: Tensor, attention_mask: Tensor, *more: Tensor) -> Any:  # noqa: ANN401
         """Call ``work`` with the arguments of `states_of` for parts of like length of N texts; see `embed`."""
@@ -164,4 +162,4 @@ def encode_utterances(
         return framed([ids[row] for row in rows], tokenizer, limit, count, "start")
 
     lengths = [min(len(row) + 2, limit) for row in ids]
-    return embeddings(model, lengths, lay_out, batch_size, limits=f"; it reads {limit} tokens")
+    return embeddings(model, lengths, lay_out, batch_size, False, f"; it reads {limit} tokens")

@@ -4,7 +4,7 @@ import gzip
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -14,10 +14,10 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
-from .ranker import RESPONSE, Ranker
+from .ranker import Ranker
 
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
-MARKS = tuple(f"<|{name}|>" for name in (*ROLES, RESPONSE))
+MARKS = tuple(f"<|{name}|>" for name in (*ROLES, "response"))
 """Markers that stand before a turn, for its speaker, and before a response."""
 
 
@@ -51,12 +51,8 @@ def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTr
 def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Read the vectors of V words from a text file: a word and its numbers on each line, as in GloVe's.
 
-    A first line of two numbers, as in word2vec's files, and words that contain blanks are skipped.
-
-    Args:
-        path: The file, packed if its name ends in ``.gz``.
-        words: The words.
-        size: Length of the vectors; None takes that of the file's first.
+    A first line of two numbers, as in word2vec's files, and words that contain blanks are skipped. A file whose name
+    ends in ``.gz`` is unpacked. The size is the vectors' length; None takes that of the file's first.
 
     Returns:
         Vectors (V, size) float32, zero for words that the file lacks; and which words it has, (V,) bool.
@@ -64,10 +60,12 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None =
     Raises:
         InputError: The file cannot be read, or a vector is of another length or not finite.
     """
-    places, rows = {word: place for place, word in enumerate(words)}, {}
+    places = {word: place for place, word in enumerate(words)}
+    rows: dict[int, np.ndarray] = {}
     remedy = f"fetch a file whose vectors have {size} numbers, or set embedding_size" if size else "fetch it again"
+    open_text = gzip.open if Path(path).suffix == ".gz" else open
     try:
-        with _opened(Path(path)) as lines:
+        with open_text(path, "rt", encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(lines, 1):
                 word, *values = line.rstrip().split(" ")
                 if number == 1 and len(values) == 1:
@@ -76,10 +74,8 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None =
                 if len(values) > size and _numbers(values[:-size]) is None:  # a word with blanks in it
                     continue
                 if len(values) != size or not values:
-                    raise InputError(
-                        f"{path}: line {number}: got {len(values)} numbers, expected {size or 'a word and numbers'}; "
-                        f"{remedy}"
-                    )
+                    expected = size or "a word and numbers"
+                    raise InputError(f"{path}: line {number}: got {len(values)} numbers, expected {expected}; {remedy}")
                 if word in places:
                     row = _numbers(values)
                     if row is None or not np.isfinite(row).all():
@@ -96,6 +92,13 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None =
     for place, row in rows.items():
         vectors[place], known[place] = row, True
     return vectors, known
+
+
+def _numbers(values: Sequence[str]) -> np.ndarray | None:
+    try:
+        return np.array([float(value) for value in values], dtype=np.float32)
+    except ValueError:
+        return None
 
 
 class WordRanker(Ranker):
@@ -127,16 +130,3 @@ class WordRanker(Ranker):
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
         """Give the tokenizer what the method needs beside its words, and complete the config."""
-
-
-def _opened(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
-    return path.open(encoding="utf-8", errors="replace")
-
-
-def _numbers(values: Sequence[str]) -> np.ndarray | None:
-    try:
-        return np.array([float(value) for value in values], dtype=np.float32)
-    except ValueError:
-        return None

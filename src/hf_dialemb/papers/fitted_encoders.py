@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
-from ..encoders.tfidf import WORD, count_words, joined_turns, least_count
+from ..encoders.word_vectors import WORD, count_words, dialogue_texts, least_count
 from ..errors import InputError
 
 
@@ -32,8 +32,7 @@ class LdaEncoder:
         from sklearn.decomposition import LatentDirichletAllocation
         from sklearn.feature_extraction.text import CountVectorizer
 
-        texts = joined_turns(dialogues)
-        counts = count_words(CountVectorizer(min_df=least_count(texts), token_pattern=WORD), texts, "lda")
+        counts = count_words(CountVectorizer(), dialogue_texts(dialogues), "lda")
         model = LatentDirichletAllocation(self.topics, max_iter=self.passes, random_state=self.seed)
         return np.asarray(model.fit_transform(counts), dtype=np.float32)
 
@@ -58,7 +57,7 @@ class Doc2VecEncoder:
         """Fit on the dialogues and return their vectors, ``(N, size)`` float32; without a known word zeros."""
         from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
-        texts = joined_turns(dialogues)
+        texts = dialogue_texts(dialogues)
         documents = [
             TaggedDocument(re.findall(WORD, text.lower()), [row])  # tags that count from 0 are rows of the result
             for row, text in enumerate(texts)

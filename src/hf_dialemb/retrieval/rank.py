@@ -23,8 +23,14 @@ from ..dialogue import ROLES, Dialogue, plain
 from ..drawing import visible
 from ..errors import InputError
 from ..evaluation.tasks.next_utterance import is_ensemble, log_of_mean_probability, members_of
-from ..methods.ranker import RankingExample
-from ..methods.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
+from ..methods.ranker import (
+    LoadedRanker,
+    RankingExample,
+    encode_contexts,
+    encode_responses,
+    load_ranker,
+    score_candidates,
+)
 from ..runs.files import check_writable, write_text_atomically
 
 _EMBEDDED = 8_192  # responses that are encoded at once, beside the matrix of all

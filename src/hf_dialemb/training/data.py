@@ -20,8 +20,7 @@ from ..errors import InputError
 from ..hashing import json_key, sha256
 from ..methods.layout import Truncation
 from ..methods.method import Examples, Method
-from ..methods.ranker import GivenExamples, RankingExample
-from ..methods.ranking import LoadedRanker, encode_responses, load_ranker
+from ..methods.ranker import LoadedRanker, RankingExample, encode_responses, load_ranker
 from ..runs.files import kept_vectors
 from .settings import Report, RunArguments
 
@@ -137,7 +136,7 @@ def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarr
     return kept_vectors(folder / f"label_vectors-{key[:8]}.safetensors", embed)
 
 
-def given_examples(path: str) -> GivenExamples:
+def given_examples(path: str) -> Examples:
     """Read the candidate sets that choose a checkpoint."""
     _, selections = read_candidates(path)
     examples = []
@@ -152,7 +151,7 @@ def given_examples(path: str) -> GivenExamples:
             f"{path}: got no correct response, or a set of nothing else, expected a correct and a wrong one in a set; "
             "draw candidates again"
         )
-    return GivenExamples([RankingExample(context, candidates[:size]) for context, candidates in examples])
+    return Examples([RankingExample(context, candidates[:size]) for context, candidates in examples])
 
 
 def response_vectors(responses: Sequence[str], model: str, report: Report) -> np.ndarray:

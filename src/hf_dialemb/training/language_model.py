@@ -25,8 +25,7 @@ from transformers import (
 from ..checkpoints.pretrained import load_pretrained
 from ..dialogue import Dialogue
 from ..errors import InputError
-from ..methods.layout import shortened
-from ..methods.markers import escape, special_texts
+from ..methods.layout import escape, shortened, special_texts
 from ..runs.files import write_json_atomically
 from ..runs.folder import check_same
 

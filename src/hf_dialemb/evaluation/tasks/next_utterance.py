@@ -27,7 +27,7 @@ from .task import CorpusPart, Problem, ask_encoder, item_percentage
 from .texts import TextVectors, correct_candidates, last_words, row_cosines, sizes_of
 
 if TYPE_CHECKING:
-    from ...methods.ranking import LoadedRanker
+    from ...methods.ranker import LoadedRanker
 
 NAME = "next-utterance-retrieval"
 
@@ -139,7 +139,7 @@ def is_ensemble(ranker: LoadedRanker) -> bool:
 
 def members_of(ranker: LoadedRanker) -> list[LoadedRanker]:
     """List the members of an ensemble, or of any other ranker itself alone."""
-    from ...methods.ranking import loaded_ranker
+    from ...methods.ranker import loaded_ranker
 
     if not is_ensemble(ranker):
         return [ranker]
@@ -162,8 +162,7 @@ def member_scores(
 ) -> MemberScores:
     """Score the candidates of contexts with a ranker that is no ensemble; one that embeds reads each response once."""
     from ...methods.dual_encoder import TowerRanker
-    from ...methods.ranker import RankingExample
-    from ...methods.ranking import encode_contexts, encode_responses, score_candidates
+    from ...methods.ranker import RankingExample, encode_contexts, encode_responses, score_candidates
 
     model = ranker.model
     if not isinstance(model, TowerRanker):

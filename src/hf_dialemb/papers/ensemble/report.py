@@ -29,7 +29,7 @@ from ...evaluation.run import command_line
 from ...evaluation.tasks import next_utterance
 from ...evaluation.tasks.task import percentage
 from ...methods import get_method
-from ...methods.ranking import LoadedRanker, load_ranker
+from ...methods.ranker import LoadedRanker, load_ranker
 from ...runs.files import write_json_atomically, write_text_atomically
 from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
 from ...training.arguments import make_settings

@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ...dialogue import Dialogue, Turn, response_places
 from ...errors import InputError
-from ...methods.markers import escape, special_texts
+from ...methods.layout import escape, special_texts
 
 # What a layer learns from, what says when it is best, and what it is measured on.
 PARTS = TRAIN, DEV, TEST = "train", "dev", "test"

@@ -31,8 +31,7 @@ from ...evaluation.results.rows import Row
 from ...evaluation.tasks.sampling import fixed_sample
 from ...evaluation.tasks.task import CorpusPart, Problem
 from ...methods.layout import Truncation
-from ...methods.ranker import context_ids
-from ...methods.ranking import LoadedRanker, encode_contexts
+from ...methods.ranker import LoadedRanker, context_ids, encode_contexts
 from ...methods.words import word_tokenizer
 from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
 from .linear_layer import LayerSettings, Outcome, VectorSource, fit, outcome
