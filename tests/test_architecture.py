@@ -19,7 +19,7 @@ SOURCE = Path(hf_dialemb.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 # From the bottom to the top; each imports itself and what is below.
 RANKS = (
-    "errors, ranges hooks stubs hashing, dialogue, runs metrics, drawing, checkpoints, modeling, methods, corpora, "
+    "errors, ranges hooks, dialogue, hashing, runs metrics, drawing, checkpoints, modeling, methods, corpora, "
     "encoders, flow, topics, evaluation, training, retrieval, hub integrations, demo, cli, papers"
 )
 RANK = {part: rank for rank, parts in enumerate(RANKS.split(", ")) for part in parts.split()}
@@ -57,7 +57,7 @@ def test_imports_go_downwards_only(file):
     part = file.relative_to(SOURCE).with_suffix("").parts[0]
     others = {words[0] if words and words[0] in RANK else "" for words in own_imports(file)}
     if part == "__init__":
-        assert others == {"methods", "stubs"}
+        assert others == {"methods", "hooks"}
     else:
         allowed = {other for other in RANK if other == part or RANK[other] < RANK[part]}
         assert others <= allowed | ({""} if part == "cli" else set())  # the command line reads the package's own names

@@ -50,7 +50,7 @@ def test_every_fault_of_every_line_of_json(tmp_path):
         result(tmp_path / "d.jsonl", "\n".join([GOOD, *map(json.dumps, lines), "[1]", "{", GOOD, half])),
         *("E:2 field id: got list", "E:2 field domains: got 'taxi'", "E:2 messages[0]: field role: got 'bot'"),
         *("E:2 messages[0]: field content: got ' '", "E:2 messages[0]: field dialogue_acts: got [1]"),
-        *("E:2 messages[0]: field slots: got str", "E:2 messages[0]: field intents: got 'y'"),
+        *("E:2 messages[0]: field slots: got 'x'", "E:2 messages[0]: field intents: got 'y'"),
         *("E:2 messages[1]: got int", "E:2 messages[2]: field role is missing"),
         *("E:2 messages[3]: field content is missing", "E:3 field messages: got no turn"),
         *("E:4 field messages: got str", "E:5 field messages is missing (found: text)", "E:6 got list"),

@@ -152,7 +152,7 @@ def test_weights_under_the_name_of_others_are_refused(tmp_path, monkeypatch):
     (tmp_path / "model" / "model.safetensors").write_bytes(b"others")
     spec = type("Spec", (), {"origin": str(tmp_path / "__init__.py")})
     monkeypatch.setattr(backbones, "find_spec", lambda name: spec)
-    with pytest.raises(InputError, match="are not the Hub's; reinstall that package"):
+    with pytest.raises(InputError, match="are not the Hub's; reinstall it"):
         backbones.resolve_backbone("all-MiniLM-L6-v2")
 
 

@@ -1,9 +1,11 @@
 """The encoders that come with the package: by name everywhere, whole or not at all, small; and distilling one."""
 
 import json
+import runpy
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +22,9 @@ from hf_dialemb.encoders import specs
 from hf_dialemb.encoders.encoder import dialogue_texts
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.learnt import sets_behind
-from hf_dialemb.hub.shipping import ship
 from hf_dialemb.training.distil import distil, learn_table, sample_texts
 
+ship = runpy.run_path(str(Path(__file__).parents[1] / "training_scripts" / "ship.py"))["ship"]
 TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
 DIALOGUES = dialogues_in_memory()
 AS_TEXTS = dialogue_texts(load_dialogues(DIALOGUES))

@@ -1,9 +1,110 @@
-"""Put an encoder into the package: python training_scripts/ship.py RUN NAME [RESULTS ...]."""
+"""Put an encoder into the package: python training_scripts/ship.py RUN NAME [RESULTS ...].
 
+The folder holds the smallest files, their digests, and a card.
+"""
+
+from __future__ import annotations
+
+import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from hf_dialemb.hub.shipping import ship
+import yaml
+
+from hf_dialemb.checkpoints.pretrained import FOLDER, RECORD, model_file, resolve_backbone
+from hf_dialemb.corpora import CORPORA, get_corpus
+from hf_dialemb.corpora.corpus import TERMS
+from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation.results.learnt import learnt_sets
+from hf_dialemb.evaluation.results.rows import merge_results, read_results
+from hf_dialemb.evaluation.results.tables import markdown_table, table_lines
+from hf_dialemb.hashing import sha256
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.hub.published_folder import PublishedFolder
+from hf_dialemb.runs.files import appearing_whole, write_json_atomically
+from hf_dialemb.runs.folder import RunFolder
+from hf_dialemb.training.merge import ADAPTER
+
+_KINDS = {
+    "merged": "An adapter of rank {rank} over {backbone}: what {parts} moved, added to its weights. Texts up to "
+    "{max_tokens} tokens; a vector is the mean of the tokens'; a dialogue is read as one text.",
+    "distilled": "A table of word vectors, {dimensions} numbers each, that learnt to agree with {teacher}. A vector is "
+    "the mean of the word pieces'; no length is too long, and no GPU or torch is needed.",
+}
+
+
+def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -> Path:
+    """Write the folder of an encoder that comes with the package, and return it.
+
+    Args:
+        run: A run of `hf_dialemb.merge` with a rank, or of `hf_dialemb.training.distil.distil`.
+        name: The encoder's name.
+        results: Results files for the card.
+        output: The folder of all encoders.
+
+    Raises:
+        InputError: The run has no small form, or learnt from a corpus of an unknown licence or for research alone.
+    """
+    with appearing_whole(output / name) as folder:
+        backbone = backbone_weights = None
+        if (run / ADAPTER).is_dir():
+            backbone = str(RunFolder(run).settings()["backbone"])
+            backbone_weights = model_file(resolve_backbone(backbone), PublishedFolder.WEIGHTS)
+            write_checkpoint(*load_checkpoint(str(run)), folder)
+            for unused in (PublishedFolder.WEIGHTS, "training_args.bin"):
+                (folder / unused).unlink(missing_ok=True)
+            for adapter in (run / ADAPTER).glob("adapter_*"):
+                shutil.copy(adapter, folder)
+        elif (run / PublishedFolder.STATIC).is_dir():
+            shutil.copytree(run / PublishedFolder.STATIC, folder / PublishedFolder.STATIC)
+            for file in (PublishedFolder.MODULES, PublishedFolder.SENTENCE_CONFIG):
+                shutil.copy(run / file, folder)
+        else:
+            raise InputError(f"{run}: got a run without an adapter or a table; merge with --rank")
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        (folder / PublishedFolder.CARD).write_text(_card(run, name, results), encoding="utf-8")
+        record = {
+            "corpora": ["/".join(part) for part in sorted(learnt_sets(RunFolder(run).settings()))],
+            "backbone": backbone,
+            "backbone_sha256": backbone_weights and sha256(backbone_weights),
+            "files": {file.relative_to(folder).as_posix(): sha256(file) for file in files},
+        }
+        write_json_atomically(folder / RECORD, record)
+        if (output / name).exists():
+            shutil.rmtree(output / name)
+    return output / name
+
+
+def _card(run: Path, name: str, results: Sequence[Path]) -> str:
+    settings = RunFolder(run).settings()
+    facts = dict(settings, teacher=Path(str(settings["backbone"])).name)
+    facts["parts"] = ", ".join(f"{Path(part).name} x {weight:g}" for part, weight in settings.get("parts", {}).items())
+    lines, terms = [], set()
+    for corpus, split in sorted(learnt_sets(settings)):
+        if corpus not in CORPORA:
+            raise InputError(f"{run}: learnt from '{corpus}', whose licence the catalogue does not know; train without")
+        known = get_corpus(corpus)
+        terms.add(known.terms)
+        lines.append([corpus, split, known.licence, known.source])
+    if not terms <= set(TERMS) - {"research"}:
+        raise InputError(f"{run}: learnt from a corpus that is for research alone; train without it")
+    tags = ["sentence-transformers", "dialogue", "hf_dialemb"]
+    front = {"license": "apache-2.0", "library_name": tags[0], "pipeline_tag": "sentence-similarity", "tags": tags}
+    rows = merge_results([read_results(path) for path in results])
+    body = [
+        f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n# {name}\n",
+        _KINDS[settings["method"]].format(**facts) + "\n",
+        f'```python\nimport hf_dialemb\n\nhf_dialemb.load_encoder("{name}").encode(dialogues)\n'
+        f'SentenceTransformer(str(hf_dialemb.weights("{name}")))  # the same vectors\n```\n',
+        "## Learnt from\n",
+        *table_lines(("Corpus", "Split", "Licence", "Source"), (), lines),
+        "\nWhat is measured below is none of these splits, unless marked †; single utterances of Dialog2Flow's "
+        "evaluation file stand in SGD's train split too. `make checkpoints` makes it again.\n",
+        *(["## Figures\n\n" + markdown_table(rows)] if rows else []),
+    ]
+    return "\n".join(body).rstrip() + "\n"
+
 
 if __name__ == "__main__":
     print(f"Wrote {ship(Path(sys.argv[1]), sys.argv[2], [*map(Path, sys.argv[3:])])}")

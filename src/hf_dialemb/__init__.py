@@ -16,8 +16,8 @@ from typing import Any
 
 import wrapt
 
+from .hooks import names_of_stub
 from .methods import METHODS, get_method, register, register_method
-from .stubs import names_of_stub
 
 __version__ = "0.1.0"
 

@@ -57,28 +57,27 @@ class Turn:
             if message.get(needed) is None:
                 raise InputError(f"field {needed} is missing; give every message a 'role' and a 'content'")
         slots = message.get("slots") or ()
-        if isinstance(slots, str) or not isinstance(slots, Sequence):
-            raise InputError(
-                f"field slots: got {type(slots).__name__}, expected a list of objects with 'name' and 'value'"
-            )
-        for slot in slots:
-            if not isinstance(slot, Mapping) or not isinstance(slot.get("name"), str):
-                raise InputError(f"field slots: got {slot!r}, expected an object with 'name' and 'value'")
+        listed = isinstance(slots, Sequence) and not isinstance(slots, str)
+        if not listed or not all(isinstance(slot, Mapping) and isinstance(slot.get("name"), str) for slot in slots):
+            raise InputError(f"field slots: got {slots!r}, expected a list of objects with 'name' and 'value'")
         name = message.get("name")
         return cls(
             message["role"],
             message["content"],
-            _names(message["dialogue_acts"], "dialogue_acts") if "dialogue_acts" in message else (),
-            tuple((slot["name"], str(slot.get("value") or "")) for slot in slots) if slots else (),
-            _names(message["intents"], "intents") if "intents" in message else (),
+            _names(message.get("dialogue_acts"), "dialogue_acts"),
+            tuple((slot["name"], str(slot.get("value") or "")) for slot in slots),
+            _names(message.get("intents"), "intents"),
             name if isinstance(name, str) else "",
         )
 
     def to_message(self) -> dict[str, Any]:
         """Return the chat message with all labels that are known."""
-        slots = [{"name": name, "value": value} for name, value in self.slots]
-        more = {"name": self.name, "dialogue_acts": list(self.dialogue_acts), "slots": slots}
-        labels = {**more, "intents": list(self.intents)}
+        labels = {
+            "name": self.name,
+            "dialogue_acts": list(self.dialogue_acts),
+            "slots": [{"name": name, "value": value} for name, value in self.slots],
+            "intents": list(self.intents),
+        }
         return {"role": self.role, "content": self.content, **{name: value for name, value in labels.items() if value}}
 
 
@@ -126,7 +125,7 @@ class Dialogue:
                 turns.append(Turn.from_message(message))
             except InputError as error:
                 raise InputError(f"messages[{index}]: {error}") from None
-        return cls(tuple(turns), id, _names(domains, "domains") if domains else (), time)
+        return cls(tuple(turns), id, _names(domains or None, "domains"), time)
 
     def to_messages(self) -> list[dict[str, str]]:
         """Return the plain chat messages, as chat templates and sentence-transformers take them."""
@@ -142,11 +141,11 @@ class Dialogue:
                 f"field messages is missing (found: {', '.join(map(str, record)) or 'no field'}); "
                 "write each dialogue as an object with 'messages': a list of objects with 'role' and 'content'"
             )
-        identifier = record.get("id")
-        if identifier is not None and not isinstance(identifier, str | int):
-            raise InputError(f"field id: got {type(identifier).__name__}, expected a string")
-        name = "" if identifier is None else str(identifier)
-        return cls.from_messages(record["messages"], name, record.get("domains") or (), iso_time(record.get("time")))
+        name = "" if record.get("id") is None else record["id"]
+        if not isinstance(name, str | int):
+            raise InputError(f"field id: got {type(name).__name__}, expected a string")
+        time = iso_time(record.get("time"))
+        return cls.from_messages(record["messages"], str(name), record.get("domains") or (), time)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object, without unknown labels."""
@@ -170,10 +169,9 @@ def action_name(acts: Iterable[str], slots: Iterable[str]) -> str:
 
 def response_places(dialogue: Dialogue, responses: str) -> Iterator[int]:
     """Yield the places of responses (see `RankerConfig`), never the first, which has no context."""
-    for place in range(1, len(dialogue.turns)):
-        if responses == "last" and place < len(dialogue.turns) - 1:
-            continue
-        if responses != "assistant" or dialogue.turns[place].role == "assistant":
+    turns = dialogue.turns
+    for place in range(max(1, len(turns) - 1) if responses == "last" else 1, len(turns)):
+        if responses != "assistant" or turns[place].role == "assistant":
             yield place
 
 

@@ -4,15 +4,9 @@ import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-
-class HasTurns(Protocol):
-    """A dialogue, as far as its digest goes."""
-
-    @property
-    def turns(self) -> Iterable[Any]:
-        """Turns with a ``role`` and a ``content``."""
+from .dialogue import Dialogue
 
 
 def sha256(file: Path) -> str:
@@ -35,7 +29,7 @@ def json_key(value: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def dialogue_key(dialogue: HasTurns) -> str:
+def dialogue_key(dialogue: Dialogue) -> str:
     """Return the digest of who says what in a dialogue, 64 hex digits; labels make no difference."""
     return json_key([[turn.role, turn.content] for turn in dialogue.turns])
 
@@ -45,7 +39,7 @@ def utterance_key(text: str) -> str:
     return json_key(text)
 
 
-def text_key(dialogue: HasTurns) -> str:
+def text_key(dialogue: Dialogue) -> str:
     """Return the digest of what is said in a dialogue, 16 hex digits; who says it makes no difference."""
     return json_key([turn.content for turn in dialogue.turns])[:16]
 

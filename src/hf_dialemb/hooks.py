@@ -1,10 +1,13 @@
-"""Registries that other packages add to, by entry points: methods, tasks, corpora, encoders and commands."""
+"""Names that load at their first use: those of a stub, and registries that other packages add to by entry points."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+import ast
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 
@@ -55,3 +58,16 @@ class Registry(MutableMapping[str, Any]):
                 offered = {name: entry.value} if self._kind == "methods" else entry.load()
                 self._values = {**offered, **self._values}
         return self._values
+
+
+def names_of_stub(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose ``__init__.pyi`` lists its names."""
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    modules = {node.names[0].name: f".{node.module}" for node in stub.body if isinstance(node, ast.ImportFrom)}
+
+    def get_attribute(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(modules[name], package), name)
+
+    return get_attribute, lambda: sorted(modules), sorted(modules)

