@@ -115,11 +115,9 @@ def test_what_visitors_write_is_escaped(tiny_checkpoint):
 
 
 @with_plotly
-def test_neighbours_are_ranked_among_the_examples(tiny_checkpoint, monkeypatch):
-    import comparing
+def test_neighbours_are_ranked_among_the_examples(tiny_checkpoint):
     from comparing import EXAMPLES, Comparer
 
-    monkeypatch.setattr(comparing, "umap_or_pca", lambda: "pca")  # UMAP takes its time
     comparer = Comparer(str(tiny_checkpoint))
     comparison = comparer.compare([comparer.examples[7]], with_examples=True)
     assert len(comparison.dialogues) == EXAMPLES + 1
@@ -215,7 +213,7 @@ def test_the_page_in_a_browser(address, tmp_path):
         assert not page.run("document.fonts.size"), "no font comes from elsewhere"
         press(page, "example")
         page.until("document.querySelector('#pasted textarea').value.includes('---')")
-        page.run("document.querySelector('#with-examples input').click()")  # the map by PCA: UMAP takes its time
+        page.run("document.querySelector('#with-examples input').click()")  # the map by PCA
         text = f"user: A room {HOSTILE}\nassistant: For two?\n---\nuser: My <b>parcel</b>\nassistant: Where?"
         page.run(f"""{{
           const field = document.querySelector('#pasted textarea')

@@ -9,7 +9,7 @@ import numpy as np
 
 from hf_dialemb import Dialogue, InputError, load_dialogues
 from hf_dialemb.evaluation import load_encoder
-from hf_dialemb.evaluation.maps import FEWEST, METHODS, project, umap_or_pca
+from hf_dialemb.evaluation.maps import method_of, project
 from hf_dialemb.retrieval.rank import Ranked, rank_pool
 from hf_dialemb.retrieval.search import nearest
 
@@ -75,9 +75,8 @@ class Comparer:
         vectors = self.encoder.encode(dialogues)
         if with_examples:
             vectors = np.concatenate([vectors, self._example_vectors])
-        method = umap_or_pca() if len(vectors) >= FEWEST else "pca"
         everything = [*dialogues, *(self.examples if with_examples else ())]
-        return Comparison(everything, len(dialogues), vectors, project(vectors, method), METHODS[method])
+        return Comparison(everything, len(dialogues), vectors, project(vectors), method_of(len(vectors)))
 
     def replies(self, comparison: Comparison, row: int, pool: str) -> Ranked:
         """Ranks replies after a dialogue.

@@ -233,7 +233,6 @@ SMALLER = {
 def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_path, capsys, monkeypatch):
     for suite, entries in SMALLER.items():
         monkeypatch.setitem(SUITES, suite, Suite(entries))
-    monkeypatch.setattr(maps, "find_spec", lambda name: None)  # UMAP takes long to start
     output = tmp_path / "benchmark"
     words = ["papers", "benchmark", "--suite", "dialog2flow", "dialogue_cse", "--model", "tfidf", "lda", "--seeds", "1"]
     words += ["--limit", "150", "--data-dir", str(data_dir), "--output", str(output)]

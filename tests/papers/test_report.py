@@ -3,7 +3,6 @@
 import base64
 import re
 from html.parser import HTMLParser
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from made_up_results import RUN, row
 
 from hf_dialemb import drawing
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.maps import project, scatter, umap_or_pca
+from hf_dialemb.evaluation.maps import project, scatter
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.papers.report.opening import opening
 from hf_dialemb.papers.report.page import TITLE, Picture, write_report
@@ -179,8 +178,6 @@ def test_a_browser_sorts_and_filters_as_the_address_and_the_heads_say(tmp_path):
 
 imread = pytest.importorskip("matplotlib.image").imread
 
-with_umap = (pytest.mark.slow, pytest.mark.skipif(find_spec("umap") is None, reason="umap-learn is not installed"))
-
 
 @pytest.fixture(autouse=True)
 def small_pictures(monkeypatch):
@@ -212,25 +209,19 @@ def same_again(draw, folder):
     return colours(folder / "one.png")
 
 
-def test_a_projection_is_finite_and_names_a_missing_package(monkeypatch):
-    assert project(np.eye(4)).shape == (4, 2)
+def test_a_projection_is_finite_and_of_directions():
+    assert (project(np.eye(4)).shape, project(np.eye(4)[:2]).shape) == ((4, 2), (2, 2))
     assert not project(np.ones((30, 3))).any()
-    line = np.random.default_rng(0).normal(size=(12, 1))
-    assert np.isfinite([project(line), project(line, "pca")]).all()
-    vectors, _ = groups(3)
-    np.testing.assert_allclose(project(vectors, "pca"), project(vectors * 7, "pca"), atol=1e-9)
-    monkeypatch.setattr("hf_dialemb.evaluation.maps.find_spec", lambda name: None)
-    assert umap_or_pca() == "pca"
-    with pytest.raises(InputError, match=r'pip install "hf-dialemb\[umap\]"'):
-        project(np.eye(12), "umap")
+    assert np.isfinite(project(np.random.default_rng(0).normal(size=(12, 1)))).all()
+    vectors, _ = groups(3, 3)
+    np.testing.assert_allclose(project(vectors), project(vectors * 7), atol=1e-9)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["tsne", "pca", pytest.param("umap", marks=with_umap)])
-def test_projection_is_repeatable_and_keeps_groups_together(method):
+def test_projection_is_repeatable_and_keeps_groups_together():
     vectors, labels = groups(3, 14)
-    points = project(vectors, method)
-    np.testing.assert_array_equal(points, project(vectors, method))
+    points = project(vectors)
+    np.testing.assert_array_equal(points, project(vectors))
     distances = np.linalg.norm(points[:, None] - points, axis=-1) + np.diag(np.full(len(points), np.inf))
     assert [labels[row] for row in distances.argmin(axis=1)] == labels
 
@@ -239,10 +230,10 @@ def test_projection_is_repeatable_and_keeps_groups_together(method):
 def test_maps_have_several_colours_and_are_the_same_again(tmp_path):
     random = np.random.default_rng(0)
     flat = {"one": random.normal(size=(75, 4)), "two": random.normal(size=(75, 1))}
-    scatter(flat, [f"label {row % 25}" for row in range(75)], tmp_path / "map.png", "pca")
+    scatter(flat, [f"label {row % 25}" for row in range(75)], tmp_path / "map.png")
     assert colours(tmp_path / "map.png") > 20
     vectors, labels = groups(14)
-    assert same_again(lambda path, _: scatter({"a model": vectors}, labels, path, method="pca"), tmp_path) > 20
+    assert same_again(lambda path, _: scatter({"a model": vectors}, labels, path), tmp_path) > 20
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
-"""Maps of vectors in the plane, one panel per model, by t-SNE, UMAP or PCA."""
+"""Maps of vectors in the plane, one panel per model, by t-SNE."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +16,15 @@ from ..errors import InputError
 from ..metrics.vectors import unit_vectors
 from .tasks.sampling import fixed_sample
 
-METHODS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}  # ways to project, with their names in print
-FEWEST = 10  # vectors that t-SNE and UMAP need; fewer are projected by PCA
+FEWEST = 10  # vectors that t-SNE needs; fewer are projected by PCA
 MAX_POINTS = 2000  # items of a panel; a larger set is sampled
 MAX_COLOURED = 20  # labels with a colour of their own; smaller ones are grey
 
-_NEIGHBOURS = 15  # UMAP's default
 _OTHERS = (drawing.GREY, drawing.MARKERS[0])
 _LAYERS = 8
 
 
-def scatter(
-    embeddings_by_model: Mapping[str, NDArray[Any]], labels: Sequence[str], path: Path | str, method: str = "tsne"
-) -> None:
+def scatter(embeddings_by_model: Mapping[str, NDArray[Any]], labels: Sequence[str], path: Path | str) -> None:
     """Write a PNG with a map of the same N items for each model; see `project`."""
     drawing.check_drawing()
     if not embeddings_by_model:
@@ -44,7 +38,7 @@ def scatter(
     figure = drawing.new_figure(4.2 * columns + 2.4, 4.5 * height)
     panels = figure.subplots(height, columns, squeeze=False).ravel()
     for axes, (model, vectors) in zip(panels, embeddings_by_model.items(), strict=False):
-        _draw(axes, project(vectors[rows], method), [styles.get(labels[row], _OTHERS) for row in rows])
+        _draw(axes, project(vectors[rows]), [styles.get(labels[row], _OTHERS) for row in rows])
         axes.set_title(drawing.short_model(model), pad=8, fontsize=10, fontweight="bold", parse_math=False)
     for axes in panels[len(embeddings_by_model) :]:
         axes.set_visible(False)
@@ -53,59 +47,35 @@ def scatter(
     drawing.legend(figure, names, [*styles.values(), _OTHERS][: len(names)], 6, 8)
     text = (
         "Each point is an item in the colour of its label; items that a model finds alike lie close together "
-        f"({METHODS[method]})."
+        f"({method_of(len(rows))})."
     )
     cut = f" Shown: {len(rows):,} of {len(labels):,}, drawn at random." if len(rows) < len(labels) else ""
     drawing.note(figure, text + cut)
     drawing.save(figure, path)
 
 
-def project(embeddings: NDArray[Any], method: str = "tsne") -> NDArray[np.float64]:
-    """Map vectors ``(N, D)`` to the plane, ``(N, 2)``, by a key of `METHODS`.
+def method_of(count: int) -> str:
+    """Return the name of the method by which so many vectors are projected."""
+    return "PCA" if count < FEWEST else "t-SNE"
 
-    Vectors are L2-normalised first, so that distance means cosine. Equal vectors give equal points. Fewer than
-    `FEWEST` vectors are projected by PCA.
+
+def project(embeddings: NDArray[Any]) -> NDArray[np.float64]:
+    """Map vectors ``(N, D)`` to the plane, ``(N, 2)``.
+
+    Vectors are L2-normalised first, so that distance means cosine. Equal vectors give equal points.
     """
-    vectors = unit_vectors(embeddings)
-    if np.ptp(vectors, axis=0).max() < 1e-12:
-        return np.zeros((len(vectors), 2))
-    if method == "pca" or len(vectors) < FEWEST:
-        return _principal(vectors)
-    return _umap(vectors) if method == "umap" else _tsne(vectors)
-
-
-def umap_or_pca() -> str:
-    """Return ``"umap"`` where umap-learn is installed, else ``"pca"``."""
-    return "umap" if find_spec("umap") is not None else "pca"
-
-
-def _principal(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     from sklearn.decomposition import PCA
-
-    dimensions = min(2, *vectors.shape)
-    points = np.asarray(PCA(dimensions, svd_solver="full").fit_transform(vectors), dtype=np.float64)
-    return np.pad(points, ((0, 0), (0, 2 - dimensions)))
-
-
-def _tsne(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
+    vectors = unit_vectors(embeddings)
+    if np.ptp(vectors, axis=0).max() < 1e-12:
+        return np.zeros((len(vectors), 2))
     vectors = np.pad(vectors, ((0, 0), (0, max(0, 2 - vectors.shape[1]))))
     tsne = TSNE(2, perplexity=min(30.0, (len(vectors) - 1) / 3), init="pca", random_state=0)
+    method = PCA(2, svd_solver="full") if method_of(len(vectors)) == "PCA" else tsne
     with threadpool_limits(1):  # threads that wait for each other on a shared machine cost more than they give
-        return np.asarray(tsne.fit_transform(vectors), dtype=np.float64)
-
-
-def _umap(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    if umap_or_pca() != "umap":
-        raise InputError('method: got umap, which is not installed; run: pip install "hf-dialemb[umap]", or choose pca')
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on the spectral start of few points, and on missing optional packages
-        from umap import UMAP
-
-        reducer = UMAP(min(_NEIGHBOURS, len(vectors) - 1), 2, metric="cosine", random_state=0, n_jobs=1)
-        return np.asarray(reducer.fit_transform(vectors.astype(np.float32)), dtype=np.float64)
+        return np.asarray(method.fit_transform(vectors), dtype=np.float64)
 
 
 def _draw(axes: Any, points: NDArray[np.float64], styles: Sequence[tuple[str, str]]) -> None:  # noqa: ANN401

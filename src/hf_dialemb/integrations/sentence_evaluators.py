@@ -44,7 +44,7 @@ class BenchmarkEvaluator(BaseEvaluator):
     """What the evaluators share: a model in, figures out, a line more in a CSV file, in the folder that a call names.
 
     ``seeds`` are repeats of all that is drawn, ``batch_size`` is of texts or dialogues. Checkpoints are chosen by
-    ``primary_metric``, whose name begins with the evaluator's after the first call; ``greater_is_better`` says whether
+    ``primary_metric``, whose name begins with the evaluator's after the first call, and ``greater_is_better`` says if
     more of it is better.
     """
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ... import drawing
 from ...errors import InputError
-from ...evaluation.maps import scatter, umap_or_pca
+from ...evaluation.maps import scatter
 from ...evaluation.results.rows import Results
 from ...evaluation.run import cached_encoder, training_report
 from ...evaluation.tasks.sampling import fixed_sample
@@ -84,9 +84,8 @@ def _of_items(
         else:
             logger.warning("no picture of %s: it gives vectors with NaN or infinity", model)
     corpus, path = str(problem.config["corpus"]), folder / f"{suite}-map.png"
-    method = umap_or_pca()
-    caption = f"Nearby points are alike ({method}); colours are labels."
-    yield _drawn(f"{corpus}: a map", caption, path, scatter, vectors, problem.labels, path, method)
+    caption = "Nearby points are alike (t-SNE); colours are labels."
+    yield _drawn(f"{corpus}: a map", caption, path, scatter, vectors, problem.labels, path)
     if suite == "dial2vec":
         yield _path(problem, vectors, folder / f"{suite}-path.png")
 
