@@ -12,17 +12,14 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from sentence_transformers.base.evaluation import SequentialEvaluator
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
 from hf_dialemb.evaluation.results.rows import Row
-from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions
-from hf_dialemb.evaluation.tasks.intents import classify_intents
 from hf_dialemb.evaluation.tasks.task import TASKS, CorpusPart, get_task, load_problem
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.integrations import DialogueDomainEvaluator, FewShotEvaluator, ResponseSelectionEvaluator, TaskEvaluator
+from hf_dialemb.integrations import DialogueDomainEvaluator, TaskEvaluator
 from hf_dialemb.integrations.sentence_evaluators import greater_is_better, named_figures
-from hf_dialemb.metrics.response_selection import selection_scores
 
 SEEDS = [0, 1]
 
@@ -72,32 +69,6 @@ def test_a_model_that_reads_messages_gets_them_as_they_are(published, tiny_check
     assert np.abs(load_encoder(published).encode(swapped) - vectors).max() > 1e-3
     found = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS)(published)
     close(found, evaluate_embeddings(vectors, labels, seeds=SEEDS))
-
-
-def test_few_shots_are_those_of_both_tasks(plain, own_encoder, sample_dialogues):
-    texts, actions = zip(*draw_actions(sample_dialogues)[:60], strict=True)
-    vectors = own_encoder.encode([Dialogue((Turn("user", text),)) for text in texts])
-    drawn = FewShotEvaluator(texts, actions, seeds=SEEDS)
-    close(drawn(plain), compare_actions(vectors, actions, SEEDS))
-    assert drawn.primary_metric == "f1_5_shot"
-    examples = {"example_utterances": texts[::2], "example_labels": actions[::2]}
-    given = FewShotEvaluator(texts[1::2], actions[1::2], **examples, seeds=SEEDS)
-    order = [*range(0, 60, 2), *range(1, 60, 2)]
-    close(given(plain), classify_intents(vectors[order], [actions[row] for row in order], 30, SEEDS))
-    assert given.primary_metric == "accuracy_5_shot"
-
-
-def test_response_selection_is_the_mean_over_contexts(plain, own_encoder, dialogues):
-    contexts = [Dialogue(dialogue.turns[:3]) for dialogue in dialogues[:4]]
-    candidates = [[other.turns[3].content for other in dialogues[row : row + 6]] for row in range(4)]
-    correct = [[0], [0], [0, 1], [0]]
-    scores = []
-    for context, texts, right in zip(own_encoder.encode(contexts), candidates, correct, strict=True):
-        offered = own_encoder.encode([Dialogue((Turn("user", text),)) for text in texts])
-        scores.append(selection_scores(context[None], offered, [[place in right for place in range(6)]]))
-    expected = {metric: 100 * np.mean([each[metric] for each in scores]) for metric in scores[0]}
-    evaluator = ResponseSelectionEvaluator(contexts, candidates, [0, 0, [0, 1], 0])
-    assert evaluator(plain) == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -175,11 +146,9 @@ def test_the_trainer_keeps_the_best_checkpoint_and_cards_say_figures(tiny_bert, 
 @pytest.mark.parametrize(("make", "given", "sentence"), [
     (DialogueDomainEvaluator, ([], []), "dialogues: got none"),
     (DialogueDomainEvaluator, ("a text", ["x"]), "got one str"),
-    (DialogueDomainEvaluator, (["a", "b"], ["x"]), "got 2 and 1"),
-    (DialogueDomainEvaluator, (["a", "b"], ["x", "y"]), "two distinct|2 distinct"),
+    (DialogueDomainEvaluator, (["a", "b"], ["x"]), "got 1 for 2 dialogues"),
+    (DialogueDomainEvaluator, (["a", "b"], ["x", "y"]), "2 of them distinct"),
     (partial(DialogueDomainEvaluator, limits=3), (["a", "b", "c"], ["x", "x", "y"]), "argument 'limits'"),
-    (partial(FewShotEvaluator, example_utterances=["b"]), (["a"], ["x"]), "example_labels: got 1 and 0"),
-    (ResponseSelectionEvaluator, (["a"], [["b", "c"]], [2]), r"correct\[0\]: got 2"),
     (TaskEvaluator, ("domain", "sample"), "Did you mean 'domains'"),
     *((TaskEvaluator, (task, "sample"), "trains a copy") for task in TASKS if get_task(task).fine_tunes),
 ])  # fmt: skip

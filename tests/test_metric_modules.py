@@ -32,8 +32,7 @@ supports = {"supports": vectors[:4] + 0.5, "support_labels": labels[:4]}
 INPUTS = {
     **dict.fromkeys(LABELLED, labelled),
     "semantic_relatedness": {**labelled, "seeds": [3, 4]},
-    "purity": {**labelled, "seeds": [3, 4], "n_init": 1},
-    "alignment_uniformity": {**labelled, "include_self": True},
+    "purity": {**labelled, "seeds": [3, 4]},
     "graph_size_difference": {"predictions": np.arange(12), "references": np.arange(12) % 5 + 1},
     "ndcg": {"predictions": random.normal(size=(12, 7)), "references": random.random((12, 7)) < 0.6, "k": 3},
     "next_utterance": {"predictions": random.normal(size=(12, 12)).round(), "references": right},
@@ -173,7 +172,7 @@ def test_a_space_documents_every_argument_figure_and_default(spaces, name):
         assert all(f"`{word}`" in text for word in line.split(", "))
     assert all(f"`{word}` (default `{value}`)" in text for word, value in METRICS[name].defaults.items())
     if name == "purity":
-        assert list(METRICS[name].defaults.values()) == ["range(10)", "10"]
+        assert list(METRICS[name].defaults.values()) == ["range(10)"]
 
 
 @pytest.mark.parametrize("name", NAMES)

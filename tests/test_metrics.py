@@ -45,8 +45,8 @@ def test_clusters_are_scored_against_labels_and_lengths_count(random):
 
 def test_means_over_runs_and_draws(random):
     given = clouds(random)
-    runs = clusters.cluster_purity(*given, seeds=range(3), n_init=1)
-    means = clusters.mean_cluster_scores(*given, seeds=range(3), n_init=1)
+    runs = clusters.cluster_purity(*given, seeds=range(3))
+    means = clusters.mean_cluster_scores(*given, seeds=range(3))
     draws = relatedness.pair_relatedness(*given, seeds=range(3))
     both = relatedness.relatedness_scores(*given, seeds=range(3))
     for values, found, name in ((runs["nmi"], means, "nmi"), (draws, both, "pair_spearman")):
@@ -98,11 +98,10 @@ def test_pair_relatedness_is_near_the_spearman_of_all_pairs(random):
 def test_alignment_and_uniformity_are_those_of_all_pairs(random, monkeypatch):
     vectors, labels = clouds(random)
     squared, same = 2 - 2 * cosine_similarity(vectors), labels[:, None] == labels[None]
-    for include_self, near in ((True, squared[same]), (False, squared[same & ~np.eye(60, dtype=bool)])):
-        scores = alignment(vectors, labels, include_self)
-        assert scores["alignment"] == pytest.approx(near.mean(), abs=1e-12)
-        assert scores["separation"] == pytest.approx(squared[~same].mean(), abs=1e-12)
-        assert scores["adjusted_alignment"] == scores["alignment"] - scores["separation"]
+    scores = alignment(vectors, labels)
+    assert scores["alignment"] == pytest.approx(squared[same & ~np.eye(60, dtype=bool)].mean(), abs=1e-12)
+    assert scores["separation"] == pytest.approx(squared[~same].mean(), abs=1e-12)
+    assert scores["adjusted_alignment"] == scores["alignment"] - scores["separation"]
     expected = np.log(np.exp(-2 * squared[np.triu_indices(60, 1)]).mean())
     for block in (1, 7, 60, 256):
         monkeypatch.setattr(geometry, "BLOCK", block)
@@ -206,7 +205,7 @@ LABELLED = {
     "alignment_uniformity": alignment_uniformity,
     "anisotropy": lambda vectors, labels: anisotropy(vectors, labels, 2),
     "dialogue_retrieval": retrieval_scores,
-    "purity": lambda vectors, labels: clusters.cluster_purity(vectors, labels, seeds=[0], n_init=1),
+    "purity": lambda vectors, labels: clusters.cluster_purity(vectors, labels, seeds=[0]),
     "semantic_relatedness": lambda vectors, labels: relatedness.relatedness_scores(vectors, labels, seeds=[0]),
 }
 RANKED = {

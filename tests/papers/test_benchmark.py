@@ -124,7 +124,7 @@ def small(monkeypatch):
     monkeypatch.setattr(corpora, "load_dialogues", load)
     monkeypatch.setattr(loading, "data_hash", lambda corpus, data_dir: None)
     monkeypatch.setattr(benchmark, "check_request", lambda *arguments, **settings: None)
-    monkeypatch.setattr(benchmark, "cached_encoder", lambda model, cache: RememberingEncoder(models[model]))
+    monkeypatch.setattr(benchmark, "RememberingEncoder", lambda model, cache: RememberingEncoder(models[model]))
     monkeypatch.setattr(benchmark, "fingerprint", lambda model: f"weights of {model}")
     return models
 
@@ -213,7 +213,7 @@ def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch
 @pytest.mark.slow
 def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_path, caplog):
     models = {"one": Given(hashed), "diverged": Given(lambda text: [np.nan] * 3)}
-    monkeypatch.setattr(benchmark_pictures, "cached_encoder", lambda model, cache: models[model])
+    monkeypatch.setattr(benchmark_pictures, "RememberingEncoder", lambda model, cache: models[model])
     monkeypatch.setattr(maps, "find_spec", lambda name: None)
     labels = ["card", "loan"] * 12
     dialogues = said(*((f"{label} {number}", "") for number, label in enumerate(labels)))

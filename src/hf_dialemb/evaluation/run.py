@@ -98,7 +98,7 @@ def evaluate(
     loaded = [] if vectors is None else [stored_vectors(vectors)]
     check_request([*encoders, *filter(None, [vectors])], repeats, file, picture, limit)
     check_models(encoders, tasks)
-    part = _part_of(dialogues, split, data_dir, limit, columns, roles)
+    part = _part_of(dialogues, split, data_dir, limit, columns=columns, roles=roles)
     encoders += [stored.encoder(part.dialogues(), f"corpus {part.name}") for stored in loaded]
     problems = {task: load_problem(task, part) for task in dict.fromkeys(tasks or default_tasks(part))}
     drawn = next((problem for problem in problems.values() if problem.labels), None)
@@ -114,19 +114,12 @@ def _models_of(models: Any) -> list[str | Encoder]:  # noqa: ANN401 - see load_e
     return [model if isinstance(model, str) else load_encoder(model) for model in named]
 
 
-def _part_of(
-    source: Any,  # noqa: ANN401 - see load_dialogues
-    split: str | None,
-    data_dir: str | Path | None,
-    limit: int | None,
-    columns: str | None,
-    roles: str | None,
-) -> CorpusPart:
+def _part_of(source: Any, split: str | None, data_dir: Any, limit: int | None, **reading: Any) -> CorpusPart:  # noqa: ANN401
     """Read objects in memory once; a path or a name is read by the tasks, which may need other splits."""
     if not isinstance(source, str | PathLike):
-        return CorpusPart(load_dialogues(source, split=split, columns=columns, roles=roles), limit=limit)
+        return CorpusPart(load_dialogues(source, split=split, **reading), limit=limit)
     corpus, split = with_split(str(source), split)
-    part = CorpusPart(corpus, data_dir, split or "test", limit, columns, roles)
+    part = CorpusPart(corpus, data_dir, split or "test", limit, **reading)
     if part.is_own:
         check_no_split(corpus, split)
     return part
@@ -167,11 +160,6 @@ def _measured(
     if plot is not None and drawn is not None:
         scatter(points, drawn.labels, plot)
     return results
-
-
-def cached_encoder(model: str, cache: Path | None) -> RememberingEncoder:
-    """Load an encoder that remembers its vectors, in a folder if there is one, or in memory alone."""
-    return RememberingEncoder(model, cache)
 
 
 def check_request(
@@ -215,10 +203,8 @@ def measure(encoder: Encoder, problem: Problem, seeds: Sequence[int]) -> list[Ro
     """Measure an encoder on a problem; raise InputError for vectors that cannot be measured."""
     try:
         return problem.measure(encoder, seeds)
-    except InputError:
-        raise
     except ValueError as error:
-        raise InputError(f"model {encoder.name}: {error}") from error
+        raise error if isinstance(error, InputError) else InputError(f"model {encoder.name}: {error}") from error
 
 
 def seconds_of(task: str, seconds: float, digits: int) -> list[Row]:

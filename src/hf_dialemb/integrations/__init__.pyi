@@ -6,6 +6,4 @@ from .mteb import DialembEncoder as DialembEncoder
 from .mteb import dialogue_tasks as dialogue_tasks
 from .pipeline import DialogueVectorizer as DialogueVectorizer
 from .sentence_evaluators import DialogueDomainEvaluator as DialogueDomainEvaluator
-from .sentence_evaluators import FewShotEvaluator as FewShotEvaluator
-from .sentence_evaluators import ResponseSelectionEvaluator as ResponseSelectionEvaluator
 from .sentence_evaluators import TaskEvaluator as TaskEvaluator

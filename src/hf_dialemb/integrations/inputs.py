@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..corpora import load_dialogues
@@ -28,14 +28,6 @@ def read_items(items: Iterable[Any], field: str = "dialogues") -> list[Dialogue]
         return load_dialogues(read)
     except InputError as error:
         raise InputError(re.sub(r"^dialogues", field, str(error))) from None
-
-
-def check_lengths(first: Sequence[Any], field: str, second: Sequence[Any], other: str) -> None:
-    """Refuse two lists that belong together but differ in length."""
-    if len(first) != len(second):
-        raise InputError(
-            f"{field} and {other}: got {len(first)} and {len(second)}, expected as many; give each of {field} its own"
-        )
 
 
 def to_transcript(dialogue: Dialogue) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
@@ -24,12 +23,9 @@ from ..encoders.remembering import RememberingEncoder
 from ..errors import InputError
 from ..evaluation.results.rows import Row
 from ..evaluation.results.tables import FLOWS, LOWER_OF_FLOWS
-from ..evaluation.tasks.actions import compare_actions
 from ..evaluation.tasks.domains import evaluate_embeddings
-from ..evaluation.tasks.intents import classify_intents
-from ..evaluation.tasks.task import CorpusPart, get_task, load_problem, percentage
-from ..metrics.response_selection import selection_scores
-from .inputs import check_lengths, read_items
+from ..evaluation.tasks.task import CorpusPart, get_task, load_problem
+from .inputs import read_items
 
 logger = logging.getLogger(__name__)
 
@@ -115,90 +111,17 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
 
     def __init__(self, dialogues: Iterable[Any], labels: Sequence[str], **settings: Any) -> None:  # noqa: ANN401
         items, names = read_items(dialogues), list(labels)
-        check_lengths(items, "dialogues", names, "labels")
         counts = Counter(names)
-        if len(counts) < 2 or max(counts.values()) < 2:
+        if len(items) != len(names) or len(counts) < 2 or max(counts.values()) < 2:
             raise InputError(
-                f"labels: got {len(names)} with {len(counts)} distinct ones, expected at least two, and two dialogues "
-                "of one of them; add dialogues"
+                f"labels: got {len(names)} for {len(items)} dialogues, {len(counts)} of them distinct, expected one "
+                "for each dialogue, at least two distinct, and two dialogues of one of them; add some"
             )
 
         def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
             return evaluate_embeddings(encoder.encode(items), names, seeds=seeds)
 
         super().__init__(measure, **{"primary_metric": "purity", **settings})
-
-
-class FewShotEvaluator(BenchmarkEvaluator):
-    """Do the means of few examples tell intents or actions apart (DSE, section 4.2.2; Dialog2Flow, section 5.1)?
-
-    With examples of their own, such as the training split, utterances are classified as in the task
-    ``intent-classification``: ``accuracy_1_shot``, ``accuracy_5_shot`` and ``accuracy_5_shot_unit_prototypes``.
-    Without, examples are drawn from the utterances themselves as in ``action-similarity``, which gives F1, nDCG and the
-    cosines within and between labels as well. Utterances are whatever `DialogueDomainEvaluator` takes, each with a
-    label. By default the primary metric is the accuracy, without examples the F1, with five examples.
-    """
-
-    def __init__(
-        self,
-        utterances: Iterable[Any],
-        labels: Sequence[str],
-        *,
-        example_utterances: Iterable[Any] = (),
-        example_labels: Sequence[str] = (),
-        **settings: Any,  # noqa: ANN401 - of BenchmarkEvaluator
-    ) -> None:
-        asked, items = read_items(utterances, "utterances"), list(example_utterances)
-        examples = read_items(items, "example_utterances") if items else []
-        check_lengths(asked, "utterances", labels, "labels")
-        check_lengths(examples, "example_utterances", example_labels, "example_labels")
-        names = [*example_labels, *labels]
-
-        def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-            vectors = encoder.encode([*examples, *asked])
-            return (
-                classify_intents(vectors, names, len(items), seeds) if items else compare_actions(vectors, names, seeds)
-            )
-
-        super().__init__(measure, **{"primary_metric": "accuracy_5_shot" if items else "f1_5_shot", **settings})
-
-
-class ResponseSelectionEvaluator(BenchmarkEvaluator):
-    """Is the response that really followed nearest to its context (DSE, section 4.2.2)?
-
-    Figures: ``top1``, ``top3``, ``top10``, ``mrr``, as `hf_dialemb.metrics.response_selection` computes them. Of N
-    contexts, in the forms that `DialogueDomainEvaluator` takes, each has a list of texts to choose from, and the
-    position, or list of positions, of what followed; an InputError says that these do not fit. By default the primary
-    metric is ``mrr``. Nothing is drawn.
-    """
-
-    def __init__(
-        self,
-        contexts: Iterable[Any],
-        candidates: Sequence[Sequence[str]],
-        correct: Sequence[int | Sequence[int]],
-        **settings: Any,  # noqa: ANN401 - of BenchmarkEvaluator
-    ) -> None:
-        dialogues = read_items(contexts, "contexts")
-        check_lengths(dialogues, "contexts", candidates, "candidates")
-        check_lengths(dialogues, "contexts", correct, "correct")
-        places: dict[str, int] = {}
-        rows = [[places.setdefault(text, len(places)) for text in texts] for texts in candidates]
-        masks = [np.isin(np.arange(len(row)), right)[None] for row, right in zip(rows, correct, strict=True)]
-        for place, (mask, right) in enumerate(zip(masks, correct, strict=True)):
-            if not mask.any() or mask.sum() != len(np.unique(right)):
-                raise InputError(
-                    f"correct[{place}]: got {right}, expected positions among {mask.size} candidates; mend it"
-                )
-
-        def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-            vectors, offered = encoder.encode(dialogues), encoder.encode_utterances(list(places))
-            several = zip(vectors, rows, masks, strict=True)
-            scores = [selection_scores(asked[None], offered[row], mask) for asked, row, mask in several]
-            means = {metric: float(np.mean([score[metric] for score in scores])) for metric in scores[0]}
-            return [percentage("response-selection", metric, "", [mean]) for metric, mean in means.items()]
-
-        super().__init__(measure, **{"primary_metric": "mrr", **settings, "seeds": ()})
 
 
 class TaskEvaluator(BenchmarkEvaluator):

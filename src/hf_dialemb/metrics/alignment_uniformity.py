@@ -9,9 +9,7 @@ from .specification import Metric, labelled
 from .vectors import BLOCK, finite_vectors, labelled_vectors, unit_vectors
 
 
-def alignment_uniformity(
-    embeddings: ArrayLike, labels: ArrayLike | None = None, include_self: bool = False
-) -> dict[str, float]:
+def alignment_uniformity(embeddings: ArrayLike, labels: ArrayLike | None = None) -> dict[str, float]:
     """Compute how vectors lie on the unit sphere (dial2vec, section 5.3.3). Lower is better.
 
     Alignment is the mean squared distance of same-label pairs, and needs labels. Uniformity is the logarithm of the
@@ -19,17 +17,15 @@ def alignment_uniformity(
     have alignment 0, the best, but uniformity 0, the worst, and adjusted alignment 0: look at all of them. A label with
     one member counts for separation and uniformity only.
     """
-    scores = {} if labels is None else alignment(embeddings, labels, include_self)
+    scores = {} if labels is None else alignment(embeddings, labels)
     return {**scores, "uniformity": uniformity(embeddings)}
 
 
-def alignment(embeddings: ArrayLike, labels: ArrayLike, include_self: bool = False) -> dict[str, float]:
+def alignment(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     """Compute the mean squared distance of same-label pairs (equation 7), adjusted as in equation 8.
 
     No pair is ever formed: over n vectors with squared norms adding up to Q and vectors adding up to S, squared
-    distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. With ``include_self`` a dialogue also pairs with itself at
-    distance 0, so that the alignment of small labels looks better than it is. Other arguments are those of
-    `labelled_vectors` with pairs.
+    distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. Unlike in dial2vec's program, none pairs with itself.
 
     Returns:
         ``"alignment"`` and ``"separation"``, the mean squared distances of same-label and different-label pairs in
@@ -43,9 +39,8 @@ def alignment(embeddings: ArrayLike, labels: ArrayLike, include_self: bool = Fal
     within = 2 * sizes @ np.bincount(codes, weights=squares) - 2 * np.einsum("kd,kd->", sums, sums)
     whole = sums.sum(axis=0)
     across = 2 * len(vectors) * squares.sum() - 2 * whole @ whole - within
-    same = int((sizes**2).sum()) if include_self else int((sizes * (sizes - 1)).sum())
     # Rounding can leave a sum of squares slightly below zero when all vectors of a label are equal.
-    near = max(0.0, float(within)) / same
+    near = max(0.0, float(within)) / int((sizes * (sizes - 1)).sum())
     far = max(0.0, float(across)) / (len(vectors) ** 2 - int((sizes**2).sum()))
     return {"adjusted_alignment": near - far, "alignment": near, "separation": far}
 
@@ -75,10 +70,7 @@ def uniformity(embeddings: ArrayLike) -> float:
 
 METRIC = Metric(
     "Alignment and Uniformity", "🧭", "liu-etal-2022-dial2vec", alignment_uniformity,
-    inputs={
-        **labelled("dialogue", ", one of two members"),
-        "include_self": "Whether a dialogue also pairs with itself at distance 0, as in dial2vec's program.",
-    },
+    inputs=labelled("dialogue", ", one of two members"),
     outputs={
         "adjusted_alignment": "alignment minus separation, in [-4, 4].",
         "alignment": "Mean squared distance of pairs of one label, in [0, 4].",

@@ -13,12 +13,11 @@ from .specification import Metric, labelled
 from .vectors import labelled_vectors, require
 
 SMALL = 10_000  # up to this many vectors one thread is used: on a busy machine several threads took 30 times as long
+N_INIT = 10  # random starts of a run, of which the best is kept: scikit-learn's default at the time of the papers
 MAX_ITER, TOL = 500, 1e-5  # of a start of k-means: the most iterations, the relative tolerance on moving centres
 
 
-def cluster_purity(
-    embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10), n_init: int = 10
-) -> dict[str, Any]:
+def cluster_purity(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> dict[str, Any]:
     """Cluster embeddings with k-means++ once per seed and score each clustering against the labels.
 
     As in dial2vec's program, k is the number of distinct labels and vectors are not normalised. Constant vectors fall
@@ -28,8 +27,6 @@ def cluster_purity(
         embeddings: Finite vectors ``(N, D)``.
         labels: ``(N,)`` strings or integers, at least two distinct.
         seeds: The random state of each run, at least one.
-        n_init: Random starts of a run, the best of which is kept. Ten was scikit-learn's default when the papers'
-            figures were made; its present default for k-means++, one, scores lower.
 
     Returns:
         ``{"purity": [...], "nmi": [...], "ari": [...], "clusters": k}`` with one value per seed.
@@ -45,7 +42,7 @@ def cluster_purity(
     count = int(codes.max()) + 1
     scores: dict[str, Any] = {"purity": [], "nmi": [], "ari": [], "clusters": count}
     for seed in runs:
-        means = KMeans(count, init="k-means++", n_init=n_init, max_iter=MAX_ITER, tol=TOL, random_state=seed)
+        means = KMeans(count, init="k-means++", n_init=N_INIT, max_iter=MAX_ITER, tol=TOL, random_state=seed)
         with threadpool_limits(1 if len(vectors) <= SMALL else None), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct vectors than labels: the score says it
             clusters = means.fit_predict(vectors)
@@ -56,15 +53,13 @@ def cluster_purity(
     return scores
 
 
-def mean_cluster_scores(
-    embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10), n_init: int = 10
-) -> dict[str, float]:
+def mean_cluster_scores(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> dict[str, float]:
     """Cluster vectors with k-means++, as many clusters as labels, and compare clusters with labels.
 
     Figures are means over runs (dial2vec, section 4.1: domain categorisation). Vectors are not normalised. Purity grows
     with the number of clusters and is never below the share of the largest label: compare models on the same items.
     """
-    scores = cluster_purity(embeddings, labels, seeds, n_init)
+    scores = cluster_purity(embeddings, labels, seeds)
     figures: dict[str, float] = {"clusters": scores["clusters"]}
     for name in ("purity", "nmi", "ari"):
         figures[name] = float(np.mean(scores[name]))
@@ -74,11 +69,7 @@ def mean_cluster_scores(
 
 METRIC = Metric(
     "Cluster Purity", "🧺", "liu-etal-2022-dial2vec", mean_cluster_scores,
-    inputs={
-        **labelled("dialogue"),
-        "seeds": "The random state of each run of k-means.",
-        "n_init": "Random starts within a run, the best of which is kept.",
-    },
+    inputs={**labelled("dialogue"), "seeds": "The random state of each run of k-means."},
     outputs={
         "purity": "Share of dialogues that carry their cluster's most frequent label, in (0, 1].",
         "nmi": "Normalised mutual information, in [0, 1].",

@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..evaluation.results.learnt import marked
 from ..evaluation.results.rows import Results, Row, describe_run, read_results, rows_of
 from ..evaluation.results.tables import paper_table
-from ..evaluation.run import cached_encoder, check_request, command_line, measure, seconds_of, write_with_page
+from ..evaluation.run import check_request, command_line, measure, seconds_of, write_with_page
 from ..evaluation.tasks.task import Problem, get_task
 from .quoted import quoted_beside, quoted_figures
 from .report.page import write_report
@@ -102,7 +102,7 @@ def _measure_missing(
                 progress.set_description(f"{Path(model).name}: {corpus}, {task}")
                 cell = (model, corpus, split, task)
                 if cell not in cells and not (get_task(task).fine_tunes and not has_weights(model)):
-                    encoder = encoder or cached_encoder(model, cache)
+                    encoder = encoder or RememberingEncoder(model, cache)
                     if corpus != last:  # the next corpus has other texts; those of the last one are not needed again
                         encoder.forget()
                         last, before = corpus, encoder.seconds

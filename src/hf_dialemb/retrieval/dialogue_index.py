@@ -87,23 +87,22 @@ class DialogueIndex:
             raise InputError("encoder: got a model in memory, which none could load later; give its folder or Hub id")
         self._database = _lancedb().connect(str(self.path.parent))
         self._table = self._open()
+        self._encoder: str | Encoder = encoder if isinstance(encoder, Encoder) else spec or ""
         if self._table is None:
             if spec is None:
                 raise InputError(f"index {path}: no such index; make one with dialemb index FILE --output {path}")
             trained_encoder(spec)
             self._record = {"model": spec, "weights": fingerprint(spec), "level": level or LEVELS[0]}
-            self._encoder: str | Encoder = load_encoder(encoder)
             return
         self._record = json.loads(self._table.schema.metadata[METADATA])
-        wanted = spec or self._record["model"]
-        if fingerprint(wanted) != self._record["weights"]:
+        self._encoder = self._encoder or self._record["model"]
+        if fingerprint(spec or self._record["model"]) != self._record["weights"]:
             raise InputError(
                 f"index {path}: is of {self._record['model']} ({self._record['weights']}), got "
                 f"{spec or 'that model with other weights'}; name that model, or make another index"
             )
         if level not in (None, self._record["level"]):
             raise InputError(f"index {path}: is of {self._record['level']}, got the level {level}; make another index")
-        self._encoder = encoder if isinstance(encoder, Encoder) else wanted
 
     @property
     def encoder(self) -> Encoder:
@@ -115,17 +114,10 @@ class DialogueIndex:
         return 0 if self._table is None else int(self._table.count_rows())
 
     def add(self, dialogues: Any) -> int:  # noqa: ANN401 - see load_dialogues
-        """Add new dialogues, and replace dialogues whose text changed under their id.
+        """Add new dialogues, and replace dialogues whose text changed under their id; return how many were embedded.
 
-        Args:
-            dialogues: In the forms of `hf_dialemb.corpora.load_dialogues`, or an iterator of `Dialogue`. One
-                without an id gets that of its text.
-
-        Returns:
-            How many were embedded; those that are there already are not.
-
-        Raises:
-            InputError: Two have one id, or another run writes to the index.
+        They come in the forms of `hf_dialemb.corpora.load_dialogues`, or as an iterator of `Dialogue`. One without an
+        id gets that of its text. An InputError says that two have one id, or that another run writes to the index.
         """
         loaded = dialogues if isinstance(dialogues, Iterator) else iter(load_dialogues(dialogues))
         count = 0
@@ -268,16 +260,14 @@ def _lancedb() -> Any:  # noqa: ANN401
     try:
         import lancedb
     except ImportError:
-        message = 'An index needs lancedb, which is not installed; run: pip install "hf-dialemb[index]"'
-        raise InputError(message) from None
+        raise InputError('lancedb is not installed; run: pip install "hf-dialemb[index]"') from None
     return lancedb
 
 
 def _schema(width: int, record: Mapping[str, str]) -> pa.Schema:
-    types = {"id": pa.string(), "role": pa.string(), "turn": pa.int32(), "text": pa.string(), "time": pa.string()}
-    types |= {"domains": pa.list_(pa.string()), "topic": pa.string(), "digest": pa.string()}
-    fields = [*types.items(), ("vector", pa.list_(pa.float32(), width))]
-    return pa.schema(fields, metadata={METADATA: json.dumps({**record, "width": width})})
+    texts = dict.fromkeys(("id", "role", "turn", "text", "time", "domains", "topic", "digest"), pa.string())
+    types = {**texts, "turn": pa.int32(), "domains": pa.list_(pa.string()), "vector": pa.list_(pa.float32(), width)}
+    return pa.schema(list(types.items()), metadata={METADATA: json.dumps({**record, "width": width})})
 
 
 def _named(dialogues: Iterable[Dialogue], seen: dict[str, str]) -> Iterator[tuple[str, str, Dialogue]]:
@@ -295,12 +285,13 @@ def _named(dialogues: Iterable[Dialogue], seen: dict[str, str]) -> Iterator[tupl
 
 
 def _rows(name: str, digest: str, dialogue: Dialogue, level: str) -> Iterator[dict[str, Any]]:
-    parts: list[tuple[str, int, Dialogue]] = [("", 0, dialogue)]
     if level == "utterances":
         parts = [(turn.role, place, Dialogue((turn,))) for place, turn in enumerate(dialogue.turns)]
     elif level == "speakers":
-        by_role = {role: [turn for turn in dialogue.turns if turn.role == role] for role in dialogue.roles}
-        parts = [(role, 0, Dialogue(tuple(turns))) for role, turns in by_role.items()]
+        by_role = {role: tuple(turn for turn in dialogue.turns if turn.role == role) for role in dialogue.roles}
+        parts = [(role, 0, Dialogue(turns)) for role, turns in by_role.items()]
+    else:
+        parts = [("", 0, dialogue)]
     known = {"id": name, "time": _in_utc(dialogue.time), "domains": list(dialogue.domains), "topic": None}
     for role, place, part in parts:
         yield {**known, "digest": digest, "role": role, "turn": place, "text": beginning(part), "part": part}

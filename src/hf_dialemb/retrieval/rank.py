@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,8 @@ def rank_pool(
     """
     members = members_of(ranker)
     for member in members:
-        _check_roles(member.model, dialogues)
+        if member.model.multiplies:
+            _check_roles(member.model.config.marker_ids or (), dialogues)
     for parts in zip(*(_scores(member, dialogues, responses, show_progress) for member in members), strict=True):
         scores = log_of_mean_probability(np.stack(parts)) if is_ensemble(ranker) else parts[0]
         best = np.argsort(-scores, kind="stable")[:top]
@@ -122,17 +123,15 @@ def rank_pool(
         yield [(responses[place], float(score)) for place, score in zip(best, shown, strict=True)]
 
 
-def _check_roles(model: Any, dialogues: Sequence[Dialogue]) -> None:  # noqa: ANN401 - any ranker
-    if not model.multiplies:
-        return
-    known = ROLES[: len(model.config.marker_ids or ()) - 1]  # the last mark is that of a response
-    for number, dialogue in enumerate(dialogues):
-        for role in dialogue.roles:
-            if role not in known:
-                raise InputError(
-                    f"context {dialogue.id or number + 1}: got the role {role}, expected one of {', '.join(known)}, "
-                    "for which the model has a mark; merge speakers"
-                )
+def _check_roles(marks: Sequence[int], dialogues: Sequence[Dialogue]) -> None:
+    known = ROLES[: len(marks) - 1]  # the last mark is that of a response
+    for number, dialogue in enumerate(dialogues, 1):
+        unknown = [role for role in dialogue.roles if role not in known]
+        if unknown:
+            raise InputError(
+                f"context {dialogue.id or number}: got the role {unknown[0]}, expected one of {', '.join(known)}, for "
+                "which the model has a mark; merge speakers"
+            )
 
 
 def _scores(
@@ -144,16 +143,12 @@ def _scores(
         for query in queries:
             yield (vectors @ query).astype(np.float64) / ranker.model.config.loss_temperature
         return
-    with tqdm(
-        total=len(dialogues) * len(responses), desc="rank", unit="response", disable=not show_progress
-    ) as progress:
+    with tqdm(total=len(dialogues), desc="rank", unit="dialogue", disable=not show_progress) as progress:
         for dialogue in dialogues:
-            scores = np.empty(len(responses))
-            for start in range(0, len(responses), _SCORED):
-                part = tuple(responses[start : start + _SCORED])
-                (scores[start : start + len(part)],) = score_candidates(ranker, [RankingExample(dialogue.turns, part)])
-                progress.update(len(part))
-            yield scores
+            parts = (tuple(responses[start : start + _SCORED]) for start in range(0, len(responses), _SCORED))
+            examples = (RankingExample(dialogue.turns, part) for part in parts)
+            yield np.concatenate([score_candidates(ranker, [example])[0] for example in examples])
+            progress.update()
 
 
 def _embedded(
@@ -167,14 +162,13 @@ def _embedded(
             part = responses[start : start + _EMBEDDED]
             vectors[start : start + len(part)] = encode_responses(ranker, part)
             progress.update(len(part))
-    if ranker.model.multiplies and ranker.model.config.score == "cosine":
+    if ranker.model.config.score == "cosine":
         for matrix in (queries, vectors):
             matrix /= np.linalg.norm(matrix, axis=1, keepdims=True).clip(1e-12)
     return queries, vectors
 
 
 def _summary(dialogue: Dialogue, number: int) -> str:
-    text = " ".join(f"{turn.role}: {turn.content}" for turn in dialogue.turns)
-    text = " ".join(text.split())
+    text = " ".join(" ".join(f"{turn.role}: {turn.content}" for turn in dialogue.turns).split())
     shown = text if len(text) <= _SHOWN else "…" + text[1 - _SHOWN :]
     return visible(f"{dialogue.id or f'#{number + 1}'}  {shown}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -85,23 +86,21 @@ def search(
     if isinstance(query, int):
         if not -len(items) <= query < len(items):
             raise InputError(f"query: got place {query} among {len(items)} dialogues; give one of these, or a text")
-        known, row = load_encoder(encoder).encode(items) if known is None else known, query % len(items)
-        return _hits(items, nearest(known, row, top))
-    if known is None:
-        encoder = load_encoder(encoder)
-    if known is None and encoder.fitted_on_input:
-        together = encoder.encode([*items, _query_dialogue(query)])
+        known = load_encoder(encoder).encode(items) if known is None else known
+        return _hits(items, nearest(known, query % len(items), top))
+    loaded = load_encoder(encoder)
+    if known is None and loaded.fitted_on_input:
+        together = loaded.encode([*items, _query_dialogue(query)])
         known, wanted = together[:-1], together[-1]
     else:
-        wanted = query_vector(encoder, query)
-        known = encoder.encode(items) if known is None else known
+        wanted = query_vector(loaded, query)
+        known = loaded.encode(items) if known is None else known
     scores = unit_vectors(known) @ unit_vectors(wanted[None])[0]
     hits = [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]]
     return _hits(items, hits, query if isinstance(query, str) else "")
 
 
 def _of_file(path: str | Path, encoder: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:  # noqa: ANN401
-    """Read the dialogues' vectors; refuse vectors of other dialogues or of another encoder."""
     from ..encoders.stored_vectors import stored_vectors
 
     spec = str(encoder) if isinstance(encoder, str | Path) else getattr(encoder, "spec", "")
@@ -116,17 +115,16 @@ def check_top(top: int) -> None:
 
 def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see search
     """Embed a text or a dialogue, (D,)."""
-    dialogue, loaded = _query_dialogue(query), load_encoder(encoder)
-    vectors = loaded.encode_utterances([query]) if isinstance(query, str) else loaded.encode([dialogue])
+    loaded = load_encoder(encoder)
+    if isinstance(query, str) and not query.strip():
+        raise InputError("query: got no text, expected some words or a dialogue")
+    vectors = loaded.encode_utterances([query]) if isinstance(query, str) else loaded.encode([_query_dialogue(query)])
     vector: NDArray[np.float32] = vectors[0]
     return vector
 
 
 def _query_dialogue(query: Any) -> Dialogue:  # noqa: ANN401 - see search
-    """Read a query as a dialogue, a text as one of a single turn."""
     if isinstance(query, str):
-        if not query.strip():
-            raise InputError("query: got no text, expected some words or a dialogue")
         return Dialogue((Turn("user", query),))
     return load_dialogues([query["messages"] if isinstance(query, Mapping) else query])[0]
 
@@ -145,20 +143,19 @@ def describe(dialogue: Dialogue) -> str:
 
 
 def _hits(dialogues: Sequence[Dialogue], items: Sequence[tuple[int, float]], text: str = "") -> Hits:
-    firsts = _nearest_turns([dialogues[row] for row, _ in items], text) if text else [0] * len(items)
-    hits = zip(items, firsts, strict=True)
-    return Hits([_hit(dialogues[row], row, score, first) for (row, score), first in hits])
-
-
-def _nearest_turns(dialogues: Sequence[Dialogue], text: str) -> list[int]:
-    """Return the place of the turn nearest to a text in each dialogue, by word vectors; without these, the first."""
-    try:
-        encoder = load_encoder("dialogue-static")
-    except InputError:
-        return [0] * len(dialogues)
-    (wanted,) = unit_vectors(encoder.encode_utterances([text]))
-    turn_texts = [[turn.content for turn in dialogue.turns] for dialogue in dialogues]
-    return [int((unit_vectors(encoder.encode_utterances(turns)) @ wanted).argmax()) for turns in turn_texts]
+    """Make hits; for a text each begins at the turn nearest to it, by word vectors if they are there."""
+    encoder = None
+    if text:
+        with suppress(InputError):
+            encoder = load_encoder("dialogue-static")
+    hits = []
+    for row, score in items:
+        turns, first = [turn.content for turn in dialogues[row].turns], 0
+        if encoder is not None:
+            wanted, *others = unit_vectors(encoder.encode_utterances([text, *turns]))
+            first = int((np.stack(others) @ wanted).argmax())
+        hits.append(_hit(dialogues[row], row, score, first))
+    return Hits(hits)
 
 
 def _hit(dialogue: Dialogue, row: int, score: float, first: int = 0) -> Hit:

@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...corpora import single_domain
 from ...encoders import Encoder
+from ...metrics.purity import N_INIT
 from ..results.rows import Row
 from .task import CorpusPart, Problem, item_percentage, percentage
 
 logger = logging.getLogger(__name__)
-
-N_INIT = 10  # random starts of each k-means, as in the papers' time; see `metrics.purity.cluster_purity`
 
 
 class PairScores(NamedTuple):
@@ -70,7 +69,7 @@ def evaluate_embeddings(
 
     It measures domain categorization (purity, nmi, ari), semantic relatedness (spearman over ``pairs`` as in the paper
     and ``per-query`` as in its program), dialogue retrieval (map, mrr), alignment and uniformity. ``seeds`` are repeats
-    of k-means, each of `N_INIT` random starts, and of drawing pairs. A ValueError says that the labels, one for each
+    of k-means and of drawing pairs. A ValueError says that the labels, one for each
     vector, are all equal or all different, or that anything does not fit.
     """
     from ...metrics.alignment_uniformity import alignment_uniformity
@@ -81,7 +80,7 @@ def evaluate_embeddings(
     pairs = pair_relatedness(embeddings, labels, draws)
     queries = pair_scores(embeddings, labels)
     geometry = alignment_uniformity(embeddings, labels)
-    clusters = cluster_purity(embeddings, labels, draws, n_init=N_INIT)
+    clusters = cluster_purity(embeddings, labels, draws)
     if queries.skipped:
         logger.warning("%d of %d dialogues have a label of their own: no query", queries.skipped, len(labels))
     undefined = int(np.isnan(pairs).sum()), queries.undefined

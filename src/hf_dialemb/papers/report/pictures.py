@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import drawing
+from ...encoders.remembering import RememberingEncoder
 from ...errors import InputError
 from ...evaluation.maps import scatter
 from ...evaluation.results.rows import Results
-from ...evaluation.run import cached_encoder, training_report
+from ...evaluation.run import training_report
 from ...evaluation.tasks.sampling import fixed_sample
 from ...evaluation.tasks.task import Problem
 from ...runs.folder import RunFolder
@@ -75,7 +76,7 @@ def _of_items(
     vectors: dict[str, NDArray[np.float32]] = {}
     for model in models:
         try:
-            collected = cached_encoder(model, cache).encode(problem.dialogues)
+            collected = RememberingEncoder(model, cache).encode(problem.dialogues)
         except InputError as error:
             logger.warning("no picture of %s: %s", model, error)
             continue
@@ -101,7 +102,7 @@ def _path(problem: Problem, vectors: Mapping[str, NDArray[np.float32]], path: Pa
             moments = []
             for step, folder in saved.items():
                 if step < last:
-                    vectors_then = cached_encoder(str(folder), None).encode([problem.dialogues[row] for row in rows])
+                    vectors_then = RememberingEncoder(str(folder)).encode([problem.dialogues[row] for row in rows])
                     moments.append(measured_point(step, vectors_then, labels))
             points[model] = [*moments, measured_point(last, collected[rows], labels)]
         except (InputError, ValueError) as error:

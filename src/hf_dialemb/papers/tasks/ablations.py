@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...dialogue import ROLES, Dialogue
 from ...encoders import Encoder
 from ...evaluation.results.rows import Row
-from ...evaluation.tasks.domains import N_INIT, load_domains, pair_scores
+from ...evaluation.tasks.domains import load_domains, pair_scores
 from ...evaluation.tasks.task import CorpusPart, Problem, ask_encoder, item_percentage, percentage
 
 FIRST, SECOND = "first speaker", "second speaker"
@@ -65,7 +65,7 @@ def _figures(setting: str, vectors: NDArray[np.float32], labels: Sequence[str], 
     from ...metrics.purity import cluster_purity
 
     pairs = pair_scores(vectors, labels)
-    purities = cluster_purity(vectors, labels, list(seeds), n_init=N_INIT)["purity"]
+    purities = cluster_purity(vectors, labels, list(seeds))["purity"]
     return [
         percentage("domain-categorization", "purity", setting, purities),
         item_percentage("semantic-relatedness", "spearman", f"per-query, {setting}", pairs.spearman),
