@@ -85,28 +85,6 @@ def test_every_block_of_a_page_runs(page, tmp_path):
     assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_blocks_are_left_out_for_a_reason(page):
-    found = blocks(page)
-    left_out = [reason for reason, _, _ in found if reason]
-    assert len(found) - len(left_out) >= 3
-    assert len(left_out) <= 1
-
-
-def test_a_page_begins_with_what_its_reader_can_do_afterwards():
-    assert "\nTurn conversations into vectors" in (ROOT / "README.md").read_text(encoding="utf-8")
-    pages = list((ROOT / "docs").rglob("*.md"))
-    assert len(pages) > 25
-    begun = {page: page.read_text(encoding="utf-8").split("\n\n")[1] for page in pages}
-    assert not [page.name for page, opening in begun.items() if not opening.startswith("After this page you ")]
-
-
-def test_tables_of_pages_to_read_are_narrow():
-    pages = [ROOT / "README.md", *(page for page in (ROOT / "docs").rglob("*.md") if "results" not in page.parts)]
-    lines = [(page.name, line) for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
-    assert not [each for each in lines if each[1].startswith("|") and len(re.findall(r"(?<!\\)\|", each[1])) > 7 + 1]
-
-
 def test_the_readme_is_short():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 160

@@ -71,13 +71,13 @@ class Address:
         """Move the finished file to the address, where it appears whole."""
         from fsspec import AbstractFileSystem
 
-        # Where there is no renaming, as in S3 and on the Hub, a file is seen when all of it has come.
-        renames = type(self.system).mv is not AbstractFileSystem.mv
         target = PurePosixPath(self.path)
-        uploaded = str(target.with_name(f".{target.name}.part")) if renames else self.path
         with self.explained("written", f"the file is {self.place}: upload it yourself, or correct the address"):
-            self.system.put_file(str(self.place), uploaded)
-            if renames:
+            if type(self.system).mv is AbstractFileSystem.mv:  # in S3 and on the Hub a file is seen when it is whole
+                self.system.put_file(str(self.place), self.path)
+            else:
+                uploaded = str(target.with_name(f".{target.name}.part"))
+                self.system.put_file(str(self.place), uploaded)
                 self.system.mv(uploaded, self.path)
         self.place.unlink()
         with suppress(OSError):

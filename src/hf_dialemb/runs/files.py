@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` make a file beside ``path`` and then puts it in place in one step.
-
-    What killed processes left of the same file goes.
-    """
+    """Let ``write`` make a file beside ``path``, then put it in place in one step."""
     if path.exists() and not path.is_file() and not path.is_dir():
         write(path)
         return
@@ -63,7 +60,7 @@ def appearing_whole(output: Path) -> Iterator[Path]:
 
 
 def _beside(target: Path, ending: str = "") -> Path:
-    """Name this process's own file or folder beside ``target``, and removes those of processes that are gone."""
+    """Name this process's own file or folder beside ``target``; remove those of processes that are gone."""
     beginning = f".{target.name}.{gethostname()}."
     for left in target.parent.glob(f"{escape(beginning)}*{ending}"):
         number = left.name.removeprefix(beginning).removesuffix(ending)
@@ -131,15 +128,13 @@ def replaced_together(folder: Path, old: Callable[[], Iterable[str]]) -> Iterato
 
 
 def kept_vectors(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
-    """Read vectors from a safetensors file, or makes them and keeps them there."""
+    """Read vectors from a safetensors file, or make and keep them there."""
     from safetensors.numpy import load_file, save_file
 
-    if path.is_file():
-        vectors: np.ndarray = load_file(path)["vectors"]
-        return vectors
-    vectors = make()
-    write_atomically(path, lambda temporary: save_file({"vectors": vectors}, temporary))
-    return vectors
+    if not path.is_file():
+        vectors = make()
+        write_atomically(path, lambda temporary: save_file({"vectors": vectors}, temporary))
+    return load_file(path)["vectors"]
 
 
 def write_text_atomically(path: Path, text: str) -> None:
@@ -194,9 +189,7 @@ _READ = (".txt", ".json", ".jsonl", ".csv", ".tsv", ".xlsx")  # what of a folder
 
 def check_not_read(path: Path, *sources: str | Path) -> None:
     """Refuse a ``path`` whose writing would destroy an input."""
-    read = [Path(source) for source in sources if Path(source).exists()]
-    if path.exists() and any(
-        path.samefile(source) or (path.suffix in _READ and source.resolve() in path.resolve().parents)
-        for source in read
-    ):
-        raise InputError(f"output '{path}': is what is read, and would be lost; choose another name")
+    for source in map(Path, sources if path.exists() else ()):
+        within = path.suffix in _READ and source.resolve() in path.resolve().parents
+        if source.exists() and (path.samefile(source) or within):
+            raise InputError(f"output '{path}': is what is read, and would be lost; choose another name")

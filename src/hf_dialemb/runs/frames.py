@@ -9,16 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
 from .files import write_text_atomically
 
 
 def data_frame(records: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFrame
     """Make a DataFrame of a row for each record."""
-    try:
-        import pandas
-    except ImportError:
-        raise InputError("pandas is not installed; pip install pandas") from None
+    import pandas
+
     return pandas.DataFrame(list(records))
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import platform
+import re
 from pathlib import Path
 
 SPINS = 4000  # how often a thread that waits looks for work before it sleeps, some tens of microseconds in all
@@ -13,23 +14,18 @@ def describe_hardware(gpu: bool) -> str:
     if gpu:
         import torch
 
-        count = torch.cuda.device_count()
-        return f"{count} x {torch.cuda.get_device_name()}"
-    model = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-    except OSError:
-        pass  # not Linux
-    return f"{model}, {os.cpu_count()} cores"
+        return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
+    info = Path("/proc/cpuinfo")  # of Linux
+    names = re.findall(r"^model name\s*: (.+)$", info.read_text("utf-8") if info.is_file() else "", re.MULTILINE)
+    return f"{[*names, platform.processor() or platform.machine()][0]}, {os.cpu_count()} cores"
 
 
 def let_waiting_threads_sleep() -> None:
     """Let threads that wait for one another soon sleep: spinning takes shared cores from who works.
 
     Threads that sleep at once wake late: a step of many short products then takes up to half as long again on an idle
-    machine. Some `SPINS` look for work cost it a twentieth, and keep two fifths of its rate beside another process. It
-    is for the start of a program, as torch's threads read it when torch is imported; results stay bit for bit.
+    machine. Some `SPINS` cost it a twentieth, and keep two fifths of its rate beside another process. It is for the
+    start of a program: torch reads it when it is imported. Results stay bit for bit.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))

@@ -211,33 +211,25 @@ class TrainingSettings(TrainingArguments):
         self.use_cpu = self.use_cpu or not torch.accelerator.is_available()
         try:
             super().__post_init__()  # type: ignore[no-untyped-call]
-        except (ValueError, TypeError, ImportError) as error:
+            self._build_parts()
+        except (ValueError, TypeError, ImportError, RuntimeError) as error:
             raise InputError(f"{' '.join(str(error).split())}; correct the setting") from None
-        self._check_parts()
         if self.n_gpu > 1:  # Trainer would split batches over threads, and each part would have its own negatives
             raise InputError(
                 f"got {self.n_gpu} GPUs for one process, expected one; start with accelerate launch, or set "
                 "CUDA_VISIBLE_DEVICES=0"
             )
 
-    def _check_parts(self) -> None:
+    def _build_parts(self) -> None:
         """Build the optimizer, its schedule and the loggers once, for a single number, to see what they lack."""
-        name = "optim"
-        try:
-            optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(self)
-            optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
-            if not {"model", "params", "optimizer_dict"} & options.keys():
-                optimizer = optimizer_class([torch.nn.Parameter(torch.zeros(1))], **options)
-            name = "lr_scheduler_type"
-            given: Any = self.lr_scheduler_kwargs
-            get_scheduler(self.lr_scheduler_type, optimizer, 1, 2, given)
-            name = "report_to"
-            for callback in get_reporting_integration_callbacks(self.report_to):
-                callback()
-        except (ValueError, TypeError, ImportError, RuntimeError) as error:
-            raise InputError(
-                f"{name}: {' '.join(str(error).split())}; choose another, or give it what it lacks"
-            ) from None
+        optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(self)
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
+        if not {"model", "params", "optimizer_dict"} & options.keys():
+            optimizer = optimizer_class([torch.nn.Parameter(torch.zeros(1))], **options)
+        schedule: Any = self.lr_scheduler_kwargs
+        get_scheduler(self.lr_scheduler_type, optimizer, 1, 2, schedule)
+        for callback in get_reporting_integration_callbacks(self.report_to):
+            callback()
 
 
 def _set_types(settings: Any) -> None:  # noqa: ANN401 - a dataclass
