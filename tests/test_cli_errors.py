@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 from tqdm import tqdm
+from training_runs import words_of as words_in
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
@@ -24,12 +25,8 @@ GOOD = {"messages": [{"role": "user", "content": "a room"}, {"role": "assistant"
 
 def training(backbone: object, output: Path, /, **more: object) -> list[str]:
     """The words of the smallest training; ``more`` overrides."""
-    values = {
-        "backbone": backbone, "output_dir": output, "train_split": "dev", "max_steps": 1, "max_dialogues": 4,
-        "use_cpu": True, "num_negatives": 1, "per_device_train_batch_size": 2, "max_tokens": 32,
-        "disable_tqdm": True, **more,
-    }  # fmt: skip
-    return ["train", *(word for name, value in values.items() for word in (f"--{name}", str(value)))]
+    small = {"backbone": backbone, "max_steps": 1, "max_dialogues": 4, "num_negatives": 1, "max_tokens": 32}
+    return ["train", *words_in(output, **{**small, "per_device_train_batch_size": 2, **more})]
 
 
 def write_lines(file: Path, *records: object) -> Path:
@@ -113,7 +110,6 @@ STATS = ("corpus", "stats", "--corpus")
         ([], "the following arguments are required: command"),
         (["trian"], "invalid choice: 'trian'"),
         (["merge", "--rank", "2"], "'dialemb merge' is now 'dialemb model merge'; use that"),
-        (["ensemble"], "'dialemb ensemble' is now 'dialemb papers ensemble'; use that"),
         (["flow", "measure"], "'dialemb flow measure' is now 'dialemb papers flow'; use that"),
         ([*STATS, "sample", "--colour", "red"], "unknown argument '--colour'"),
         ([*STATS, "sample", "--output", "/no/such/file.jsonl"], "the folder /no/such does not exist"),
@@ -132,16 +128,6 @@ def test_a_wrong_request_is_told(tmp_path, refused, monkeypatch, words, sentence
     monkeypatch.chdir(tmp_path)  # results.json is the default of --output
     assert sentence in refused(*words)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_help_fits_a_screen(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    lines = capsys.readouterr().out.splitlines()
-    listed = [line.split()[0] for line in lines if re.match(r"    \w", line)]
-    assert len(lines) < 30
-    assert len({*listed} - {"papers"}) == 13
 
 
 @pytest.mark.parametrize(("words", "place", "end"), [
@@ -173,27 +159,23 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
-def test_an_interrupt_that_a_library_swallows_is_told(monkeypatch, capsys, interruptible):
-    def swallowed(options):
-        with suppress(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
+class Unraised:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def swallowed():
+    with suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("interrupt", [swallowed, Unraised])
+def test_an_interrupt_that_does_not_come_through_is_told(monkeypatch, capsys, interruptible, interrupt):
+    def interrupted(options):
+        interrupt()
         raise InputError("the child ended with 1")
 
-    monkeypatch.setattr("hf_dialemb.cli.corpus._list", swallowed)
-    assert main(["corpus", "list"]) == 130
-    assert "interrupted; run the same command again" in capsys.readouterr().err
-
-
-def test_an_interrupt_that_python_cannot_raise_leaves_no_traceback(monkeypatch, capsys, interruptible):
-    class Unraised:
-        def __del__(self):
-            signal.raise_signal(signal.SIGINT)
-
-    def between(options):
-        Unraised()
-        raise InputError("the child ended with 1")
-
-    monkeypatch.setattr("hf_dialemb.cli.corpus._list", between)
+    monkeypatch.setattr("hf_dialemb.cli.corpus._list", interrupted)
     assert main(["corpus", "list"]) == 130
     assert capsys.readouterr().err == "dialemb: error: interrupted; run the same command again to start over\n"
 

@@ -73,10 +73,6 @@ def test_nearest_dialogues_are_of_the_same_domain(run):
     assert domains[1] == domains[0]
 
 
-def test_nearest_dialogues_with_a_checkpoint(tiny_checkpoint, run):
-    assert len(run("nearest_dialogues.py", str(tiny_checkpoint))[1]) == 3
-
-
 @slow
 @weights
 def test_most_dialogues_are_told_right(run):
@@ -122,18 +118,6 @@ def test_the_pipeline_gives_the_vectors_of_sentence_transformers(published, meth
 
 
 @slow
-@pytest.mark.parametrize("method", ["dial2vec", "dse"])
-def test_few_examples_train_an_encoder_of_messages(published, method, run):
-    found, lines = run("few_shot_classifier.py", published[method])
-    assert isinstance(found["examples"][0][0], list), "the example must hand chat messages over"
-    assert len(found["examples"]) == found["SHOTS"] * 10
-    assert sum(score for _, _, score in found["drawn"]) == len(found["drawn"]) / 2
-    before, after = (float(line.split()[2]) for line in lines if "accuracy" in line)
-    assert 0 <= before <= 1
-    assert 0 <= after <= 1
-
-
-@slow
 def test_a_dataset_is_mapped_by_two_processes(published, tmp_path):
     line = printed_afresh("map_dataset.py", published["dial2vec"], HF_DATASETS_CACHE=str(tmp_path))[-1]
     expected = load_encoder(published["dial2vec"]).encode(load_dialogues("sample", split="dev"))
@@ -165,7 +149,6 @@ def test_topics_are_domains_and_are_counted_by_speaker(run):
     whole, by_speaker = lines[: lines.index("")], lines[lines.index("") + 1 :]
     assert len(whole) > 6
     counts = np.array([line.split()[:2] for line in by_speaker[2:]], dtype=int)
-    assert len(counts) > 3
     assert counts.sum(axis=0).tolist() == [96, 96], "both speak in each of the dialogues"
     assert found["roles"] == ["user", "assistant"]
 
@@ -186,7 +169,6 @@ def own(tmp_path_factory) -> tuple[Path, Path]:
 @pytest.mark.parametrize(("name", "model", "refusal"), [
     ("classify_dialogues.py", "dialogue-static", "add labels"),
     pytest.param("dialogue_topics.py", "dialogue-static", "expected at least 32", marks=needs("bertopic", "umap")),
-    pytest.param("evaluate_while_training.py", "1", "add labels", marks=weights),
     ("feature_extraction.py", "dial2vec", ""),
     ("few_shot_classifier.py", "dse", "add labels"),
     pytest.param("langchain_search.py", "dialogue-static", "", marks=needs("langchain_core")),
@@ -213,13 +195,6 @@ def test_a_split_has_as_many_dialogues_of_each_of_sixteen_tasks(split, size):
     assert (len(domains), {*domains.values()}) == (16, {size})
     assert all(dialogue.id.startswith("Complete/") and len(dialogue.roles) == 2 for dialogue in dialogues)
     assert "Copyright (c) 2020 Rasa Technologies" in packed(split).with_name("star_small_licence.txt").read_text()
-
-
-def test_it_is_a_part_of_star_split_for_split(data_dir):
-    for split in ("train", "test"):
-        loaded = load_dialogues("star", data_dir, split)
-        whole = {each.id: replace(each, domains=each.turns[0].intents) for each in loaded}
-        assert all(whole[dialogue.id] == dialogue for dialogue in load_dialogues("star_small", None, split))
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ DATA = {"corpora", "demo_recipe", "where_time_goes", "widths", "topics", "lstm_s
 
 NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",),
          **dict.fromkeys(("conversion", "corpus_scale", "render_readme"), ("hf_dialemb.papers",))}  # fmt: skip
-HELP_ALONE = {"gpu": "a GPU", "training_since": "an earlier commit", "bench": "the others"}
-"""Programs whose measurement needs more than a test has; their command lines are read."""
+HELP_ALONE = {"gpu", "training_since", "bench"}
+"""Programs that need a GPU, an earlier commit or the others; their command lines are read."""
 
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "attention": ("--rounds 1", {"LENGTHS": (16,), "TOKENS": 64}),

@@ -22,7 +22,6 @@ from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.dse import DSEModel
 from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.ranker import encode_responses, load_ranker
-from hf_dialemb.runs.hardware import describe_hardware
 from hf_dialemb.training.arguments import describe_settings, make_settings, read_words
 from hf_dialemb.training.data import response_vectors
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
@@ -41,7 +40,6 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
         ({"learning_rate": "abc"}, "learning_rate: got 'abc', expected a finite number"),
         ({"seed": 1.5}, "seed: got 1.5, expected a whole number"),
         ({"bf16": 3}, "bf16: got 3, expected true or false"),
-        ({"max_steps": [1, 2]}, r"max_steps: got \[1, 2\], expected a whole number"),
         ({"adam_beta1": 2}, "Invalid beta parameter"),
         ({"optim": "adamw_8bit"}, "bitsandbytes"),
         ({"lr_scheduler_type": "warmup_stable_decay"}, "num_decay_steps"),
@@ -49,15 +47,12 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
         ({"warmup_steps": -3}, "warmup_steps .*; correct the setting"),
         ({"lr_scheduler_kwargs": "{bad"}, "lr_scheduler_kwargs: got {bad, expected JSON .*; correct it"),
         ({"resume_from_checkpoint": "there"}, "resume_from_checkpoint: got there, but a run resumes from its own last"),
-        ({"load_best_model_at_end": True}, "load_best_model_at_end: got True, but checkpoint_selection says"),
         (CHOICE | {"save_strategy": "best"}, "checkpoint_selection: got uniformity, but save_strategy is best"),
         (CHOICE | {"save_strategy": "no"}, "but save_strategy is no"),
         (CHOICE | {"eval_strategy": "steps", "eval_steps": 1, "save_strategy": "epoch"},
          "eval_strategy, eval_steps: got steps, 1.*, but checkpoint_selection measures wherever"),
         ({"checkpoint_selection": "uniformity"}, "needs a dev_split"),
         ({"checkpoint_selection": "best"}, "checkpoint_selection: got 'best', expected one of last, .*uniformity"),
-        ({"max_steps": 0}, "max_steps: got 0, expected at least 1, or -1"),
-        ({"train_sampling_strategy": "group_by_length"}, "train_sampling_strategy: got group_by_length, but batches"),
         ({"patience": 3}, "patience: got 3, but no signal to wait for, as checkpoint_selection is last"),
         ({"language_model_epochs": 0}, "language_model_epochs: got 0.0, expected a value above 0"),
         ({"max_dialogues": 1}, "max_dialogues: got 1, expected a value at least 2"),
@@ -69,8 +64,7 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
         ({"head_learning_rate": 1}, "head_learning_rate: got a setting that is not for dial2vec, which has no contra"),
         ({"method": "dse", "per_device_train_batch_size": 1}, "per_device_train_batch_size: got 1, expected a value"),
         ({"method": "dse", "center": True}, "center: got a setting that is not for dse, which is no dialogue encoder"),
-        ({"batch_size": 8}, "'per_device_train_batch_size'"), ({"lr": 1}, "'learning_rate'"),
-        ({"epochs": 2}, "'num_train_epochs'"), ({"resum": True}, "'resume'"),
+        ({"batch_size": 8}, "'per_device_train_batch_size'"), ({"resum": True}, "'resume'"),
     ],
 )  # fmt: skip
 def test_an_impossible_setting_is_refused(values, sentence):
@@ -130,12 +124,6 @@ def test_a_wrong_recipe_is_refused(tmp_path, text, sentence):
     assert "\n" not in str(refused.value)
 
 
-def test_schedules_and_optimisers_that_work_are_taken():
-    decay = {"lr_scheduler_type": "warmup_stable_decay", "lr_scheduler_kwargs": {"num_decay_steps": 2}}
-    for values in (decay, {"optim": "adafactor"}, {"optim": "sgd", "weight_decay": 0.1, "warmup_steps": 0.1}):
-        assert make_settings({**BASE, **values}).training.seed == 42
-
-
 def test_a_training_that_goes_astray_says_so_and_saves_nothing(tiny_bert, tmp_path, sample_dialogues):
     write_jsonl(sample_dialogues[:20], tmp_path / "calls.jsonl")
     steps = {"max_steps": 3, "save_strategy": "no", "per_device_train_batch_size": 4, "num_negatives": 1, "bf16": False}
@@ -184,21 +172,11 @@ def test_content_that_is_no_text_is_refused_by_the_template(tiny_checkpoint):
         tokenizer.apply_chat_template([{"role": "system", "content": "query: "}], tokenize=False)
 
 
-SMALL = {"method": "dual_encoder", "hidden_size": 8, "embedding_size": 8, "max_dialogues": 20, "max_steps": 1}
-
-
-def test_a_run_reports_its_machine_and_no_energy_unasked(tmp_path):
-    train(tmp_path, exclude="none", **SMALL)
-    report = report_of(tmp_path)
-    assert report["hardware"] == describe_hardware(gpu=False)
-    assert report["hardware"].endswith("cores")
-    assert report["energy"] is report["resumed_from"] is None
-
-
 @pytest.mark.slow
 def test_codecarbon_measures_the_energy_of_a_run(tmp_path):
     pytest.importorskip("codecarbon")
-    train(tmp_path, exclude="none", report_to="codecarbon", **SMALL)
+    small = {"method": "dual_encoder", "hidden_size": 8, "embedding_size": 8, "max_dialogues": 20, "max_steps": 1}
+    train(tmp_path, exclude="none", report_to="codecarbon", **small)
     energy = report_of(tmp_path)["energy"]
     assert energy["kwh"] > 0
     assert 0 < energy["co2eq_kg"] < energy["kwh"]  # no mix of electricity emits a kilogram per kWh
@@ -273,8 +251,6 @@ def test_dev_dialogues_without_a_label_have_no_purity(tmp_path, sample_dialogues
     assert len(dev_of(dev_split=dev)) == 9
     with pytest.raises(InputError, match=r"without a dialogue of one label in domains, which dev_purity reads"):
         dev_of(dev_split=dev, checkpoint_selection="dev_purity")
-    with pytest.raises(InputError, match="without a dialogue that is long enough"):
-        dev_of(dev_split=dev, min_turns=99)
 
 
 def test_dev_examples_of_a_granularity_are_drawn_from_all_responses(tmp_path, sample_dialogues):

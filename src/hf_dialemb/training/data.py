@@ -17,7 +17,6 @@ from ..dialogue import Dialogue, plain
 from ..encoders.specs import RESPONSE_VECTORS
 from ..encoders.text_models import load_sentence_transformer
 from ..errors import InputError
-from ..hashing import json_key, sha256
 from ..methods.layout import Truncation
 from ..methods.method import Examples, Method
 from ..methods.ranker import LoadedRanker, RankingExample, encode_responses, load_ranker
@@ -106,7 +105,7 @@ def make_examples(
     check_number(args, part, len(examples))
     with args.main_process_first():
         if labels := getattr(examples, "label_texts", None):
-            examples.label_vectors = label_vectors(labels, config.label_encoder, Path(str(args.output_dir)))
+            examples.label_vectors = label_vectors(labels, config.label_encoder)
         if responses := getattr(examples, "response_texts", None):
             examples.response_vectors = response_vectors(responses, str(run.granularity_model), report)
     return examples  # type: ignore[no-any-return]
@@ -122,18 +121,11 @@ def check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - Tr
         raise InputError(f"{name}: got {size}{processes}, but there are {count} examples{of}; lower it or add data")
 
 
-def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarray:
-    """Embed K labels, (K, E) float32, or read the vectors that this run has embedded before."""
-    # A model in a folder may be trained again; the weights of one on the Hub need not be at hand.
-    weights = [sha256(file) for file in sorted(Path(encoder).rglob("*.safetensors"))]
-    key = json_key([encoder, *weights, list(labels)])
-
-    def embed() -> np.ndarray:
-        model = load_sentence_transformer(resolve_backbone(encoder))
-        vectors = model.encode(list(labels), convert_to_numpy=True, show_progress_bar=False)
-        return np.asarray(vectors, dtype=np.float32)
-
-    return kept_vectors(folder / f"label_vectors-{key[:8]}.safetensors", embed)
+def label_vectors(labels: Sequence[str], encoder: str) -> np.ndarray:
+    """Embed K labels, (K, E) float32."""
+    model = load_sentence_transformer(resolve_backbone(encoder))
+    vectors = model.encode(list(labels), convert_to_numpy=True, show_progress_bar=False)
+    return np.asarray(vectors, dtype=np.float32)
 
 
 def given_examples(path: str) -> Examples:
