@@ -37,7 +37,6 @@ RECORDS = [
     ("muldogo", "dev", MULDOGO, "", "a3\t0\t1\thi\tO\t\n", ":8: field id: got 'a3', which an earlier record has too"),
     ("star", "all", "3.json", '"Wizard"', '"Robot"', ": Events[0]: field Agent: got 'Robot', expected User or Wiz"),
     ("abcd", "train", "*v1.1.json", '["agent", "Hi! How can I help?"], ', "", ": record 0: field delexed: got 6 rows"),
-    ("ketod", "dev", "dev.json", '"service": "Kites_1", ', "", ": record 0: field service: got nothing"),
     ("clinc150", "train", "data_full.json", "translate", "jam", ": train record 0: field intent: got 'jam', which do"),
     ("hwu64", "train", "HWU64/train/label", "alarm_set", "alarm", f"{HWU64}:1: field label: got 'alarm', expe"),
     ("amazonqa", "all", "amazonqa.txt", "", "one cell\n", ":14: got one cell"),

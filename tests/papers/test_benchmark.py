@@ -1,7 +1,6 @@
 """The papers' own lists and figures: what is quoted from where, what is left out, and going on after a stop."""
 
 import re
-import shutil
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -22,9 +21,9 @@ from hf_dialemb.evaluation.results.tables import markdown_table, meanings, paper
 from hf_dialemb.evaluation.run import page_of, write_with_page
 from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.papers import benchmark
-from hf_dialemb.papers.benchmark import evaluate_suite, run_benchmark
+from hf_dialemb.papers.benchmark import evaluate_suite
 from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
-from hf_dialemb.papers.report import pictures as benchmark_pictures
+from hf_dialemb.papers.report import pictures
 from hf_dialemb.papers.suites import SUITES, Entry, Suite
 
 NOT_READ = {"gsim", "six corpora", "ubuntu"}  # sim_m and sim_r in one, averages, and version 2: no corpora here
@@ -171,7 +170,7 @@ def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, mo
         ("one", {"seeds": [0, 1]}, r"another choice of seeds \(\[0\]; asked for: \[0, 1\]\), which would be lost"),
         ("one", {"limit": 10}, r"of another choice of limit \(None; asked for: 10\), which would be lost"),
         ("two", {}, "holds figures of one, which would be lost; name these models as well"),
-        ("one", None, r"holds figures of snips/test, which would be lost, .* \(--data-dir\)"),
+        ("one", None, r"of snips/test \(not at hand now\), which would be lost; .* \(--data-dir\)"),
     ],
 )
 def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path, monkeypatch, model, change, sentence):
@@ -201,26 +200,28 @@ def test_one_model_that_fails_does_not_stop_the_others(small, monkeypatch):
     assert config["not_measured"] == {}
 
 
-def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch, caplog):
-    def missing(*arguments, **options):
-        raise MissingFilesError("no corpus of the map")
-
-    monkeypatch.setattr(benchmark_pictures, "load_suite", missing)
-    assert benchmark_pictures._problem("dialog2flow", None, None) is None
-    assert "no pictures of the suite dialog2flow: no corpus of the map" in caplog.text
-
-
 @pytest.mark.slow
 def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_path, caplog):
     models = {"one": Given(hashed), "diverged": Given(lambda text: [np.nan] * 3)}
-    monkeypatch.setattr(benchmark_pictures, "RememberingEncoder", lambda model, cache: models[model])
+    monkeypatch.setattr(pictures, "RememberingEncoder", lambda model, cache: models[model])
     monkeypatch.setattr(maps, "find_spec", lambda name: None)
     labels = ["card", "loan"] * 12
     dialogues = said(*((f"{label} {number}", "") for number, label in enumerate(labels)))
-    problem = Problem({"corpus": "mine"}, None, dialogues, labels)
-    pictures = benchmark_pictures._of_items("dialog2flow", problem, list(models), tmp_path, None)
-    assert [picture.title for picture in pictures if picture] == ["mine: a map"]
+    loaded = {("mine", "test", "domains"): Problem({"corpus": "mine"}, None, dialogues, labels)}
+    monkeypatch.setattr(pictures, "load_suite", lambda suite, *_, **__: {"dial2vec": (loaded, [])}[suite])
+    entries = [Results(RUN | {"config": {"suite": suite}}, ()) for suite in ("dial2vec", "mgt")]
+    (drawn,) = pictures.draw_pictures(entries, list(models), tmp_path)
+    assert (drawn.title, drawn.path.is_file()) == ("mine: a map", True)
     assert "no picture of diverged: it gives vectors with NaN or infinity" in caplog.text
+
+
+def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch, caplog, tmp_path):
+    def missing(*arguments, **options):
+        raise MissingFilesError("no corpus of the map")
+
+    monkeypatch.setattr(pictures, "load_suite", missing)
+    assert pictures.draw_pictures([Results(RUN | {"config": {"suite": "dialog2flow"}}, ())], [], tmp_path) == []
+    assert "no picture of the suite dialog2flow: no corpus of the map" in caplog.text
 
 
 SMALLER = {
@@ -270,17 +271,3 @@ def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(InputError, match="field schema: got None"):
         evaluate_suite("dialog2flow", ["tfidf"], FILES, output=tmp_path / "other.json")
-
-
-@pytest.mark.slow
-def test_whole_dialogues_are_drawn_as_a_map_and_the_path_of_training(data_dir, tiny_checkpoint, tmp_path, monkeypatch):
-    entries = tuple(entry for entry in SUITES["dial2vec"].entries if entry.corpus == "multiwoz")
-    monkeypatch.setitem(SUITES, "dial2vec", Suite(entries))
-    model, output = tmp_path / "run", tmp_path / "benchmark"
-    shutil.copytree(tiny_checkpoint, model)
-    shutil.copytree(tiny_checkpoint, model / "checkpoint-5")
-    (results,) = run_benchmark(["dial2vec"], [str(model), "tfidf"], output, data_dir, seeds=[0], limit=40)
-    drawn = {path.name for path in (output / "pictures").iterdir()}
-    assert drawn == {"dial2vec-map.png", "dial2vec-path.png"}
-    settings = {row.setting for row in results.results if row.model == str(model) and row.task == "dialogue-retrieval"}
-    assert settings == {"", "first speaker", "second speaker", "sum of speakers", "mean of all tokens"}

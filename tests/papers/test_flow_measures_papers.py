@@ -18,9 +18,12 @@ from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.flow.graph import END
 from hf_dialemb.papers.tasks import flow_extraction
-from hf_dialemb.papers.tasks.flow_extraction import Utterance, annotated_flows, cluster_utterances, compare_flow
-from hf_dialemb.papers.tasks.flow_measures import (
+from hf_dialemb.papers.tasks.flow_extraction import (
     FOLDS,
+    Utterance,
+    annotated_flows,
+    cluster_utterances,
+    compare_flow,
     compared_with_actions,
     next_action_perplexity,
     transition_divergence,

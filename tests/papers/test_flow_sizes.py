@@ -9,7 +9,7 @@ from test_flow_graph import program
 
 from hf_dialemb.flow.graph import END, START, transition_graph
 from hf_dialemb.flow.pruning import Pruning, pruned
-from hf_dialemb.papers.tasks.flow_measures import edge_f1, official_size, renamed, without_noise
+from hf_dialemb.papers.tasks.flow_extraction import edge_f1, official_size, renamed, without_noise
 
 
 def test_a_graph_counts_states_and_transitions():

@@ -21,10 +21,17 @@ from hf_dialemb.evaluation import evaluate
 from hf_dialemb.evaluation.tasks.task import CorpusPart, get_task, load_problem
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.ranker import LoadedRanker, encode_contexts
-from hf_dialemb.papers.tasks import context_labels as contexts
-from hf_dialemb.papers.tasks.context_labels import ACTS, PARTS, WORDS, ContextLabels, assistant_contexts
+from hf_dialemb.papers.tasks import linear_layer as contexts
 from hf_dialemb.papers.tasks.fine_tuning import precision
-from hf_dialemb.papers.tasks.linear_layer import LayerSettings, fit
+from hf_dialemb.papers.tasks.linear_layer import (
+    ACTS,
+    PARTS,
+    WORDS,
+    ContextLabels,
+    LayerSettings,
+    assistant_contexts,
+    fit,
+)
 from hf_dialemb.papers.tasks.probes import (
     REPEATS,
     ContextTokens,

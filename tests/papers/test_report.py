@@ -13,9 +13,7 @@ from hf_dialemb import drawing
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.maps import project, scatter
 from hf_dialemb.evaluation.results.rows import Results
-from hf_dialemb.papers.report.opening import opening
-from hf_dialemb.papers.report.page import TITLE, Picture, write_report
-from hf_dialemb.papers.report.pictures import PathPoint, alignment_uniformity_path, measured_point
+from hf_dialemb.papers.report.page import TITLE, Picture, opening, write_report
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -236,30 +234,7 @@ def test_maps_have_several_colours_and_are_the_same_again(tmp_path):
     assert same_again(lambda path, _: scatter({"a model": vectors}, labels, path), tmp_path) > 20
 
 
-@pytest.mark.parametrize(
-    ("draw", "given", "message"),
-    [
-        (scatter, ({}, ["a", "b"]), "got no model"),
-        (alignment_uniformity_path, ({},), "got 0 models"),
-        (alignment_uniformity_path, ({number: [] for number in range(17)},), "got 17 models, expected 1 to 16"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(draw, given, message, tmp_path):
-    with pytest.raises(InputError, match=message):
-        draw(*given, tmp_path / "picture.png")
+def test_a_map_of_no_model_is_refused(tmp_path):
+    with pytest.raises(InputError, match="got no model"):
+        scatter({}, ["a", "b"], tmp_path / "picture.png")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-def test_a_path_of_training_is_drawn_whatever_the_order_of_its_points(tmp_path):
-    points = [PathPoint(0, -0.1, -1.0), PathPoint(10, -0.4, -2.0), PathPoint(20, -0.5, -1.8)]
-
-    def draw(path, order):
-        alignment_uniformity_path({"model": points[::order], "tfidf": points[:1]}, path)
-
-    assert same_again(draw, tmp_path) > 10
-
-
-def test_a_point_of_the_path_is_what_the_benchmark_measures():
-    point = measured_point(5, np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]), ["a", "a", "b", "b"])
-    assert point == (5, pytest.approx(-2), pytest.approx(np.log((2 * 1 + 4 * np.exp(-4)) / 6)))

@@ -19,8 +19,13 @@ from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import default_tasks
 from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
-from hf_dialemb.papers.corpora.retrieval_sets import retrieval_queries
-from hf_dialemb.papers.tasks.sentences import load_anchors, load_rankings, load_scored_pairs, rankings_of
+from hf_dialemb.papers.tasks.sentences import (
+    load_anchors,
+    load_rankings,
+    load_scored_pairs,
+    rankings_of,
+    retrieval_queries,
+)
 
 VERBS, THINGS = ("book", "cancel", "find"), ("room", "train", "taxi", "table")
 WHEN = ("now", "today", "tomorrow", "on monday", "at noon", "again please")

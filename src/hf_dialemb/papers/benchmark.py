@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tqdm.auto import tqdm
 
@@ -112,28 +112,22 @@ def _measure_missing(
                         failures[", ".join(cell)] = str(error)
                     else:
                         cells[cell] = rows_of(model, corpus, split, figures, part=problem.is_part)
-                        _add_seconds(cells, (model, corpus, split, _ENCODING), encoder.seconds - before)
+                        # An earlier run may have encoded more of the corpus than this one; what both did counts once.
+                        time_of = (model, corpus, split, _ENCODING)
+                        seconds = [encoder.seconds - before, *(row.mean for row in cells.get(time_of, []))]
+                        cells[time_of] = rows_of(model, corpus, split, seconds_of(_ENCODING, max(seconds), 3))
                     yield
                 progress.update()
     yield
 
 
-def _add_seconds(cells: dict[_Cell, list[Row]], cell: _Cell, seconds: float) -> None:
-    model, corpus, split, _ = cell
-    # An earlier run may have encoded more of the corpus than this one; what both did counts once.
-    longest = max([seconds, *(row.mean for row in cells.get(cell, []))])
-    cells[cell] = rows_of(model, corpus, split, seconds_of(_ENCODING, longest, 3))
-
-
 def _order(models: Sequence[str], problems: dict[Place, Problem]) -> list[_Cell]:
     """Every cell in the order of models and problems, that of the time after the others of a corpus."""
-    places = list(problems)
-    order: list[_Cell] = []
-    for model in models:
-        for corpus, split in dict.fromkeys(place[:2] for place in places):
-            tasks = [task for *place, task in places if place == [corpus, split]]
-            order += [(model, corpus, split, task) for task in (*tasks, _ENCODING)]
-    return order
+    tasks: dict[tuple[str, str], list[str]] = {}
+    for corpus, split, task in problems:
+        tasks.setdefault((corpus, split), []).append(task)
+    parts = [(*part, task) for part, of_part in tasks.items() for task in (*of_part, _ENCODING)]
+    return [(model, *part) for model in models for part in parts]
 
 
 def check_kept(output: Path | None, models: Sequence[str], fine_tune: bool, seeds: Sequence[int]) -> None:
@@ -141,21 +135,21 @@ def check_kept(output: Path | None, models: Sequence[str], fine_tune: bool, seed
     before, cells = _held(output)
     others = sorted({model for model, *_ in cells} - set(models))
     if others:
-        raise _lost(output, ", ".join(others), "name these models as well (what is measured is not measured again)")
+        _lose(output, ", ".join(others), "name these models as well (what is measured is not measured again)")
     if not fine_tune and any(get_task(task).fine_tunes for *_, task, _ in cells if task != _ENCODING):
-        raise _lost(output, "fine-tuning", "ask for it again (what is measured is not measured again)")
+        _lose(output, "fine-tuning", "ask for it again (what is measured is not measured again)")
     if before is not None and cells:
         _check_choice(output, "seeds", before.run["seeds"], list(seeds))
 
 
 def _check_choice(output: Path | None, name: str, before: object, now: object) -> None:
     if before != now:
-        raise _lost(output, f"another choice of {name} ({before}; asked for: {now})", f"give the same --{name}")
+        _lose(output, f"another choice of {name} ({before}; asked for: {now})", f"give the same --{name}")
 
 
-def _lost(output: Path | None, what: str, remedy: str, why: str = "") -> InputError:
-    return InputError(
-        f"output '{output}': holds figures of {what}, which would be lost{why}; {remedy}, or choose another output"
+def _lose(output: Path | None, what: str, remedy: str) -> NoReturn:
+    raise InputError(
+        f"output '{output}': holds figures of {what}, which would be lost; {remedy}, or choose another output"
     )
 
 
@@ -179,8 +173,7 @@ def _measured_before(output: Path | None, config: dict[str, Any]) -> tuple[dict[
     at_hand = {place[:2] for place in problems}
     lost = sorted({f"{corpus}/{split}" for _, corpus, split, *_ in listed if (corpus, split) not in at_hand})
     if lost:
-        remedy = "give the folder that holds it (--data-dir)"
-        raise _lost(output, ", ".join(lost), remedy, ", as that is not at hand now")
+        _lose(output, f"{', '.join(lost)} (not at hand now)", "give the folder that holds it (--data-dir)")
     for held in old["problems"]:
         if _place(held) in problems:
             _check_choice(output, "limit", held.get("limit"), problems[_place(held)].get("limit"))
@@ -236,22 +229,20 @@ def run_benchmark(
         if any(row.metric != "seconds" for entry in (*collected, results) for row in entry.results):
             write_report([*collected, results], [], output / REPORT, goes)
 
+    more = {"seeds": seeds, "cache": cache, "limit": limit, "fine_tune": fine_tune, "so_far": so_far}
     for name in names:
         report(f"Suite {name}")
         try:
-            results = evaluate_suite(
-                name, models, data_dir, seeds=seeds, output=output / f"{name}.json", cache=cache, limit=limit,
-                fine_tune=fine_tune, so_far=so_far,
-            )  # fmt: skip
+            collected.append(evaluate_suite(name, models, data_dir, output=output / f"{name}.json", **more))
         except MissingFilesError as error:
             missing.append(error)
             report(str(error))
             continue
-        collected.append(results)
-        config = results.run["config"]
+        config = collected[-1].run["config"]
+        report(paper_table(collected[-1].results))
         not_measured = [f"Not measured: {cell}: {reason}" for cell, reason in config["not_measured"].items()]
         left_out = [f"Left out: {place}" for place in config["left_out"]]
-        for line in (paper_table(results.results), *quoted_figures(name).notes, *left_out, *not_measured):
+        for line in (*quoted_figures(name).notes, *left_out, *not_measured):
             report(line)
     if not collected:
         raise InputError(str(missing[0]))

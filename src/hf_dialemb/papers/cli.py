@@ -160,7 +160,6 @@ def _add_flow(commands: _Commands) -> None:
     corpus_options(parser)
     parser.add_argument("--limit", type=int, help="measure on a fixed random sample of this many dialogues")
     _output(parser, "results file (default: flow.json)", default=Path("flow.json"))
-    parser.add_argument("--cache", type=Path, help="folder to keep vectors in, such as BENCHMARK/embeddings")
     parser.set_defaults(run=_flow)
 
 
@@ -168,7 +167,7 @@ def _flow(options: argparse.Namespace) -> None:
     from ..evaluation.run import command_line, evaluate
     from .flow_tables import flow_tables
 
-    more = named(options, "data_dir", "split", "output", "limit", "cache", "columns", "roles")
+    more = named(options, "data_dir", "split", "output", "limit", "columns", "roles")
     results = evaluate(options.model, options.corpus, tasks=["flow-extraction"], command=command_line(), **more)
     print(flow_tables(results.results))
     say(f"Wrote {options.output}")

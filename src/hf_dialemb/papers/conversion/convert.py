@@ -1,17 +1,30 @@
-"""Convert PLATO's released checkpoints: read, account for every key, write beside, put in place."""
+"""Convert PLATO's released checkpoints (Bao et al., ACL 2020) into dial2vec's, and account for every key.
+
+Three programs name the same parameters: paddle's, the port to torch, and dial2vec's released program
+(``*.best_model.pkl``), which puts ``bert.`` before the names of the port.
+
+PLATO sums the embeddings of token, position, type and turn, normalises, and runs post-norm blocks with a fused
+projection to query, key and value: BERT's layers under other names. Its types are speakers, 0 the bot and 1 the user.
+Its turns count down to 1; 0 is the response. Its positions begin anew in every utterance.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
+from transformers import BertConfig, BertTokenizer, PreTrainedTokenizerBase
 
 from ...checkpoints.pretrained import reading
 from ...errors import InputError
+from ...methods.dial2vec import Dial2VecConfig, Dial2VecModel
 from ...runs.files import appearing_whole, write_json_atomically
-from .plato import build
 from .weight_files import read_source
 
 REPORT_FILE = "conversion.json"
@@ -66,3 +79,247 @@ def _vocabulary(path: str | Path | None, beside: str | None, source: str | Path)
             "PLATO's is that of bert-base-uncased"
         )
     return beside
+
+
+_PADDLE, _DIAL2VEC = "Model/UnifiedTransformer_0", "bert."
+_HEAD_SIZE = 64  # of an attention head; weights alone do not show it
+
+# What happens to a tensor before it is placed, by its name in the report: one tensor for each target.
+_THIRD = "a third: query, key, value"
+_CHANGES: dict[str, Callable[[Tensor], Sequence[Tensor]]] = {
+    "": lambda tensor: (tensor,),
+    "transposed": lambda tensor: (tensor.transpose(0, -1),),
+    _THIRD: lambda tensor: tensor.chunk(3),
+    f"transposed, {_THIRD}": lambda tensor: tensor.transpose(0, -1).chunk(3),
+    "rows reversed": lambda tensor: (tensor.flip(0),),
+}
+
+
+class Rule(NamedTuple):
+    """Where a key goes: the names of its targets in the model, and the name of the change on the way."""
+
+    source: str
+    targets: tuple[str, ...]
+    change: str
+
+
+@dataclass
+class Placed:
+    """A key of the checkpoint and the key of the model that now holds its values."""
+
+    source: str
+    target: str
+    shape: tuple[int, ...]
+    change: str
+
+
+@dataclass
+class Report:
+    """An account of all keys of the checkpoint and of the model."""
+
+    source: str
+    model_type: str
+    used: list[Placed] = field(default_factory=list)
+    made: dict[str, str] = field(default_factory=dict)  # keys of the model that need no source, with the reason
+    dropped: dict[str, str] = field(default_factory=dict)  # keys of the checkpoint without a use, with the reason
+    missing: list[str] = field(default_factory=list)  # keys of the model that no key of the checkpoint fills
+    unexpected: list[str] = field(default_factory=list)  # keys of the checkpoint that no rule names
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for every key, then the sums."""
+        for placed in self.used:
+            change = f" ({placed.change})" if placed.change else ""
+            yield f"used        {placed.source} -> {placed.target} {list(placed.shape)}{change}"
+        for name in ("made", "dropped"):
+            yield from (f"{name:10}  {key}: {reason}" for key, reason in getattr(self, name).items())
+        for name in ("missing", "unexpected"):
+            yield from (f"{name:10}  {key}" for key in getattr(self, name))
+        counts = (f"{len(getattr(self, name))} {name}" for name in ("made", "dropped", "missing", "unexpected"))
+        yield f"{self.model_type}: {len({placed.source for placed in self.used})} keys used, {', '.join(counts)}"
+
+    def check(self) -> None:
+        """Raise InputError if keys are missing or unexpected."""
+        wrong = [(keys, name) for keys, name in ((self.missing, "missing"), (self.unexpected, "unexpected")) if keys]
+        if wrong:
+            some = [f"{len(keys)} {name} ({', '.join(keys[:3])})" for keys, name in wrong]
+            raise InputError(
+                f"'{self.source}': got keys that are {' and '.join(some)}, expected all keys of PLATO alone; "
+                "pass --partial to convert what is there"
+            )
+
+
+_TABLES = (  # of the port, of paddle, of ours
+    ("embedder.token_embedding.weight", "/Embedder_0/Embedding_0.w_0", "encoder.embeddings.word_embeddings.weight"),
+    ("embedder.pos_embedding.weight", "/Embedder_0/Embedding_1.w_0", "encoder.embeddings.position_embeddings.weight"),
+    ("embedder.type_embedding.weight", "/Embedder_0/Embedding_2.w_0", "role_embeddings.weight"),
+    ("embedder.turn_embedding.weight", "/Embedder_0/Embedding_3.w_0", "turn_embeddings.weight"),
+    ("embed_layer_norm.weight", "/LayerNorm_0.w_0", "encoder.embeddings.LayerNorm.weight"),
+    ("embed_layer_norm.bias", "/LayerNorm_0.b_0", "encoder.embeddings.LayerNorm.bias"),
+)
+_QUERY_KEY_VALUE = ("attention.self.query", "attention.self.key", "attention.self.value")
+_LAYER = (
+    ("attn.linear_qkv", "MultiheadAttention_0/FC_0", _QUERY_KEY_VALUE),
+    ("attn.linear_out", "MultiheadAttention_0/FC_1", ("attention.output.dense",)),
+    ("attn_norm", "LayerNorm_0", ("attention.output.LayerNorm",)),
+    ("ff.linear_hidden.0", "FeedForward_0/FC_0", ("intermediate.dense",)),
+    ("ff.linear_out", "FeedForward_0/FC_1", ("output.dense",)),
+    ("ff_norm", "LayerNorm_1", ("output.LayerNorm",)),
+)
+_WHY_DROPPED = {
+    r"pooler\..*": "dial2vec embeds the mean of tokens, not a pooled first token",
+    r"discriminator[./].*": "chooses PLATO's responses; no embedding goes through it",
+    r"post_network[./].*": "estimates PLATO's latent variable, which dial2vec does not read",
+    r"bow_predictor[./].*|pre_bow_predictor[./].*": "predicts a response's words in PLATO's pre-training",
+    r"predictor[./].*|pre_predictor[./].*": "generates PLATO's responses",
+    r"mask_embed": "the token that stands for PLATO's latent variable; dial2vec does not prepend it",
+    r"latent_embeddings": "the values of PLATO's latent variable; dial2vec does not prepend it",
+    r"sequence_mask": "a constant of generation",
+}
+SETTINGS: dict[str, Any] = {
+    "wrapped": False,
+    "end_of_utterance": "[unused1]",
+    "position_layout": "utterance",
+    "turn_order": "descending",
+    "whole_turns": False,
+    "loss_temperature": 0.2,
+    "window": 10,
+    "num_negatives": 9,
+}
+"""PLATO's layout and dial2vec's objective (section 4.4); sizes are read from the weights."""
+
+
+def build(
+    tensors: Mapping[str, Any], source: str, vocabulary: str
+) -> tuple[Dial2VecModel, PreTrainedTokenizerBase, Report]:
+    """Return a dial2vec model with PLATO's values, its tokenizer, and an account of every key.
+
+    Args:
+        tensors: PLATO's tensors or arrays, under the names of any of the three programs.
+        source: What messages and the report call the checkpoint.
+        vocabulary: The WordPiece vocabulary, one token a line.
+
+    Raises:
+        InputError: A key is absent that the sizes are read from, a shape or the vocabulary does not fit, or the
+            backbone is BERT.
+    """
+    prefix = next((prefix for prefix in (_PADDLE, _DIAL2VEC) if any(key.startswith(prefix) for key in tensors)), "")
+    paddle = prefix == _PADDLE
+    if f"{_DIAL2VEC}embeddings.word_embeddings.weight" in tensors:
+        raise InputError(
+            f"'{source}': got the backbone BERT, expected PLATO; dial2vec's program reads dialogues without a closing "
+            "[SEP] there, which no layout of this package does"
+        )
+    tables = [prefix + row[paddle] for row in _TABLES]
+    (rows, width), (positions, _), _, (turns, _) = (_size(tensors, table) for table in tables[:4])
+    first = prefix + ("/TransformerBlock_0/FeedForward_0/FC_0.w_0" if paddle else "layers.0.ff.linear_hidden.0.weight")
+    inner = _size(tensors, first)[1 if paddle else 0]
+    block = rf"{re.escape(prefix)}/TransformerBlock_(\d+)/.*" if paddle else rf"{re.escape(prefix)}layers\.(\d+)\..*"
+    layers = 1 + max(int(match[1]) for key in tensors if (match := re.fullmatch(block, key)))
+    if width % _HEAD_SIZE:
+        raise InputError(f"width: got {width}, expected a multiple of {_HEAD_SIZE}, the size of an attention head")
+    backbone = BertConfig(
+        vocab_size=rows, hidden_size=width, num_hidden_layers=layers, num_attention_heads=width // _HEAD_SIZE,
+        intermediate_size=inner, max_position_embeddings=positions, type_vocab_size=1, layer_norm_eps=1e-6,
+        hidden_act="gelu", pad_token_id=0,
+    )  # fmt: skip
+    config = Dial2VecConfig(
+        encoder_config=backbone, max_tokens=positions, num_turn_embeddings=turns, max_turns=turns - 1,
+        frozen_layers=layers // 2, **SETTINGS,
+    )  # fmt: skip
+    tokenizer = _wordpiece(vocabulary, rows)
+    Dial2VecModel.prepare_tokenizer(tokenizer, config)
+    model = Dial2VecModel(config)
+    model.encoder.embeddings.token_type_embeddings.weight.data.zero_()
+    report = Report(source, config.model_type)
+    report.made = {
+        "encoder.embeddings.token_type_embeddings.weight": "zeros; PLATO's types are speakers, in role_embeddings",
+        "center": "zeros; nothing is taken off the embeddings",
+    }
+    start = re.escape(prefix) + (r"[./]" if paddle else "")
+    reasons = [(f"{start}(?:{pattern})", reason) for pattern, reason in _WHY_DROPPED.items()]
+    place(tensors, _rules(prefix, paddle, layers), model.state_dict(), reasons, report)
+    return model, tokenizer, report
+
+
+def _wordpiece(vocabulary: str, rows: int) -> PreTrainedTokenizerBase:
+    """Make BERT's uncased tokenizer of a vocabulary."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "vocab.txt"
+        path.write_text(vocabulary, encoding="utf-8")
+        tokenizer: PreTrainedTokenizerBase = BertTokenizer(vocab=str(path), do_lower_case=True)
+    tokenizer.name_or_path = ""
+    if len(tokenizer) != rows:
+        raise InputError(
+            f"vocabulary: got {len(tokenizer)} tokens, expected {rows}, the rows of the token table; "
+            "take the vocab.txt that belongs to the checkpoint (--vocab)"
+        )
+    return tokenizer
+
+
+def _size(tensors: Mapping[str, Any], key: str) -> tuple[int, ...]:
+    """Return the shape of a table that the model's sizes are read from."""
+    if key not in tensors:
+        some = ", ".join(sorted(tensors)[:3]) or "none"
+        raise InputError(
+            f"got {len(tensors)} keys ({some}, ...), expected the key '{key}' of PLATO; fetch the checkpoint again"
+        )
+    shape = tuple(tensors[key].shape)
+    if len(shape) != 2:
+        raise InputError(f"key '{key}': got the shape {shape}, expected two dimensions; fetch the checkpoint again")
+    return shape
+
+
+def _rules(prefix: str, paddle: bool, layers: int) -> Iterator[Rule]:
+    for row in _TABLES:
+        yield Rule(prefix + row[paddle], (row[2],), "rows reversed" if row[2].startswith("role_") else "")
+    for number in range(layers):
+        for torch_name, paddle_name, names in _LAYER:
+            for part, paddle_part in (("weight", "w_0"), ("bias", "b_0")):
+                transposed = paddle and part == "weight" and "LayerNorm" not in paddle_name
+                changes = ["transposed"] * transposed + [_THIRD] * (names == _QUERY_KEY_VALUE)
+                ported = f"layers.{number}.{torch_name}.{part}"
+                source = f"/TransformerBlock_{number}/{paddle_name}.{paddle_part}" if paddle else ported
+                targets = tuple(f"encoder.encoder.layer.{number}.{name}.{part}" for name in names)
+                yield Rule(prefix + source, targets, ", ".join(changes))
+
+
+def place(
+    tensors: Mapping[str, Any],
+    rules: Iterable[Rule],
+    state: Mapping[str, Tensor],
+    reasons: Iterable[tuple[str, str]],
+    report: Report,
+) -> None:
+    """Copy tensors into the state of a model, and enter every key in the report.
+
+    A key that no rule names is dropped for the first of the ``reasons`` whose pattern matches it, or else unexpected.
+    """
+    known = set()
+    for rule in rules:
+        known.add(rule.source)
+        if rule.source in tensors:
+            value = tensors[rule.source]
+            _fill(rule, value if isinstance(value, Tensor) else torch.tensor(value), state, report)
+    filled = {placed.target for placed in report.used} | report.made.keys()
+    report.missing += [target for target in state if target not in filled]
+    for key in (key for key in tensors if key not in known):
+        reason = next((reason for pattern, reason in reasons if re.fullmatch(pattern, key)), None)
+        if reason is None:
+            report.unexpected.append(key)
+        else:
+            report.dropped[key] = reason
+
+
+def _fill(rule: Rule, tensor: Tensor, state: Mapping[str, Tensor], report: Report) -> None:
+    parts = _CHANGES[rule.change](tensor)
+    expected, got = [tuple(state[target].shape) for target in rule.targets], [tuple(part.shape) for part in parts]
+    if got != expected:
+        raise InputError(
+            f"key '{rule.source}': got the shape {tuple(tensor.shape)}, which gives {' and '.join(map(str, got))}, "
+            f"expected {' and '.join(map(str, expected))} for {', '.join(rule.targets)}; the file is damaged, or its "
+            "model is of another form"
+        )
+    with torch.no_grad():
+        for target, part in zip(rule.targets, parts, strict=True):
+            state[target].copy_(part)
+            report.used.append(Placed(rule.source, target, tuple(part.shape), rule.change))

@@ -56,15 +56,13 @@ def unify(
     whole = list(names) == [ALL]
     chosen = _choose_from_all(read, terms, left_out) if whole else _choose_named(names, read, data_dir, terms)
     check_writable(output / "README.md")
-    train, held_out = (
-        [f"{corpus.name}/{split}" for corpus, present in chosen for split in present if (split == SPLITS[0]) == learnt]
-        for learnt in (True, False)
-    )
-    check_apart(train, evaluation)
+    splits = [(corpus.name, split) for corpus, present in chosen for split in present]
+    held_out = [f"{name}/{split}" for name, split in splits if split != SPLITS[0]]
+    check_apart([f"{name}/{split}" for name, split in splits if split == SPLITS[0]], evaluation)
     with parts_beside(output) as parts, working_folder(output) as temporary:
         _check_free(output)  # another run may have ended meanwhile
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
-        made = groupby(_parts(chosen, read, index, parts), key=lambda part: part[0]["corpus"])
+        made = groupby(_parts(splits, read, index, parts), key=lambda part: part[0]["corpus"])
         of_corpora = zip(chosen, made, strict=True)
         stats = {
             "terms": terms,
@@ -74,7 +72,7 @@ def unify(
         }
         _describe(stats, temporary)
         if output.exists():
-            output.rmdir()
+            output.rmdir()  # it is empty
         temporary.replace(output)
     return stats
 
@@ -170,13 +168,13 @@ def _look(corpus: Corpus, read: _Read) -> dict[str, bool]:
     return present
 
 
-def _parts(chosen: Iterable[_Chosen], read: _Read, index: EvaluationIndex, folder: Path) -> Iterator[_Part]:
+def _parts(splits: list[tuple[str, str]], read: _Read, index: EvaluationIndex, folder: Path) -> Iterator[_Part]:
     """Make the parts of all corpora and read them one after another."""
     from pyarrow.parquet import read_table
     from tqdm.auto import tqdm
 
     def shards() -> Iterator[_Shard]:
-        for name, split in ((corpus.name, split) for corpus, present in chosen for split in present):
+        for name, split in splits:
             progress.set_postfix_str(f"{name} {split}", refresh=False)
             for dialogues in in_shards(read(name, split=split), _ROWS):
                 yield name, split, dialogues
@@ -231,12 +229,13 @@ def _write_corpus(corpus: Corpus, parts: Iterable[_Part], folder: Path) -> Tally
                     if utterances:
                         stream.write(f"{separator}{json.dumps(name)}: {utterances}")
                         separator = ", "
-                if names and writer is None:
+                if not names:
+                    continue
+                if writer is None:
                     (folder / split).mkdir(exist_ok=True)
                     file = folder / split / f"{corpus.name}.parquet"
                     writer = stack.enter_context(ParquetWriter(file, unified_features().arrow_schema))
-                if writer is not None and names:
-                    writer.write_table(table.drop_columns(_PAPER).set_column(0, "id", pyarrow.array(names, "string")))
+                writer.write_table(table.drop_columns(_PAPER).set_column(0, "id", pyarrow.array(names, "string")))
         stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
     (paper / "stats.json").write_text(json.dumps(tally.stats, indent=2) + "\n", encoding="utf-8")
     return tally
@@ -255,8 +254,8 @@ def _labelled(turns: Iterable[UnifiedTurn], domains: list[str]) -> Iterator[dict
     for turn in turns:
         labels: dict[str, Any] = {}
         if turn.acts:
-            kinds = {"acts": turn.acts, "main_acts": turn.main_acts, "original_acts": turn.original_acts}
-            labels["dialog_acts"] = {kind: list(names) for kind, names in kinds.items()}
+            kinds = ("acts", "main_acts", "original_acts")
+            labels["dialog_acts"] = {kind: list(getattr(turn, kind)) for kind in kinds}
         if turn.slots:
             labels["slots"] = list(turn.slots)
         if turn.intents and turn.intents != previous:

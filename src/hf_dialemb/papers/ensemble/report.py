@@ -37,8 +37,7 @@ from ...training.data import weights_digest
 from ...training.dialogues import training_dialogues
 from ..quoted import quoted_figures
 from ..significance import paired_bootstrap, paired_bootstrap_f1
-from ..tasks.context_labels import ACTS, WORDS
-from ..tasks.linear_layer import Outcome
+from ..tasks.linear_layer import ACTS, WORDS, Outcome
 from ..tasks.probes import run_act_fine_tuning, run_probes
 from .plan import EnsemblePlan
 from .tables import ensemble_tables

@@ -42,10 +42,9 @@ class DeepAttentionMatchingConfig(RankerConfig):
     """Settings of Deep Attention Matching, beside those of `RankerConfig`; the defaults are the released program's.
 
     Attributes:
-        max_context_tokens: Number of last words of all turns together that are read.
-        max_response_tokens: Number of last words of a response that are read.
-        max_turns: Number of last turns of a context that are read.
-        max_turn_tokens: Number of last words of a turn that are read.
+        max_context_tokens, max_response_tokens, max_turn_tokens: Last words that are read of all turns together, of a
+            response, and of a turn.
+        max_turns: Last turns of a context that are read.
         vocabulary_size: Largest number of words, with the entries for padding, unknown words and speakers.
         vocab_size: Number of words after the corpus was counted.
         embedding_size: Width D of a word's vector and of all layers.
@@ -153,9 +152,9 @@ class DeepAttentionMatchingModel(WordRanker):
 
     def _frame(self, image: Tensor) -> Tensor:
         """Pad images to the size that the last layer needs: earlier turns and later tokens are zero."""
-        turns, turn_tokens, response_tokens = image.shape[-3:]
-        after = self.config.max_response_tokens - response_tokens, self.config.max_turn_tokens - turn_tokens
-        return nn.functional.pad(image, (0, after[0], 0, after[1], self.config.max_turns - turns, 0))
+        sizes = self.config.max_turns, self.config.max_turn_tokens, self.config.max_response_tokens
+        turns, turn_tokens, tokens = (most - size for most, size in zip(sizes, image.shape[-3:], strict=True))
+        return nn.functional.pad(image, (0, tokens, 0, turn_tokens, turns, 0))
 
 
 class AttentiveBlock(nn.Module):
@@ -180,10 +179,8 @@ class SimilarityReader(nn.Module):
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        widths = (channels, *_CHANNELS)
-        self.convolutions = nn.ModuleList(
-            nn.Conv3d(before, after, kernel_size=3, padding=1) for before, after in pairwise(widths)
-        )
+        widths = pairwise((channels, *_CHANNELS))
+        self.convolutions = nn.ModuleList(nn.Conv3d(*pair, kernel_size=3, padding=1) for pair in widths)
 
     def forward(self, image: Tensor) -> Tensor:
         """Read images (N, C, T, L, M) to features (N, `number_of_features`)."""
@@ -215,11 +212,8 @@ def self_attend(hidden: Tensor, mask: Tensor) -> Tensor:
 def cross_attend(turns: Tensor, responses: Tensor, turn_mask: Tensor, response_mask: Tensor) -> tuple[Tensor, ...]:
     """Let the tokens of turns (B, T, L, D) and of candidates (B, K, M, D) attend to one another.
 
-    Without projections both directions have the same scores, which are a similarity of the image too.
-
-    Returns:
-        The turns' tokens made of the candidates' (B, K, T, L, D), the candidates' made of the turns' (B, K, T, M, D),
-        and the scores (B, K, T, L, M).
+    Returns the turns' tokens made of the candidates' (B, K, T, L, D), the candidates' made of the turns'
+    (B, K, T, M, D), and the scores (B, K, T, L, M), which both directions share and the image has too.
     """
     scores = similarity(turns, responses, "btld,bkmd->bktlm")
     to_response = attention_weights(scores, response_mask[:, :, None, None, :])
@@ -240,10 +234,7 @@ def similarity(left: Tensor, right: Tensor, equation: str) -> Tensor:
 
 
 def last_tokens(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Keep at most ``size`` last real tokens of each text, wherever they are, moved to its start.
-
-    Ids and mask (..., L) become ids and a boolean mask (..., min(L, size)).
-    """
+    """Keep the last real tokens of each text, moved to its start: (..., L) to (..., min(L, size))."""
     real = mask.bool()
     count = real.sum(-1, keepdim=True)
     order = real.int().argsort(dim=-1, descending=True, stable=True)  # real tokens first, in their order
@@ -252,10 +243,7 @@ def last_tokens(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def last_turns(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Keep at most ``size`` last turns that have a token, moved to the end; the others count as absent.
-
-    Ids and mask (B, T, L) become ids and a boolean mask (B, min(T, size), L).
-    """
+    """Keep the last turns that have a token, moved to the end: (B, T, L) to (B, min(T, size), L)."""
     present = mask.bool().any(-1)
     order = present.int().argsort(dim=1, stable=True)[:, -size:, None].expand(-1, -1, ids.shape[-1])
     return ids.gather(1, order), mask.bool().gather(1, order)
@@ -280,9 +268,7 @@ def collate(
     for text, response in zip(texts, responses, strict=True):
         count.add(len(tokens[text]), len(response), not tokens[text])
     width = max([1, *map(len, kept)])
-    turns: list[list[int]] = []
-    for context in kept:
-        turns += [[]] * (width - len(context)) + context
+    turns = [turn for context in kept for turn in [[]] * (width - len(context)) + context]
     batch, candidates = (pad_right(rows, tokenizer.pad_token_id or 0) for rows in (turns, responses))
     return with_candidates({name: tensor.unflatten(0, (-1, width)) for name, tensor in batch.items()}, candidates)
 

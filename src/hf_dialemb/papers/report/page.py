@@ -1,4 +1,4 @@
-"""One HTML file that shows what a benchmark measured: tables to sort and filter, pictures, and how to repeat it."""
+"""One HTML file that shows what a benchmark measured: the result in words, tables to sort and filter, pictures."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...errors import InputError
 from ...evaluation.results import tables
 from ...evaluation.results.rows import Place, Results, Row, place_of
 from ...runs.files import write_text_atomically
-from .opening import called, opening
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 TITLE = "Benchmark of dialogue embeddings"
 
-_NAMED = ("suite", "paper", "corpus")  # where a run's config says what it is
 _Kind = TypeVar("_Kind")
+_Means = dict[str, float]  # of each model
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,33 @@ class Line(NamedTuple):
     cells: list[Cell | None]
 
 
+class Bar(NamedTuple):
+    """A model's figure of a task: as printed, and how long its bar is, in percent."""
+
+    model: str
+    text: str
+    share: float
+    best: bool
+
+
+class Headline(NamedTuple):
+    """A task by the one figure that stands for it; ``printed`` is the best that papers print on the same corpora."""
+
+    task: str
+    metric: str
+    corpora: list[str]
+    bars: list[Bar]
+    printed: str
+
+
+class Standing(NamedTuple):
+    """A model's place; ``rank`` is its mean place over tasks, ``first`` at what it is the best."""
+
+    model: str
+    rank: float
+    first: list[str]
+
+
 def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: Path, going_on: str = "") -> None:
     """Write a report: one HTML file that needs no other file and no network: the result, pictures, all figures.
 
@@ -76,10 +104,10 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
     if not lines:
         raise InputError("results: got no figure, expected at least one; measure a model first")
     headings = [heading for section in sections for heading in section["headings"]]
-    loader = FileSystemLoader(Path(__file__).parent)
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
     environment.filters |= {"breakable": _breakable, "called": lambda name, kind: called(kind, name)}
     sentence, standings, headlines = opening(results)
     page = environment.get_template("report.html.jinja").render(
@@ -110,7 +138,7 @@ def _section(results: Results, otherwise: str) -> dict[str, Any]:
     sources = _distinct(row.quoted_from for row in rows if row.quoted_from)
     not_measured = [f"{cell}: {why}" for cell, why in (config.get("not_measured") or {}).items()]
     return {
-        "name": next((str(config[field]) for field in _NAMED if config.get(field)), otherwise),
+        "name": next((str(config[name]) for name in ("suite", "paper", "corpus") if config.get(name)), otherwise),
         "headings": headings,
         "lines": [_line([figures.get(entry) for entry in headings], sources) for figures in collected.values()],
         "sources": sources,
@@ -177,3 +205,86 @@ def _duration(seconds: float) -> str:
 
 def _distinct(several: Iterable[_Kind]) -> list[_Kind]:
     return list(dict.fromkeys(several))
+
+
+@cache
+def _words() -> dict[str, Any]:
+    """Read what tasks, metrics and settings are called, and which figure stands for a task."""
+    collected: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
+    return collected
+
+
+def called(kind: str, name: str) -> str:
+    """Return what a task, metric, setting or suite is called; what is not in the list is called by its own name."""
+    return str(_words()[kind].get(name, name.replace("_", " ")))
+
+
+def opening(results: Sequence[Results]) -> tuple[str, list[Standing], list[Headline]]:
+    """Return the result in a sentence, models from first to last, and what they are compared by."""
+    rows = [row for entry in results for row in entry.results]
+    all_tasks = {task: _means(rows, task) for task in _words()["headlines"]}
+    tasks = {task: collected for task, collected in all_tasks.items() if collected[0]}
+    models = _distinct(model for means, _ in tasks.values() for model in means)
+    of_all = [means for means, _ in tasks.values() if len(means) == len(models)]
+    standings = [
+        Standing(
+            model,
+            fmean(1 + sum(other > means[model] for other in means.values()) for means in of_all),
+            [called("tasks", task) for task, (means, _) in tasks.items() if _is_best(means, model)],
+        )
+        for model in (models if of_all else ())
+    ]
+    standings.sort(key=lambda entry: entry.rank)
+    order = [entry.model for entry in standings] or models
+    return _sentence(standings, len(tasks)), standings, [_headline(task, *tasks[task], order) for task in tasks]
+
+
+def _means(rows: Iterable[Row], task: str) -> tuple[_Means, list[Row]]:
+    """Average each model's figure over the corpora that all models have; also returns the rows of these corpora."""
+    metric, setting = _words()["headlines"][task]
+    of_task = [row for row in rows if (row.task, row.metric, row.setting) == (task, metric, setting)]
+    collected: dict[tuple[str, str], _Means] = {}
+    for row in of_task:
+        if row.quoted_from is None:
+            collected.setdefault((row.corpus, row.split), {}).update({} if row.learnt else {row.model: row.mean})
+    models = _distinct(row.model for row in of_task if row.quoted_from is None)
+    shared = {place: means for place, means in collected.items() if len(means) == len(models)}
+    means = {model: fmean(item[model] for item in shared.values()) for model in models} if shared else {}
+    return means, [row for row in of_task if (row.corpus, row.split) in shared]
+
+
+def _headline(task: str, means: _Means, rows: Sequence[Row], order: Sequence[str]) -> Headline:
+    column = tables.column_of(rows[0])._replace(decimals=tables.PRINTED_DECIMALS - 1)
+    corpora = _distinct(row.corpus for row in rows)
+    mark = tables.PART if any(row.part for row in rows) else ""
+    longest = max(100.0, *means.values()) if max(means.values()) > 1 else 1.0
+    bars = []
+    for model in (model for model in order if model in means):
+        text, share = tables.printed_figure(column, means[model]) + mark, max(0.0, 100 * means[model] / longest)
+        bars.append(Bar(model, text, share, _is_best(means, model)))
+    quoted: dict[str, list[float]] = {}
+    for row in rows:
+        if row.quoted_from and not mark:
+            quoted.setdefault(row.model, []).append(row.mean)
+    whole = {model: fmean(values) for model, values in quoted.items() if len(values) == len(corpora)}
+    top = max(whole, key=lambda model: whole[model], default="")
+    printed = f"{top} {tables.printed_figure(column, whole[top])}" if top else ""
+    metric = f"{called('metrics', rows[0].metric)} {called('settings', rows[0].setting)}".strip()
+    return Headline(called("tasks", task), metric, corpora, bars, printed)
+
+
+def _is_best(means: _Means, model: str) -> bool:
+    return len(means) > 1 and means.get(model) == max(means.values())
+
+
+def _sentence(standings: Sequence[Standing], tasks: int) -> str:
+    if len(standings) < 2:
+        return ""
+    leads = max(standings, key=lambda entry: len(entry.first))
+    first = standings[0]
+    level = [entry.model for entry in standings if entry.rank == first.rank]
+    if len(level) > 1:
+        return f"{', '.join(level[:-1])} and {level[-1]} come out level: the mean place of each is {first.rank:.1f}."
+    count = f"{len(first.first)} of {tasks} tasks" if tasks > 1 else "the one task that is compared"
+    spoken = f"{first.model} comes out first: it is best at {count}."
+    return spoken if leads is first else f"{spoken} {leads.model} is best at {len(leads.first)}."

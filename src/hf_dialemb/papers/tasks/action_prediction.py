@@ -29,8 +29,8 @@ from ...encoders import Encoder
 from ...errors import InputError
 from ...evaluation.results.rows import Row
 from ...evaluation.tasks.task import CorpusPart, Problem, percentage
-from .context_labels import Contexts, label_scores
 from .fine_tuning import RUNS, Backbone, Examples, FineTuning, fine_tune, load_backbone, precision
+from .linear_layer import Contexts, label_scores
 
 SHOTS = (10, 20)  # how many turns of each act there are to learn from, as in the paper
 

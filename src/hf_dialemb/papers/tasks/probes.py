@@ -33,8 +33,22 @@ from ...evaluation.tasks.task import CorpusPart, Problem
 from ...methods.layout import Truncation
 from ...methods.ranker import LoadedRanker, context_ids, encode_contexts
 from ...methods.words import word_tokenizer
-from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
-from .linear_layer import LayerSettings, Outcome, VectorSource, fit, outcome
+from .linear_layer import (
+    ACTS,
+    DEV,
+    PARTS,
+    TEST,
+    TRAIN,
+    WORDS,
+    Contexts,
+    LayerSettings,
+    Outcome,
+    VectorSource,
+    assistant_contexts,
+    context_labels,
+    fit,
+    outcome,
+)
 
 PROBES = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)  # ours, as the paper names none
 TUNING = LayerSettings(learning_rate=0.005, batch_size=32, epochs=20, patience=5)  # of section 4.2.1; patience: ours

@@ -4,20 +4,32 @@ Layout: ``<category>/<dataset>/{train,val,test}.json`` (or ``{train,val,test}/di
 ids such as ``KVRET--train--1`` to dialogues. Of a dataset without those files, ``converted_examples.json`` is read:
 five dialogues of its train split. The data folder may be that of a single dataset.
 
-Every dataset is read; the twenty that Dialog2Flow unifies get labels (see `dialogstudio_labels`). A side of an exchange
-without text gives no turn. HDSA-Dialog and KETOD put another text in place of the utterance, which is taken from the
-annotation. Records without exchanges, and utterances with a label for a response, are not dialogues and are left out.
+Every dataset is read; the twenty that Dialog2Flow unifies get acts, slots, intents and domains (`LABELS`). A side of an
+exchange without text gives no turn. HDSA-Dialog and KETOD put another text in place of the utterance, which is taken
+from the annotation. Records without exchanges, and utterances with a label for a response, are not dialogues and are
+left out.
+
+Labels follow Dialog2Flow's program; docstrings say where they do not. Names are as in the datasets. Where a user's turn
+is annotated with all that the user wants so far, the turn has what is new since the user's turn before.
 """
 
 import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 from ....corpora.corpus import Records, Source, catalogued
 from ....corpora.parsing import json_members
-from ....corpora.records import Raw, distinct, each_of, field
+from ....corpora.readers.exchanges import simulated_labels, system_label, user_label
+from ....corpora.readers.multiwoz import NO_DOMAIN, NO_SLOT, value_of
+from ....corpora.readers.turns import annotated_slots
+from ....corpora.records import Label, Raw, distinct, each_of, field, flattened, marked, names, optional, strings
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
-from .dialogstudio_labels import LABELS, Exchange
+from .task_dialogues import abcd_intents, abcd_slots
+from .unmet import bitod_domain, bitod_labels
 
 _EXAMPLES = "converted_examples.json"
 _FILES = {
@@ -34,6 +46,24 @@ _OTHER_TEXTS = {
 }
 
 
+class Exchange(NamedTuple):
+    """What a user says and the answer, as the dataset annotated them."""
+
+    text: str  # of the user
+    sides: dict[str, dict[str, Raw]]  # the side information of both, by role
+    before: dict[str, Raw]  # the user's side information of the exchange before; empty in the first
+    intent: str  # DialogStudio's own field of that name: names, divided by commas
+    about: dict[str, Raw]  # the information of the whole dialogue
+
+    def intents(self, role: str) -> tuple[str, ...]:
+        """Return the names in `intent`, which are the user's."""
+        return tuple(name.strip() for name in self.intent.split(",")) if role == "user" else ()
+
+
+TurnLabels = tuple[Iterable[str], Iterable[tuple[str, str]], Iterable[str], Iterable[str]]
+"""Acts, slots, intents and domains; blank names and duplicates are dropped later."""
+
+
 def _records(source: Source, split: str) -> Records:
     complete = set()
     for pattern in _FILES[split]:
@@ -41,32 +71,30 @@ def _records(source: Source, split: str) -> Records:
             dataset = key.partition("--")[0]
             if pattern != _EXAMPLES:
                 complete.add(dataset)
-            if (pattern != _EXAMPLES or dataset not in complete) and _is_dialogue(record):
+            log = record.get("log") if isinstance(record, dict) else None
+            is_dialogue = log != [] and not (isinstance(log, dict) and _TEXTS["user"] in log)
+            if is_dialogue and (pattern != _EXAMPLES or dataset not in complete):
                 yield place, (key, record)
-
-
-def _is_dialogue(record: Raw) -> bool:
-    log = record.get("log") if isinstance(record, dict) else None
-    return log != [] and not (isinstance(log, dict) and _TEXTS["user"] in log)
 
 
 def _dialogue(key: str, record: Raw) -> Dialogue:
     dataset = key.partition("--")[0]
-    about = _information(record, "original dialog info") if dataset in LABELS else {}
+    labels = LABELS.get(dataset)
+    about = _information(record, "original dialog info") if labels else {}
     turns: list[Turn] = []
     domains: dict[str, None] = {}
     before: dict[str, Raw] = {}
 
     def read(log: Raw) -> None:
         nonlocal before
-        sides = {role: _information(log, name) if dataset in LABELS else {} for role, name in _SIDES.items()}
+        sides = {role: _information(log, name) if labels else {} for role, name in _SIDES.items()}
         exchange = Exchange(field(log, _TEXTS["user"], str), sides, before, log.get("intent") or "", about)
         before = sides["user"]
         for role, name in _TEXTS.items():
             other = _OTHER_TEXTS.get(dataset, {}).get(role)
             text = field(sides[role], other, str) if other in sides[role] else field(log, name, str)
             if text.strip():
-                acts, slots, intents, topics = LABELS[dataset](exchange, role) if dataset in LABELS else ((),) * 4
+                acts, slots, intents, topics = labels(exchange, role) if labels else ((),) * 4
                 pairs = dict.fromkeys((slot.lower(), value) for slot, value in slots if slot)
                 wanted = tuple(dict.fromkeys(filter(None, intents)))
                 turns.append(Turn(role, text, distinct(filter(None, acts)), tuple(pairs), wanted))
@@ -86,5 +114,214 @@ def _information(record: Raw, name: str) -> dict[str, Raw]:
             raise InputError(f"field {name}: broken JSON ({error}), expected an object; repair the record") from None
     return field({name: value}, name, dict)
 
+
+def _abcd(exchange: Exchange, role: str) -> TurnLabels:
+    rows = field(exchange.sides[role], "delexed", list)
+    intents = abcd_intents(rows, exchange.text) if role == "user" else ()
+    return (), abcd_slots(rows), intents, (field(exchange.about, "flow", str),)
+
+
+def _bitod(exchange: Exchange, role: str) -> TurnLabels:
+    """Read BiTOD; the program takes "chat" for a domain."""
+    return (*bitod_labels(exchange.sides[role]), bitod_domain(field(exchange.sides["user"], "active_intent", str)))
+
+
+def _multiwoz(exchange: Exchange, role: str) -> TurnLabels:
+    """Read MultiWOZ 2.1 and Disambiguation.
+
+    Acts without a slot are kept (the program drops them). Booking and general are not domains (they are in the
+    program). The intents, which are the user's acts, are not repeated for the system.
+    """
+    acts, slots, domains = [], [], []
+    annotated = optional(exchange.sides[role], "dialog_act", dict)
+    for key in annotated:
+        domain, _, act = key.lower().rpartition("-")
+        acts.append(act)
+        domains += [domain] if domain not in NO_DOMAIN else []
+        for slot, value in field(annotated, key, list):
+            if slot.lower() != NO_SLOT:
+                slots.append((slot, "" if value == "?" else str(value)))
+    return acts, slots, exchange.intents(role), domains
+
+
+def _multiwoz22(exchange: Exchange, role: str) -> TurnLabels:
+    """Read what is new in the user's state, and what the user asks for; system turns have no labels."""
+    if role != "user":
+        return (), (), (), ()
+    frames = field(exchange.sides[role], "frames", list)
+    known = _filled(optional(exchange.before, "frames", list))
+    new = [pair for pair in _filled(frames) if pair not in known]
+    asked = flattened(names(field(frame, "state", dict), "requested_slots") for frame in frames)
+    parts = [(key.partition("-"), str(values[0]) if values else "") for key, values in new]
+    parts += [(key.partition("-"), "") for key in asked]
+    slots, domains = [(slot, value) for (_, _, slot), value in parts], [domain for (domain, _, _), _ in parts]
+    return ["inform"] * bool(new) + ["request"] * bool(asked), slots, exchange.intents(role), domains
+
+
+def _filled(frames: list[Raw]) -> list[tuple[str, list[Raw]]]:
+    states = [field(field(frame, "state", dict), "slot_values", dict) for frame in frames]
+    return [(key, field(state, key, list)) for state in states for key in state]
+
+
+def _hdsa(exchange: Exchange, role: str) -> TurnLabels:
+    """Read HDSA-Dialog; acts without a slot and slots with the value "none" are kept (the program drops them)."""
+    if role == "user":
+        known, state = (_beliefs(optional(side, "BS", dict)) for side in (exchange.before, exchange.sides[role]))
+        new = [pair for pair in state if pair not in known]
+        return ["inform"] * bool(new), [pair[1:] for pair in new], (), [domain for domain, *_ in new]
+    done = field(exchange.sides[role], "act", dict)  # such as {"hotel-inform-area": "north"}
+    parts = [((*name.split("-", 2), "", "")[:3], value_of(field(done, name, str))) for name in done]
+    acts = [act for (_, act, _), _ in parts if act != NO_SLOT]
+    slots = [(slot, value) for (_, _, slot), value in parts if slot != NO_SLOT]
+    return acts, slots, (), [domain for (domain, _, _), _ in parts if domain not in NO_DOMAIN]
+
+
+def _beliefs(state: dict[str, Raw]) -> list[tuple[str, str, str]]:
+    """Read a belief state: domains, slots and values."""
+    pairs = [(domain, *strings(pair, 2)) for domain in state for pair in field(state, domain, list)]
+    return [(domain, slot.lower(), value) for domain, slot, value in pairs]
+
+
+def _woz(exchange: Exchange, role: str) -> TurnLabels:
+    label, name = (user_label, "turn_label") if role == "user" else (system_label, "system_acts")
+    return _restaurant(map(label, optional(exchange.sides[role], name, list)))
+
+
+def _gecor(exchange: Exchange, role: str) -> TurnLabels:
+    side, known = exchange.sides[role], exchange.before.get("slu") or ()
+    if role != "user":
+        return _restaurant(map(system_label, optional(side, "DA", list)))
+    new = [
+        (field(act, "act", str), field(act, "slots", list)) for act in optional(side, "slu", list) if act not in known
+    ]
+    pairs = [(act, name, str(value)) for act, slots in new for name, value in slots]
+    slots = [(value, "") if act == "request" or name == "slot" else (name, value) for act, name, value in pairs]
+    return [act for act, _ in new], slots, (), ("restaurant",)
+
+
+def _restaurant(labels: Iterable[Label]) -> TurnLabels:
+    named = [label for label in labels if label[1]]
+    return [act for act, _, _ in named], [label[1:] for label in named], (), ("restaurant",)
+
+
+def _frames(exchange: Exchange, role: str) -> TurnLabels:
+    """Read Frames; what the user informs of stands in the information of the answer.
+
+    The program takes the name of the task, "book", for an act wherever the user informs of something.
+    """
+    act = field(exchange.sides[role], "da_label", str)
+    acts = [act] if act != "null" else []
+    if role != "user":
+        return acts, (), (), ("travel",)
+    slots = field(exchange.sides["assistant"], "slots", dict)
+    return acts, [(name, str(value)) for name, value in slots.items()], acts, ("travel",)
+
+
+def _schema_guided(exchange: Exchange, role: str) -> TurnLabels:
+    """Read SGD and KETOD; an action on the slot "intent" gives an intent and not an act."""
+    frames = field(exchange.sides[role], "frames", list)
+    domains = [field(frame, "service", str).lower().partition("_")[0] for frame in frames]
+    actions = [action for frame in frames for action in field(frame, "actions", list)]
+    values = [(field(action, "slot", str), names(action, "values")) for action in actions]
+    acts = [field(action, "act", str) for action in actions if action["slot"] != "intent"]
+    slots = [(slot, texts[0] if texts else "") for slot, texts in values if slot != "intent"]
+    return acts, slots, [text for slot, texts in values if slot == "intent" for text in texts], domains
+
+
+def _msdc(exchange: Exchange, role: str) -> TurnLabels:
+    """Read MS-DC's acts, such as ``inform(city=Oslo;date)``; an act with a value informs as well.
+
+    An argument that repeats the act's name is not a slot.
+    """
+    acts, slots = [], []
+    texts = names(exchange.sides[role], "act")
+    for match in filter(None, (re.match(r"\W*(\w+)\s*\((.*)", text, re.DOTALL) for text in texts)):
+        act = match[1].lower()
+        pairs = [pair for pair in _arguments(match[2]) if pair[0] != act]
+        slots += pairs
+        acts += [act, *["inform"] * any(value for _, value in pairs)]
+    return acts, slots, exchange.intents(role), (field(exchange.about, "domain", str),)
+
+
+def _arguments(text: str) -> Iterator[tuple[str, str]]:
+    for argument in text.rstrip(' "').removesuffix(")").split(";"):
+        name, _, value = (part.strip() for part in argument.partition("="))
+        if re.fullmatch(r"\w+", name):
+            values = value[1:-1].split("#") if value.startswith("{") and value.endswith("}") else [value]
+            yield from ((name.lower(), part.strip()) for part in values)
+
+
+def _muldogo(exchange: Exchange, role: str) -> TurnLabels:
+    """Read the words' tags and the intents of customers; an empty cell of a table became a number on its way."""
+    side, domains = exchange.sides[role], (field(exchange.about, "domain", str),)
+    tags, intents = (
+        [cell for cell in optional(side, name, list) if isinstance(cell, str)] for name in ("slot-labels", "intent")
+    )
+    slots = [(tag, "") for cell in tags for tag in cell.split() if tag != "O"]
+    return (), slots, [intent for cell in intents for intent in cell.split("<div>")], domains
+
+
+def _simulated(exchange: Exchange, role: str, domain: str) -> TurnLabels:
+    side = exchange.sides[role]
+    if role != "user":
+        return (*simulated_labels(optional(side, "system_acts", list)), (), (domain,))
+    types = [field(act, "type", str) for act in optional(side, "user_acts", list)]
+    slots = marked(field(side, "user_utterance", dict)) if "user_utterance" in side else ()
+    return types, slots, names(side, "user_intents") if side.get("user_intents") else (), (domain,)
+
+
+def _generated(exchange: Exchange, role: str) -> TurnLabels:
+    """Read SimJointGEN; the program looks for the state under another name and leaves users without labels."""
+    side, known = exchange.sides[role], exchange.before.get("dialogue_state") or {}
+    if role == "user":
+        new = [pair for pair in optional(side, "dialogue_state", dict).items() if pair not in known.items()]
+        return ["inform"] * bool(new), [(name, str(value)) for name, value in new], (), ("movie",)
+    acts, slots = optional(side, "system_acts", list), []
+    for values in (optional(act, "slot_values", dict) for act in acts):  # one that is requested has no value
+        slots += [(slot, field(values, slot, str).removeprefix("REQUESTED")) for slot in values]
+    return [field(act, "name", str) for act in acts], slots, (), ("movie",)
+
+
+def _taskmaster(exchange: Exchange, role: str) -> TurnLabels:
+    """Read Taskmaster 1 and 2: annotated stretches are slots, and a turn with slots informs.
+
+    Users' stretches in Taskmaster 1 stand under "speaker", where the program does not look for them. An "accept" or
+    "reject" at the end of a name is no part of it. The domain is that of the instructions (the program takes the first
+    word of a slot's name, which also numbers hotels and flights).
+    """
+    side = exchange.sides[role]
+    segments = side["segments"] if "segments" in side else side.get("speaker")
+    slots = annotated_slots(segments if isinstance(segments, list) else [], prefixed=True)
+    return ["inform"] * bool(slots), slots, (), (field(exchange.about, "instruction_id", str).partition("-")[0],)
+
+
+def _taskmaster3(exchange: Exchange, role: str) -> TurnLabels:
+    slots = annotated_slots(optional(exchange.sides[role], "segments", list), prefixed=False)
+    return ["inform"] * bool(slots), slots, (), ("movie",)
+
+
+LABELS: dict[str, Callable[[Exchange, str], TurnLabels]] = {
+    "ABCD": _abcd,
+    "BiTOD": _bitod,
+    "DSTC2-Clean": _woz,
+    "Disambiguation": _multiwoz,
+    "FRAMES": _frames,
+    "GECOR": _gecor,
+    "HDSA-Dialog": _hdsa,
+    "KETOD": _schema_guided,
+    "MS-DC": _msdc,
+    "MULTIWOZ2_2": _multiwoz22,
+    "MulDoGO": _muldogo,
+    "MultiWOZ_2.1": _multiwoz,
+    "SGD": _schema_guided,
+    "SimJointGEN": _generated,
+    "SimJointMovie": partial(_simulated, domain="movie"),
+    "SimJointRestaurant": partial(_simulated, domain="restaurant"),
+    "Taskmaster1": _taskmaster,
+    "Taskmaster2": _taskmaster,
+    "Taskmaster3": _taskmaster3,
+    "WOZ2_0": _woz,
+}
+"""From the name of a dataset to what reads its labels."""
 
 CORPORA = catalogued({"dialogstudio": (_FILES, _records, _dialogue)}, CATALOGUE)

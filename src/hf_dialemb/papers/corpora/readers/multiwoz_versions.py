@@ -20,21 +20,9 @@ from ....corpora.readers.multiwoz import (
     labels,
     members_of_split,
     text_and_acts,
-    value_of,
 )
-from ....corpora.readers.shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, Labels, cells, split_patterns
-from ....corpora.records import (
-    Raw,
-    Slots,
-    convert_each,
-    each_of,
-    field,
-    flattened,
-    hashed_split,
-    names,
-    one_of,
-    strings,
-)
+from ....corpora.readers.shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, cells, split_patterns
+from ....corpora.records import Raw, Slots, convert_each, field, flattened, hashed_split, names, one_of
 from ....corpora.source import MissingFilesError
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
@@ -87,31 +75,18 @@ def _text_turn(row: dict[str, str]) -> Turn:
 # multiwoz21, as its authors give it out: ``data.json``, and ``{val,test}ListFile.txt`` (or ``.json``) with ids. Where
 # there is no ``data.json``, ``{train,val,test}.json`` in the same form, as in ConvLab-2. The copies from Cambridge have
 # the acts of the system in ``dialogue_acts.json``, where a turn is known by its number among the system's turns.
-#
-# disambiguation: others made it of version 2.1, in lower case, in the same layout. A third of the dialogues ask which
-# of several results the user means. The user's answer was put before the text with ``<conj>`` between them, a mark that
-# is left out.
 
 _LISTS = {"dev": "valListFile.*", "test": "testListFile.*"}
 _SINGLE = {"train": "train.json", "dev": "val.json", "test": "test.json"}
 _WHOLE_FILES = {split: ("data.json", *_LISTS.values(), "dialogue_acts.json", file) for split, file in _SINGLE.items()}
 
 
-def _split_records(source: Source, split: str) -> Records:
-    place, _ = next(source.files("data.json"), ("", None))
-    if place:
-        return members_of_split(source, split, "data.json", _LISTS, beside=place)
-    return json_members(source, _SINGLE[split])
-
-
-def _acts_by_dialogue(source: Source, pattern: str) -> dict[str, Raw]:
-    """Read a file with the acts of all dialogues, if there is one; it stays in memory."""
-    return {identifier(key): acts for _, (key, acts) in json_members(source, pattern)}
-
-
 def _whole_records(source: Source, split: str) -> Records:
-    acts = _acts_by_dialogue(source, "dialogue_acts.json")
-    for place, (key, record) in _split_records(source, split):
+    # The acts of all dialogues, if there is such a file, stay in memory.
+    acts = {identifier(key): by_turn for _, (key, by_turn) in json_members(source, "dialogue_acts.json")}
+    whole, _ = next(source.files("data.json"), ("", None))
+    records = members_of_split(source, split, "data.json", _LISTS, whole) if whole else None
+    for place, (key, record) in records or json_members(source, _SINGLE[split]):
         yield place, (key, record, acts.get(identifier(key), {}))
 
 
@@ -126,55 +101,6 @@ def _whole_dialogue(key: str, record: Raw, acts: Raw) -> Dialogue:
 def _whole_turn(role: str, turn: Raw) -> Turn:
     text, acts = field(turn, "text", str), turn.get("dialog_act", {})
     return Turn(role, text, *labels({} if acts == "No Annotation" else acts))
-
-
-def _without_mark(role: str, turn: Raw) -> Turn:
-    return text_and_acts(role, {**turn, "text": field(turn, "text", str).replace(" <conj> ", " ")})
-
-
-# multiwoz22: ``{train,dev,test}/dialogues_*.json``, and ``dialog_acts.json``, which may be missing. A user turn informs
-# of slots whose values changed and requests its requested slots, as in Dialog2Flow. It has those acts of
-# ``dialog_acts.json`` too that belief states cannot show. System turns have the acts and slots of that file.
-
-_ACTS = "dialog_acts.json"
-_FILES_22 = split_patterns("{}/dialogues_*.json", _ACTS)
-
-
-def _records_22(source: Source, split: str) -> Records:
-    acts = _acts_by_dialogue(source, _ACTS)
-    for place, record in json_list(source, _FILES_22[split][0]):
-        key = record.get("dialogue_id") if isinstance(record, dict) else None
-        yield place, (record, acts.get(identifier(key), {}) if isinstance(key, str) else {})
-
-
-def _dialogue_22(record: Raw, acts: Raw) -> Dialogue:
-    state: dict[str, tuple[str, ...]] = {}
-    by_turn = field({_ACTS: acts}, _ACTS, dict)
-
-    def turn(raw: Raw) -> Turn:
-        nonlocal state
-        role, number = UPPER_CASE_ROLES[one_of(raw, "speaker", UPPER_CASE_ROLES)], field(raw, "turn_id", str)
-        done, slots = labels(field(by_turn[number], "dialog_act", dict)) if number in by_turn else ((), ())
-        if role == "assistant":
-            return Turn(role, field(raw, "utterance", str), done, slots)
-        before, states = state, [field(frame, "state", dict) for frame in field(raw, "frames", list)]
-        values = [field(frame, "slot_values", dict) for frame in states]
-        state = {name: names(known, name) for known in values for name in known}
-        requested = dict.fromkeys(name for frame in states for name in names(frame, "requested_slots"))
-        intents = dict.fromkeys(field(frame, "active_intent", str) for frame in states)
-        informed = {name: value for name, value in state.items() if before.get(name) != value}
-        shown = [name for name, changed in (("inform", informed), ("request", requested)) if changed]
-        slots = tuple((_slot(name), value[0] if value else "") for name, value in informed.items())
-        slots += tuple((_slot(name), "") for name in requested)
-        wanted = tuple(intent for intent in intents if intent != "NONE")
-        return Turn(role, field(raw, "utterance", str), tuple(dict.fromkeys((*shown, *done))), slots, wanted)
-
-    turns = each_of(record, "turns", turn)
-    return Dialogue(turns, identifier(field(record, "dialogue_id", str)), names(record, "services"))
-
-
-def _slot(name: str) -> str:
-    return (name.partition("-")[2] or name).lower()
 
 
 # spokenwoz: telephone calls, transcribed by machine, in MultiWOZ's layout, where ``tag`` says who speaks.
@@ -194,18 +120,14 @@ def _call_turn(_: str, turn: Raw) -> Turn:
 
 
 # hdsa: version 2.0 in lower case and tokenised, with the acts of the system as its authors' program predicts them:
-# ``{train,val,test}.json``, lists of ``{"file": id, "info": [exchange, ...]}``. A split without its file is read from
-# ``{dev,test}.tsv``, an exchange per line, and ``{val,test}_reference_nondelex.json``, the replies of the system.
+# ``{dev,test}.tsv``, an exchange per line, and ``{val,test}_reference_nondelex.json``, the replies of the system. The
+# JSON with all splits is read from DialogStudio.
 #
 # A line has the id, the number of the exchange, a database row, the system's last utterance, the user's utterance, and
 # a vector of 44 zeros and ones: which domains, functions and arguments the next reply has. They are not tied to each
 # other, and users have no labels. The reply is in the next line, and the last reply in the reference.
 
-_HDSA_FILES = {
-    "train": ("train.json",),
-    "dev": ("val.json", "dev.tsv", "val_reference_nondelex.json"),
-    "test": ("test.json", "test.tsv", "test_reference_nondelex.json"),
-}
+_HDSA_FILES = {"dev": ("dev.tsv", "val_reference_nondelex.json"), "test": ("test.tsv", "test_reference_nondelex.json")}
 _HDSA_COLUMNS = ("dialogue_id", "turn", "database", "last", "user", "acts")
 _DOMAINS = ("restaurant", "hotel", "attraction", "train", "taxi", "hospital", "police", "bus", "booking", "general")
 _FUNCTIONS = ("inform", "request", "recommend", "book", "select", "sorry", "none")
@@ -219,60 +141,24 @@ _PLACES = tuple((kind, name) for kind in _KINDS for name in kind)  # of the 44 n
 
 
 def _hdsa_records(source: Source, split: str) -> Records:
-    file, *table = _HDSA_FILES[split]
-    return _hdsa_table(source, *table) if table and not source.holds(file) else json_list(source, file)
-
-
-def _hdsa_table(source: Source, table: str, reference: str) -> Records:
+    table, reference = _HDSA_FILES[split]
     replies = json_members(source, reference)
     last = {key: texts[-1:] if isinstance(texts, list) else texts for _, (key, texts) in replies}
-    if not last:
+    if not last and source.holds(table):
         raise MissingFilesError(f"{source.path}: {table} needs {reference} too, for the last replies; add the file")
     rows = table_rows(source, table, delimiter="\t", quoted=False, names=_HDSA_COLUMNS)
     for place, dialogue in grouped(rows, lambda row: row[1]["dialogue_id"]):
         yield place, (dialogue, last.get(dialogue[0]["dialogue_id"]))
 
 
-def _hdsa_dialogue(record: Raw, *last: Raw) -> Dialogue:
+def _hdsa_dialogue(record: list[dict[str, str]], last: Raw) -> Dialogue:
     domains: set[str] = set()
-    if last:
-        replies = [*(field(row, "last", str) for row in record[1:]), *names({"reference": last[0]}, "reference")]
-        if len(replies) != len(record):
-            raise InputError("field reference: got no reply, expected the last of the dialogue; get the files again")
-        exchanges = convert_each(zip(record, replies, strict=True), "turns", partial(_hdsa_line, domains))
-        key = record[0]["dialogue_id"]
-    else:
-        state: set[tuple[str, str, str]] = set()
-        exchanges = each_of(record, "info", partial(_hdsa_exchange, domains, state))
-        key = field(record, "file", str)
-    return Dialogue(flattened(exchanges), identifier(key), tuple(sorted(domains.difference(NO_DOMAIN))))
-
-
-def _hdsa_exchange(domains: set[str], before: set[tuple[str, str, str]], exchange: Raw) -> tuple[Turn, Turn]:
-    """Convert an exchange in JSON; the user informs of what is new in the belief state, which ``before`` becomes."""
-    state = hdsa_state(field(exchange, "BS", dict))
-    new = tuple(pair[1:] for pair in state if pair not in before)
-    before.clear()
-    before.update(state)
-    acts, slots, topics = hdsa_acts(field(exchange, "act", dict))
-    domains.update(topics)
-    user = Turn("user", field(exchange, "user_orig", str), ("inform",) if new else (), new)
-    return user, Turn("assistant", field(exchange, "sys_orig", str), acts, slots)
-
-
-def hdsa_state(record: dict[str, Raw]) -> list[tuple[str, str, str]]:
-    """Read a belief state: domains, slots and values."""
-    pairs = [(domain, *strings(pair, 2)) for domain in record for pair in field(record, domain, list)]
-    return [(domain, slot.lower(), value) for domain, slot, value in pairs]
-
-
-def hdsa_acts(record: dict[str, Raw]) -> Labels:
-    """Read what the system does, such as ``{"hotel-inform-area": "north"}``: acts, slots and domains."""
-    parts = [(*name.split("-", 2), "", "")[:3] for name in record]
-    acts = dict.fromkeys(act for _, act, _ in parts if act not in ("", NO_SLOT))
-    values = [value_of(field(record, name, str)) for name in record]
-    slots = [(slot, value) for (_, _, slot), value in zip(parts, values, strict=True) if slot not in ("", NO_SLOT)]
-    return tuple(acts), tuple(slots), tuple(domain for domain, _, _ in parts)
+    replies = [*(field(row, "last", str) for row in record[1:]), *names({"reference": last}, "reference")]
+    if len(replies) != len(record):
+        raise InputError("field reference: got no reply, expected the last of the dialogue; get the files again")
+    exchanges = convert_each(zip(record, replies, strict=True), "turns", partial(_hdsa_line, domains))
+    key = identifier(record[0]["dialogue_id"])
+    return Dialogue(flattened(exchanges), key, tuple(sorted(domains.difference(NO_DOMAIN))))
 
 
 def _hdsa_line(domains: set[str], row: dict[str, str], reply: str) -> tuple[Turn, Turn]:
@@ -299,8 +185,6 @@ CORPORA = catalogued(
         "multiwoz21_restaurant": (split_patterns(_RESTAURANTS), _restaurant_records, _restaurant_dialogue),
         "multiwoz22_text": ({"train": (_TEXT,)}, _text_records, _text_dialogue),
         "multiwoz21": (_WHOLE_FILES, _whole_records, _whole_dialogue),
-        "disambiguation": (_WHOLE_FILES, _split_records, partial(goal_and_log, turn=_without_mark)),
-        "multiwoz22": (_FILES_22, _records_22, _dialogue_22),
         "spokenwoz": (_CALL_FILES, _call_records, partial(goal_and_log, turn=_call_turn)),
         "hdsa": (_HDSA_FILES, _hdsa_records, _hdsa_dialogue),
     },

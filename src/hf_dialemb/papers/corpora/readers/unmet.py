@@ -1,53 +1,16 @@
 """Corpora of the papers whose readers never met the real files; records made by hand in their format stood in.
 
-The catalogue marks them. The readers share as much as the layouts allow with those that met real files.
+The catalogue marks them. Others of the kind are read from DialogStudio, whose real files were met.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-
-from ....corpora.corpus import Files, Reading, Records, Source, catalogued
+from ....corpora.corpus import Records, Source, catalogued
 from ....corpora.examples import ResponseSelection, SentencePair
-from ....corpora.parsing import (
-    json_lines,
-    json_list,
-    json_members,
-    numbered,
-    split_files,
-    table_rows,
-    text_lines,
-    with_split,
-)
-from ....corpora.readers.exchanges import WOZ_SPLITS, simulated_dialogue, woz_dialogue
+from ....corpora.parsing import json_lines, json_list, json_members, numbered, split_files, table_rows, text_lines
 from ....corpora.readers.shapes import Labels, TurnList, alternating, cells, only, split_patterns
-from ....corpora.readers.turns import SGD, TASKMASTER, taskmaster_labels, taskmaster_records
 from ....corpora.records import Raw, convert_each, distinct, each_of, field, flattened, hashed_split, names, one_of
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
-
-# Layouts that readers in use have, too. KETOD are dialogues of SGD with enriched replies, which are not read; its
-# domains are those of turns. Sim-R is about restaurants; DSTC2-clean has the layout of WOZ 2.0. The domain of
-# Taskmaster 2 is the file, that of Taskmaster 3 the vertical.
-
-
-def _ketod_services(record: Raw) -> tuple[str, ...]:
-    frames = flattened(each_of(record, "turns", lambda turn: field(turn, "frames", list)))
-    return tuple(dict.fromkeys(field(frame, "service", str) for frame in frames))
-
-
-def _tm2_records(source: Source, split: str) -> Records:
-    for place, record in taskmaster_records(_TM2)(source, split):
-        yield place, (place.rpartition(": record ")[0].rpartition("/")[2].removesuffix(".json"), record)
-
-
-def _tm2_dialogue(domain: str, record: Raw) -> Dialogue:
-    return replace(_TM2_TURNS(record), domains=(domain,))
-
-
-_TM2, _TM3 = "TM-2-2020/data/*.json", "TM-3-2020/data/data_*.json"
-_TM2_TURNS = replace(TASKMASTER, domains=lambda record: (), labels=partial(taskmaster_labels, prefixed=True))
 
 # BiTOD, tourists in Hong Kong and a wizard: queries of the knowledge base are
 # left out, and the domains are those of the active intents, without "chat".
@@ -86,6 +49,7 @@ def _bitod_dialogue(identifier: str, record: Raw) -> Dialogue:
     return Dialogue(_BITOD.spoken(record), identifier, _bitod_domains(record))
 
 
+_BITOD_FILES = split_patterns("en_{}.json", train="train", dev="valid", test="test")
 _BITOD_ROLES = {"User": "user", "Wizard": "assistant"}
 _BITOD = TurnList("Events", "Agent", "Text", _BITOD_ROLES, labels=bitod_labels, is_spoken=_bitod_is_spoken)
 
@@ -209,22 +173,9 @@ def _utterances(turn: str) -> list[str]:
     return [text for text in map(str.strip, turn.split("__eou__")) if text]
 
 
-def _files(pattern: str, read: Callable[..., Records] = json_list, **splits: str) -> tuple[Files, Reading]:
-    """Return the files of each split and the function that reads their records."""
-    files = split_patterns(pattern, **splits)
-    return files, split_files(read, files)
-
-
-_WOZ_FILES, _WOZ_RECORDS = _files("dstc2_{}_en.json", json_list, **WOZ_SPLITS)
-_KETOD_FILES, _KETOD_RECORDS = _files("{}.json")
 CORPORA = catalogued(
     {
-        "ketod": (_KETOD_FILES, with_split(_KETOD_RECORDS), replace(SGD, domains=_ketod_services)),
-        "dstc2_clean": (_WOZ_FILES, with_split(_WOZ_RECORDS), woz_dialogue),
-        "sim_r": (*_files("sim-R/{}.json"), partial(simulated_dialogue, domain="restaurant")),
-        "taskmaster2": (split_patterns(_TM2), _tm2_records, _tm2_dialogue),
-        "taskmaster3": (split_patterns(_TM3), taskmaster_records(_TM3), TASKMASTER),
-        "bitod": (*_files("en_{}.json", json_members, train="train", dev="valid", test="test"), _bitod_dialogue),
+        "bitod": (_BITOD_FILES, split_files(json_members, _BITOD_FILES), _bitod_dialogue),
         "metalwoz": (split_patterns(_METALWOZ), _metalwoz_records, _metalwoz_dialogue),
         "amazonqa": (split_patterns("amazonqa.txt"), _amazon_records, _amazon_dialogue),
         "dialogue_nli": (split_patterns("dialogue_nli_{}.jsonl"), _nli_records, _nli_pair),
