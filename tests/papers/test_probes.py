@@ -263,7 +263,7 @@ def test_a_layer_reads_what_the_vectors_say_and_guesses_otherwise(small, target)
     assert limited.config["contexts"] == {"train": 10, "dev": 8, "test": 10}
 
 
-def test_a_layer_is_not_measured_on_itsanalysis_dialogues(small, tmp_path):
+def test_a_layer_is_not_measured_on_its_training_dialogues(small, tmp_path):
     for split in ("train", "dev", "all"):
         with pytest.raises(InputError, match=f"got split {split}, which the task learns from"):
             load_probe(CorpusPart("multiwoz", None, split, None), ACTS)
