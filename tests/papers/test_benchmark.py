@@ -15,7 +15,7 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import MissingFilesError, loading
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import get_task, maps, read_results
+from hf_dialemb.evaluation import get_task, read_results
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.evaluation.results.tables import markdown_table, meanings, paper_table
 from hf_dialemb.evaluation.run import page_of, write_with_page
@@ -204,7 +204,6 @@ def test_one_model_that_fails_does_not_stop_the_others(small, monkeypatch):
 def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_path, caplog):
     models = {"one": Given(hashed), "diverged": Given(lambda text: [np.nan] * 3)}
     monkeypatch.setattr(pictures, "RememberingEncoder", lambda model, cache: models[model])
-    monkeypatch.setattr(maps, "find_spec", lambda name: None)
     labels = ["card", "loan"] * 12
     dialogues = said(*((f"{label} {number}", "") for number, label in enumerate(labels)))
     loaded = {("mine", "test", "domains"): Problem({"corpus": "mine"}, None, dialogues, labels)}
@@ -246,7 +245,6 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_p
         results = read_results(output / f"{suite}.json")
         assert all(problem["data_sha256"] for problem in results.run["config"]["problems"])
         assert (output / f"{suite}.md").read_text() == page_of(results)
-        assert r"\begin{tabular}" in (output / f"{suite}.tex").read_text()
     page = (output / "report.html").read_text()
     assert page.count("data:image/png;base64") == 1
     assert "quoted" in page
