@@ -48,10 +48,11 @@ def make_vectors(folder: Path, count: int, seed: int) -> None:
 
 def run_ours(vectors: Any, labels: Any) -> list[float]:
     """Return MAP, MRR and the mean correlation."""
-    from hf_dialemb.evaluation.tasks.domains import pair_scores
+    from hf_dialemb.metrics.semantic_relatedness import binary_spearman
+    from hf_dialemb.metrics.vectors import average_precision, query_scores, reciprocal_rank
 
-    found = pair_scores(vectors, labels)
-    return [float(each.mean()) for each in found[:3]]
+    found, _ = query_scores(vectors, labels, average_precision, reciprocal_rank, binary_spearman)
+    return [float(each.mean()) for each in found]
 
 
 def run_product(vectors: Any, labels: Any) -> list[float]:

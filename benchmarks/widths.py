@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 import hf_dialemb
 from hf_dialemb.evaluation.results.tables import table_lines
-from hf_dialemb.evaluation.tasks.domains import load_domains, pair_scores
+from hf_dialemb.evaluation.tasks.domains import load_domains
 from hf_dialemb.evaluation.tasks.intents import classify_intents, in_scope, load_intents, load_utterances
 from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
 from hf_dialemb.runs.files import write_json_atomically
 from hf_dialemb.runs.hardware import quick_reading
 
@@ -62,7 +63,7 @@ def main() -> None:
     for width in WIDTHS:
         figures = {"width": width}
         for name, cut in (("cut", np.eye(len(axes), dtype=np.float32)[:, :width]), ("rotated", axes[:, :width])):
-            found = [pair_scores(vectors @ cut, labels).average_precision.mean() for vectors, labels in dialogues]
+            found = [retrieval_scores(vectors @ cut, labels)["map"] for vectors, labels in dialogues]
             figures[f"map {name}"] = 100 * float(np.mean(found))
             found = [classify_intents(vectors @ cut, *rest, range(3))[0].mean for vectors, *rest in intents]
             figures[f"accuracy {name}"] = float(np.mean(found))

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from given_vectors import clouds, corners
 from made_up_results import RUN, row
 from talks import dialogue
 
@@ -21,7 +20,6 @@ from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, m
 from hf_dialemb.evaluation.results.rows import Results, describe_run, merge_results, read_results, write_results
 from hf_dialemb.evaluation.results.tables import paper_table
 from hf_dialemb.evaluation.run import training_report
-from hf_dialemb.evaluation.tasks.domains import pair_scores
 from hf_dialemb.metrics.alignment_uniformity import alignment_uniformity
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
 from hf_dialemb.metrics.purity import cluster_purity
@@ -41,10 +39,10 @@ def test_every_figure_stands_under_its_own_name_in_percent(caplog):
     vectors = np.random.default_rng(0).normal(size=(20, 3)) + np.array([[0.9, 0, 0]] * 12 + [[0, 0.9, 0]] * 8)
     found = {(each.metric, each.setting): each for each in evaluate_embeddings(vectors, labels, seeds=[0, 1])}
     clusters = cluster_purity(vectors, labels, [0, 1])
-    queries, geometry = pair_scores(vectors, labels), alignment_uniformity(vectors, labels)
+    retrieval, geometry = retrieval_scores(vectors, labels), alignment_uniformity(vectors, labels)
     expected = {(name, ""): 100 * np.mean(clusters[name]) for name in ("purity", "nmi", "ari")}
-    expected |= {("map", ""): 100 * queries.average_precision.mean(), ("mrr", ""): 100 * queries.reciprocal_rank.mean()}
-    expected |= {("spearman", "per-query"): 100 * queries.spearman.mean()}
+    expected |= {(name, ""): 100 * retrieval[name] for name in ("map", "mrr")}
+    expected |= {("spearman", "per-query"): 100 * query_relatedness(vectors, labels)["spearman"]}
     expected |= {("spearman", "pairs"): 100 * np.mean(pair_relatedness(vectors, labels, [0, 1]))}
     expected |= {(name, ""): geometry[name] for name in ("adjusted_alignment", "uniformity")}
     assert len({round(value, 3) for value in expected.values()}) == len(expected)
@@ -55,19 +53,6 @@ def test_every_figure_stands_under_its_own_name_in_percent(caplog):
     evaluate_embeddings(np.ones((5, 2)), ["a", "a", "b", "b", "c"], seeds=[0])
     assert "1 of 5 dialogues have a label of their own" in caplog.text
     assert "counts as 0 for 1 draws of pairs and 4 queries" in caplog.text
-
-
-@pytest.mark.parametrize("make", [clouds, corners])
-def test_all_pairs_at_once_agree_with_the_single_metrics(random, make):
-    vectors, labels = make(random)
-    labels[0] = 99  # nobody else's
-    found = pair_scores(vectors, labels)
-    retrieval, relatedness = retrieval_scores(vectors, labels), query_relatedness(vectors, labels)
-    assert found.average_precision.mean() == pytest.approx(retrieval["map"], abs=1e-15)
-    assert found.reciprocal_rank.mean() == pytest.approx(retrieval["mrr"], abs=1e-15)
-    assert found.spearman.mean() == pytest.approx(relatedness["spearman"], abs=1e-15)
-    assert (found.skipped, found.undefined) == (1, relatedness["undefined"])
-    assert len(found.spearman) == retrieval["queries"] == len(labels) - 1
 
 
 def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):

@@ -6,7 +6,6 @@ from scipy import stats
 
 from hf_dialemb.flow.graph import END, START, FlowGraph
 from hf_dialemb.flow.new_dialogues import compared, graph_of
-from hf_dialemb.metrics.graph_size_difference import graph_size_difference
 
 
 def test_transitions_of_two_sets_are_two_proportions():
@@ -50,10 +49,3 @@ def test_some_dialogues_of_a_flow_have_a_graph():
     assert graph_of(flow, ["d2"]).edges[b, END] == 1
     assert graph_of(flow, flow.utterances.dialogues) == flow.graph
     assert (START, a) not in graph_of(flow, []).edges
-
-
-def test_differences_are_shares_of_the_reference():
-    # Table 6 of the paper, the row of DSE: six domains.
-    found = graph_size_difference([21, 19, 12, 34, 43, 33], [31, 23, 18, 49, 59, 45])
-    assert round(100 * found["size_difference"], 2) == 27.90
-    assert found["signed_size_difference"] == -found["size_difference"]

@@ -124,7 +124,7 @@ def test_a_large_index_is_searched_approximately(tmp_path, monkeypatch, sample_d
 
 
 ADD = (
-    "import sys, hf_dialemb; from hf_dialemb.apps import dialogue_index as module; module.BATCH = 7\n"
+    "import sys, hf_dialemb; from hf_dialemb.retrieval import dialogue_index as module; module.BATCH = 7\n"
     "hf_dialemb.DialogueIndex(sys.argv[1], 'dialogue-static', 'utterances').add(sys.argv[2])"
 )
 

@@ -33,7 +33,6 @@ INPUTS = {
     **dict.fromkeys(LABELLED, labelled),
     "semantic_relatedness": {**labelled, "seeds": [3, 4]},
     "purity": {**labelled, "seeds": [3, 4]},
-    "graph_size_difference": {"predictions": np.arange(12), "references": np.arange(12) % 5 + 1},
     "ndcg": {"predictions": random.normal(size=(12, 7)), "references": random.random((12, 7)) < 0.6, "k": 3},
     "next_utterance": {"predictions": random.normal(size=(12, 12)).round(), "references": right},
     "out_of_scope": {

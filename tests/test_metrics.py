@@ -18,7 +18,6 @@ from hf_dialemb.metrics import vectors as shared
 from hf_dialemb.metrics.alignment_uniformity import alignment, alignment_uniformity, uniformity
 from hf_dialemb.metrics.anisotropy import anisotropy, mean_cosine
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
-from hf_dialemb.metrics.graph_size_difference import graph_size_difference
 from hf_dialemb.metrics.ndcg import ndcg, official_ndcg
 from hf_dialemb.metrics.next_utterance import next_utterance_scores
 from hf_dialemb.metrics.prototype_classification import prototype_classification
@@ -218,7 +217,6 @@ RANKED = {
     "out_of_scope (calibration)": lambda vectors: detection.detection_scores(EYE, ["a", "oos"], EYE, WORDS, vectors),
     "out_of_scope (supports)": lambda vectors: detection.detection_scores(EYE, ["a", "oos"], vectors, WORDS, EYE),
     "prototype_classification (supports)": lambda vectors: prototype_classification(vectors, WORDS, EYE, WORDS),
-    "graph_size_difference": lambda sizes: graph_size_difference(sizes[0], [1, 1]),
 }
 
 
@@ -278,7 +276,7 @@ def test_equal_vectors_have_finite_scores_and_nan_is_refused(metric):
     for value in (0, 1, 7):
         assert finite(metric(np.full((2, 2), value)))
     for value in (np.nan, np.inf, -np.inf):
-        with pytest.raises(ValueError, match=r"expected (finite|whole) numbers"):
+        with pytest.raises(ValueError, match="expected finite numbers"):
             metric(np.array([[1.0, value], [0.0, 1.0]]))
 
 
@@ -291,8 +289,6 @@ REFUSED = [
     (lambda: relatedness.pair_relatedness(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
     (lambda: clusters.cluster_purity(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
     (lambda: anisotropy(np.eye(3), ["a", "a", "b"]), "got none with 3 vectors, expected at least one; add vectors"),
-    (lambda: graph_size_difference([], []), "expected both"),
-    (lambda: graph_size_difference([1], [0]), r"reference: got \[0.\], expected whole numbers from 1 on"),
     (lambda: ndcg([], []), "expected both"),
     (lambda: ndcg([[1.0, 2.0]], NO), "a query without a relevant candidate"),
     (lambda: ndcg([[1.0, 2.0]], YES, k=0), "k: got 0, expected at least 1"),

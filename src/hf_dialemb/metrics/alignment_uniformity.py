@@ -27,9 +27,8 @@ def alignment(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     No pair is ever formed: over n vectors with squared norms adding up to Q and vectors adding up to S, squared
     distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. Unlike in dial2vec's program, none pairs with itself.
 
-    Returns:
-        ``"alignment"`` and ``"separation"``, the mean squared distances of same-label and different-label pairs in
-        ``[0, 4]``, and ``"adjusted_alignment"``, the first minus the second.
+    Returns ``"alignment"`` and ``"separation"``, the mean squared distances of same-label and different-label pairs in
+    ``[0, 4]``, and ``"adjusted_alignment"``, the first minus the second.
     """
     given, codes = labelled_vectors(embeddings, labels, pairs=True)
     vectors, sizes = unit_vectors(given), np.bincount(codes)

@@ -33,17 +33,12 @@ def example_scores(
 ) -> dict[str, NDArray[np.float64]]:
     """Rank the true response of each example among its candidates; see `next_utterance_scores`.
 
-    Args:
-        scores: Of each of E examples the finite scores of its K >= 2 candidates; K may differ.
-        correct: Which of these are right, (K,) booleans, at least one.
-        ties: ``"expected"`` or ``"official"``.
+    Takes of each of E examples the finite scores of its K >= 2 candidates, where K may differ, and which of them are
+    right, (K,) booleans, at least one.
 
     Returns:
         ``{"mrr": 1 / rank, "hits1": whether it comes first, "rN@k": recall}``, each (E,) in ``[0, 1]``. N is 2, 10
         and K, as far as no example has fewer candidates (K: where all have as many); k is 1, 2 and 5 below N.
-
-    Raises:
-        ValueError: An input does not fit.
     """
     require(ties in (EXPECTED, OFFICIAL), "ties", repr(ties), f"{EXPECTED!r} or {OFFICIAL!r}")
     values, right, counts = _padded(scores, correct)

@@ -23,13 +23,8 @@ def cluster_purity(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int
     As in dial2vec's program, k is the number of distinct labels and vectors are not normalised. Constant vectors fall
     into one cluster: purity is the share of the largest label, and the other two figures are 0.
 
-    Args:
-        embeddings: Finite vectors ``(N, D)``.
-        labels: ``(N,)`` strings or integers, at least two distinct.
-        seeds: The random state of each run, at least one.
-
-    Returns:
-        ``{"purity": [...], "nmi": [...], "ari": [...], "clusters": k}`` with one value per seed.
+    Takes finite vectors ``(N, D)``, their labels ``(N,)``, at least two distinct, and the random state of each run.
+    Returns ``{"purity": [...], "nmi": [...], "ari": [...], "clusters": k}`` with one value per seed.
     """
     from sklearn import metrics
     from sklearn.cluster import KMeans

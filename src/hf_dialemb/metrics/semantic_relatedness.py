@@ -1,8 +1,4 @@
-"""Semantic relatedness in two forms, whose figures differ: never compare one with the other.
-
-The dial2vec paper (section 4.1) pairs each dialogue with one random other dialogue. The authors' program correlates,
-for each dialogue, its cosines to all others with the 0/1 vector of sharing its label, and averages.
-"""
+"""Semantic relatedness in two forms (dial2vec, section 4.1), whose figures are not to be compared with each other."""
 
 from __future__ import annotations
 

@@ -60,10 +60,9 @@ def directions(name: str, values: ArrayLike) -> NDArray[np.float64]:
 def labelled_vectors(
     embeddings: ArrayLike, labels: ArrayLike, pairs: bool = False
 ) -> tuple[NDArray[np.floating[Any]], NDArray[np.intp]]:
-    """Return `finite_vectors` and their labels as codes from 0 on, ``(N,)``.
+    """Return `finite_vectors` and their labels as codes, ``(N,)``; raise ValueError if these are all equal.
 
-    Raises:
-        ValueError: The labels are all equal, or with ``pairs`` all different.
+    With ``pairs`` labels that are all different are refused too.
     """
     vectors, names = finite_vectors(embeddings), np.asarray(labels)
     shape = f"({len(vectors)},); give every vector one label"

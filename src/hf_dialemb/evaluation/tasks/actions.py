@@ -91,7 +91,7 @@ def compare_actions(embeddings: NDArray[Any], labels: Sequence[str], seeds: Sequ
     for setting, values in zip(("", "official"), zip(*ranked, strict=True), strict=True):
         results.append(percentage(NAME, f"ndcg{RANKS}", setting, values))
     spread = anisotropy(embeddings, names)
-    return results + [Row(task=NAME, metric=metric, setting="", mean=mean) for metric, mean in spread.items()]
+    return results + [Row(task=NAME, metric=metric, mean=mean) for metric, mean in spread.items()]
 
 
 def draw_repeats(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...corpora import single_domain
 from ...encoders import Encoder
@@ -17,19 +17,6 @@ from ..results.rows import Row
 from .task import CorpusPart, Problem, item_percentage, percentage
 
 logger = logging.getLogger(__name__)
-
-
-class PairScores(NamedTuple):
-    """Scores of queries, (Q,); a query is a dialogue whose label another dialogue carries.
-
-    ``undefined`` counts the queries whose Spearman is set to 0; ``skipped`` counts the dialogues that are no query.
-    """
-
-    average_precision: NDArray[np.float64]
-    reciprocal_rank: NDArray[np.float64]
-    spearman: NDArray[np.float64]
-    undefined: int
-    skipped: int
 
 
 def load_domains(part: CorpusPart) -> Problem:
@@ -69,44 +56,31 @@ def evaluate_embeddings(
 
     It measures domain categorization (purity, nmi, ari), semantic relatedness (spearman over ``pairs`` as in the paper
     and ``per-query`` as in its program), dialogue retrieval (map, mrr), alignment and uniformity. ``seeds`` are repeats
-    of k-means and of drawing pairs. A ValueError says that the labels, one for each
-    vector, are all equal or all different, or that anything does not fit.
+    of k-means and of drawing pairs. A ValueError says that the labels, one for each vector, are all equal or all
+    different, or that anything does not fit.
     """
     from ...metrics.alignment_uniformity import alignment_uniformity
     from ...metrics.purity import cluster_purity
-    from ...metrics.semantic_relatedness import pair_relatedness
+    from ...metrics.semantic_relatedness import binary_spearman, pair_relatedness
+    from ...metrics.vectors import average_precision, query_scores, reciprocal_rank
 
     draws = list(seeds)
     pairs = pair_relatedness(embeddings, labels, draws)
-    queries = pair_scores(embeddings, labels)
+    scores = (average_precision, reciprocal_rank, binary_spearman)  # products and sorting, which take time, done once
+    (precision, reciprocal, spearman), skipped = query_scores(embeddings, labels, *scores)
     geometry = alignment_uniformity(embeddings, labels)
     clusters = cluster_purity(embeddings, labels, draws)
-    if queries.skipped:
-        logger.warning("%d of %d dialogues have a label of their own: no query", queries.skipped, len(labels))
-    undefined = int(np.isnan(pairs).sum()), queries.undefined
+    if skipped:
+        logger.warning("%d of %d dialogues have a label of their own: no query", skipped, len(labels))
+    undefined = np.isnan(pairs).sum(), np.isnan(spearman).sum()
     if any(undefined):
         logger.warning("Spearman is undefined and counts as 0 for %d draws of pairs and %d queries", *undefined)
     results = [percentage("domain-categorization", metric, "", clusters[metric]) for metric in ("purity", "nmi", "ari")]
     results += [
         percentage("semantic-relatedness", "spearman", "pairs", np.nan_to_num(pairs)),
-        item_percentage("semantic-relatedness", "spearman", "per-query", queries.spearman),
-        item_percentage("dialogue-retrieval", "map", "", queries.average_precision),
-        item_percentage("dialogue-retrieval", "mrr", "", queries.reciprocal_rank),
+        item_percentage("semantic-relatedness", "spearman", "per-query", np.nan_to_num(spearman)),
+        item_percentage("dialogue-retrieval", "map", "", precision),
+        item_percentage("dialogue-retrieval", "mrr", "", reciprocal),
     ]
-    for metric in ("adjusted_alignment", "uniformity"):
-        results.append(Row(task="alignment-uniformity", metric=metric, setting="", mean=geometry[metric]))
-    return results
-
-
-def pair_scores(embeddings: ArrayLike, labels: ArrayLike) -> PairScores:
-    """Rank all other dialogues for each dialogue by cosine; those of its label are relevant.
-
-    The figures are those of the metrics of retrieval and relatedness, to the bit, but products and sorting, which take
-    nearly all of the time, are done once. Memory is ``O(N)``.
-    """
-    from ...metrics.semantic_relatedness import binary_spearman
-    from ...metrics.vectors import average_precision, query_scores, reciprocal_rank
-
-    scores = (average_precision, reciprocal_rank, binary_spearman)
-    (precision, reciprocal, spearman), skipped = query_scores(embeddings, labels, *scores)
-    return PairScores(precision, reciprocal, np.nan_to_num(spearman), int(np.isnan(spearman).sum()), skipped)
+    names = ("adjusted_alignment", "uniformity")
+    return results + [Row(task="alignment-uniformity", metric=metric, mean=geometry[metric]) for metric in names]

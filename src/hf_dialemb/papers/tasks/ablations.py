@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...dialogue import ROLES, Dialogue
 from ...encoders import Encoder
 from ...evaluation.results.rows import Row
-from ...evaluation.tasks.domains import load_domains, pair_scores
+from ...evaluation.tasks.domains import load_domains
 from ...evaluation.tasks.task import CorpusPart, Problem, ask_encoder, item_percentage, percentage
 
 FIRST, SECOND = "first speaker", "second speaker"
@@ -63,11 +63,13 @@ def views(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Mapping[str, NDArr
 
 def _figures(setting: str, vectors: NDArray[np.float32], labels: Sequence[str], seeds: Sequence[int]) -> list[Row]:
     from ...metrics.purity import cluster_purity
+    from ...metrics.semantic_relatedness import binary_spearman
+    from ...metrics.vectors import average_precision, query_scores
 
-    pairs = pair_scores(vectors, labels)
+    (precision, spearman), _ = query_scores(vectors, labels, average_precision, binary_spearman)
     purities = cluster_purity(vectors, labels, list(seeds))["purity"]
     return [
         percentage("domain-categorization", "purity", setting, purities),
-        item_percentage("semantic-relatedness", "spearman", f"per-query, {setting}", pairs.spearman),
-        item_percentage("dialogue-retrieval", "map", setting, pairs.average_precision),
+        item_percentage("semantic-relatedness", "spearman", f"per-query, {setting}", np.nan_to_num(spearman)),
+        item_percentage("dialogue-retrieval", "map", setting, precision),
     ]
