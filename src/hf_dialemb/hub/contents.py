@@ -65,8 +65,7 @@ def _pickle(stream: IO[bytes] | gzip.GzipFile, packed: bool = False) -> str | No
         return "it is a pickle"
     if head.startswith(b"\x93NUMPY"):
         return "it is a pickled array" if re.search(rb"'descr':.*\bO\b|\|O", head) else None
-    is_packed = head.startswith((_GZIP, _ZIP))
-    if head.startswith(_CLOSED) or head[257:262] == b"ustar" or (packed and is_packed):
+    if head.startswith((*_CLOSED, _GZIP, _ZIP) if packed else _CLOSED) or head[257:262] == b"ustar":
         return "it is an archive that cannot be looked into"
     try:
         if head.startswith(_GZIP):
@@ -74,19 +73,13 @@ def _pickle(stream: IO[bytes] | gzip.GzipFile, packed: bool = False) -> str | No
                 return _pickle(unpacked, packed=True)
         if head.startswith(_ZIP):
             with zipfile.ZipFile(stream) as archive:
-                problems = (_pickled_member(archive, name) for name in archive.namelist())
-                return next(filter(None, problems), None)
+                for name in archive.namelist():
+                    with archive.open(name) as member:
+                        if Path(name).suffix.lower() in PICKLE_SUFFIXES or _pickle(member, packed=True):
+                            return f"'{name}' in it is or may be a pickle"
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return "it is an archive that cannot be read"
     return None
-
-
-def _pickled_member(archive: zipfile.ZipFile, name: str) -> str | None:
-    if Path(name).suffix.lower() in PICKLE_SUFFIXES:
-        return f"'{name}' in it is a pickle"
-    with archive.open(name) as member:
-        problem = _pickle(member, packed=True)
-    return f"'{name}' in it: {problem}" if problem else None
 
 
 def _header(stream: IO[bytes] | gzip.GzipFile) -> bytes | None:
@@ -124,13 +117,12 @@ def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
     Raises:
         ValueError: A record cannot be read.
     """
+    text = "" if file.suffix == ".onnx" else file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".onnx":
         with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as graph:
             for trace in _TRACE.finditer(graph):
                 yield "a node", trace[1].decode("utf-8", errors="replace")
-        return
-    text = file.read_text(encoding="utf-8", errors="replace")
-    if file.suffix == ".json" and file.name != "vocab.json":
+    elif file.suffix == ".json" and file.name != "vocab.json":
         yield from _in_record(json.loads(text), (), file.name == "tokenizer.json")
     elif file.suffix in (".yaml", ".yml"):
         try:

@@ -39,9 +39,7 @@ INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 _TEXTS = 60
 
 
-def onnx_vectors(
-    folder: Path, conversations: Sequence[Messages], file: str = PublishedFolder.ONNX, batch_size: int = 32
-) -> Vectors:
+def onnx_vectors(folder: Path, conversations: Sequence[Messages], file: str = PublishedFolder.ONNX) -> Vectors:
     """Embed lists of messages by a graph of a published folder, ``(N, D)`` float32; this needs no torch.
 
     Of a text that is too long the tokenizer drops the last token too, which AutoModel and sentence-transformers keep.
@@ -52,15 +50,10 @@ def onnx_vectors(
     register()
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
     session: Any = InferenceSession(str(folder / file), providers=["CPUExecutionProvider"])
-    order = np.argsort([sum(len(turn["content"]) for turn in turns) for turns in conversations], kind="stable")
-    options: dict[str, Any] = {"return_tensors": "np", "padding": True, "truncation": True, "return_dict": True}
-    options["tokenizer_kwargs"] = {"padding_side": "right", "verbose": False}
-    parts = []
-    for start in range(0, len(order), batch_size):
-        chosen = [conversations[row] for row in order[start : start + batch_size]]
-        batch = tokenizer.apply_chat_template(chosen, **options)
-        parts.append(session.run(None, {name: batch[name].astype(np.int64) for name in INPUTS})[0])
-    return np.concatenate(parts)[np.argsort(order)]
+    options = {"return_tensors": "np", "truncation": True, "return_dict": True, "tokenizer_kwargs": {"verbose": False}}
+    batches = (tokenizer.apply_chat_template([turns], **options) for turns in conversations)
+    parts = [session.run(None, {name: batch[name].astype(np.int64) for name in INPUTS})[0] for batch in batches]
+    return np.concatenate(parts)
 
 
 def check_onnx() -> None:
@@ -106,9 +99,8 @@ class _Embedder(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        embeddings: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask).pooler_output
-        return embeddings
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Any:  # noqa: ANN401 - (B, D) float32
+        return self.model(input_ids=input_ids, attention_mask=attention_mask).pooler_output
 
 
 def write_onnx(folder: Path, model: Any) -> str:  # noqa: ANN401 - any of our models that embeds

@@ -64,17 +64,16 @@ def write_card(
     for target in (output, record):
         if target:
             check_writable(Path(target), *files)
-    written: list[Path] = []
     with explained(f"{folder}, {run} and the results", "write them again, by export, train, benchmark"):
         made = make_record(folder, run, licences)
         wanted = files or output or not record
         card = render_record(made, files, repo_id) if wanted else ""
+    written: list[Path] = []
     if card:
-        file = Path(output) if output else folder / PublishedFolder.CARD
-        written.append(file)
+        written.append(Path(output) if output else folder / PublishedFolder.CARD)
         if not output and files:
             written += write_published_results(measured(made, files), files, _repository(made, repo_id), folder)
-        write_text_atomically(file, card)
+        write_text_atomically(written[0], card)
     if record:
         write_json_atomically(Path(record), made)
         written.append(Path(record))

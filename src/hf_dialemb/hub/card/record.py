@@ -28,14 +28,8 @@ _EXPORT = "write it with dialemb export"
 def make_record(folder: Path, run: Path, licences: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the record of a published folder and the run that it was exported from.
 
-    Args:
-        folder: The published folder.
-        run: The folder of the training.
-        licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know.
-
-    Raises:
-        InputError: The folder has other weights than the run.
-        LookupError: A file lacks a field.
+    ``licences`` is ``TERMS:LICENCE`` of each corpus that the catalogue does not know. An InputError says that the
+    folder has other weights than the run, a LookupError that a file lacks a field.
     """
     published = PublishedFolder(folder)
     model = _model(published)
