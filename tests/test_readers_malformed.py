@@ -44,7 +44,7 @@ RECORDS = [
     ("few_shot_atis", "train", "ATIS/train/label", "atis_restriction", "", f"{ATIS}: field intent: got nothing"),
     ("hdsa", "dev", "dev.tsv", "[1, 1", "[2, 1", ":5: turns[0]: field acts: expected a list of 44 zeros and ones"),
     ("hdsa", "dev", "val_ref*", '["hm"]', "[]", "data/dev.tsv:4: field reference: got no reply, expected the last"),
-    ("self_dialogue", "all", "Batch_5.csv", "", "x,W\n", ": row 2: got a row with too few or too many cells"),
+    ("self_dialogue", "all", "Batch_5.csv", "", "x,W\n", ":3: field Reject: got nothing"),
     ("dialogstudio", "dev", "WOZ2_0/val.json", SIDE + "{}", SIDE + "{", ": record WOZ2_0--val--1: log[1]: field orig"),
     ("dialogstudio", "dev", "WOZ2_0/val.json", SIDE + "{}", SIDE + "[" * 100_000, ": record WOZ2_0--val--1: log[1]: "),
 ]
@@ -64,7 +64,7 @@ WHOLE = [
     ("ubuntu", "test", "test.csv", ",Distractor_8", "", ":1: column Distractor_8 is missing"),
     ("snips", "train", "*Weather_full.json", "Bergen", "\ud83d", ": broken UTF-8 at byte"),
     ("snips", "train", "*Weather_full.json", None, '{"A": [], "B": []}', ": expected an object from the only"),
-    ("self_dialogue", "all", "Batch_5.csv", ",Reject", "", ": column Reject is missing"),
+    ("self_dialogue", "all", "Batch_5.csv", ",Reject", "", ":1: column Reject is missing"),
     ("doc2dial", "test", "test/*", '"dial_data"', '"x"', ": field dial_data: got nothing"),
     ("doc2dial", "test", "test/*", None, '{"dial_data": {"dmv": []}}', ": record dmv: field dmv: got list"),
     ("dailydialog", "train", "dialogues.json", '"train"', '"valid"', ": record 0: field data_split: got 'valid', expe"),

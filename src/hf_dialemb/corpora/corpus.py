@@ -76,8 +76,7 @@ class Corpus:
 
 def read_catalogue(file: Path) -> dict[str, dict[str, Any]]:
     """Read what corpora state of themselves: by name the module that reads each, and fields of `Corpus`."""
-    catalogue: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
-    return catalogue
+    return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 CATALOGUE = read_catalogue(Path(__file__).with_name("catalogue.json"))
@@ -88,10 +87,11 @@ def catalogued(
     catalogue: Mapping[str, Mapping[str, Any]] = CATALOGUE,
 ) -> tuple[Corpus, ...]:
     """Make corpora of how they are read, by name, and of what the catalogue states."""
-    stated = {
-        name: {field: value for field, value in catalogue[name].items() if field != "module"} for name in readings
-    }
-    return tuple(Corpus(name, *reading, **stated[name]) for name, reading in readings.items())
+
+    def stated(name: str) -> dict[str, Any]:
+        return {field: value for field, value in catalogue[name].items() if field != "module"}
+
+    return tuple(Corpus(name, *reading, **stated(name)) for name, reading in readings.items())
 
 
 CORPORA = Registry("corpora", {name: f"{__package__}.readers.{stated['module']}" for name, stated in CATALOGUE.items()})

@@ -10,6 +10,7 @@ from ..dialogue import Dialogue, Turn, plain, response_places
 from ..errors import InputError
 from ..runs.files import write_text_atomically
 from .parsing import parse_json
+from .records import field
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class SentencePair:
     id: str = ""
 
     def __post_init__(self) -> None:
-        _check_text("first", self.first)
-        _check_text("second", self.second)
+        _check_texts("first", (self.first,))
+        _check_texts("second", (self.second,))
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,9 @@ class RetrievalQuery:
     id: str = ""
 
     def __post_init__(self) -> None:
-        _check_text("text", self.text)
-        for field, texts in (("relevant", self.relevant), ("other", self.other)):
-            if not texts:
-                raise InputError(f"field {field}: got no candidate, expected at least one; repair the record")
-            for text in texts:
-                _check_text(field, text)
+        _check_texts("text", (self.text,))
+        _check_texts("relevant", self.relevant)
+        _check_texts("other", self.other)
 
 
 @dataclass(frozen=True)
@@ -58,20 +56,21 @@ class ResponseSelection:
     def __post_init__(self) -> None:
         if not self.context:
             raise InputError("field context: got no turn, expected at least one; repair the record")
-        if not self.responses:
-            raise InputError("field responses: got no candidate, expected at least one; repair the record")
-        for text in self.responses:
-            _check_text("responses", text)
+        _check_texts("responses", self.responses)
+        count = len(self.responses)
         for position in self.correct:
-            if not 0 <= position < len(self.responses):
+            if not isinstance(position, int) or not 0 <= position < count:
                 raise InputError(
-                    f"field correct: got {position}, expected a position below {len(self.responses)}; repair the record"
+                    f"field correct: got {position!r}, expected a position below {count}; repair the record"
                 )
 
 
-def _check_text(field: str, text: object) -> None:
-    if not isinstance(text, str) or not text.strip():
-        raise InputError(f"field {field}: got {text!r}, expected text; repair the record or skip invalid records")
+def _check_texts(name: str, texts: Sequence[object]) -> None:
+    if not texts:
+        raise InputError(f"field {name}: got no candidate, expected at least one; repair the record")
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"field {name}: got {text!r}, expected text; repair the record or skip invalid records")
 
 
 HEADER = "candidates"  # the key of the first line's object, which no other line has
@@ -114,9 +113,9 @@ def write_candidates(path: Path, selections: Iterable[ResponseSelection], drawn_
     """Write candidate sets and how they were drawn (corpus, split, seed and the like), whole or not at all."""
     records: list[dict[str, Any]] = [{HEADER: drawn_from}]
     for selection in selections:
-        context = [{"role": turn.role, "content": turn.content} for turn in selection.context]
-        responses, correct = list(selection.responses), list(selection.correct)
-        records.append({"id": selection.id, "context": context, "responses": responses, "correct": correct})
+        context = Dialogue(selection.context).to_messages()
+        choice = {"responses": selection.responses, "correct": selection.correct}
+        records.append({"id": selection.id, "context": context, **choice})
     write_text_atomically(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
 
 
@@ -135,26 +134,16 @@ def read_candidates(path: str | Path) -> tuple[dict[str, Any], list[ResponseSele
         ) from None
     for number, line in enumerate(lines, 1):
         if line.strip():
-            place = f"{path}:{number}"
-            record = parse_json(place, line.encode())
+            record = parse_json(f"{path}:{number}", line.encode())
             if number == 1 and isinstance(record, dict) and HEADER in record:
                 header = record[HEADER]
-            else:
-                selections.append(_selection(record, place))
+                continue
+            try:
+                context = Dialogue.from_messages(field(record, "context", list)).turns
+                responses, correct = (tuple(field(record, name, list)) for name in ("responses", "correct"))
+                selections.append(ResponseSelection(context, responses, correct, str(record.get("id", ""))))
+            except InputError as error:
+                raise InputError(f"{path}:{number}: {error}") from None
     if not selections:
         raise InputError(f"{path}: got no candidate set, expected one JSON object a line")
     return header, selections
-
-
-def _selection(record: Any, place: str) -> ResponseSelection:  # noqa: ANN401 - whatever a line holds
-    try:
-        for field in ("context", "responses", "correct"):
-            if not isinstance(record, dict) or not isinstance(record.get(field), list):
-                raise InputError(f"field {field}: expected a list; repair the record")
-        if not all(isinstance(at, int) for at in record["correct"]):
-            raise InputError("field correct: expected whole numbers; repair the record")
-        context = Dialogue.from_messages(record["context"]).turns
-        responses, correct = tuple(record["responses"]), tuple(record["correct"])
-        return ResponseSelection(context, responses, correct, str(record.get("id", "")))
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from None

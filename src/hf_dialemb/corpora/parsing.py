@@ -99,10 +99,11 @@ def table_rows(
     delimiter: str = ",",
     quoted: bool = True,
     names: Sequence[str] = (),
+    errors: str = "strict",
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Read the rows of CSV or TSV files."""
     for name, stream in source.files(pattern):
-        text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+        text = io.TextIOWrapper(stream, "utf-8-sig", errors, newline="")
         csv.field_size_limit(LONGEST_CELL)
         reader = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
         header = list(names)

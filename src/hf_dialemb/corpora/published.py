@@ -65,10 +65,27 @@ def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | 
         )
     if str(folder).startswith(HUB_PREFIX):
         return Source(download(str(folder), corpus.patterns))
-    try:
-        return Source(_find(corpus, Path(folder).expanduser()))
-    except RuntimeError as error:  # the home of an unknown user
-        raise MissingFilesError(f"Corpus {corpus.name}: {folder}: {error}; correct --data-dir") from None
+    base = Path(os.path.expanduser(folder))  # which leaves the home of an unknown user as it is
+    if is_archive(base):
+        return Source(base)
+    if not base.is_dir():
+        raise MissingFilesError(
+            f"Corpus {corpus.name}: no such folder or archive: {base}; correct --data-dir or {DATA_VARIABLE}"
+        )
+    for name in dict.fromkeys((corpus.name, corpus.folder or corpus.name)):
+        endings = ("", *ARCHIVE_SUFFIXES)
+        for candidate in (folder / f"{name}{ending}" for folder in (base / name, base) for ending in endings):
+            if candidate.is_dir() or is_archive(candidate):
+                return Source(candidate)
+    # A folder by another name holds the corpus only if the files lie right there. A deeper search could find files of
+    # another corpus that have the same names.
+    name = corpus.folder or corpus.name
+    if base.resolve().name in (corpus.name, name) or any(any(base.glob(pattern)) for pattern in corpus.patterns):
+        return Source(base)
+    raise MissingFilesError(
+        f"Corpus {corpus.name}: {base} holds neither {name}/ nor {name}.tar.xz (.tar.gz, .zip); "
+        f"give the folder that does with --data-dir or {DATA_VARIABLE}"
+    )
 
 
 def read_split(corpus: Corpus, data_dir: str | Path | None, split: str, skip_invalid: bool) -> Iterator[Any]:
@@ -76,13 +93,11 @@ def read_split(corpus: Corpus, data_dir: str | Path | None, split: str, skip_inv
     splits = corpus.chosen(split)
     source = find_source(corpus, data_dir)
     place = f"{source.path if source else corpus.name}: split {' '.join(splits)}"
-    patterns = dict.fromkeys(pattern for name in splits for pattern in corpus.files[name])
-    missing = MissingFilesError(
-        f"{place} of corpus {corpus.name} gave nothing; looked for {', '.join(patterns)}; add such files or choose "
-        "another split"
-    )
+    patterns = ", ".join(dict.fromkeys(pattern for name in splits for pattern in corpus.files[name]))
+    missing = f"looked for {patterns}; add such files or choose another split"
     records = (record for name in splits for record in corpus.records(source, name))  # type: ignore[arg-type]
-    items = convert_records(never_empty(records, missing), corpus.convert, skip_invalid=skip_invalid)
+    records = never_empty(records, MissingFilesError(f"{place} of corpus {corpus.name} gave nothing; {missing}"))
+    items = convert_records(records, corpus.convert, skip_invalid=skip_invalid)
     return never_empty(items, InputError(f"{place} has no record that is not malformed; get the files again"))
 
 
@@ -94,38 +109,14 @@ def download(address: str, patterns: Iterable[str]) -> Path:
     repository, _, revision = address.removeprefix(HUB_PREFIX).partition("@")
     wanted = [f"*{pattern}{suffix}" for pattern in patterns for suffix in ("", ".gz")]
     try:
-        return Path(
-            snapshot_download(repository, repo_type="dataset", revision=revision or None, allow_patterns=wanted)
-        )
+        folder = snapshot_download(repository, repo_type="dataset", revision=revision or None, allow_patterns=wanted)
     except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
             f"{address}: the Hub does not give it ({reason}); check the address, the network and your login, "
             "or download the files and give their folder"
         ) from None
-
-
-def _find(corpus: Corpus, base: Path) -> Path:
-    if is_archive(base):
-        return base
-    if not base.is_dir():
-        raise MissingFilesError(
-            f"Corpus {corpus.name}: no such folder or archive: {base}; correct --data-dir or {DATA_VARIABLE}"
-        )
-    for name in dict.fromkeys((corpus.name, corpus.folder or corpus.name)):
-        endings = ("", *ARCHIVE_SUFFIXES)
-        for candidate in (folder / f"{name}{ending}" for folder in (base / name, base) for ending in endings):
-            if candidate.is_dir() or is_archive(candidate):
-                return candidate
-    # A folder by another name holds the corpus only if the files lie right there. A deeper search could find files of
-    # another corpus that have the same names.
-    if base.resolve().name in (corpus.name, corpus.folder) or any(any(base.glob(name)) for name in corpus.patterns):
-        return base
-    name = corpus.folder or corpus.name
-    raise MissingFilesError(
-        f"Corpus {corpus.name}: {base} holds neither {name}/ nor {name}.tar.xz (.tar.gz, .zip); "
-        f"give the folder that does with --data-dir or {DATA_VARIABLE}"
-    )
+    return Path(folder)
 
 
 def catalogue() -> str:

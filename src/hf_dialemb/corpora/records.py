@@ -47,15 +47,13 @@ def convert_records(
             if not skip_invalid:
                 raise InputError(sentence) from None
             count += 1
-            if count <= _LISTED:
-                skipped.append(sentence)
-            continue
-        if identifier:
+            skipped += [sentence] * (count <= _LISTED)
+        else:
             seen.add(hash(identifier))
-        yield item
+            yield item
     if count:
-        more = [f"and {count - _LISTED:,} more"] if count > _LISTED else []
-        _logger.warning("Skipped %d malformed record(s):\n  %s", count, "\n  ".join(skipped + more))
+        skipped += [f"and {count - _LISTED:,} more"] * (count > _LISTED)
+        _logger.warning("Skipped %d malformed record(s):\n  %s", count, "\n  ".join(skipped))
 
 
 def never_empty(items: Iterable[Item], error: InputError) -> Iterator[Item]:

@@ -41,17 +41,15 @@ def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
     A stream is read no further than needed. If there is none, an InputError names near ids.
     """
     match = re.fullmatch(r"#(\d{1,18})", id)
-    position = int(match[1]) if match else None
-    if position == 0:
+    if match and int(match[1]) == 0:
         raise InputError("id: got the position '#0', but positions count from one; the first dialogue is '#1'")
     count = 0
     others: dict[str, None] = {}
     for count, dialogue in enumerate(dialogues, start=1):
-        if position == count if match else dialogue.id == id:
+        if count == int(match[1]) if match else dialogue.id == id:
             return dialogue
-        if not match:
-            others[dialogue.id] = None
-    if position is not None:
+        others[dialogue.id] = None
+    if match:
         raise InputError(f"id: got the position {id!r}, expected at most '#{count}': there are {count:,} dialogues")
     near, first = get_close_matches(id, sorted(others)), next(filter(None, others), "")
     ids = f"ids look like {first!r}; give such an id, or" if first else "they have no ids; give"

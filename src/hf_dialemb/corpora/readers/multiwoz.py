@@ -10,10 +10,11 @@ every dialogue with is left out. An act such as ``Hotel-Inform`` becomes ``infor
 TITAN: ``titan_903/annotated_user_da_with_span_full.json`` and the lists of ids ``titan_903/{val,test}ListFile.json``.
 Acts keep their refinement: ``inform-specific``. The ids are MultiWOZ's but the splits are not: 182 of the dialogues,
 141 of them in train here, are dev or test there. Leave them out of training when testing on MultiWOZ. Of the id that
-comes twice, alike, the first dialogue is read.
+comes twice, alike, one dialogue is read.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import PurePosixPath
 
 from ...dialogue import Dialogue, Turn
@@ -36,14 +37,6 @@ _GREETING = "Hello, how may I help you?"
 _BESIDE_DOMAINS = ("message", "topic", "eod", "messageLen", "profile")  # other members of goals
 _TITAN = "titan_903/annotated_user_da_with_span_full.json"
 _TITAN_LISTS = {"dev": "titan_903/valListFile.json", "test": "titan_903/testListFile.json"}
-
-
-def _records(source: Source, split: str) -> Records:
-    return extract_records(source, split) if split == "train" else json_members(source, HELD_OUT[split])
-
-
-def _dialogue(first: Raw, *more: Raw) -> Dialogue:
-    return goal_and_log(first, *more) if more else extract_dialogue(first)
 
 
 def goal_and_log(key: str, record: Raw, turn: Callable[[str, Raw], Turn] | None = None) -> Dialogue:
@@ -80,12 +73,9 @@ def extract_dialogue(record: Raw) -> Dialogue:
     annotations = field(record, "annotations", list) if "annotations" in record else [{}] * len(turns)
     if len(annotations) != len(turns):
         raise InputError(f"field annotations: got {len(annotations)}, expected one for each of {len(turns)} turns")
-    spoken = convert_each(alternating(_GREETING, turns, annotations), "turns", _annotated_turn)
-    return Dialogue(spoken, identifier(field(record, "id", str)), (field(record, "domain", str),))
-
-
-def _annotated_turn(role: str, text: str, annotation: Raw) -> Turn:
-    return Turn(role, text, *labels(annotation))
+    spoken = alternating(_GREETING, turns, annotations)
+    annotated = convert_each(spoken, "turns", lambda role, text, annotation: Turn(role, text, *labels(annotation)))
+    return Dialogue(annotated, identifier(field(record, "id", str)), (field(record, "domain", str),))
 
 
 def labels(annotation: Raw) -> tuple[tuple[str, ...], Slots]:
@@ -137,13 +127,14 @@ def members_of_split(source: Source, split: str, pattern: str, lists: Mapping[st
             yield place, (key, record)
 
 
-def _titan_records(source: Source, split: str) -> Records:
-    keys: set[str] = set()
-    for place, (key, record) in members_of_split(source, split, _TITAN, _TITAN_LISTS):
-        if key not in keys:
-            keys.add(key)
-            yield place, (key, record)
+def _records(source: Source, split: str) -> Records:
+    return extract_records(source, split) if split == "train" else json_members(source, HELD_OUT[split])
+
+
+def _dialogue(first: Raw, *more: Raw) -> Dialogue:
+    return goal_and_log(first, *more) if more else extract_dialogue(first)
 
 
 _TITAN_FILES = dict.fromkeys(SPLITS, (_TITAN, *_TITAN_LISTS.values()))
-CORPORA = catalogued({"multiwoz": (_FILES, _records, _dialogue), "titan": (_TITAN_FILES, _titan_records, goal_and_log)})
+_TITAN_RECORDS = partial(members_of_split, pattern=_TITAN, lists=_TITAN_LISTS)
+CORPORA = catalogued({"multiwoz": (_FILES, _records, _dialogue), "titan": (_TITAN_FILES, _TITAN_RECORDS, goal_and_log)})

@@ -36,10 +36,6 @@ def _records(source: object, split: str) -> Iterator[tuple[str, tuple[str, str]]
         yield f"sample {identifier}", (identifier, names[index % len(names)])
 
 
-def _dialogue(identifier: str, domain: str) -> Dialogue:
-    return _Scene(identifier, domain).dialogue()
-
-
 class _Scene:
     """A dialogue in the making: its random numbers, the slot values drawn so far, and the turns."""
 
@@ -143,6 +139,10 @@ class _Scene:
     def general(self, kind: str) -> str:
         phrase: str = self.random.choice(_PHRASES[kind])
         return phrase
+
+
+def _dialogue(identifier: str, domain: str) -> Dialogue:
+    return _Scene(identifier, domain).dialogue()
 
 
 CORPORA = catalogued({"sample": (dict.fromkeys(SPLITS, ()), _records, _dialogue)})

@@ -16,9 +16,6 @@ USER_AND_SYSTEM = {"user": "user", "system": "assistant"}
 UPPER_CASE_ROLES = {"USER": "user", "SYSTEM": "assistant"}
 
 
-_OWN_NAMES = {split: split for split in SPLITS}
-
-
 def split_patterns(pattern: str, *beside: str, **names: str) -> dict[str, tuple[str, ...]]:
     """Name the files of each split.
 
@@ -27,19 +24,8 @@ def split_patterns(pattern: str, *beside: str, **names: str) -> dict[str, tuple[
         beside: Patterns of further files that every split needs.
         names: What the files call the splits, if not train, dev and test.
     """
-    return {split: (pattern.format(name), *beside) for split, name in (names or _OWN_NAMES).items()}
-
-
-def _no_labels(turn: Raw) -> Labels:
-    return (), (), ()
-
-
-def _always(turn: Raw) -> bool:
-    return True
-
-
-def _no_domains(record: Raw) -> tuple[str, ...]:
-    return ()
+    names = names or dict(zip(SPLITS, SPLITS, strict=True))
+    return {split: (pattern.format(name), *beside) for split, name in names.items()}
 
 
 @dataclass(frozen=True)
@@ -51,9 +37,9 @@ class TurnList:
     text: str  # the turn's field with the text
     roles: Mapping[str, str]  # from each name of a speaker to the role
     id: str = "dialogue_id"
-    domains: Callable[[Raw], tuple[str, ...]] = _no_domains  # of a record
-    labels: Callable[[Raw], Labels] = _no_labels  # of a turn
-    is_spoken: Callable[[Raw], bool] = _always  # of an element of the list; the others are left out
+    domains: Callable[[Raw], tuple[str, ...]] = lambda record: ()
+    labels: Callable[[Raw], Labels] = lambda turn: ((), (), ())
+    is_spoken: Callable[[Raw], bool] = lambda turn: True  # of an element of the list; the others are left out
 
     def __call__(self, *parts: Raw) -> Dialogue:
         """Convert a record; the id begins with the strings before it, such as the split."""
@@ -88,10 +74,8 @@ def alternating(greeting: str, texts: tuple[str, ...], *columns: list[Raw]) -> l
 
 def cells(row: Raw, *columns: str) -> list[str]:
     """Take cells of a table's row; raise `InputError` if the row has more cells than the table has columns."""
-    if "" in row:
-        raise InputError(
-            f"got a row with more cells than columns ({row[''][:40]!r}), expected one per column; repair it"
-        )
+    if (more := row.get("")) is not None:
+        raise InputError(f"got a row with more cells than columns ({more[:40]!r}), expected one per column; repair it")
     return [field(row, column, str) for column in columns]
 
 

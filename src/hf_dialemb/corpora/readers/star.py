@@ -35,8 +35,7 @@ def _is_spoken(event: Raw) -> bool:
 
 
 def _act(event: Raw) -> Labels:
-    label = optional(event, "ActionLabel", str)
-    return (label.lower(),) if label else (), (), ()
+    return tuple(filter(None, [optional(event, "ActionLabel", str).lower()])), (), ()
 
 
 _EVENTS = TurnList("Events", "Agent", "Text", _ROLES, labels=_act, is_spoken=_is_spoken)

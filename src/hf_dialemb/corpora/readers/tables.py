@@ -1,19 +1,16 @@
-"""Corpora in tables: MultiDoGO, a row for each turn, and the Self-dialogue Corpus, a row for each dialogue."""
+"""Corpora in tables and in lines of text: MultiDoGO, the Self-dialogue Corpus, and Ubuntu IRC."""
 
-import csv
 import io
 import random
 import re
-from collections.abc import Iterator
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import Any, BinaryIO
 
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
-from ..corpus import Records, Source, catalogued
-from ..parsing import LONGEST_CELL, grouped, table_rows
-from ..records import Slots, convert_each, field, flattened
+from ..corpus import SPLITS, Records, Source, catalogued
+from ..parsing import grouped, table_rows, text_lines
+from ..records import Slots, convert_each, flattened
 from .shapes import cells, split_patterns
 
 # MultiDoGO, customers who call an airline, a bank and the like: ``<domain>/{train,dev,test}.tsv`` of the splits that
@@ -40,10 +37,9 @@ def _dogo_dialogue(domain: str, rows: list[dict[str, str]]) -> Dialogue:
 
 def _dogo_turns(row: dict[str, str]) -> list[Turn]:
     text, tags, intent = cells(row, *_DOGO_COLUMNS)
-    if not text.strip():
-        return []
     intents = tuple(filter(None, intent.lower().split("<div>")))
-    return [Turn("user", text, slots=_dogo_slots(text.split(), tags.split()), intents=intents)]
+    slots = _dogo_slots(text.split(), tags.split())
+    return [Turn("user", text, slots=slots, intents=intents)] if text.strip() else []
 
 
 def _dogo_slots(words: list[str], tags: list[str]) -> Slots:
@@ -61,69 +57,105 @@ def _dogo_slots(words: list[str], tags: list[str]) -> Slots:
 # sentence is left out too. There is no official split: the sorted ids, shuffled with a fixed seed, are cut 80/10/10.
 
 _SELF_FILES = split_patterns("corpus/*/*.csv", "blocked_workers.txt")
-_SELF_ID, _SENTENCE = "AssignmentId", re.compile(r"Answer\.sentence(\d{1,4})")
+_SELF_COLUMNS = ("AssignmentId", "WorkerId", "Reject", "Answer.sentence1")
+_SENTENCE = re.compile(r"Answer\.sentence(\d{1,4})")
 # The two folders that mix topics give both as domains, so a filter for single domains drops their dialogues.
 _MIXED = dict.fromkeys(("music_and_movies", "transition_music_movies"), ("music", "movies"))
-_Cells = dict[str, Any]
 
 
 def _self_records(source: Source, split: str) -> Records:
     workers = [io.TextIOWrapper(stream, "utf-8", "replace").read() for _, stream in source.files("blocked_workers.txt")]
     blocked = {line.strip() for text in workers for line in text.split("\n")}
-    rows: dict[str, tuple[str, tuple[str, _Cells]]] = {}
-    for name, stream in source.files("corpus/*/*.csv"):
-        topic = PurePosixPath(name).parent.name
-        for place, row in _self_rows(name, stream):
-            if not row.get("Reject") and row.get("WorkerId") not in blocked and (_sentences(row) or not _complete(row)):
-                rows[row.get(_SELF_ID) or place] = place, (topic, row)
-    return (rows[identifier] for identifier in _chosen(sorted(rows), split))
-
-
-def _self_rows(name: str, stream: BinaryIO) -> Iterator[tuple[str, _Cells]]:
-    csv.field_size_limit(LONGEST_CELL)
-    reader = csv.DictReader(io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline=""))
-    try:
-        for column in (_SELF_ID, "WorkerId", "Reject", "Answer.sentence1"):
-            if column not in (reader.fieldnames or ()):
-                raise InputError(f"{name}: column {column} is missing; get the file again")
-        for number, row in enumerate(reader, start=1):
-            yield f"{name}: row {number}", row
-    except csv.Error as error:
-        raise InputError(f"{name}: line {reader.line_num}: broken CSV ({error}); get the file again") from None
-
-
-def _complete(row: _Cells) -> bool:
-    return None not in row and None not in row.values()  # how csv.DictReader marks too many and too few cells
-
-
-def _sentences(row: _Cells) -> dict[int, str]:
-    """Return the sentences by number; numbers stay as they are, so that a gap does not swap the speakers."""
-    matches = ((_SENTENCE.fullmatch(column or ""), text) for column, text in row.items() if text)
-    numbered = sorted((int(match[1]), text) for match, text in matches if match)
-    return {number: text for number, text in numbered if text.strip() not in ("", "{}")}
-
-
-def _chosen(identifiers: list[str], split: str) -> list[str]:
+    rows: dict[str, tuple[str, tuple[str, dict[str, str]]]] = {}
+    for place, row in table_rows(source, "corpus/*/*.csv", _SELF_COLUMNS, errors="replace"):
+        malformed = _SELF_COLUMNS[-1] not in row
+        if not row.get("Reject") and row.get("WorkerId") not in blocked and (malformed or _sentences(row)):
+            topic = PurePosixPath(place.rpartition(":")[0]).parent.name
+            rows[row.get("AssignmentId") or place] = place, (topic, row)
+    identifiers = sorted(rows)
     random.Random(0).shuffle(identifiers)
     train_end = int(len(identifiers) * 0.8)
     dev_end = train_end + int(len(identifiers) * 0.1)
     parts = {"train": slice(train_end), "dev": slice(train_end, dev_end), "test": slice(dev_end, None)}
-    return sorted(identifiers[parts[split]])
+    return (rows[identifier] for identifier in sorted(identifiers[parts[split]]))
 
 
-def _self_dialogue(topic: str, row: _Cells) -> Dialogue:
-    if not _complete(row):
-        raise InputError("got a row with too few or too many cells, expected one per column; get the file again")
-    identifier = field(row, _SELF_ID, str)
+def _sentences(row: dict[str, str]) -> dict[int, str]:
+    """Return the sentences by number; numbers stay as they are, so that a gap does not swap the speakers."""
+    matches = ((_SENTENCE.fullmatch(column), text) for column, text in row.items())
+    numbered = sorted((int(match[1]), text) for match, text in matches if match)
+    return {number: text for number, text in numbered if text.strip() not in ("", "{}")}
+
+
+def _self_dialogue(topic: str, row: dict[str, str]) -> Dialogue:
+    identifier, *_ = cells(row, *_SELF_COLUMNS)
     if not identifier:
-        raise InputError(f"field {_SELF_ID}: got an empty cell, expected the dialogue's id; repair the row")
+        raise InputError("field AssignmentId: got an empty cell, expected the dialogue's id; repair the row")
     turns = (Turn("user" if number % 2 else "assistant", text) for number, text in _sentences(row).items())
     return Dialogue(tuple(turns), identifier, _MIXED.get(topic, (topic,)))
+
+
+# Ubuntu IRC, help with Ubuntu on its chat channel, where people marked which message replies to which:
+# ``{train,dev,test}/<log>.ascii.txt``, one message per line, and ``<log>.annotation.txt`` beside it, whose lines
+# ``i j -`` say that message j replies to message i (``i i -``: it opens a conversation). A conversation is a connected
+# component of the replies. Those between exactly two nicks with at least three messages are the dialogues: 1,631, 69
+# and 122. Who opens one is the user, the other the assistant; consecutive messages of a nick stay apart. Actions
+# (``* nick waves``) are messages too. Notices (``=== nick has left``) and messages without text are left out.
+
+_LINKS, _MESSAGES = ".annotation.txt", ".ascii.txt"
+_IRC_FILES = {split: (f"{split}/*{_LINKS}", f"{split}/*{_MESSAGES}") for split in SPLITS}
+_MESSAGE = re.compile(r"\[\d\d:\d\d\] (?:<([^>]+)>| \* (\S+)) +(.*\S)")
+_LINK = re.compile(r"(\d{1,9}) (\d{1,9}) -\s*", re.ASCII)
+_FEWEST_MESSAGES = 3
+
+
+def _irc_records(source: Source, split: str) -> Records:
+    import networkx
+
+    def logs(ending: str) -> dict[str, list[tuple[str, str]]]:
+        of_files = groupby(text_lines(source, f"{split}/*{ending}"), key=lambda line: line[0].rpartition(":")[0])
+        return {name.removesuffix(ending): list(lines) for name, lines in of_files}
+
+    replies, messages = logs(_LINKS), logs(_MESSAGES)
+    for log in sorted({*replies, *messages}):
+        if log not in replies:
+            raise InputError(f"{log}{_MESSAGES}: got messages without {_LINKS[1:]} beside it; add the replies")
+        if log not in messages:
+            raise InputError(f"{log}{_LINKS}: got replies without {_MESSAGES[1:]} beside it; add the messages")
+        links, lines = [_link(*line) for line in replies[log]], messages[log]
+        last = max(map(max, links))
+        if last >= len(lines):
+            count = f"got {len(lines)} messages, expected message {last} too"
+            raise InputError(f"{log}{_MESSAGES}: {count}; get the file again")
+        for numbers in sorted(map(sorted, networkx.connected_components(networkx.Graph(links)))):
+            said = list(filter(None, (_message(*lines[number]) for number in numbers)))
+            if len(said) >= _FEWEST_MESSAGES and len({nick for nick, _ in said}) == 2:
+                yield lines[numbers[0]][0], (f"{split}/{log.rpartition('/')[2]}/{numbers[0]}", said)
+
+
+def _link(place: str, text: str) -> tuple[int, int]:
+    match = _LINK.fullmatch(text)
+    if not match:
+        raise InputError(f"{place}: got {text[:40]!r}, expected two numbers of messages and '-'; get the file again")
+    return int(match[1]), int(match[2])
+
+
+def _message(place: str, line: str) -> tuple[str, str] | None:
+    match = _MESSAGE.match(line)
+    if not match and not line.startswith(("===", "[")):
+        raise InputError(f"{place}: got {line[:40]!r}, expected '[HH:MM] <nick> text'; get the file again")
+    return (match[1] or match[2], match[3]) if match else None
+
+
+def _irc_dialogue(identifier: str, messages: list[tuple[str, str]]) -> Dialogue:
+    opener = messages[0][0]
+    return Dialogue(tuple(Turn("user" if nick == opener else "assistant", text) for nick, text in messages), identifier)
 
 
 CORPORA = catalogued(
     {
         "muldogo": (_DOGO_FILES, _dogo_records, _dogo_dialogue),
         "self_dialogue": (_SELF_FILES, _self_records, _self_dialogue),
+        "ubuntu_irc": (_IRC_FILES, _irc_records, _irc_dialogue),
     }
 )
