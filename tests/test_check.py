@@ -7,13 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_corpora import mutated, write
 
-import hf_dialemb.corpora.own.check as module
-from hf_dialemb.corpora.corpus import Corpus
-from hf_dialemb.corpora.loading import REGISTERED
 from hf_dialemb.corpora.own.check import LONGEST_TURN, Problem, check
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.corpora.own.reading import read_own
-from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 
 GOOD = '{"id": "1", "messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]}'
@@ -38,7 +34,7 @@ def test_good_data_have_no_problem(tmp_path, sample_dialogues):
     for name, content in (("d.jsonl", GOOD), ("d.txt", "Agent: Hi\nCustomer: Ho\n")):
         assert result(tmp_path / name, content) == []
     to_dataset(sample_dialogues[:5]).to_parquet(tmp_path / "d.parquet")
-    assert list(check(tmp_path / "d.parquet")) == list(check("sample")) == []
+    assert list(check(tmp_path / "d.parquet")) == []
 
 
 def test_every_fault_of_every_line_of_json(tmp_path):
@@ -121,45 +117,11 @@ def test_warnings(tmp_path):
 def test_what_cannot_be_opened_is_an_error(tmp_path):
     for corpus, options, sentence in (
         (tmp_path / "none.csv", {}, "none.csv: cannot be read"),
-        ("sample", {"split": "tset"}, r"Unknown split 'tset' of corpus sample\. Available: train, dev, test, all"),
-        ("sample", {"columns": "id=call"}, "leave them out"),
+        ("sample", {}, "got a published corpus, expected conversations of your own"),
         ("org/name", {"columns": "id=call"}, "which only tables of your own take"),
     ):
         with pytest.raises(InputError, match=sentence):
             list(check(corpus, **options))
-
-
-@pytest.mark.parametrize(
-    ("kind", "warnings"),
-    [("dialogues", ["got one speaker", "got one speaker", "got a single turn"]), ("utterances", [])],
-)
-def test_every_malformed_record_of_a_registered_corpus(monkeypatch, kind, warnings):
-    records = {"train": [["a", "b"], [], ["c", "d"]], "test": [["a"], [], ["e"]]}
-
-    def convert(record):
-        return Dialogue(tuple(Turn("user", text) for text in record), "".join(record[:1]))
-
-    def read(source, split):
-        for number, record in enumerate(records[split]):
-            yield f"{split}.json: record {number}", record
-        if split == "test":
-            raise InputError("test.json: broken JSON after 3 records; get it again")
-
-    corpus = Corpus("calls", {"train": (), "test": ()}, read, convert, "", "", "permissive", kind)
-    monkeypatch.setattr(module, "form_of", lambda *_: REGISTERED)
-    monkeypatch.setattr(module, "get_corpus", {"calls": corpus}.__getitem__)
-    problems = list(check("calls"))
-    starts([problem.message for problem in problems if problem.severity == "warning"], *warnings)
-    starts(
-        [str(problem) for problem in problems if problem.severity == "error"],
-        "train.json: record 1: field messages: got no turn",
-        "test.json: record 0: field id: got 'a', which",
-        "test.json: record 1: field messages: got no turn",
-        "calls/test: test.json: broken JSON after 3 re",
-    )
-    assert [problem.severity for problem in check("calls", split="train")].count("error") == 1
-    records["train"] = []
-    starts([problem.message for problem in check("calls", split="train")], "got no dialogue")
 
 
 FILES = {  # by ending

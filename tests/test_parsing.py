@@ -9,7 +9,6 @@ from made_up_corpora import read_file, refusal, write
 from hf_dialemb.corpora import iterate_dialogues, load_dialogues, read_jsonl, write_jsonl
 from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.corpora.parsing import json_lines, json_list, json_members, table_rows, text_lines
-from hf_dialemb.corpora.published import download
 from hf_dialemb.corpora.records import hashed_split
 from hf_dialemb.corpora.source import Source
 from hf_dialemb.dialogue import Dialogue, Turn
@@ -107,27 +106,6 @@ def test_hashed_split_depends_on_the_id_alone_and_is_80_10_10():
     assert splits == [hashed_split(f"dialogue {number}") for number in range(10_000)]
     for split, share in (("train", 0.8), ("dev", 0.1), ("test", 0.1)):
         assert abs(splits.count(split) / 10_000 - share) < 0.015
-
-
-def test_the_original_files_may_lie_on_the_hub(tmp_path, monkeypatch):
-    import huggingface_hub
-
-    def snapshot(repository, *, repo_type, revision, allow_patterns):
-        assert (repository, repo_type, revision) == ("org/files", "dataset", "v1")
-        assert "*multiwoz2.1_convlab2/val.json" in allow_patterns
-        return str(tmp_path)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
-    record = {"goal": {}, "log": [{"text": "hello", "dialog_act": {}, "metadata": {}}]}
-    write(tmp_path, {"multiwoz2.1_convlab2/val.json": {"X1": record}})
-    (dialogue,) = iterate_dialogues("multiwoz", "hf://datasets/org/files@v1", "dev")
-    assert dialogue.id == "X1"
-
-
-def test_what_the_hub_does_not_give():
-    for address in ("hf://datasets/org/nothing-here", "hf://datasets/org/a/b/c"):
-        with pytest.raises(InputError, match=r"the Hub does not give it .*; check the address"):
-            download(address, ["*.json"])
 
 
 ROOM = Turn("user", "Ein Zimmer für zwei, 你好 \u2028 \t", ("inform",), (("people", "zwei"), ("stars", "")), ("book",))

@@ -44,7 +44,7 @@ RECORDS = [
     ("few_shot_atis", "train", "ATIS/train/label", "atis_restriction", "", f"{ATIS}: field intent: got nothing"),
     ("hdsa", "dev", "dev.tsv", "[1, 1", "[2, 1", ":5: turns[0]: field acts: expected a list of 44 zeros and ones"),
     ("hdsa", "dev", "val_ref*", '["hm"]', "[]", "data/dev.tsv:4: field reference: got no reply, expected the last"),
-    ("self_dialogue", "all", "Batch_5.csv", "", "x,W\n", ":3: field Reject: got nothing"),
+    ("self_dialogue", "all", "Batch_5.csv", "", "x,W\n", ":4: field Reject: got nothing"),
     ("dialogstudio", "dev", "WOZ2_0/val.json", SIDE + "{}", SIDE + "{", ": record WOZ2_0--val--1: log[1]: field orig"),
     ("dialogstudio", "dev", "WOZ2_0/val.json", SIDE + "{}", SIDE + "[" * 100_000, ": record WOZ2_0--val--1: log[1]: "),
 ]

@@ -13,7 +13,17 @@ from ..errors import InputError
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
 from . import rank
-from .parser import Parser, add_command, add_group, corpus_options, named, reading_options, say
+from .parser import (
+    Parser,
+    add_command,
+    add_group,
+    corpus_options,
+    named,
+    own_options,
+    reading_options,
+    say,
+    split_option,
+)
 
 if TYPE_CHECKING:
     _Actions = argparse._SubParsersAction[Parser]
@@ -56,8 +66,9 @@ def _add_check(actions: _Actions) -> None:
         "List every problem in a file of conversations, its line, and how to fix it.",
         "example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=text --roles Agent=assistant",
     )
-    parser.add_argument("file", help="a file of conversations, a folder of transcripts, or a corpus name")
-    reading_options(parser, "all")
+    parser.add_argument("file", help="a file of conversations, a folder of transcripts, or a dataset on the Hub")
+    split_option(parser, "all")
+    own_options(parser)
     parser.set_defaults(run=_check)
 
 
@@ -66,8 +77,7 @@ def _check(options: argparse.Namespace) -> None:
     from ..corpora.own.findings import Notes
 
     kinds, counts, severe = Notes(), Counter[str](), Counter[str]()
-    more = named(options, "columns", "roles")
-    for problem in check(options.file, options.data_dir, options.split, counts=counts, **more):
+    for problem in check(options.file, options.split, counts=counts, **named(options, "columns", "roles")):
         severe[problem.severity] += 1
         kinds.put(problem)
     for problem in kinds.problems(options.file):
@@ -76,14 +86,9 @@ def _check(options: argparse.Namespace) -> None:
         numbers = f"errors: {severe['error']:,}, warnings: {severe['warning']:,}"
         raise InputError(f"{options.file}: {numbers}; they are listed above, each with how to fix it")
     worse = f"No errors, {counted(severe['warning'], 'warning')}" if severe["warning"] else "No problems"
-    say(f"{options.file}: {_counted_in(counts)}. {worse}.")
-
-
-def _counted_in(counts: Counter[str]) -> str:
     roles = {role: counts[role] for role in ROLES if counts[role]}
-    read = [counted(counts[name], name) for name in ("dialogue", "item") if counts[name]]
-    read += [f"{counted(sum(roles.values()), 'turn')}: "] if roles else []
-    return ", ".join(read) + ", ".join(f"{role} {count:,}" for role, count in roles.items())
+    turns = f"{counted(sum(roles.values()), 'turn')}: {', '.join(f'{role} {count:,}' for role, count in roles.items())}"
+    say(f"{options.file}: {counted(counts['dialogue'], 'dialogue')}, {turns}. {worse}.")
 
 
 def _add_convert(actions: _Actions) -> None:
@@ -149,8 +154,7 @@ def _stats(options: argparse.Namespace) -> None:
     reading = statistics.counting(dialogues)
     if options.output:
         write_jsonl(reading, options.output)
-    else:
-        deque(reading, maxlen=0)  # reads all of them
+    deque(reading, maxlen=0)  # reads all of them
     say(statistics.to_table())
     if options.plot:
         registered = options.corpus in CORPORA

@@ -59,7 +59,6 @@ PARENTS = {act: act.split()[0] for act in _ORIGINALS if act.startswith(("inform"
 INTENT_ACTS = ("inform intent", "offer intent")
 """Acts that only carry an intent as the value of a slot of that name: they give an intent, and neither act nor slot."""
 
-_INTENT_SLOT = "intent"
 _NO_LABEL = ("other", "not sure", "switch frame")
 _LONGEST_FIRST = sorted(_ORIGINALS, key=len, reverse=True)
 
@@ -67,12 +66,8 @@ _LOSE_THEIR_S = (
     "acts alts bennys bs calories casinos churchills cls demographics fas has jeans js kbs kors las logs mls nus rosas "
     "sents showtimes us weathers"
 )
-_LEMMAS = {
-    **{word: word.removesuffix("s") for word in _LOSE_THEIR_S.split()},
-    **{word: word for word in ("dice", "graffiti", "okay")},
-    "galleries": "gallery",
-    "serves": "serf",
-}
+_LEMMAS = {word: word.removesuffix("s") for word in _LOSE_THEIR_S.split()}
+_LEMMAS |= {"dice": "dice", "galleries": "gallery", "graffiti": "graffiti", "okay": "okay", "serves": "serf"}
 """Where lemminflect's lemmas differ from those of WordNet 3.0, which are the paper's, among all words of the labels of
 the corpora that the readers were run on. Odd ones such as "ha" and "serf" are what WordNet's rules give."""
 
@@ -109,16 +104,17 @@ def unified_turn(turn: Turn) -> UnifiedTurn:
     pairs = tuple((clean_label(name), value) for name, value in turn.slots)
     intents = [clean_label(intent) for intent in turn.intents]
     if not set(INTENT_ACTS).isdisjoint(named):
-        intents += [clean_label(value) for name, value in pairs if name == _INTENT_SLOT]
-        pairs = tuple(pair for pair in pairs if pair[0] != _INTENT_SLOT)
-    acts = _distinct(map(_normalised, named))
+        intents += [clean_label(value) for name, value in pairs if name == "intent"]
+        pairs = tuple(pair for pair in pairs if pair[0] != "intent")
+    originals = tuple(name for name in named if name not in INTENT_ACTS)
+    acts = _distinct(ACTS.get(name, MORE_ACTS.get(name, name)) for name in originals)
     slots = _distinct(name for name, _ in pairs)
     return UnifiedTurn(
         role=turn.role,
         text=turn.content.strip().strip('"'),
         acts=acts,
         main_acts=_distinct(PARENTS.get(act, act) for act in acts),
-        original_acts=tuple(name for name in named if name not in INTENT_ACTS),
+        original_acts=originals,
         slots=slots,
         intents=_distinct(intents),
         action=action_name(acts, slots),
@@ -148,19 +144,13 @@ def parse_action(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         rest = rest.removeprefix(", ") if acts else rest
         act = next((name for name in _LONGEST_FIRST if f"{rest} ".startswith((f"{name} ", f"{name}, "))), "")
         if not act and acts:
-            got = reprlib.repr(rest)
-            raise InputError(
-                f"action {reprlib.repr(label)}: got {got} after a comma, expected one of {', '.join(_ORIGINALS)}"
-            )
+            after = f"got {reprlib.repr(rest)} after a comma, expected one of {', '.join(_ORIGINALS)}"
+            raise InputError(f"action {reprlib.repr(label)}: {after}")
         if not act:
             break
         acts.append(act)
         rest = rest[len(act) :]
     return tuple(acts), tuple(rest.strip().split(", ")) if rest else ()
-
-
-def _normalised(cleaned: str) -> str:
-    return "" if cleaned in INTENT_ACTS else ACTS.get(cleaned, MORE_ACTS.get(cleaned, cleaned))
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:

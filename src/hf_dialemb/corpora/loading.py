@@ -232,38 +232,32 @@ def _of_items(items: Iterable[Any], notes: Notes, skip_invalid: bool) -> Iterato
     for number, item in enumerate(items):
         place = f"dialogues[{number}]"
         try:
-            dialogue = _dialogue(item, place, notes)
+            yield from [item] if isinstance(item, Dialogue) else _dialogue(listed(item), place, notes)
         except InputError as error:
             if not skip_invalid:
                 raise InputError(f"{place}: {error}") from None
             notes.add(f"left out a malformed dialogue: {error}", place)
-        else:
-            yield from () if dialogue is None else (dialogue,)
 
 
-def _dialogue(item: Any, place: str, notes: Notes) -> Dialogue | None:  # noqa: ANN401
-    if isinstance(item, Dialogue):
-        return item
+def _dialogue(item: Any, place: str, notes: Notes) -> list[Dialogue]:  # noqa: ANN401
+    """Read one dialogue; return none if nobody says anything."""
+    fault = ""
     if isinstance(item, str):
-        raise InputError(
-            f"got the text {item[:40]!r}, expected a list of messages; single utterances go to encode_utterances, and "
-            "files are given by their path alone"
-        )
-    item = listed(item)
-    if isinstance(item, Mapping) and "role" in item:
-        raise InputError("got one message, expected a list of messages; put each dialogue into a list of its own")
-    if isinstance(item, Sequence) and any(isinstance(message, str) for message in item):
-        raise InputError(
-            "got a list of texts, expected messages such as {'role': 'user', 'content': 'Hello'}; say who speaks"
-        )
-    if not isinstance(item, Mapping | Sequence):
-        raise InputError(f"got {type(item).__name__}, expected a list of messages or a Dialogue; leave it out")
+        fault = f"got the text {item[:40]!r}, expected a list of messages; single utterances go to encode_utterances, "
+        fault += "and files are given by their path alone"
+    elif not isinstance(item, Mapping | Sequence):
+        fault = f"got {type(item).__name__}, expected a list of messages or a Dialogue; leave it out"
+    elif isinstance(item, Mapping) and "role" in item:
+        fault = "got one message, expected a list of messages; put each dialogue into a list of its own"
+    elif any(isinstance(message, str) for message in item) and not isinstance(item, Mapping):
+        fault = "got a list of texts, expected messages such as {'role': 'user', 'content': 'Hello'}; say who speaks"
+    if fault:
+        raise InputError(fault)
     record = item if isinstance(item, Mapping) else {"messages": item}
     if not notes.roles.given and record.keys() <= _FIELDS:
         with suppress(InputError):  # of other names or of parts, below
-            return Dialogue.from_json(record)
-    for finding in from_records([(place, record)], notes):
-        if finding.problems:
-            raise InputError(finding.problems[0].message)
-        return finding.dialogue  # type: ignore[no-any-return]
-    return None
+            return [Dialogue.from_json(record)]
+    findings = list(from_records([(place, record)], notes))
+    for problem in (problem for finding in findings for problem in finding.problems):
+        raise InputError(problem.message)
+    return [finding.dialogue for finding in findings if finding.dialogue]

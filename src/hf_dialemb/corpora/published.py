@@ -13,7 +13,6 @@ from .records import convert_records, never_empty
 from .source import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
 
 DATA_VARIABLE = "HF_DIALEMB_DATA"  # the environment variable that names the data folder
-HUB_PREFIX = "hf://datasets/"  # of a data folder on the Hub
 
 
 def iterate_examples(
@@ -63,9 +62,9 @@ def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | 
         raise MissingFilesError(
             f"Corpus {corpus.name} needs its files: got no data folder; give --data-dir or set {DATA_VARIABLE}"
         )
-    if str(folder).startswith(HUB_PREFIX):
-        return Source(download(str(folder), corpus.patterns))
-    base = Path(os.path.expanduser(folder))  # which leaves the home of an unknown user as it is
+    base = Path(folder)
+    with suppress(RuntimeError):  # the home of an unknown user
+        base = base.expanduser()
     if is_archive(base):
         return Source(base)
     if not base.is_dir():
@@ -99,24 +98,6 @@ def read_split(corpus: Corpus, data_dir: str | Path | None, split: str, skip_inv
     records = never_empty(records, MissingFilesError(f"{place} of corpus {corpus.name} gave nothing; {missing}"))
     items = convert_records(records, corpus.convert, skip_invalid=skip_invalid)
     return never_empty(items, InputError(f"{place} has no record that is not malformed; get the files again"))
-
-
-def download(address: str, patterns: Iterable[str]) -> Path:
-    """Bring the files of a corpus from a dataset repository into the Hub's cache, or find them there."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    repository, _, revision = address.removeprefix(HUB_PREFIX).partition("@")
-    wanted = [f"*{pattern}{suffix}" for pattern in patterns for suffix in ("", ".gz")]
-    try:
-        folder = snapshot_download(repository, repo_type="dataset", revision=revision or None, allow_patterns=wanted)
-    except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(
-            f"{address}: the Hub does not give it ({reason}); check the address, the network and your login, "
-            "or download the files and give their folder"
-        ) from None
-    return Path(folder)
 
 
 def catalogue() -> str:

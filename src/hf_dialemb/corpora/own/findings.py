@@ -46,7 +46,7 @@ class Finding:
     """One dialogue of a source, or its problems; the last finding of a source has only remarks."""
 
     place: str  # where it begins
-    dialogue: Any = None  # an item of another kind in some published corpora; None if there are problems
+    dialogue: Dialogue | None = None  # if there is no problem
     id: str = ""  # as far as it is known
     problems: tuple[Problem, ...] = ()
     remarks: tuple[Problem, ...] = ()  # notes and guesses of the whole source
@@ -216,10 +216,9 @@ def dialogues(findings: Iterable[Finding], place: str | Path, *, skip_invalid: b
 
 
 def _dialogue(finding: Finding) -> Dialogue:
-    if finding.problems:
+    if finding.dialogue is None:
         raise InputError(finding.problems[0].message)
-    dialogue: Dialogue = finding.dialogue
-    return dialogue
+    return finding.dialogue
 
 
 def _has_text(message: Mapping[str, Any]) -> bool:
