@@ -79,14 +79,6 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
     assert run(capsys, "check", path, *more) == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No problems.\n"
 
 
-def test_leakage_between_splits(capsys, tmp_path):
-    output = tmp_path / "leakage.json"
-    words = ("leakage", "--train", "sample/train", "--evaluation")
-    assert "sample/train" in run(capsys, *words, "sample/dev", "sample/test", "--output", output)
-    assert len(json.loads(output.read_text())["rows"]) == 2
-    assert "Did you mean 'sample'" in run(capsys, *words, "samples/test", code=2)[1]
-
-
 def test_an_output_of_another_form_or_over_the_input_is_refused(capsys, tmp_path):
     write(tmp_path, {"d.jsonl": HELLO, "calls/one.txt": CALLS, "calls/two.txt": CALLS})
     path, calls, report = tmp_path / "d.jsonl", tmp_path / "calls", tmp_path / "r.json"

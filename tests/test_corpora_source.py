@@ -80,17 +80,6 @@ def test_an_archive_that_unpacks_without_end_is_refused(tmp_path, monkeypatch, s
         listed(Source(path), "c.json")
 
 
-def test_files_packed_by_themselves(tmp_path):
-    write(tmp_path / "c", {"a/1.json.gz": gzip.compress(b"[1]"), "a/2.json": b"[2]", "a/3.json.gz": b"no gzip"})
-    files = Source(tmp_path / "c").files("a/*.json")
-    assert [next(files)[1].read(), next(files)[1].read()] == [b"[1]", b"[2]"]
-    with pytest.raises(InputError, match=r"3\.json\.gz: cannot be read .* get it again"):
-        next(files)[1].read()
-    alone = Source(tmp_path / "c" / "a" / "1.json.gz")
-    assert [content for _, content in listed(alone, "*.json")] == [b"[1]"]
-    assert listed(alone, "b/*.json") == []
-
-
 TALK = {"dial_id": "1", "domain": "dmv", "turns": [{"role": "agent", "utterance": "Hello"}]}
 FILE = "doc2dial_dial_finaltest.json"
 CONTENT = json.dumps({"dial_data": {"dmv": {"document": [TALK]}}}).encode()

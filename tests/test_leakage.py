@@ -141,16 +141,6 @@ def test_nearly_equal_utterances_have_most_runs_of_three_letters_in_common():
     assert cleaning == Cleaning(dialogues=2, removed_dialogues=2, turns=5, removed_turns=5)
 
 
-def test_what_is_left_of_a_dialogue_is_compared_again():
-    long = " ".join(spoken(random.Random(0), 12))
-    training = dialogue(*HARBOUR, long)
-    evaluation = index(dialogue(*HARBOUR[:3], " ".join(spoken(random.Random(1), 20))))
-    assert evaluation.leaks(training) == []
-    evaluation.add("utterances", [dialogue(long)], "utterances")
-    assert [leak.level for leak in evaluation.leaks(training)] == ["utterance"]
-    assert list(evaluation.clean([training])) == []
-
-
 def test_an_utterance_gives_no_dialogue_away():
     evaluation = index(dialogue(*HARBOUR, id="a"), dialogue("Is anybody there?", id="b"), turns=True)
     (leak,) = evaluation.leaks(dialogue(HARBOUR[2].lower()))

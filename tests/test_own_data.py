@@ -247,9 +247,3 @@ def test_forms_and_files_that_are_not_read_and_what_is_taken_for_a_path(tmp_path
     for damaged in (content[:-9], b"no gzip", content[:60] + b"\0\0" + content[62:]):
         with pytest.raises(InputError, match=r"d\.csv\.gz.*(gzip|damaged|cut off)"):
             list(read_own(write(tmp_path, {"d.csv.gz": damaged}) / "d.csv.gz"))
-
-
-def test_skipping_leaves_out_whole_dialogues_and_counts_them(tmp_path, caplog):
-    content = "id,role,text\n1,user,Hi\n1,user\n1,user,Ho\nk,user,Hi\n"
-    assert read_file(tmp_path / "d.csv", content, skip_invalid=True) == [dialogue("Hi", id="k")]
-    assert caplog.messages[0].startswith(f"Skipped 1 malformed record(s):\n  {tmp_path}/d.csv:3: ")

@@ -116,21 +116,21 @@ def _irc_records(source: Source, split: str) -> Records:
         of_files = groupby(text_lines(source, f"{split}/*{ending}"), key=lambda line: line[0].rpartition(":")[0])
         return {name.removesuffix(ending): list(lines) for name, lines in of_files}
 
-    replies, messages = logs(_LINKS), logs(_MESSAGES)
-    for log in sorted({*replies, *messages}):
+    replies, logged = logs(_LINKS), logs(_MESSAGES)
+    for log in sorted({*replies, *logged}):
         if log not in replies:
             raise InputError(f"{log}{_MESSAGES}: got messages without {_LINKS[1:]} beside it; add the replies")
-        if log not in messages:
+        if log not in logged:
             raise InputError(f"{log}{_LINKS}: got replies without {_MESSAGES[1:]} beside it; add the messages")
-        links, lines = [_link(*line) for line in replies[log]], messages[log]
+        links, lines = [_link(*line) for line in replies[log]], logged[log]
         last = max(map(max, links))
         if last >= len(lines):
             count = f"got {len(lines)} messages, expected message {last} too"
             raise InputError(f"{log}{_MESSAGES}: {count}; get the file again")
         for numbers in sorted(map(sorted, networkx.connected_components(networkx.Graph(links)))):
-            said = list(filter(None, (_message(*lines[number]) for number in numbers)))
-            if len(said) >= _FEWEST_MESSAGES and len({nick for nick, _ in said}) == 2:
-                yield lines[numbers[0]][0], (f"{split}/{log.rpartition('/')[2]}/{numbers[0]}", said)
+            messages = list(filter(None, (_message(*lines[number]) for number in numbers)))
+            if len(messages) >= _FEWEST_MESSAGES and len({nick for nick, _ in messages}) == 2:
+                yield lines[numbers[0]][0], (f"{split}/{log.rpartition('/')[2]}/{numbers[0]}", messages)
 
 
 def _link(place: str, text: str) -> tuple[int, int]:
