@@ -1,6 +1,7 @@
 """The papers' own lists and figures: what is quoted from where, what is left out, and going on after a stop."""
 
 import re
+import shutil
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -9,6 +10,7 @@ import pytest
 from given_vectors import Given, hashed, said
 from made_up_corpora import FILES
 from made_up_results import RUN, row
+from test_evaluation import learning_from
 
 from hf_dialemb import corpora
 from hf_dialemb.cli import main
@@ -16,6 +18,7 @@ from hf_dialemb.corpora import MissingFilesError, loading
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import get_task, read_results
+from hf_dialemb.evaluation.results.learnt import NOTE
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.evaluation.results.tables import markdown_table, meanings, paper_table
 from hf_dialemb.evaluation.run import page_of, write_with_page
@@ -24,6 +27,7 @@ from hf_dialemb.papers import benchmark
 from hf_dialemb.papers.benchmark import evaluate_suite
 from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
 from hf_dialemb.papers.report import pictures
+from hf_dialemb.papers.report.page import write_report
 from hf_dialemb.papers.suites import SUITES, Entry, Suite
 
 NOT_READ = {"gsim", "six corpora", "ubuntu"}  # sim_m and sim_r in one, averages, and version 2: no corpora here
@@ -75,7 +79,6 @@ def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
         "",
         "The paper's figures are quoted from Paper (A et al., 2022), Table 2; Paper, Table 3.",
     ]
-    rows = [ROW, replace(ROW, model="runs/a_b&c", mean=60.0), QUOTED]
 
 
 def test_the_papers_figures_stand_beside_a_task_but_not_in_its_results(tmp_path):
@@ -269,3 +272,24 @@ def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(InputError, match="field schema: got None"):
         evaluate_suite("dialog2flow", ["tfidf"], FILES, output=tmp_path / "other.json")
+
+
+def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setitem(SUITES, "dial2vec", Suite((Entry("sample", "domains"),)))
+    model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
+    before, after = [], []
+    for found in (before, after):
+        found += evaluate_suite("dial2vec", [str(model)], seeds=[0], output=tmp_path / "dial2vec.json").results
+        learning_from(model, "sample/test")
+    assert not any(row.learnt for row in before)
+    assert after == [replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in before]
+
+
+def test_a_report_marks_learnt_figures_and_sets_others_in_bold(tmp_path):
+    figure = {"corpus": "star", "task": "action-similarity", "metric": "f1", "setting": "1-shot", "std": 1.0, "n": 10}
+    rows = (row("ours", 95.0, **figure, learnt=True), row("one", 80.0, **figure), row("two", 70.0, **figure))
+    write_report([Results(RUN, rows)], [], tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert ">95.00†" in page
+    assert '<b class="best">80.00</b>' in page
+    assert page.count(NOTE) == 1

@@ -243,12 +243,3 @@ def test_the_command_prints_the_fate_of_every_key(write, vocabulary, tmp_path, p
     assert last == f"Wrote {tmp_path / 'out'}"
     files = {"config.json", "model.safetensors", "conversion.json", "tokenizer.json", "tokenizer_config.json"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*files, "chat_template.jinja"}
-
-
-def test_a_sparse_member_is_no_weights(tmp_path, refused):
-    sparse = tarfile.TarInfo("model/PLATO.pdparams")
-    sparse.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(2**60), "GNU.sparse.numblocks": "1"}
-    with tarfile.open(tmp_path / "x.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as archive:
-        archive.addfile(sparse)
-    words = refused("papers", "convert", tmp_path / "x.tar.gz", "--output", tmp_path / "plato")
-    assert "got 0 members of weights" in words

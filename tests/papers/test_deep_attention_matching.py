@@ -12,7 +12,6 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.ranker import RankingExample
 from hf_dialemb.papers.methods.deep_attention_matching import (
-    METHOD,
     DeepAttentionMatchingConfig,
     DeepAttentionMatchingModel,
     collate,
@@ -198,20 +197,6 @@ def build(**settings: object):
     return DeepAttentionMatchingModel.build(None, DIALOGUES, **{**small, **settings})
 
 
-@pytest.mark.slow
-def test_training_finds_the_response_that_repeats_the_words():
-    model, tokenizer = build(num_candidates=4, responses="last")
-    examples = METHOD.examples(DIALOGUES, model.config, seed=0)
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for step in range(40):
-        chosen = [examples.example(step, index) for index in range(len(examples))]
-        output = model(**collate(chosen, tokenizer, model.config, Truncation()))
-        optimizer.zero_grad()
-        output.loss.backward()
-        optimizer.step()
-    assert (output.logits.argmax(1) == 0).float().mean() > 0.9
-
-
 def test_layout():
     model, tokenizer = build(max_turns=2, max_turn_tokens=3, max_context_tokens=8, max_response_tokens=8)
     assert model.config.vocab_size == len(tokenizer)
@@ -241,8 +226,3 @@ def test_layout():
 def test_half_precision_tells_scores_apart():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert scores_of(make().float()).dtype == torch.float32
-
-
-def test_wrong_sizes_of_chunks_are_refused():
-    with pytest.raises(InputError, match="chunk_size"):
-        DeepAttentionMatchingConfig(chunk_size=0)

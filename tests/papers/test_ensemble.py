@@ -22,7 +22,6 @@ from hf_dialemb.papers.ensemble.report import analysis_dialogues, report_ensembl
 from hf_dialemb.papers.ensemble.tables import ensemble_tables
 from hf_dialemb.papers.ensemble.training import EnsemblePlan, best_checkpoints, is_complete
 from hf_dialemb.papers.tasks import probes
-from hf_dialemb.runs.files import locked
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.run import run_training
 
@@ -255,28 +254,6 @@ def test_an_ensemble_is_made_again_when_its_members_change(tmp_path, sample_dial
         for member, folder in zip(made, chosen, strict=True):
             assert member.context.words.weight.cpu().equal(weights(folder)["context.words.weight"])
     assert len(told) == 3  # once nothing had changed
-
-
-@pytest.mark.slow
-def test_dialogues_that_changed_meanwhile_are_not_mixed_with_others(
-    tmp_path, in_process, sample_dialogues, monkeypatch
-):
-    files = {name: str(tmp_path / f"{name}.jsonl") for name in ("dev", "test")}
-    plan = plan_in(tmp_path, str(tmp_path / "train.jsonl"), RECIPE.replace("max_dialogues: 60,", ""), **files)
-    write_own(tmp_path, sample_dialogues)
-    monkeypatch.setattr(ensemble, "response_vectors", lambda *arguments: {}["stopped after the baseline"])
-    with pytest.raises(KeyError):
-        trained(plan)
-    write_jsonl(sample_dialogues[1:60], tmp_path / "train.jsonl")
-    with pytest.raises(InputError, match=r"baseline holds a run with another dialogues \(60 there, 59 now\)"):
-        trained(plan)
-
-
-def test_two_commands_do_not_write_into_one_folder(tmp_path, in_process):
-    plan = plan_in(tmp_path)
-    with locked(plan.output, "wait"), pytest.raises(InputError, match="another run writes there now"):
-        trained(plan)
-    assert in_process == []
 
 
 @pytest.mark.slow

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 import torch
 from given_vectors import said
-from made_up_corpora import FILES
 from sklearn.metrics import f1_score
 from transformers import AutoModel, AutoTokenizer, T5Config, T5EncoderModel, T5ForConditionalGeneration
 
 import hf_dialemb.corpora
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import TASKS, evaluate, get_task
+from hf_dialemb.evaluation import TASKS
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers.tasks import action_prediction, fine_tuning, intent_fine_tuning
 from hf_dialemb.papers.tasks.action_prediction import assistant_turns, draw, f1_scores, text_of
@@ -56,23 +55,6 @@ def test_one_class_of_three_is_learnt(backbone):
     found, unseen = tuned(backbone), utterances(90, 3)
     assert accuracy(found.classifier.predict(unseen.texts), unseen.targets) > 0.9
     assert found.scores[0] < 0.7
-
-
-@pytest.mark.slow
-def test_several_classes_at_once_are_learnt(backbone):
-    def turns(count, seed):
-        """Texts of the letters of the classes that hold, of none to all of three."""
-        random = np.random.default_rng(seed)
-        holds = random.integers(0, 2, (count, len(LETTERS)))
-        words = [["x", *(letter for number in np.flatnonzero(row) for letter in LETTERS[number][:3])] for row in holds]
-        return Examples([" ".join(random.permutation(letters)) for letters in words], holds)
-
-    def score(logits, targets):
-        return f1_scores(logits, targets)["micro_f1"]
-
-    unseen, settings = turns(90, 3), replace(QUICK, max_length=32)
-    found = fine_tune(backbone, turns(80, 1), turns(40, 2), len(LETTERS), settings, score, seed=0)
-    assert score(found.classifier.predict(unseen.texts), unseen.targets) > 0.9
 
 
 @pytest.mark.slow
@@ -114,25 +96,10 @@ def test_logits_are_those_of_the_mean_of_all_tokens_under_the_linear_layer(backb
     assert np.allclose(classifier.predict(texts), expected, atol=1e-4)
 
 
-def test_bfloat16_changes_logits_by_its_rounding_only(backbone, monkeypatch):
-    classifier, texts, found = Classifier(backbone, 3, QUICK), utterances(9, 3).texts, {}
-    for precision, enabled in (("float32", False), ("bfloat16", True)):
-        monkeypatch.setattr(fine_tuning, "_has_bfloat16", lambda device, enabled=enabled: enabled)
-        found[precision] = classifier.predict(texts)
-        assert fine_tuning.precision() == precision
-        assert found[precision].dtype == np.float32
-    assert 0 < np.abs(found["float32"] - found["bfloat16"]).max() < 0.05
-
-
 def test_long_texts_are_cut_on_the_side_that_is_named(backbone):
     for side, kept in (("left", "cd"), ("right", "ab")):
         [ids] = Classifier(backbone, 3, replace(QUICK, max_length=4, truncation_side=side)).token_ids(["a b c d"])
         assert backbone.tokenizer.convert_ids_to_tokens(ids) == ["[CLS]", *kept, "[SEP]"]
-
-
-def test_every_family_of_backbones_can_be_trained(tiny_backbones):
-    for folder in tiny_backbones.values():
-        assert list(tuned(load_backbone(folder), epochs=1, batch_size=60).scores) == [0, 1]
 
 
 def test_a_checkpoint_gives_the_encoder_inside_it(tiny_bert, tiny_checkpoint, backbone):
@@ -315,12 +282,6 @@ def test_the_shots_of_the_paper(data_dir, random):
     for shots, turns in ((10, 60), (20, 120)):
         sizes = [len(draw(train.acts, shots, random)[0]) for _ in range(10)]
         assert np.mean(sizes) == pytest.approx(turns, abs=1)
-
-
-def test_tasks_that_fine_tune_need_weights():
-    assert {name for name in TASKS if get_task(name).fine_tunes} == {"intent-fine-tuning", "dialogue-action-prediction"}
-    with pytest.raises(InputError, match="task intent-fine-tuning: got the model tfidf, which has no weights"):
-        evaluate(["tfidf"], "clinc150", data_dir=FILES, tasks=["intent-fine-tuning"])
 
 
 @pytest.mark.parametrize("model_class", [T5EncoderModel, T5ForConditionalGeneration])

@@ -1,22 +1,28 @@
 """How good a flow is beside annotated actions, and extraction of flows as a task: closed forms and parity."""
 
 import json
+import operator
 from math import log2
 
 import numpy as np
 import pytest
-from flow_words import graph, random_words, states
+from flow_words import flow_of, graph, random_words, states
 from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import adjusted_rand_score
+from test_flow_graph import program
 
+from hf_dialemb.cli import main
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.word_vectors import TfidfEncoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.results.rows import rows_of
+from hf_dialemb.evaluation.results.rows import read_results, rows_of
 from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.flow.graph import END
+from hf_dialemb.flow.graph import END, START, transition_graph
+from hf_dialemb.flow.pruning import Pruning, pruned
+from hf_dialemb.integrations.sentence_evaluators import TaskEvaluator
+from hf_dialemb.papers.flow_tables import flow_means
 from hf_dialemb.papers.tasks import flow_extraction
 from hf_dialemb.papers.tasks.flow_extraction import (
     FOLDS,
@@ -25,9 +31,13 @@ from hf_dialemb.papers.tasks.flow_extraction import (
     cluster_utterances,
     compare_flow,
     compared_with_actions,
+    edge_f1,
     next_action_perplexity,
+    official_size,
     transition_divergence,
+    without_noise,
 )
+from hf_dialemb.papers.tasks.flow_extraction import renamed as renamed_graph
 
 
 def renamed(words, table):
@@ -231,13 +241,6 @@ def test_too_few_dialogues_are_refused(load):
     assert figures(problem)["v_measure", ""].mean == within["v_measure", ""].mean
 
 
-def test_the_evaluation_file_of_the_paper_is_a_set_of_single_utterances(data_dir):
-    problem = flow_extraction.load_flows(CorpusPart("dialog2flow_evaluation", data_dir, "test", None))
-    # Its 313 labels name 282 actions: some differ in the order of acts or slots alone.
-    sizes = {"dialogues": 4695, "utterances": 4695, "actions": 282, "nodes": 282, "official_nodes": 284}
-    assert problem.config["domains"] == {"all": sizes}
-
-
 @pytest.mark.slow
 def test_figures_on_multiwoz(data_dir):
     problem = flow_extraction.load_flows(CorpusPart("multiwoz", data_dir, "test", None))
@@ -252,3 +255,90 @@ def test_figures_on_multiwoz(data_dir):
     assert all(10 < found[metric, ""].mean < 60 for metric in ("adjusted_rand", "edge_f1"))
     reference = found["reference_next_action_perplexity", ""].mean
     assert 5 < reference < found["next_action_perplexity", ""].mean < 60
+
+
+def test_a_graph_counts_states_and_transitions():
+    found, a, b = graph("aab", "b", ""), ("user", "a"), ("user", "b")
+    assert found.states == {a: 2, b: 2}
+    assert found.edges == {(START, a): 1, (a, a): 1, (a, b): 1, (START, b): 1, (b, END): 2}
+    assert renamed_graph(graph("aba"), {b: a}) == graph("aaa")
+    one, other = graph("ab"), graph("ac", "ac")
+    assert edge_f1(one, one) == edge_f1(graph(), graph()) == 1
+    assert edge_f1(one, other) == edge_f1(other, one) == 2 * 1 / 9  # of 3 and 6 edges, one from the start is shared
+    assert edge_f1(graph(), one) == 0
+
+
+def test_rare_states_are_noise_in_the_paper_and_in_its_program():
+    for times, kept in ((49, 2), (50, 1)):  # a state of two percent is noise
+        found = without_noise(graph(*["a"] * times, "b"))
+        assert len(found.states) == kept
+        assert all(state in found.states or state in (START, END) for edge in found.edges for state in edge)
+    for times, size in ((43, 4), (44, 3)):  # 1 / 43 = 0.0233, 1 / 44 = 0.0227
+        assert official_size(graph(*["a"] * times, "b")) == size
+    found = graph(*["a"] * 60, "bc", "dc")  # what only noise leads to goes with it
+    assert {name for _, name in without_noise(found).states} == {"a", "c"}  # c occurs twice, b and d once
+    assert official_size(found) == 3
+    assert official_size(found, nodes=0.0) == 3  # the edges from the start to b and d weigh a sixtieth
+    assert official_size(found, nodes=0.0, edges=0.0) == 6
+
+
+def test_the_reference_graphs_of_the_paper_have_its_sizes(data_dir):
+    path = data_dir / "d2f_evaluation" / "data" / "spokenwoz" / "trajectories.single_domain.json"
+    if not path.is_file():
+        pytest.skip("the trajectories of SpokenWOZ that come with dialog2flow are not at hand")
+    graphs = {}
+    for dialogue in json.loads(path.read_text(encoding="utf-8")).values():
+        trajectory = [tuple(turn["turn"].split(": ", 1)) for turn in dialogue["log"] if turn["tag"]]
+        graphs.setdefault(next(iter(dialogue["goal"])), []).append(trajectory)
+    sizes = {name: official_size(transition_graph(paths)) for name, paths in graphs.items()}
+    assert sizes == {"taxi": 31, "police": 23, "hospital": 18, "train": 49, "restaurant": 59, "attraction": 45}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_official_sizes_are_those_of_the_program(seed):
+    counted = flow_of(*random_words(seed)).graph
+    for thresholds in ((0.023, 0.02), (0.1, 0.2), (0.3, 0.5), (0.0, 0.9)):
+        assert official_size(counted, *thresholds) == len(program(counted, Pruning(*thresholds), operator.lt)[0])
+    assert len(pruned(counted, Pruning(0.023, 0.02)).nodes) == official_size(counted)
+
+
+def annotated(path, count):
+    """Writes dialogues of two domains whose turns have dialogue acts and slots."""
+    lines = []
+    for number in range(count):
+        domain, slot = ("taxi", "time") if number % 2 else ("hotel", "stars")
+        said = [("user", "request", f"I want a {domain}"), ("assistant", "request", "when?"), ("user", "inform", "4")]
+        more = {"slots": [{"name": slot, "value": "x"}]}
+        messages = [{"role": role, "content": text, "dialogue_acts": [act], **more} for role, act, text in said]
+        lines.append(json.dumps({"id": str(number), "domains": [domain], "messages": messages}))
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_measure_prints_the_layout_of_the_papers_table(tmp_path, capsys, tiny_bert):
+    words = ["--model", "tfidf", tiny_bert, "--corpus", annotated(tmp_path / "own.jsonl", 120)]
+    assert main([str(word) for word in ("papers", "flow", *words, "--output", tmp_path / "flow.json")]) == 0
+    printed = capsys.readouterr().out
+    table = "in % (Table 6)**\n\n| Model | hotel | taxi | Mean ↓ |\n| :-- | --: | --: | --: |\n| tfidf | **0.0** |"
+    assert table in printed
+    assert printed.count("| Model |") == 6
+    assert printed.count("| after the annotated actions themselves |") == 1
+    heading, _, head, _, *lines = flow_means(read_results(tmp_path / "flow.json").results).splitlines()
+    assert heading == "**own.jsonl**"
+    assert head.startswith("| Model | Size, % off ↓ | V-measure |")
+    assert [line.split(" | ")[0] for line in lines] == [
+        "| tfidf",
+        f"| {tiny_bert}",
+        "| after the annotated actions themselves",
+    ]
+    assert lines[0].startswith("| tfidf | **0.0** |")
+
+
+@pytest.mark.slow
+def test_of_size_differences_the_trainer_keeps_the_least(plain, monkeypatch):
+    monkeypatch.setattr("hf_dialemb.papers.tasks.flow_extraction.FEWEST_DIALOGUES", 5)
+    flows = TaskEvaluator("flow-extraction", "sample", split="dev", seeds=(0, 1), name="")
+    assert not flows.greater_is_better  # which is asked for before anything is measured
+    flows(plain)
+    assert flows.primary_metric.startswith("size_difference")
+    assert not flows.greater_is_better

@@ -19,7 +19,6 @@ from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate
 from hf_dialemb.evaluation.tasks.task import CorpusPart, get_task, load_problem
-from hf_dialemb.methods import get_method
 from hf_dialemb.methods.ranker import LoadedRanker, encode_contexts
 from hf_dialemb.papers.tasks import linear_layer as contexts
 from hf_dialemb.papers.tasks.fine_tuning import precision
@@ -214,16 +213,6 @@ def test_random_weights_differ_by_seed_and_member(rankers):
         assert not torch.equal(first, unlike)
 
 
-def test_transformers_are_probed_and_learn_too(tiny_bert, dialogues):
-    model, tokenizer = get_method("transformer_dual_encoder").model_class.build(tiny_bert, [])
-    members = [LoadedRanker(model, tokenizer, get_method("transformer_dual_encoder"))]
-    few = {part: found[:6] for part, found in dialogues.items()}
-    for target, run in product((WORDS, ACTS), (run_probes, run_act_fine_tuning)):
-        (found,) = run({"tiny": members}, few, target, seeds=(0,), settings=replace(FAST, epochs=1))
-        assert found.config["width"] == 16
-        assert found.task == f"{target}-{'probe' if run is run_probes else 'fine-tuning'}"
-
-
 def test_wrong_requests_are_told(dialogues):
     matching = deep_attention_matching(dialogues["train"])
     with pytest.raises(InputError, match="which embeds no contexts"):
@@ -278,9 +267,3 @@ def test_real_contexts_are_told_better_than_by_chance(data_dir):
     found = {row.metric: row.mean for row in problem.measure(load_encoder("tfidf"), [0])}
     assert found["micro_f1"] > 20
     assert get_task("bag-of-words-probe").name == "bag-of-words-probe"
-
-
-@pytest.mark.slow
-def test_nearly_every_turn_of_the_assistant_in_multiwoz_is_probed(data_dir):
-    acts = assistant_contexts(load_dialogues("multiwoz", data_dir, "train")).acts
-    assert (len(acts), sum(map(bool, acts)), len(frozenset().union(*acts))) == (10_982, 10_777, 13)

@@ -8,17 +8,15 @@ from math import log
 import numpy as np
 import pytest
 from given_vectors import Given, figures, hashed, said
-from made_up_corpora import FILES
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
 
-from hf_dialemb.corpora import load_dialogues, load_examples, write_jsonl
+from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import default_tasks
-from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers.tasks.sentences import (
     load_anchors,
     load_rankings,
@@ -185,11 +183,3 @@ def test_a_set_of_a_corpus_with_intents(data_dir):
     found = figures(problem.measure(load_encoder("tfidf"), [0]))
     assert 35 < found["map", ""] < 60
     assert 70 < found["mrr", ""] < 90
-
-
-def test_corpora_of_sentences_have_their_tasks():
-    assert default_tasks("dialogue_nli") == ("dialogue-nli",)
-    with pytest.raises(InputError, match=r"holds sentence-pairs, expected dialogues; .* the task dialogue-sts"):
-        load_problem("domains", CorpusPart("jddc_sts", FILES, "dev"))
-    with pytest.raises(InputError, match="holds response-selection, expected dialogues"):
-        load_dialogues("ubuntu", FILES, "train")

@@ -22,8 +22,7 @@ from ...training.arguments import make_settings
 from ...training.dialogues import drawn
 from ...training.settings import Settings
 
-CANDIDATE_SEED = 13
-"""Draws the candidates that choose checkpoints and that measure the ensembles."""
+CANDIDATE_SEED = 13  # draws the candidates that choose checkpoints and that measure the ensembles
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,7 @@ class EnsemblePlan:
     test_dialogues: int | None = None  # that measure, drawn once; None: all
 
     def __post_init__(self) -> None:
-        fewest = {"size": 2, "candidates": 2, "analysis_dialogues": 2, "test_dialogues": 1}
-        for name, least in fewest.items():
+        for name, least in {"size": 2, "candidates": 2, "analysis_dialogues": 2, "test_dialogues": 1}.items():
             check_range(name, getattr(self, name), least)
         own = self.corpus not in CORPORA and is_own(self.corpus)
         if own and None in (self.dev, self.test):
@@ -68,11 +66,11 @@ class EnsemblePlan:
 
     def load(self, split: str) -> list[Dialogue]:
         """Load the dialogues that choose checkpoints (dev), or those that measure (test)."""
-        if self.dev is not None:
+        if self.dev is None:
+            dialogues = load_dialogues(self.corpus, data_dir=self.data_dir, split=split)
+        else:
             run = self.settings(BASELINE).run
             dialogues = load_dialogues(self.source(split), columns=run.columns, roles=run.roles)
-        else:
-            dialogues = load_dialogues(self.corpus, data_dir=self.data_dir, split=split)
         most = self.max_dialogues(split)
         return dialogues[:most] if split == "dev" else drawn(dialogues, most, CANDIDATE_SEED)
 
@@ -99,11 +97,8 @@ class EnsemblePlan:
 
     def values(self, name: str) -> dict[str, Any]:
         """Return the settings that a run has beside the recipe's."""
-        values = {
-            **self.overrides,
-            "output_dir": str(self.run(name)),
-            "dev_candidates": str(self.candidate_file("dev")),
-        }
+        dev_candidates = str(self.candidate_file("dev"))
+        values = {**self.overrides, "output_dir": str(self.run(name)), "dev_candidates": dev_candidates}
         if self.data_dir:
             values["data_dir"] = str(self.data_dir)
         if self.dev is not None:
@@ -115,7 +110,7 @@ class EnsemblePlan:
         values |= {"save_total_limit": 1, "seed": seed + int(number) - 1, "data_seed": seed}
         if kind == "granularity":
             values |= {"granularity": int(number), "num_granularities": self.size}
-            values["granularity_model"] = self.granularity_model()
+            values |= {"granularity_model": self.granularity_model()}
         return values
 
     def settings(self, name: str) -> Settings:
@@ -131,7 +126,7 @@ class EnsemblePlan:
             raise InputError(f"method: got {method.name}, expected a ranker of responses, such as dual_encoder")
         if settings.run.checkpoint_selection == "last":
             raise InputError("checkpoint_selection: got last, expected contrastive_accuracy; set it in the recipe")
-        self._check_checkpoints(settings.training)
+        _check_checkpoints(settings.training, self.size)
         model_class: Any = method.model_class
         if self.similarity is None and not model_class.embeds:
             raise InputError(
@@ -139,20 +134,6 @@ class EnsemblePlan:
                 "ranker that does, such as a trained dual_encoder"
             )
         return method
-
-    def _check_checkpoints(self, training: TrainingArguments) -> None:
-        """Refuse settings that leave too few checkpoints, as far as that is known before any data is read."""
-        least, steps = float(training.save_total_limit or self.size), training.max_steps
-        if training.save_strategy == "epoch" and steps < 0:
-            least = min(least, math.ceil(training.num_train_epochs))
-        if training.save_strategy == "steps" and steps > 0 and training.save_steps >= 1:
-            least = min(least, math.ceil(steps / training.save_steps))
-        if least < self.size:
-            raise InputError(
-                f"size: got {self.size}, but the baseline keeps only {least:.0f} checkpoints; save more often "
-                "(save_strategy, save_steps), keep more (save_total_limit), train for more epochs or choose a smaller "
-                "ensemble (--size)"
-            )
 
     def granularity_model(self) -> str:
         """Return the folder of the ranker that compares responses."""
@@ -165,3 +146,17 @@ class EnsemblePlan:
     def seeds(self) -> list[str]:
         """Name the runs that differ in the seed alone; the first is the baseline."""
         return [BASELINE, *(f"seed-{number}" for number in range(2, self.size + 1))]
+
+
+def _check_checkpoints(training: TrainingArguments, size: int) -> None:
+    """Refuse settings that leave too few checkpoints, as far as that is known before any data is read."""
+    least, steps = float(training.save_total_limit or size), training.max_steps
+    if training.save_strategy == "epoch" and steps < 0:
+        least = min(least, math.ceil(training.num_train_epochs))
+    if training.save_strategy == "steps" and steps > 0 and training.save_steps >= 1:
+        least = min(least, math.ceil(steps / training.save_steps))
+    if least < size:
+        raise InputError(
+            f"size: got {size}, but the baseline keeps only {least:.0f} checkpoints; save more often (save_strategy, "
+            "save_steps), keep more (save_total_limit), train for more epochs or choose a smaller ensemble (--size)"
+        )

@@ -38,10 +38,10 @@ _PREDICTED_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class FineTuning:
-    """The hyper-parameters of a fine-tuning; a text that is too long is cut at the ``truncation_side``.
+    """The hyper-parameters of a fine-tuning.
 
-    The learning rate rises from 0 in the ``warmup``, a share of all steps, and then falls to 0 linearly. The
-    validation part is scored at intervals; training stops after ``patience`` scores in a row without a new best.
+    The learning rate rises from 0 in the ``warmup``, a share of all steps, and then falls to 0 linearly. Training stops
+    after ``patience`` scores of the validation part in a row without a new best.
     """
 
     learning_rate: float
@@ -106,9 +106,7 @@ class Classifier:
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, cut to the settings' length."""
         self.tokenizer.truncation_side = self.settings.truncation_side
-        results = self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)
-        ids: list[list[int]] = results["input_ids"]
-        return ids
+        return list(self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)["input_ids"])
 
     def logits(self, token_ids: Sequence[list[int]]) -> torch.Tensor:
         """Return a float32 value for each text and class, ``(B, C)``."""

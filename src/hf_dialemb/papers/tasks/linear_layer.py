@@ -68,12 +68,9 @@ class ContextLabels:
 
     def describe(self) -> dict[str, Any]:
         """Return what a results file says of it."""
-        return {
-            "classes": self.learned,
-            "classes_not_in_train": len(self.classes) - self.learned,
-            "contexts": {part: len(self.rows[part]) for part in PARTS},
-            "contexts_without_labels": dict(self.unlabelled),
-        }
+        contexts = {part: len(self.rows[part]) for part in PARTS}
+        more = {"contexts": contexts, "contexts_without_labels": dict(self.unlabelled)}
+        return {"classes": self.learned, "classes_not_in_train": len(self.classes) - self.learned, **more}
 
 
 class LabelScores(NamedTuple):
