@@ -163,17 +163,6 @@ def test_a_dialogue_in_full():
     assert render_dialogue(dialogue("one\r\n\ttwo   three\n\nuser  four")) == bare + lines
 
 
-def test_no_line_is_wider_than_the_page_and_no_word_is_lost():
-    text = "some words of different length, " * 9 + "a" * 150 + " 你好，我想订一个房间。" * 12 + " end"
-    for width in (40, 57, 100):
-        lines = render_dialogue(Dialogue((Turn("assistant", text, ("act",) * 30),)), width).split("\n")
-        assert max(map(len, lines)) <= width
-        spoken = [line for line in lines[lines.index("") + 1 :] if not line.startswith(" " * 15)]
-        assert "".join("".join(line[11:] for line in spoken).split()) == "".join(text.split())
-    narrow = render_dialogue(dialogue("word " * 20), 5).split("\n")
-    assert max(map(len, narrow)) == len("user  ") + 19  # at least twenty columns for the text
-
-
 HARMFUL = "\x1b[31mred\x07 \x9b2J \u202eback\u2066 \u200f\u061c\ufeff\u00ad \x00 \u2028 \r \ud800 \U000e0041"
 
 

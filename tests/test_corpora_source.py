@@ -164,17 +164,6 @@ def test_the_hash_of_a_corpus_depends_on_its_files_only(tmp_path):
         data_hash("sgd", tmp_path)
 
 
-def test_the_hash_of_transcripts_depends_on_their_folders(tmp_path):
-    texts = "Agent: hello\nCustomer: yes\n"
-    first = data_hash(str(write(tmp_path, {"sales/a.txt": texts, "support/a.txt": texts})))
-    (write(tmp_path, {".hidden.txt": "nobody reads this"}) / "folder.txt").mkdir()
-    assert data_hash(str(tmp_path)) == first
-    (tmp_path / "sales").rename(tmp_path / "selling")
-    second = data_hash(str(tmp_path))
-    write(tmp_path, {"selling/B.TXT": texts})
-    assert len({first, second, data_hash(str(tmp_path))}) == 3
-
-
 def test_the_example_of_a_new_corpus_in_the_docs_reads_its_files(tmp_path, monkeypatch):
     text = (Path(__file__).parents[1] / "docs" / "corpora.md").read_text(encoding="utf-8")
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "helpdesk" in block]

@@ -129,18 +129,6 @@ def test_a_leaking_turn_is_removed_and_the_others_stay():
     assert cleaning == cleaned == Cleaning(dialogues=3, removed_dialogues=1, turns=8, removed_turns=2)
 
 
-def test_nearly_equal_utterances_have_most_runs_of_three_letters_in_common():
-    evaluation = index(dialogue("how do i renew my library card", id="7"), kind="utterances")
-    (leak,) = evaluation.leaks(dialogue("Well.", f"OK, {QUESTION}"))
-    assert (leak.id, leak.exact, leak.turn, leak.similarity) == ("7", False, 1, 22 / 24)  # of 22 runs and two more
-    assert evaluation.leaks(dialogue("How do I renew the library card?", "renew", "library")) == []
-    chinese = index(dialogue(CHINESE[0]), kind="utterances")
-    assert [leak.exact for leak in chinese.leaks(dialogue(CHINESE[0].replace("两个", "三个")))] == [False]
-    evaluation, cleaning = index(dialogue(*LIBRARY), kind="utterances"), Cleaning()
-    assert list(evaluation.clean([dialogue(*LIBRARY), dialogue(LIBRARY[0])], cleaning)) == []
-    assert cleaning == Cleaning(dialogues=2, removed_dialogues=2, turns=5, removed_turns=5)
-
-
 def test_an_utterance_gives_no_dialogue_away():
     evaluation = index(dialogue(*HARBOUR, id="a"), dialogue("Is anybody there?", id="b"), turns=True)
     (leak,) = evaluation.leaks(dialogue(HARBOUR[2].lower()))

@@ -93,15 +93,6 @@ def test_speakers_keep_their_own_names(tmp_path):
             assert [turn.role for turn in dialogues[0].turns] == ["user", "assistant"][: len(remarks)]
 
 
-def test_reading_is_lazy(tmp_path):
-    line = '{"id": "1", "messages": [{"role": "user", "content": "Hi"}]}\n'
-    for name, content in (("d.csv", "id,role,content\n1,user,Hi\n2,user,Ho\n2,user\n"), ("d.jsonl", line + "broken")):
-        reader = read_own(write(tmp_path, {name: content}) / name)
-        assert next(reader) == dialogue("Hi", id="1")
-        with pytest.raises(InputError):
-            next(reader)
-
-
 def test_what_is_malformed_is_refused_with_its_line(tmp_path):
     for name, content, expected in (
         ("d.csv", "1,user,Hi\n", ":1: got no column for id (found: 1, user, Hi); say which with --columns"),

@@ -131,12 +131,6 @@ def test_round_trip_keeps_everything(tmp_path, name):
     assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-def test_blank_lines_line_ends_marks_and_escapes_are_fine(tmp_path):
-    content = f'{GOOD}\r\n\r\n  \r\n{{"id": "2", "messages": [{{"role": "user", "content": "\\ud83d\\ude00"}}]}}'
-    dialogues = read_file(tmp_path / "d.jsonl", b"\xef\xbb\xbf" + content.encode())
-    assert [(item.id, item.turns[0].content) for item in dialogues] == [("1", "Hello"), ("2", "😀")]
-
-
 def test_malformed_line_is_named(tmp_path):
     for line, expected in (
         ('{"messages": [', "broken JSON at column"),

@@ -142,16 +142,6 @@ def drawn(tmp_path):
     return draw
 
 
-@pytest.mark.slow
-def test_the_picture_is_a_png_that_grows_with_the_number_of_bars(drawn):
-    labelled = [say("hello", domains=(f"label {index}",)) for index in range(30)]
-    assert drawn([say("hello")])[1:] == (2250, 660)
-    for dialogues, bars in ((DIALOGUES, 3), (labelled[:20], 20), (labelled, 21)):
-        height = 150 * (4.4 + 1.2 + 0.26 * bars)
-        assert drawn(dialogues)[1:] == (2250, pytest.approx(height, abs=1))
-    assert drawn(DIALOGUES[::-1]) == drawn(DIALOGUES) != drawn(DIALOGUES[:3])
-
-
 @pytest.mark.filterwarnings("error")
 def test_text_of_the_corpus_is_drawn_as_it_stands(drawn):
     names = ("$\\frac{half$", "costs $5_^$", "_hidden", "%d {} \\alpha", "a\nb\x1b[31m", "long " * 40)

@@ -29,7 +29,7 @@ from ...runs.files import check_writable, write_json_atomically
 from ...runs.shards import in_parts, in_shards, metadata_of, named_by_content, parts_beside
 from ..corpus import ALL, CORPORA, KINDS, SPLITS, get_corpus
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
-from ..loading import iterate_dialogues
+from ..loading import iterate_dialogues, with_split
 from ..own import reading
 from ..published import iterate_examples, sets_at_hand
 from .leakage_report import Cleaning, LeakageReport, Row
@@ -223,18 +223,21 @@ def find_leakage(
     skip_invalid: bool = False,
     output: Path | None = None,
 ) -> LeakageReport:
-    """Find what of evaluation sets stands in training sets."""
-    training, evaluation = _expand(training, evaluation, data_dir, skip_invalid)
+    """Find what of evaluation sets stands in training sets; ``all`` names the sets at hand."""
+    if [ALL] in (list(training), list(evaluation)):
+        at_hand = [name.partition("/") for name in sets_at_hand(data_dir, skip_invalid=skip_invalid)]
+        learnt = [name for name, _, split in at_hand if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]]
+        held_out = [f"{name}/{split}" for name, _, split in at_hand if split != SPLITS[0]]
+        training = [f"{name}/{SPLITS[0]}" for name in learnt] if list(training) == [ALL] else training
+        evaluation = held_out if list(evaluation) == [ALL] else evaluation
     sets = {name: _parse(name, SPLITS[0]) for name in training}
     check_apart(sets, evaluation)
     if output:
         check_writable(Path(output), *training, *evaluation)
     some_utterances = any(not split or get_corpus(corpus).kind == "utterances" for corpus, split in sets.values())
     index = build_index(evaluation, data_dir, skip_invalid=skip_invalid, turns=some_utterances)
-    streams = (
-        (name, iterate_dialogues(corpus, data_dir, split, skip_invalid=skip_invalid))
-        for name, (corpus, split) in sets.items()
-    )
+    read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
+    streams = ((name, read(corpus, split=split)) for name, (corpus, split) in sets.items())
     return leakage_table(streams, index, output and Path(output))
 
 
@@ -247,30 +250,16 @@ def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
                 raise InputError(f"training set {name}: got the same set as evaluation set {other}; leave one out")
 
 
-def _expand(
-    training: Sequence[str], evaluation: Sequence[str], data_dir: str | Path | None, skip_invalid: bool
-) -> tuple[Sequence[str], Sequence[str]]:
-    """Replace ``all`` by the sets at hand."""
-    if [ALL] not in (list(training), list(evaluation)):
-        return training, evaluation
-    sets = [name.partition("/") for name in sets_at_hand(data_dir, skip_invalid=skip_invalid)]
-    train = [f"{name}/{split}" for name, _, split in sets if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]]
-    others = [f"{name}/{split}" for name, _, split in sets if split != SPLITS[0]]
-    return train if list(training) == [ALL] else training, others if list(evaluation) == [ALL] else evaluation
-
-
 def _parse(item: str, default: str = "") -> tuple[str, str]:
     """Split ``"sgd/test"`` into corpus and split; a path has no split."""
-    name, _, split = item.partition("/")
-    if name not in CORPORA and reading.is_own(item):
+    corpus, split = with_split(item)
+    if corpus not in CORPORA and reading.is_own(item):
         return item, ""
-    corpus, split = get_corpus(name), split or default
-    if not split:
-        raise InputError(
-            f"evaluation set {item}: got no split, expected one, as in '{name}/{corpus.splits[0]}'; add it"
-        )
-    corpus.chosen(split)  # refuses an unknown split
-    return name, split
+    known = get_corpus(corpus.partition("/")[0])
+    if not split and not default:
+        example = f"{corpus}/{known.splits[0]}"
+        raise InputError(f"evaluation set {item}: got no split, expected one, as in '{example}'; add it")
+    return corpus, split or default
 
 
 def _overlap(first: tuple[str, str], second: tuple[str, str]) -> bool:
@@ -284,14 +273,15 @@ _KINDS = {"sentence-pairs": "utterances", "retrieval": "utterances", "response-s
 
 def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - of the corpus's kind
     """Return the evaluated texts of an item as turns; their roles do not matter here."""
-    if isinstance(item, SentencePair):
-        texts: tuple[str, ...] = (item.first, item.second)
-    elif isinstance(item, RetrievalQuery):
-        texts = (item.text, *item.relevant)
-    elif isinstance(item, ResponseSelection):
-        texts = (*(turn.content for turn in item.context), *(item.responses[position] for position in item.correct))
-    else:
-        return item  # type: ignore[no-any-return]
+    match item:
+        case SentencePair():
+            texts: tuple[str, ...] = (item.first, item.second)
+        case RetrievalQuery():
+            texts = (item.text, *item.relevant)
+        case ResponseSelection():
+            texts = (*(turn.content for turn in item.context), *(item.responses[place] for place in item.correct))
+        case _:
+            return item  # type: ignore[no-any-return]
     return Dialogue(tuple(Turn("user", text) for text in texts), item.id)
 
 

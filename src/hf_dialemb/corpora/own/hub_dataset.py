@@ -112,15 +112,9 @@ def _reached(identifier: str) -> Iterator[None]:
     except InputError:
         raise
     except (HfHubHTTPError, OSError, ValueError, RuntimeError) as error:
-        remedy = (
-            "correct the id and the configuration (org/name:config), log in with 'hf auth login', or try again later"
-        )
+        remedy = "correct the id (org/name:config), log in with 'hf auth login', or try again later"
         if constants.HF_HUB_OFFLINE and isinstance(error, ConnectionError):
-            name = identifier.partition(":")[0]
-            remedy = (
-                "HF_HUB_OFFLINE is set: unset it, or get the files where there is a network "
-                f"('hf download --repo-type dataset {name} --local-dir FOLDER') and give a .parquet file of them"
-            )
+            remedy = "HF_HUB_OFFLINE is set: unset it, or give a .parquet file that 'hf download' brought before"
         raise InputError(
             f"{identifier}: is no file or folder here, and the dataset cannot be read from the Hub "
             f"({' '.join(str(error).split())}); {remedy}"

@@ -13,6 +13,7 @@ from itertools import chain, groupby, islice
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from ...errors import InputError
 from ...runs.frames import counted
@@ -57,8 +58,10 @@ def find_in_table(rows: Rows, name: str, columns: Mapping[str, str], notes: Note
 
 def rows_of(header: Sequence[str], cells: Iterable[Iterable[object]]) -> list[Row]:
     """Make rows of a table in memory, as a file of it would give them."""
-    rows = [Row(1, header), *(Row(line, list(map(_cell_text, row))) for line, row in enumerate(cells, 2))]
-    return list(filter(_is_filled, rows))
+    return [
+        Row(1, header),
+        *filter(_is_filled, (Row(line, list(map(_text, row))) for line, row in enumerate(cells, 2))),
+    ]
 
 
 def file_rows(path: Path, notes: Notes) -> Iterator[Row]:
@@ -92,33 +95,28 @@ def _text_rows(path: Path, notes: Notes) -> Iterator[Row]:
 
 
 def _workbook_rows(path: Path, notes: Notes) -> Iterator[Row]:
-    """Read the rows of the first sheet that has any."""
+    """Read the rows of the first sheet that has several."""
+    import pandas
+
     try:
-        from openpyxl import load_workbook
-        from openpyxl.utils.exceptions import InvalidFileException
+        sheets = pandas.read_excel(path, sheet_name=None, header=None, dtype=object, na_filter=False)
     except ImportError:
         raise InputError(f'{path}: needs openpyxl; pip install "hf-dialemb[excel]", or save it as CSV') from None
-    from zipfile import BadZipFile
-
-    try:
-        book = load_workbook(path, read_only=True, data_only=True)
-    except (InvalidFileException, BadZipFile, KeyError, OSError, ValueError) as error:
+    except (BadZipFile, KeyError, OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error}); save it again as .xlsx or as CSV") from None
-    try:
-        sheets = (sheet for sheet in book.worksheets if sheet.max_row is None or sheet.max_row > 1)
-        sheet = next(sheets, book.worksheets[0])
-        if len(book.worksheets) > 1:
-            notes.add(f"read the sheet {sheet.title!r} alone", str(path))
-        for line, cells in enumerate(sheet.iter_rows(values_only=True), 1):
-            yield Row(line, list(map(_cell_text, cells)))
-    finally:
-        book.close()
+    title = next((title for title, sheet in sheets.items() if len(sheet) > 1), next(iter(sheets)))
+    if len(sheets) > 1:
+        notes.add(f"read the sheet {title!r} alone", str(path))
+    for line, cells in enumerate(sheets[title].itertuples(index=False, name=None), 1):
+        yield Row(line, list(map(_text, cells)))
 
 
-def _cell_text(value: object) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))  # an id that was typed as 12
-    return value.isoformat() if isinstance(value, datetime.datetime) else "" if value is None else str(value)
+def _text(cell: object) -> str:
+    if cell is None or (isinstance(cell, float) and isnan(cell)):  # also where a formula of a workbook failed
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))  # an id that was typed as 12
+    return cell.isoformat() if isinstance(cell, datetime.datetime) else str(cell)
 
 
 def _delimiter(head: str, usual: str) -> str:

@@ -95,10 +95,12 @@ def _transcript(path: Path, identifier: str, domains: tuple[str, ...], notes: No
         problems.append(Problem(place, "got a file name that is not UTF-8, expected text; rename the file"))
     if not turns and not problems:
         problems.append(Problem(place, "got no turn, expected at least one; remove the dialogue or add its turns"))
-    spoken = [turn for turn in turns if not _UNSAID.fullmatch(turn["content"])]
+    spoken = []
     for turn in turns:
-        if turn not in spoken:
+        if _UNSAID.fullmatch(turn["content"]):
             notes.add("left out what was sent without words, or deleted", turn["place"])
+        else:
+            spoken.append(turn)
     speakers = Counter(turn["role"] for turn in spoken if turn["content"])
     for turn in spoken:
         if len(speakers) > 2 and speakers[turn["role"]] == 1 and turn["content"]:
