@@ -33,15 +33,17 @@ sys.modules["hf_dialemb"] = None
 options = {"trust_remote_code": sys.argv[1] == "dial2vec"}
 model = SentenceTransformer("org/calls", device="cpu", **options)
 vectors = {"loaded": model.encode(MESSAGES)}
-plain, tokenizer = AutoModel.from_pretrained("org/calls", **options), AutoTokenizer.from_pretrained("org/calls", **options)
+plain = AutoModel.from_pretrained("org/calls", **options).eval()
+tokenizer = AutoTokenizer.from_pretrained("org/calls", **options)
 batch = tokenizer.apply_chat_template(MESSAGES, return_dict=True, return_tensors="pt", padding=True)
 with torch.inference_mode():
-    output = plain.eval()(**batch)
+    output = plain(**batch)
 mask = batch["attention_mask"].unsqueeze(-1)
 means = (output.last_hidden_state * mask).sum(1) / mask.sum(1)
 vectors["AutoModel"] = (output.pooler_output if options["trust_remote_code"] else means).numpy()
-pairs = Dataset.from_dict({"anchor": ["A hotel, please.", "My card is lost."], "positive": ["Which one?", "Since when?"]})
-arguments = SentenceTransformerTrainingArguments(sys.argv[2], max_steps=1, learning_rate=0.0, report_to="none", use_cpu=True)
+pairs = Dataset.from_dict({"anchor": ["A hotel.", "My card is lost."], "positive": ["Which one?", "Since when?"]})
+settings = {"max_steps": 1, "learning_rate": 0.0, "report_to": "none", "use_cpu": True}
+arguments = SentenceTransformerTrainingArguments(sys.argv[2], **settings)
 trainer = SentenceTransformerTrainer(model, arguments, pairs, loss=MultipleNegativesRankingLoss(model))
 trainer.train()
 model.push_to_hub("org/calls", exist_ok=True)

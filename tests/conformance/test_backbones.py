@@ -1,0 +1,76 @@
+"""Backbones of sentence-transformers keep what their folder says of pooling, prompts and further modules."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from architectures import save_architecture
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Transformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+
+import hf_dialemb
+from hf_dialemb.errors import InputError
+
+TEXTS = ["I need a cheap hotel in the north, please.", "My card was stolen!", "Yes."]
+STEPS = {"max_steps": 1, "learning_rate": 1e-12, "per_device_train_batch_size": 4, "disable_tqdm": True}
+
+
+def sentence_model(place: Path, words: str, architecture: str, pooling: str, *modules, side="right", **options) -> str:
+    """Write a folder of sentence-transformers around a tiny model of an architecture."""
+    save_architecture(architecture, place / "backbone", words)
+    transformer = Transformer(str(place / "backbone"), max_seq_length=64)
+    transformer.tokenizer.padding_side = side
+    model = SentenceTransformer(
+        modules=[transformer, Pooling(16, pooling_mode=pooling), *modules], device="cpu", **options
+    )
+    model.save(str(place / "model"))
+    return str(place / "model")
+
+
+def vectors_after_training(folder: str, dialogues, output: Path) -> np.ndarray:
+    """Train DSE by a step that moves nothing, and embed the texts."""
+    run = hf_dialemb.train("dse", dialogues[:8], output_dir=output, backbone=folder, **STEPS)
+    return run.encoder().encode_utterances(TEXTS)
+
+
+@pytest.mark.habit("backbone with cls (BGE), last-token (Qwen3-Embedding) or mean pooling", "its pooling is kept")
+@pytest.mark.parametrize(
+    ("architecture", "pooling", "side"),
+    [
+        ("bert", "cls", "right"),
+        ("bert", "mean", "right"),
+        ("qwen3", "lasttoken", "left"),
+        ("qwen3", "lasttoken", "right"),
+    ],
+)
+def test_pooling_is_kept(architecture, pooling, side, tiny_bert, sample_dialogues, tmp_path):
+    folder = sentence_model(tmp_path, tiny_bert, architecture, pooling, side=side)
+    expected = SentenceTransformer(folder, device="cpu").encode(TEXTS)
+    vectors = vectors_after_training(folder, sample_dialogues, tmp_path / "run")
+    assert np.abs(vectors - expected).max() <= 1e-5
+
+
+@pytest.mark.habit("backbone with prompts (E5)", "the default prompt is kept")
+def test_the_default_prompt_is_kept(tiny_bert, sample_dialogues, tmp_path):
+    prompts = {"prompts": {"query": "query: ", "passage": "passage: "}, "default_prompt_name": "query"}
+    folder = sentence_model(tmp_path, tiny_bert, "bert", "mean", **prompts)
+    expected = SentenceTransformer(folder, device="cpu").encode(TEXTS)
+    vectors = vectors_after_training(folder, sample_dialogues, tmp_path / "run")
+    assert np.abs(vectors - expected).max() <= 1e-5
+
+
+@pytest.mark.habit("backbone that normalises its vectors", "directions are kept; lengths vary while it learns")
+def test_a_normalised_backbone_keeps_its_directions(tiny_bert, sample_dialogues, tmp_path):
+    folder = sentence_model(tmp_path, tiny_bert, "bert", "mean", Normalize())
+    expected = SentenceTransformer(folder, device="cpu").encode(TEXTS)
+    vectors = vectors_after_training(folder, sample_dialogues, tmp_path / "run")
+    cosines = (vectors * expected).sum(1) / np.linalg.norm(vectors, axis=1)
+    assert cosines.min() >= 1 - 1e-6
+
+
+@pytest.mark.habit("backbone with a Dense module (EmbeddingGemma)", "refused: name one without")
+def test_a_dense_module_is_refused_by_name(tiny_bert, sample_dialogues, tmp_path):
+    folder = sentence_model(tmp_path, tiny_bert, "bert", "mean", Dense(16, 8))
+    with pytest.raises(InputError, match="Dense"):
+        vectors_after_training(folder, sample_dialogues, tmp_path / "run")
