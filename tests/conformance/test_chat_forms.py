@@ -1,0 +1,71 @@
+"""Forms of chats that people have in lists, datasets and files."""
+
+import json
+
+import pytest
+from datasets import Dataset, DatasetDict, load_dataset
+
+from hf_dialemb import load_dialogues
+from hf_dialemb.errors import InputError
+
+TURNS = [("user", "I need a cheap hotel."), ("assistant", "For how many nights?"), ("user", "Two.")]
+MESSAGES = [{"role": role, "content": content} for role, content in TURNS]
+SHARED = [{"from": {"user": "human", "assistant": "gpt"}[role], "value": content} for role, content in TURNS]
+ROWS = {
+    "messages": {"messages": MESSAGES},
+    "conversation": {"conversation": MESSAGES},
+    "conversations": {"conversations": MESSAGES},
+    "conversations of ShareGPT": {"conversations": SHARED},
+}
+
+
+def turns_of(source) -> list[list[tuple[str, str]]]:
+    return [[(turn.role, turn.content) for turn in dialogue.turns] for dialogue in load_dialogues(source)]
+
+
+@pytest.mark.habit("rows with messages, conversation or conversations, in any container", "read alike")
+@pytest.mark.parametrize("form", ROWS)
+def test_rows_are_read_alike_in_a_list_a_dataset_and_files(form, tmp_path):
+    rows = [ROWS[form], ROWS[form]]
+    dataset, parquet, lines = Dataset.from_list(rows), tmp_path / "chats.parquet", tmp_path / "chats.jsonl"
+    dataset.to_parquet(parquet)
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    loaded = load_dataset("parquet", data_files=str(parquet), split="train", cache_dir=str(tmp_path / "cache"))
+    for source in (rows, dataset, loaded, parquet, lines):
+        assert turns_of(source) == [TURNS, TURNS], type(source)
+
+
+@pytest.mark.habit("tool calls whose content is null or absent", "left out with a note")
+@pytest.mark.parametrize("call", [{"content": None}, {}])
+def test_calls_of_tools_are_left_out_with_a_note(call, caplog):
+    calling = {"role": "assistant", "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}], **call}
+    chat = [MESSAGES[0], calling, {"role": "tool", "content": "3 hotels"}, *MESSAGES[1:]]
+    with caplog.at_level("INFO"):
+        assert [turn for turn in turns_of([chat])[0] if turn[0] != "tool"] == TURNS
+    assert "tool" in caplog.text
+
+
+@pytest.mark.habit("content as a list of parts", "text parts are joined")
+def test_text_parts_are_joined():
+    parts = [{"type": "text", "text": "I need"}, {"type": "text", "text": "a cheap hotel."}]
+    assert turns_of([[{"role": "user", "content": parts}, *MESSAGES[1:]]])[0][0][1].split() == TURNS[0][1].split()
+
+
+@pytest.mark.habit("rows with prompt and completion", "two turns")
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_prompt_and_its_completion_are_two_turns(wrapped):
+    row = {"prompt": TURNS[0][1], "completion": TURNS[1][1]}
+    if wrapped:
+        row = {"prompt": [MESSAGES[0]], "completion": [MESSAGES[1]]}
+    for source in ([row], Dataset.from_list([row])):
+        assert turns_of(source) == [TURNS[:2]]
+
+
+@pytest.mark.habit("a DatasetDict", "asks which split")
+def test_a_dictionary_of_datasets_asks_for_a_split():
+    splits = DatasetDict(
+        {"train": Dataset.from_list([ROWS["messages"]]), "test": Dataset.from_list([ROWS["messages"]])}
+    )
+    with pytest.raises(InputError, match=r"train.*test|test.*train"):
+        load_dialogues(splits)
+    assert len(load_dialogues(splits, split="test")) == 1

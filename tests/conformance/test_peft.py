@@ -1,0 +1,81 @@
+"""Adapters of peft over every method."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, TrainingArguments
+
+from hf_dialemb import DialogueTrainer, load_encoder
+from hf_dialemb.methods.dial2vec import Dial2VecModel
+from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
+from hf_dialemb.methods.dialogue_cse import DialogueCSEModel
+from hf_dialemb.methods.dse import DSEModel
+
+peft = pytest.importorskip("peft")
+
+CONFIG = {"r": 2, "lora_alpha": 4, "target_modules": ["query", "value"], "init_lora_weights": "gaussian"}
+MODELS = [Dial2VecModel, DSEModel, DialogueCSEModel, Dialog2FlowModel]
+
+
+def saved(model_class, tiny_bert, folder):
+    model, tokenizer = model_class.from_backbone(tiny_bert)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return AutoModel.from_pretrained(folder), tokenizer
+
+
+def moved(model):
+    """Give the adapters' second factors, which start as zeros, some weight."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_()
+    return model
+
+
+@pytest.mark.habit("peft.get_peft_model(model), save_pretrained, PeftModel.from_pretrained", "works")
+@pytest.mark.parametrize("model_class", MODELS)
+def test_an_adapter_is_saved_and_loaded_again(model_class, tiny_bert, sample_dialogues, tmp_path):
+    model, tokenizer = saved(model_class, tiny_bert, tmp_path / "base")
+    adapted = moved(peft.get_peft_model(model, peft.LoraConfig(**CONFIG)))
+    expected = load_encoder(adapted, tokenizer=tokenizer).encode(sample_dialogues[:3])
+    adapted.save_pretrained(tmp_path / "adapter")
+    tokenizer.save_pretrained(tmp_path / "adapter")
+    base = AutoModel.from_pretrained(tmp_path / "base")
+    plain = load_encoder(base, tokenizer=tokenizer).encode(sample_dialogues[:3])
+    assert np.abs(plain - expected).max() > 1e-3
+    again = peft.PeftModel.from_pretrained(base, tmp_path / "adapter")
+    for way in (load_encoder(again, tokenizer=tokenizer), load_encoder(str(tmp_path / "adapter"))):
+        assert np.abs(way.encode(sample_dialogues[:3]) - expected).max() <= 1e-5
+
+
+@pytest.mark.habit("model.add_adapter(config), save_pretrained, AutoModel.from_pretrained", "works")
+@pytest.mark.parametrize("model_class", MODELS)
+def test_an_added_adapter_is_saved_and_loaded_again(model_class, tiny_bert, sample_dialogues, tmp_path):
+    model, tokenizer = saved(model_class, tiny_bert, tmp_path / "base")
+    model.add_adapter(peft.LoraConfig(**CONFIG))
+    moved(model)
+    expected = load_encoder(model, tokenizer=tokenizer).encode(sample_dialogues[:3])
+    model.save_pretrained(tmp_path / "adapter")
+    tokenizer.save_pretrained(tmp_path / "adapter")
+    again = AutoModel.from_pretrained(tmp_path / "adapter")
+    for way in (load_encoder(again, tokenizer=tokenizer), load_encoder(str(tmp_path / "adapter"))):
+        assert np.abs(way.encode(sample_dialogues[:3]) - expected).max() <= 1e-5
+
+
+@pytest.mark.habit("Trainer over a peft model", "the adapter alone learns")
+@pytest.mark.parametrize("model_class", [Dial2VecModel, DSEModel])
+def test_an_adapter_alone_learns(model_class, tiny_bert, sample_dialogues, tmp_path):
+    model, tokenizer = saved(model_class, tiny_bert, tmp_path / "base")
+    adapted = peft.get_peft_model(model, peft.LoraConfig(**CONFIG))
+    before = {name: value.clone() for name, value in adapted.state_dict().items()}
+    settings = {"max_steps": 2, "report_to": "none", "use_cpu": True, "disable_tqdm": True}
+    arguments = TrainingArguments(str(tmp_path / "run"), per_device_train_batch_size=8, **settings)
+    trainer = DialogueTrainer(
+        adapted, arguments, train_dataset=sample_dialogues[:16], processing_class=tokenizer
+    )  # fmt: skip
+    trainer.train()
+    changed = {name for name, value in adapted.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed
+    assert all("lora_" in name for name in changed)
