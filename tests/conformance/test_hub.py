@@ -10,6 +10,8 @@ from local_hub import serving
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
+import hf_dialemb
+from hf_dialemb import load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 
 LATER = """
@@ -57,3 +59,68 @@ def test_a_published_model_keeps_its_code_when_it_is_saved_again(way, published,
     names = {name.split(".")[0] for name in json.loads((tmp_path / "config.json").read_text())["auto_map"].values()}
     assert names
     assert all((tmp_path / f"{name}.py").is_file() for name in names)
+
+
+def run(hub, cache, *words):
+    """Run Python in a process whose Hub this is."""
+    environment = {**os.environ, **hub.environment(cache)}
+    done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_bert, sample_dialogues, tmp_path_factory):
+    place = tmp_path_factory.mktemp("runs") / "calls"
+    settings = {"max_steps": 1, "per_device_train_batch_size": 8, "disable_tqdm": True}
+    return str(hf_dialemb.train("dse", sample_dialogues[:16], output_dir=place, backbone=tiny_bert, **settings).path)
+
+
+@pytest.mark.slow
+@pytest.mark.habit(
+    "push(run, 'org/name'), encoder.push_to_hub('org/name'), dialemb publish RUN", "export, card, checks in one"
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-c", "import sys, hf_dialemb; hf_dialemb.push(sys.argv[1], 'org/calls', private=True)", "RUN"],
+        [
+            "-c",
+            "import sys, hf_dialemb as h; h.load_encoder(sys.argv[1]).push_to_hub('org/calls', private=True)",
+            "RUN",
+        ],
+        ["-m", "hf_dialemb.cli", "publish", "RUN", "--repo-id", "org/calls", "--private"],
+    ],
+    ids=["push", "push_to_hub", "publish"],
+)
+def test_a_run_is_pushed_in_one_call(words, trained, tmp_path):
+    with serving() as hub:
+        code, _, problems = run(hub, tmp_path, *[trained if word == "RUN" else word for word in words])
+        assert code == 0, problems[-2000:]
+        files = hub.files("org/calls")
+        assert hub.private["org/calls"]
+    assert {"README.md", "config.json", "model.safetensors", "modules.json", "tokenizer.json"} <= files.keys()
+    assert not [name for name in files if name.startswith("training") or name.endswith(".bin")]
+    assert b'SentenceTransformer("org/calls")' in files["README.md"]
+
+
+@pytest.mark.slow
+@pytest.mark.habit("publish over a card of another repository; --dry-run", "says so; says private or public")
+def test_a_card_of_another_name_and_who_may_see_it_are_reported(trained, tmp_path, printed):
+    assert load_encoder(trained).spec
+    printed("export", "--model", trained, "--output", tmp_path / "calls")
+    printed("model", "card", "--model", tmp_path / "calls", "--run", trained, "--repo-id", "org/own")
+    for option, seen in ((["--private"], "private"), ([], "public")):
+        text = printed("publish", tmp_path / "calls", "--repo-id", "acme/x", "--dry-run", *option)
+        assert "org/own" in text
+        assert f"{seen} model acme/x" in text
+
+
+@pytest.mark.habit("push without a network", "one sentence")
+def test_a_push_without_a_network_is_one_sentence(published, tmp_path):
+    (published / "README.md").write_text("# A model\n")
+    words = ["-m", "hf_dialemb.cli", "publish", str(published), "--repo-id", "org/calls"]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9", "HF_TOKEN": "hf_local"}
+    done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert [line for line in done.stderr.splitlines() if "error" in line and "network" in line]
+    assert "Traceback" not in done.stderr

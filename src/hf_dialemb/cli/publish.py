@@ -12,14 +12,15 @@ compared. ONNX graphs go into the folder onnx.
 
 example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec-minilm
 example: dialemb export --model runs/dse-minilm --output published/dse --int8"""
-_PUBLISH = """The folder is one that dialemb export wrote, with a card (dialemb model card); with --repo-type space a
-metric's name will do, with --repo-type dataset one that dialemb papers corpus unify wrote. The repository then holds
-just that folder.
+_PUBLISH = """The folder is that of a training, which is exported first and gets a card; or one that dialemb export
+wrote, with its card (dialemb model card). With --repo-type space a metric's name will do, with --repo-type dataset a
+folder that dialemb papers corpus unify wrote. The repository then holds just that folder.
 
 Before anything is sent, the folder is checked for pickles, secrets, paths on your machine, damaged or missing files. If
 it stops, run it again and it goes on; it makes no commit if nothing has changed. Log in with 'hf auth login'.
 
-example: dialemb publish published/dial2vec-minilm --repo-id org/dial2vec-minilm --verify
+example: dialemb publish runs/calls --repo-id org/calls --private
+         dialemb publish published/dial2vec-minilm --repo-id org/dial2vec-minilm --verify
          dialemb publish published/dial2vec-minilm --repo-id org/dial2vec-minilm --dry-run"""
 
 
@@ -57,6 +58,10 @@ def _export(options: argparse.Namespace) -> None:
 
 def _publish(options: argparse.Namespace) -> None:
     from ..hub.publishing import publish
+    from ..hub.push import push
 
-    more = named(options, "repo_type", "private", "revision", "dry_run", "verify")
-    publish(options.path, options.repo_id, report=say, **more)
+    more = named(options, "private", "revision", "dry_run", "verify")
+    if options.repo_type == "model":
+        push(options.path, options.repo_id, report=say, **more)
+    else:
+        publish(options.path, options.repo_id, repo_type=options.repo_type, report=say, **more)

@@ -90,6 +90,12 @@ class Encoder:
             raise InputError("texts: got none, expected at least one string; give some")
         return self._finished(self._of_texts(items), len(items))
 
+    def push_to_hub(self, repo_id: str, **options: Any) -> str | None:  # noqa: ANN401 - those of push
+        """Publish the model behind the encoder, as `hf_dialemb.push` does with its options."""
+        from .. import push
+
+        return push(self, repo_id, **options)
+
     def timed(self, work: Callable[[], Result]) -> Result:
         """Do other work of the encoder, such as ranking; `RememberingEncoder` adds its duration to the seconds."""
         return work()

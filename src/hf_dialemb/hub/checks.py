@@ -99,13 +99,19 @@ def _card(folder: Path, remedy: str, *fields: str) -> Iterator[str]:
             yield f"README.md: field {field} is missing in the front matter; add it"
 
 
+def is_checkpoint(folder: Path) -> bool:
+    """Return whether a folder holds a model of this package as training writes it, which has to be exported first."""
+    config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
+    is_ours = RunFolder(folder).settings_file.is_file() or method_of(str(config.get("model_type"))) is not None
+    return is_ours and "auto_map" not in config
+
+
 def _check_model(folder: Path, _name: str) -> Iterator[str]:
     export = f"run 'dialemb export --model {folder} --output FOLDER' and publish that"
     config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
-    is_ours = RunFolder(folder).settings_file.is_file() or method_of(str(config.get("model_type"))) is not None
     if not config:
         yield "config.json is missing: this is no model; publish a folder that dialemb export wrote"
-    elif not (folder / PublishedFolder.MODULES).is_file() or ("auto_map" not in config and is_ours):
+    elif not (folder / PublishedFolder.MODULES).is_file() or is_checkpoint(folder):
         yield f"this is a training's checkpoint or another form that cannot be loaded without it; {export}"
     else:
         problems = [f"{name} is missing, but the model's code needs it; {export}" for name in _missing(folder, config)]

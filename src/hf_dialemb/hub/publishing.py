@@ -7,12 +7,13 @@ simply repeated: large files that arrived are not sent again, and an unchanged f
 from __future__ import annotations
 
 import errno
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token, snapshot_download
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
 from ..errors import InputError, unknown_name
@@ -41,6 +42,8 @@ def publish(
     repo_type: str = "model",
     private: bool = False,
     revision: str | None = None,
+    token: str | None = None,
+    commit_message: str | None = None,
     dry_run: bool = False,
     verify: bool = False,
     report: Report = print,
@@ -53,6 +56,8 @@ def publish(
         repo_type: ``model``, ``space`` or ``dataset``.
         private: Whether the repository must be private.
         revision: The branch, created if absent; ``main`` by default.
+        token: A token of the Hub; by default that of the login.
+        commit_message: What the commit says.
         dry_run: Only list the files and whatever stands in the way; nothing is sent.
         verify: Download the commit afterwards, and compare its files with the folder.
         report: Receives each line of the report.
@@ -76,25 +81,36 @@ def publish(
         if problems:
             more = f" ({len(problems) - 1} more are listed above)" if len(problems) > 1 else ""
             raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
+        for line in _other_names(written, repo_id) if repo_type == "model" else ():
+            report(line)
         if dry_run:
-            report(f"Nothing stands in the way of {repo_type} {repo_id}; nothing was sent")
+            seen = "private" if private else "public"
+            report(f"Nothing stands in the way of the {seen} {repo_type} {repo_id}; nothing was sent")
             return None
+        if not (token := token or get_token()):
+            raise InputError("no login for the Hub; run 'hf auth login' with a token that may write, or set HF_TOKEN")
+        api = HfApi(token=token)
         with _explained(repo_id):
             branch = revision or "main"
-            _create(repo_id, repo_type, branch, private, card_of(written)[0].get("sdk"))
-            commit = _send(files, repo_id, repo_type, branch, report)
+            _create(api, repo_id, repo_type, branch, private, card_of(written)[0].get("sdk"))
+            commit = _send(api, files, repo_id, repo_type, branch, commit_message, report)
             report(f"{repo_type} {repo_id} holds {total}, commit {commit}")
             if verify:
-                _compare(files, repo_id, repo_type, commit)
+                _compare(api, files, repo_id, repo_type, commit)
                 report(f"Verified: {len(files):,} files of commit {commit} are those of {written}")
         return commit
 
 
-def _create(repo_id: str, kind: str, branch: str, private: bool, sdk: str | None) -> None:
+def _other_names(folder: Path, repo_id: str) -> Iterator[str]:
+    """Yield a warning if the card loads models of other names alone."""
+    names = re.findall(r"""(?:from_pretrained|SentenceTransformer)\(["']([\w.-]+/[\w.-]+)["']""", card_of(folder)[1])
+    if names and repo_id not in names:
+        yield f"Note: README.md loads {names[0]}; for {repo_id}, write it again with dialemb model card --repo-id"
+
+
+def _create(api: HfApi, repo_id: str, kind: str, branch: str, private: bool, sdk: str | None) -> None:
     """Create the repository and the branch if they are absent."""
-    if not get_token():
-        raise InputError("no login for the Hub; run 'hf auth login' with a token that may write, or set HF_TOKEN")
-    api, space_sdk = HfApi(), sdk if kind == "space" else None
+    space_sdk = sdk if kind == "space" else None
     api.create_repo(repo_id, repo_type=kind, private=private or None, exist_ok=True, space_sdk=space_sdk)
     if private and not api.repo_info(repo_id, repo_type=kind).private:
         raise InputError(
@@ -104,9 +120,10 @@ def _create(repo_id: str, kind: str, branch: str, private: bool, sdk: str | None
         api.create_branch(repo_id, branch=branch, repo_type=kind, exist_ok=True)
 
 
-def _send(files: dict[str, Path], repo_id: str, kind: str, branch: str, report: Report) -> str:
+def _send(
+    api: HfApi, files: dict[str, Path], repo_id: str, kind: str, branch: str, message: str | None, report: Report
+) -> str:
     """Send what the Hub lacks, and return the id of the commit that holds the files and nothing else."""
-    api = HfApi()
     head = api.repo_info(repo_id, repo_type=kind, revision=branch).sha
     present = api.list_repo_files(repo_id, repo_type=kind, revision=head)
     additions = [CommitOperationAdd(path, file) for path, file in files.items()]
@@ -117,8 +134,8 @@ def _send(files: dict[str, Path], repo_id: str, kind: str, branch: str, report: 
     )
     deletions = [CommitOperationDelete(path, is_folder=False) for path in removed]
     commit = api.create_commit(
-        repo_id, [*additions, *deletions], commit_message="Publish with hf_dialemb", repo_type=kind, revision=branch,
-        parent_commit=head,
+        repo_id, [*additions, *deletions], commit_message=message or "Publish with hf_dialemb", repo_type=kind,
+        revision=branch, parent_commit=head,
     )  # fmt: skip
     for path in removed:
         report(f"Removed: {path}, which is not in the folder")
@@ -150,10 +167,10 @@ def _explained(repo_id: str) -> Iterator[None]:
         raise InputError(f"{repo_id}: {sentence}") from None
 
 
-def _compare(files: dict[str, Path], repo_id: str, kind: str, commit: str) -> None:
+def _compare(api: HfApi, files: dict[str, Path], repo_id: str, kind: str, commit: str) -> None:
     """Download a commit into a fresh cache and compare it with the files that it was made from."""
     with tempfile.TemporaryDirectory(prefix="published-") as cache:
-        downloaded = Path(snapshot_download(repo_id, repo_type=kind, revision=commit, cache_dir=cache))
+        downloaded = Path(api.snapshot_download(repo_id, repo_type=kind, revision=commit, cache_dir=cache))
         for path, file in files.items():
             if not (downloaded / path).is_file() or sha256(downloaded / path) != sha256(file):
                 raise InputError(f"{repo_id}: {path} of commit {commit} differs from the folder; publish it again")
