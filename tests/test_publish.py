@@ -159,7 +159,7 @@ def test_the_command_lists_on_a_dry_run_and_publishes(hub, folder, printed):
     sizes = {line.split()[1]: int(line.split()[0].replace(",", "")) for line in listed}
     assert sizes == {path: len(content) for path, content in contents(folder).items()}
     assert total.startswith("5 files, ")
-    assert last == f"Nothing stands in the way of model {NAME}; nothing was sent"
+    assert last == f"Nothing stands in the way of the public model {NAME}; nothing was sent"
     assert hub.requests == []
     assert printed(*words, "--revision", "next").startswith("Published\n")
     files = hub.get("models", NAME).at("next").files

@@ -75,14 +75,7 @@ def publish(
         total = f"{len(files):,} files, {sum(sizes.values()):,} bytes"
         for line in [*(f"{size:>14,} {path}" for path, size in sizes.items()), total] if dry_run else ():
             report(line)
-        problems = check(written, repo_type, repo_id.split("/")[1])
-        for problem in problems:
-            report(f"Refused: {problem}")
-        if problems:
-            more = f" ({len(problems) - 1} more are listed above)" if len(problems) > 1 else ""
-            raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
-        for line in _other_names(written, repo_id) if repo_type == "model" else ():
-            report(line)
+        _check(written, folder, repo_id, repo_type, report)
         if dry_run:
             seen = "private" if private else "public"
             report(f"Nothing stands in the way of the {seen} {repo_type} {repo_id}; nothing was sent")
@@ -101,11 +94,17 @@ def publish(
         return commit
 
 
-def _other_names(folder: Path, repo_id: str) -> Iterator[str]:
-    """Yield a warning if the card loads models of other names alone."""
-    names = re.findall(r"""(?:from_pretrained|SentenceTransformer)\(["']([\w.-]+/[\w.-]+)["']""", card_of(folder)[1])
-    if names and repo_id not in names:
-        yield f"Note: README.md loads {names[0]}; for {repo_id}, write it again with dialemb model card --repo-id"
+def _check(written: Path, folder: str | Path, repo_id: str, kind: str, report: Report) -> None:
+    """Report everything that stands in the way, and raise the first; report a card that loads another model."""
+    problems = check(written, kind, repo_id.split("/")[1])
+    for problem in problems:
+        report(f"Refused: {problem}")
+    if problems:
+        more = f" ({len(problems) - 1} more are listed above)" if len(problems) > 1 else ""
+        raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
+    names = re.findall(r"""(?:from_pretrained|SentenceTransformer)\(["']([\w.-]+/[\w.-]+)["']""", card_of(written)[1])
+    if kind == "model" and names and repo_id not in names:
+        report(f"Note: README.md loads {names[0]}; for {repo_id}, write it again with dialemb model card --repo-id")
 
 
 def _create(api: HfApi, repo_id: str, kind: str, branch: str, private: bool, sdk: str | None) -> None:
