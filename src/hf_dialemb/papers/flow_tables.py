@@ -11,24 +11,23 @@ from ..evaluation.results.tables import FLOWS as TASK
 from ..evaluation.results.tables import column_of, mark_notes, measured_of, printed_cells, table_lines
 
 HEADINGS = {
-    "size_difference": "Size of graphs: difference to the graphs of annotated actions, in % (Table 6)",
-    "v_measure": "V-measure of clusters and actions, in %",
-    "adjusted_rand": "Adjusted Rand index of clusters and actions, in %",
-    "edge_f1": "F1 of transitions, clusters matched with actions, in %",
-    "transition_divergence": "Divergence of transitions, clusters matched with actions, in bits",
-    "next_action_perplexity": "Perplexity of the next annotated action after a cluster, on held-out dialogues",
+    "size_difference": (
+        "Size of graphs: difference to the graphs of annotated actions, in % (Table 6)",
+        "Size, % off ↓",
+    ),
+    "v_measure": ("V-measure of clusters and actions, in %", "V-measure"),
+    "adjusted_rand": ("Adjusted Rand index of clusters and actions, in %", "Adjusted Rand"),
+    "edge_f1": ("F1 of transitions, clusters matched with actions, in %", "Transitions, F1"),
+    "transition_divergence": (
+        "Divergence of transitions, clusters matched with actions, in bits",
+        "Divergence, bits ↓",
+    ),
+    "next_action_perplexity": (
+        "Perplexity of the next annotated action after a cluster, on held-out dialogues",
+        "Perplexity ↓",
+    ),
 }
-"""What each metric's table is called, in their order."""
-
-SHORT = {
-    "size_difference": "Size, % off ↓",
-    "v_measure": "V-measure",
-    "adjusted_rand": "Adjusted Rand",
-    "edge_f1": "Transitions, F1",
-    "transition_divergence": "Divergence, bits ↓",
-    "next_action_perplexity": "Perplexity ↓",
-}
-"""What each metric's column is called where there is a table for each corpus."""
+"""What each metric's table is called, in their order, and its column where there is a table for each corpus."""
 
 REFERENCE = "after the annotated actions themselves"  # whose perplexity is a yardstick for clusters, but no bound
 _OFFICIAL, _REFERENCE = "official", "reference_"
@@ -40,7 +39,7 @@ def flow_tables(rows: Iterable[Row]) -> str:
     Sizes are those that the paper's program counts, as in Table 6.
     """
     return "\n".join(
-        f"**{part_named(corpus, split)}: {HEADINGS[metric]}**\n\n{_table(of)}"
+        f"**{part_named(corpus, split)}: {HEADINGS[metric][0]}**\n\n{_table(of)}"
         for (corpus, split, metric), of in _by_metric(rows)
     )
 
@@ -50,7 +49,7 @@ def flow_means(rows: Iterable[Row]) -> str:
     groups: dict[tuple[str, str], list[Row]] = {}
     for (corpus, split, _), of in _by_metric(rows):
         groups.setdefault((corpus, split), []).extend(row for row in of if not _domain(row))
-    return "\n".join(f"**{part_named(*part)}**\n\n{_table(of, SHORT)}" for part, of in groups.items())
+    return "\n".join(f"**{part_named(*part)}**\n\n{_table(of, columns)}" for part, of in groups.items())
 
 
 def _by_metric(rows: Iterable[Row]) -> list[tuple[tuple[str, str, str], list[Row]]]:

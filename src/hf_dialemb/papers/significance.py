@@ -1,9 +1,7 @@
 """The paired bootstrap: whether a system is better than another on the same examples, or only luckier.
 
-Follows Koehn (EMNLP 2004) and Berg-Kirkpatrick, Burkett and Klein (EMNLP 2012). Examples are drawn with replacement, as
-many as there are, and both systems are compared on each draw. A draw is extreme if its difference is as far from the
-observed difference d as d is from 0, on either side. With b extreme draws of B, ``p = (b + 1) / (B + 1)`` (Davison and
-Hinkley, 1997, section 4.2), which is never 0.
+A draw of all examples is extreme if its difference is as far from the observed one, d, as d is from 0, on either side
+(Koehn, 2004; Berg-Kirkpatrick et al., 2012). With b extreme draws of B, ``p = (b + 1) / (B + 1)``, which is never 0.
 """
 
 from __future__ import annotations

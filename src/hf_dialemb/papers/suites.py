@@ -35,6 +35,8 @@ Place = tuple[str, str, str]  # corpus, split and task
 
 _NINE = ("bitod", "doc2dial", "metalwoz", "multiwoz", "self_dialogue", "sgd", "star", "kvret", "dailydialog")
 _NEXT, _PROBES = ("next-utterance-retrieval", 2_000), (("bag-of-words-probe", None), ("dialogue-act-probe", None))
+_RESPONSE, _DIALOGUE_RESPONSE = "response-selection", "dialogue-response-selection"
+_PAIRS_AND_QUERIES = (("sts", "dialogue-sts"), ("retrieval", "semantic-retrieval"))
 _INTENTS = ("clinc150", "banking77", "snips", "hwu64")
 
 SUITES = {
@@ -44,12 +46,10 @@ SUITES = {
             Entry("clinc150", "intent-classification"),
             Entry("clinc150", "out-of-scope-detection"),
             *(Entry(corpus, "intent-classification") for corpus in _INTENTS[1:]),
-            Entry("amazonqa", "response-selection"),
-            Entry("sgd", "response-selection"),
-            Entry("sgd", "dialogue-response-selection"),
-            Entry("dstc7_ubuntu", "dialogue-response-selection"),
-            Entry("ubuntu_irc", "response-selection"),
-            Entry("ubuntu_irc", "dialogue-response-selection"),
+            Entry("amazonqa", _RESPONSE),
+            *(Entry("sgd", task) for task in (_RESPONSE, _DIALOGUE_RESPONSE)),
+            Entry("dstc7_ubuntu", _DIALOGUE_RESPONSE),
+            *(Entry("ubuntu_irc", task) for task in (_RESPONSE, _DIALOGUE_RESPONSE)),
             Entry("dialogue_nli", "dialogue-nli"),
         ),
         (*(Entry(corpus, "intent-fine-tuning") for corpus in _INTENTS), Entry("sim_m", "dialogue-action-prediction")),
@@ -62,10 +62,7 @@ SUITES = {
     ),
     "dialogue_cse": Suite(
         (
-            Entry("jddc_sts", "dialogue-sts"),
-            Entry("jddc_retrieval", "semantic-retrieval"),
-            Entry("ecommerce_sts", "dialogue-sts"),
-            Entry("ecommerce_retrieval", "semantic-retrieval"),
+            *(Entry(f"{shop}_{kind}", task) for shop in ("jddc", "ecommerce") for kind, task in _PAIRS_AND_QUERIES),
             Entry("sgd", "semantic-retrieval"),
         )
     ),

@@ -38,14 +38,10 @@ def convert(
     partial: bool = False,
     report: Callable[[str], object] = print,
 ) -> Path:
-    """Convert PLATO, or dial2vec's released checkpoint over PLATO, into a dial2vec checkpoint.
+    """Convert PLATO, or dial2vec's checkpoint over PLATO, from a file, a folder or a tar archive into a new folder.
 
-    Args:
-        source: A file, a folder or a tar archive with the weights.
-        output: The folder to write; nothing appears there unless every check holds.
-        vocabulary: A WordPiece vocabulary, one token a line; by default the ``vocab.txt`` beside the weights.
-        partial: Whether to go on if keys are missing or unexpected.
-        report: Receives a line for every key.
+    The vocabulary, one token a line, is by default the ``vocab.txt`` beside the weights. With ``partial`` keys may be
+    missing or unexpected. ``report`` receives a line for every key.
 
     Raises:
         InputError: The output exists, the source cannot be read, or its keys, shapes or vocabulary do not fit.
@@ -191,17 +187,7 @@ SETTINGS: dict[str, Any] = {
 def build(
     tensors: Mapping[str, Any], source: str, vocabulary: str
 ) -> tuple[Dial2VecModel, PreTrainedTokenizerBase, Report]:
-    """Return a dial2vec model with PLATO's values, its tokenizer, and an account of every key.
-
-    Args:
-        tensors: PLATO's tensors or arrays, under the names of any of the three programs.
-        source: What messages and the report call the checkpoint.
-        vocabulary: The WordPiece vocabulary, one token a line.
-
-    Raises:
-        InputError: A key is absent that the sizes are read from, a shape or the vocabulary does not fit, or the
-            backbone is BERT.
-    """
+    """Return a dial2vec model with PLATO's values, its tokenizer, and an account of every key."""
     prefix = next((prefix for prefix in (_PADDLE, _DIAL2VEC) if any(key.startswith(prefix) for key in tensors)), "")
     paddle = prefix == _PADDLE
     if f"{_DIAL2VEC}embeddings.word_embeddings.weight" in tensors:

@@ -1,8 +1,7 @@
 """The results of multi-granularity training: the paper's tables beside ours, and what is more than chance.
 
-The single model, the ensembles and each granularity rank the same candidate sets of the test split. Probes and
-fine-tuning (Tables 4 to 6) read the context vectors of those that embed. ``results.json`` keeps everything, and each
-outcome of an analysis a file with the digests of the checkpoints: nothing is measured twice for the same ones.
+All systems rank the same candidate sets of the test split; probes and fine-tuning (Tables 4 to 6) read the context
+vectors of those that embed. Outcomes of analyses are kept with digests of the checkpoints, and not measured twice.
 """
 
 from __future__ import annotations

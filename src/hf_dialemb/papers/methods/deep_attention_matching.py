@@ -1,11 +1,8 @@
 """Deep Attention Matching: every word of a context beside every word of a response (Zhou et al., ACL 2018).
 
-One of the two base models of Multi-Granularity Representations of Dialog (Mehri and Eskenazi, EMNLP 2019,
-arXiv:1908.09890, section 4.2.3). Word vectors pass through blocks of self-attention. At each level turns and responses
-attend to one another. The products of their vectors make an image, with a channel for each kind, for convolutions.
-
-Sizes, initial weights and the choice of words are the released program's. Unlike there, padding has no part in the
-image, and each layer of a block has a bias for each of its outputs instead of one for all.
+One of the two base models of Mehri and Eskenazi (EMNLP 2019, section 4.2.3). Sizes, initial weights and the choice of
+words are the released program's. Unlike there, padding has no part in the image, and each layer of a block has a bias
+for each of its outputs instead of one for all.
 
 Letters of shapes: B contexts, K candidate responses of each, T turns of a context, L tokens of a turn, M of a response,
 N texts, D width of the word vectors. Masks are boolean. Masked tokens are not attended to.

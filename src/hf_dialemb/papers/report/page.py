@@ -36,7 +36,7 @@ class Picture:
 
 
 class Heading(NamedTuple):
-    """The head of a model's column: its name, and whether it is quoted."""
+    """The head of a model's column."""
 
     name: str
     quoted: bool

@@ -1,16 +1,11 @@
 """Few-shot prediction of what the assistant does next, by fine-tuning (DSE, section 4.2.2; TOD-BERT, section 5).
 
-A turn of the assistant has one or more dialogue acts, by the corpus's own names. k-shot means k turns of each act to
-learn from, and k others to stop early by: turns are drawn from train for the rarest act first, and count for all of
-their acts. (That gives sim_m the 60 and 120 turns that the paper tells of its GSIM for 10 and 20 shots.)
-
-By default the input ends with the user's turn before the assistant's, and is cut on the left. The setting ``official``
-is what the papers' programs do: the input goes on with the very turn whose acts are asked for and with the user's
-reply, so that acts are recognised rather than predicted; the last `OFFICIAL_SHARE` of the length in words are kept, and
-then cut on the right. Macro F1 is the mean over the acts that occur in what is scored; the papers' lists of acts are
-longer, so that theirs is lower.
-
-A seed takes all-MiniLM-L6-v2 about ten minutes of one core on sim_m, two to four for each shot and setting.
+k-shot means k turns of each act to learn from, and k others to stop early by: turns are drawn from train for the rarest
+act first, and count for all of their acts. By default the input ends with the user's turn before the assistant's, and
+is cut on the left. The setting ``official`` is what the papers' programs do: the input goes on with the very turn whose
+acts are asked for and with the user's reply; the last `OFFICIAL_SHARE` of the length in words are kept, and then cut on
+the right. Macro F1 is over the acts that occur in what is scored; the papers' lists of acts are longer. A seed takes
+all-MiniLM-L6-v2 about ten minutes of one core on sim_m.
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ from .linear_layer import Contexts, label_scores
 
 SHOTS = (10, 20)  # how many turns of each act there are to learn from, as in the paper
 
-SETTINGS = FineTuning(  # those of the paper's appendix B.1; the patience and the warm-up are its program's
+SETTINGS = FineTuning(  # those of appendix B.1; the patience and the warm-up are the program's
     learning_rate=5e-5, epochs=100, batch_size=32, evaluate_every=30, patience=3, max_length=32, dropout=0.2,
     truncation_side="left",
 )  # fmt: skip

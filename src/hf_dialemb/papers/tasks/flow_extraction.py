@@ -1,13 +1,10 @@
 """Extraction of dialogue flows (Dialog2Flow, section 7): is the graph of clusters like the graph of annotated actions?
 
 Utterances of each domain are clustered, those of each role for themselves, into as many clusters as the role has
-actions; a cluster then stands for an action. The paper compares numbers of nodes alone. With the true number of
-clusters given, that only tells whether clusters are as uneven in size as actions are. So v_measure and adjusted_rand
-say whether clusters hold the right utterances, edge_f1 and transition_divergence whether what follows what is the same,
-and next_action_perplexity whether a cluster foretells what is done next as well as an action does
-(reference_next_action_perplexity).
-
-Measure a flow where it is known what utterances do: its clusters, its transitions, and what it predicts.
+actions; a cluster then stands for an action. The paper compares numbers of nodes alone, which with the true number of
+clusters given only tells whether these are as uneven in size as actions are. So v_measure and adjusted_rand say whether
+clusters hold the right utterances, edge_f1 and transition_divergence whether what follows what is the same, and
+next_action_perplexity whether a cluster foretells what is done next as well as an action does.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from math import log, log2
+from math import log, log2, nextafter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,11 +28,15 @@ from ...evaluation.tasks.sampling import fixed_sample, mean_interval, running_to
 from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage
 from ...evaluation.tasks.texts import TextVectors
 from ...flow.clustering import cluster
-from ...flow.graph import END, NOISE, FlowGraph, State, TransitionModel, on_a_way, transition_graph, within
+from ...flow.graph import END, NOISE, FlowGraph, State, TransitionModel, transition_graph, within
+from ...flow.pruning import Pruning, pruned
 
 NAME = "flow-extraction"
 FEWEST_DIALOGUES = 50  # of a domain; the smallest of the paper has 58, and in a small one no action is told from noise
 MOST_UTTERANCES = 5000  # of one role that are clustered: the distances of all pairs, twice 4 bytes, take 200 MB then
+FOLDS = 5  # parts of the dialogues; each part is predicted from the others
+# The least weights of nodes and edges in the official program. The paper's reference graphs have these thresholds.
+OFFICIAL_NODES, OFFICIAL_EDGES = 0.023, 0.02
 WHOLE = "all"  # the domain of dialogues that have none
 
 _NO_SHARES = ("transition_divergence", "next_action_perplexity", "reference_next_action_perplexity")
@@ -184,20 +185,11 @@ def _capped(flow: Flow) -> Flow:
     return [flow[row] for row in sorted(kept)]
 
 
-FOLDS = 5  # parts of the dialogues; each part is predicted from the others
-# The least weights of nodes and edges in the official program. The paper's reference graphs have these thresholds.
-OFFICIAL_NODES, OFFICIAL_EDGES = 0.023, 0.02
-
-
 def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]) -> dict[str, float]:
-    """Compare the trajectories of dialogues by clusters with those by annotated actions.
+    """Compare the trajectories of dialogues by clusters with those by annotated actions, the reference.
 
-    Returns:
-        ``nodes`` and ``reference_nodes``: states of both graphs `without_noise`. ``official_nodes`` and
-        ``official_reference_nodes``: see `official_size`. ``v_measure`` and ``adjusted_rand`` of clusters and actions:
-        means over roles. ``edge_f1`` of the graphs without noise and ``transition_divergence`` of the whole ones, after
-        clusters are matched one to one with actions of their role. ``next_action_perplexity``, and
-        ``reference_next_action_perplexity`` with actions for clusters.
+    Agreement of clusters and actions is the mean over roles. Before transitions are compared, clusters are matched one
+    to one with actions of their role; edge_f1 is of the graphs `without_noise`, the divergence of the whole ones.
     """
     from sklearn.metrics import adjusted_rand_score, v_measure_score
 
@@ -222,30 +214,18 @@ def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence
 
 
 def without_noise(graph: FlowGraph, noise: float = NOISE) -> FlowGraph:
-    """Remove the states whose weight is at most ``noise``, and their edges.
-
-    The weight is the state's count divided by that of the most frequent state, as in the official program. The paper
-    calls it the "normalised frequency".
-    """
+    """Remove the states whose count is at most ``noise`` of that of the most frequent state, and their edges."""
     most = max(graph.states.values(), default=1)
     kept = {state: count for state, count in graph.states.items() if count / most > noise}
     return FlowGraph(kept, {edge: count for edge, count in graph.edges.items() if within(edge, kept)})
 
 
 def official_size(graph: FlowGraph, nodes: float = OFFICIAL_NODES, edges: float = OFFICIAL_EDGES) -> int:
-    """Count the nodes as the official program does, start and end included.
+    """Count the nodes as the official program does, start and end included, which keeps states at the threshold.
 
-    An edge weighs its count divided by the largest count of an edge from the same node, self-loops included. The
-    program removes self-loops, then nodes below their threshold, then edges below theirs; each time also the nodes on
-    no path from start to end. It fails where no such path is left; here start and end then remain.
+    It fails where no path from start to end is left; here these two then remain.
     """
-    most = max(graph.states.values(), default=1)
-    largest = {source: max(targets.values()) for source, targets in graph.following.items()}
-    weights = {edge: count / largest[edge[0]] for edge, count in graph.edges.items() if edge[0] != edge[1]}
-    kept = {state for state, count in graph.states.items() if count / most >= nodes}
-    for threshold in (0.0, edges):
-        kept &= on_a_way(edge for edge, weight in weights.items() if weight >= threshold and within(edge, kept))
-    return len(kept) + 2
+    return len(pruned(graph, Pruning(nextafter(nodes, 0.0), edges)).nodes)
 
 
 def renamed(graph: FlowGraph, names: Mapping[State, State]) -> FlowGraph:
@@ -293,9 +273,8 @@ def transition_divergence(predicted: FlowGraph, reference: FlowGraph) -> float:
 def next_action_perplexity(states: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]) -> float:
     """Compute how well the state of a dialogue predicts the next annotated action; lower is better, 1 is perfect.
 
-    Actions are predicted, not clusters, so that figures of different clusterings compare. Dialogues are split into
-    `FOLDS` parts; each is predicted from the others by `TransitionModel`. The result is 2 to the mean of -log2 of the
-    probability of what followed each utterance, the end included.
+    Each of `FOLDS` parts of the dialogues is predicted from the others by `TransitionModel`. The result is 2 to the
+    mean of -log2 of the probability of what followed each utterance, the end included.
     """
     outcomes = [*dict.fromkeys(chain.from_iterable(actions)), END]
     pairs = zip(states, actions, strict=True)

@@ -1,14 +1,10 @@
-"""What a linear layer is to tell of a context: the words of its last turn, or the acts of the assistant's next turn.
+"""One linear layer that tells the words of a context's last turn, or the acts of the assistant's next turn.
 
-These are the two tasks of Mehri and Eskenazi (2019), section 5.2. The paper names neither the words, the acts nor the
-average of F1. Here the words are those that a ranker's tokenizer knows, the acts are the corpus's own without slots and
-domains, and both averages are measured: micro F1 over all pairs of a context and a class, and macro F1, the mean over
-the classes that occur in what is scored. A class that never occurs in train counts as missed where it holds.
-
-One linear layer that tells which classes hold for a context, and how it is trained (Mehri and Eskenazi, section 5).
-
-The paper says no more than that it is linear. Here each class has a logistic loss, Adam takes the steps, a class is
-told where its probability is above 0.5, and the epoch with the best micro F1 on dev is what is measured on test.
+These are the tasks of Mehri and Eskenazi (2019), section 5.2, which names neither words, acts, loss nor the average of
+F1. Here the words are those that a ranker's tokenizer knows, and the acts the corpus's own without slots and domains.
+Each class has a logistic loss, is told where its probability is above 0.5, and counts as missed where it holds if it
+never occurs in train. F1 is over all pairs of a context and a class (micro), and the mean over the classes that occur
+in what is scored (macro). The epoch with the best micro F1 on dev is what is measured on test.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """What rankers know, by one linear layer on their vectors of contexts (Mehri and Eskenazi, sections 5.2 and 5.3).
 
 In probes the encoders never learn; in fine-tuning they learn along. Vectors of an ensemble's members are laid end to
-end, as they are: the paper does not say how it joins them, and this way the layer may weigh each member for itself. So
-an ensemble of L gives the layer L times as many weights as a single ranker does, and is to be compared with another
-ensemble of L.
-
-Each of the W numbers of a frozen vector is shifted and scaled, to mean 0 and deviation 1 / sqrt(W) over train. The
-layer stays a linear one on the vectors themselves, but a learning rate then means the same whatever their scale and
-width. As tasks, probes are of any encoder, by its vector of a context, and of a fixed sample of contexts.
+end, so that the layer may weigh each; an ensemble of L is to be compared with another of L. Each of the W numbers of a
+frozen vector is scaled to mean 0 and deviation 1 / sqrt(W) over train: the layer stays linear, and a learning rate
+means the same whatever the width. As tasks, probes are of any encoder, on a fixed sample of contexts.
 """
 
 from __future__ import annotations

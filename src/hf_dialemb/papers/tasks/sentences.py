@@ -1,22 +1,14 @@
 """Sentences by their cosines: similarity, entailment, and retrieval among candidates of their own.
 
-Entailment (DSE, section 4.5): an anchor is a first sentence that has both a second sentence that agrees with it and one
-that contradicts it. A triple is an anchor with one of each; it is right if the cosine of the anchor and the former is
-greater. The paper makes triples without saying which: here an anchor's share of right triples is over all of its own,
-and accuracy is the mean over anchors, that is what one triple per anchor gives on average. The setting ``triples`` is
-the share of all triples, in which anchors of many sentences count more.
+DSE makes triples of an anchor with a sentence that agrees and one that contradicts without saying which. Here an
+anchor's share of right triples is over all of its own, and accuracy is the mean over anchors; the setting ``triples``
+is the share of all triples, in which anchors of many sentences count more.
 
-Retrieval (DialogueCSE, section 5.1.2): a corpus of kind retrieval gives the candidates; from the intents of any other
-they are built as the paper built its own (see `retrieval_queries`). Equal texts are one candidate, which is
-relevant if one of them is; the query itself is none.
-
-Sets for semantic retrieval, built from sentences with intents as DialogueCSE built its own (section 5.1.2).
-
-A sentence is the text of a turn that always comes with one and the same intent. Each retrieves `HITS` others by BM25;
-the first `RELEVANT` of its own intent are relevant, the first `OTHER` of other intents are to be ranked below them.
-So all candidates share words with the query, and words alone do not tell them apart. The paper has people check the
-intents and limits relevant ones to 30; the limit of 40 on others is that of its published files, all of whose queries
-come with full lists of them, while here one of each is enough.
+For retrieval a corpus of kind retrieval gives the candidates. From the intents of any other they are built as
+DialogueCSE built its own (section 5.1.2): a sentence, which always comes with the same intent, retrieves `HITS` others
+by BM25, of which the first `RELEVANT` of its intent are relevant and the first `OTHER` are to be ranked below them. So
+all candidates share words with the query. The paper has people check the intents and limits relevant ones to 30; the
+limit of 40 on others is that of its files, whose queries have full lists, while here one of each is enough.
 """
 
 from __future__ import annotations
@@ -177,10 +169,9 @@ _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")  # Chinese has no bla
 
 
 def retrieval_queries(dialogues: Iterable[Dialogue]) -> list[RetrievalQuery]:
-    """Build a query for each sentence of turns with intents whose hits are of its own and of other intents.
+    """Build a query for each sentence with hits of its own and of other intents, in alphabetical order.
 
-    They come in alphabetical order, in which equal scores of BM25 are resolved too; that of the dialogues does not
-    matter.
+    Equal scores of BM25 are resolved in that order too; that of the dialogues does not matter.
     """
     try:
         import bm25s

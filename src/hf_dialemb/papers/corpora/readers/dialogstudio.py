@@ -4,13 +4,9 @@ Layout: ``<category>/<dataset>/{train,val,test}.json`` (or ``{train,val,test}/di
 ids such as ``KVRET--train--1`` to dialogues. Of a dataset without those files, ``converted_examples.json`` is read:
 five dialogues of its train split. The data folder may be that of a single dataset.
 
-Every dataset is read; the twenty that Dialog2Flow unifies get acts, slots, intents and domains (`LABELS`). A side of an
-exchange without text gives no turn. HDSA-Dialog and KETOD put another text in place of the utterance, which is taken
-from the annotation. Records without exchanges, and utterances with a label for a response, are not dialogues and are
-left out.
-
-Labels follow Dialog2Flow's program; docstrings say where they do not. Names are as in the datasets. Where a user's turn
-is annotated with all that the user wants so far, the turn has what is new since the user's turn before.
+A side of an exchange without text gives no turn. Records without exchanges, and utterances with a label for a response,
+are not dialogues and are left out. The twenty datasets that Dialog2Flow unifies get labels as by its program, or as
+docstrings say. A user's turn annotated with all that the user wants so far has what is new since the turn before.
 """
 
 import json

@@ -1,13 +1,13 @@
-"""Task dialogues that only the papers' tables use: ABCD, Taskmaster 1, and DSTC2 as bAbI dialogue task 6."""
+"""Task dialogues that only the papers' tables use: ABCD, Taskmaster 1, DSTC2 as bAbI task 6, and few-shot intents."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
-from ....corpora.corpus import SPLITS, Records, Source, catalogued
-from ....corpora.parsing import grouped, json_list, numbered, parse_json, text_lines, without_empty
-from ....corpora.readers.shapes import split_patterns
+from ....corpora.corpus import SPLITS, Files, Reading, Records, Source, catalogued
+from ....corpora.parsing import grouped, json_list, numbered, parallel_lines, parse_json, text_lines, without_empty
+from ....corpora.readers.shapes import split_patterns, utterance
 from ....corpora.readers.turns import TASKMASTER, taskmaster_labels
 from ....corpora.records import Raw, Slots, convert_each, distinct, field, flattened, hashed_split, one_of, strings
 from ....dialogue import Dialogue, Turn
@@ -122,11 +122,63 @@ def _babi_exchange(expected: int, line: str) -> list[Turn]:
     return turns if system.partition(" ")[0] == "api_call" else [*turns, Turn("assistant", system)]
 
 
+# Few-Shot-Intent-Detection, five corpora split alike for work with few examples: ``<corpus>/{train,valid,test}/seq.in``
+# and ``label``, an utterance and its label per line; SNIPS and ATIS have ``seq.out`` too, a tag such as ``B-city_name``
+# for each word. ATIS joins several intents by ``#``. The domain of HWU64 is the scenario that the label begins with.
+# The samples of 5 and 10 utterances and the parts out of scope are not read.
+
+_INTENT_PARTS = {"train": "train", "dev": "valid", "test": "test"}
+
+
+def _intent_dialogue(identifier: str, lines: tuple[str, ...]) -> Dialogue:
+    text, label, *tags = lines
+    slots = _tagged_slots(text.split(), tags[0].split()) if tags else ()
+    return utterance(identifier, text.strip(), tuple(label.split("#")), slots)
+
+
+def _tagged_slots(words: list[str], tags: list[str]) -> Slots:
+    if len(words) != len(tags):
+        raise InputError(f"field tags: got {len(tags)}, expected one for each of {len(words)} words; repair the line")
+    slots: list[tuple[str, list[str]]] = []
+    inside = ""
+    for word, tag in zip(words, tags, strict=True):
+        position, _, name = tag.partition("-")
+        if position not in ("O", "B", "I") or (position == "O") == bool(name):
+            raise InputError(f"field tags: got {tag[:40]!r}, expected O, B-name or I-name; repair the line")
+        if position == "I" and name == inside:
+            slots[-1][1].append(word)
+        elif name:
+            slots.append((name, [word]))
+        inside = name
+    return tuple((name.lower(), " ".join(value)) for name, value in slots)
+
+
+def _scenario_dialogue(identifier: str, lines: tuple[str, str]) -> Dialogue:
+    text, label = lines
+    scenario, mark, _ = label.partition("_")
+    if not scenario or not mark:
+        raise InputError(f"field label: got {label[:40]!r}, expected scenario_intent; repair the line")
+    return utterance(identifier, text.strip(), (label,), (), scenario)
+
+
+def _intents(
+    folder: str, *more: str, convert: Callable[..., Dialogue] = _intent_dialogue
+) -> tuple[Files, Reading, Callable[..., Dialogue]]:
+    lines = ("seq.in", "label", *more)
+    files = {split: tuple(f"{folder}/{part}/{file}" for file in lines) for split, part in _INTENT_PARTS.items()}
+    return files, numbered(lambda source, split: parallel_lines(source, files[split])), convert
+
+
 CORPORA = catalogued(
     {
         "abcd": (_ABCD_FILES, _abcd_records, _abcd_dialogue),
         "taskmaster1": (_TM1_FILES, without_empty("utterances", _tm1_records), _TM1_DIALOGUE),
         "dstc2_babi": (_BABI_FILES, _babi_records, _babi_dialogue),
+        "few_shot_banking77": _intents("BANKING77"),
+        "few_shot_clinc150": _intents("CLINC150"),
+        "few_shot_snips": _intents("SNIPS", "seq.out"),
+        "few_shot_atis": _intents("ATIS", "seq.out"),
+        "hwu64": _intents("HWU64", convert=_scenario_dialogue),
     },
     CATALOGUE,
 )
