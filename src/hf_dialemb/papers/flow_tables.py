@@ -49,6 +49,7 @@ def flow_means(rows: Iterable[Row]) -> str:
     groups: dict[tuple[str, str], list[Row]] = {}
     for (corpus, split, _), of in _by_metric(rows):
         groups.setdefault((corpus, split), []).extend(row for row in of if not _domain(row))
+    columns = {metric: short for metric, (_, short) in HEADINGS.items()}
     return "\n".join(f"**{part_named(*part)}**\n\n{_table(of, columns)}" for part, of in groups.items())
 
 
