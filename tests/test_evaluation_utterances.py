@@ -54,14 +54,6 @@ def test_prototypes_of_length_one_are_told_from_others():
     assert found["accuracy", "5-shot, unit prototypes"] == length_one
 
 
-def test_out_of_scope_utterances_are_no_class():
-    found = load_intents(CorpusPart("clinc150", FILES, "test", None))
-    assert "oos" not in found.labels
-    assert found.config["out_of_scope"] > 0
-    assert found.config["examples_from"] == "train"
-    assert 0 < found.config["utterances"] < len(found.labels)
-
-
 def test_other_splits_and_corpora_are_refused():
     for load, corpus, split, message in (
         (load_intents, "clinc150", "train", "got split train, which the task learns from"),
@@ -130,10 +122,6 @@ def test_examples_of_actions_are_not_classified():
     assert found["f1", "1-shot"] == found["accuracy", "5-shot"] == 100
     assert found["ndcg10", "official"] < 95  # of ten utterances nine are left to find, where the program expects ten
     assert (found["ndcg10", ""], found["intra", ""], found["inter", ""]) == (pytest.approx(100), 1, 0)
-    lopsided = np.array(["a"] * 30 + ["b"] * 12)  # whatever is said is nearest to a
-    one_place = figures(compare_actions(np.ones((42, 2)), lopsided))
-    assert one_place["accuracy", "5-shot"] == pytest.approx(100 * 25 / 32)
-    assert one_place["f1", "5-shot"] == pytest.approx(100 * (2 * 25 / 32 / (25 / 32 + 1)) / 2)
     with pytest.raises(InputError, match="got 0 labels with 10 utterances to draw 5 examples from"):
         compare_actions(vectors[1:-1], labels[1:-1])
 
