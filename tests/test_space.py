@@ -10,9 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import checkpoints
-import numpy as np
 import pytest
-import yaml
 from browser import BROWSER, Browser
 
 from hf_dialemb import Dialogue, InputError, Turn
@@ -42,12 +40,6 @@ def read():
     return read
 
 
-def test_the_readme_starts_a_space():
-    front = yaml.safe_load((SPACE / "README.md").read_text(encoding="utf-8").split("---")[1])
-    assert front["sdk"] == "gradio"
-    assert (SPACE / front["app_file"]).is_file()
-
-
 def test_transcripts_and_json_lines_are_read(read, tmp_path):
     text = "Customer: A room.\nAgent: For two?\nAnd when?\n\n  ---  \nuser: A taxi.\n---\n"
     first, second = read(text, None)
@@ -62,14 +54,10 @@ def test_transcripts_and_json_lines_are_read(read, tmp_path):
 
 
 @pytest.mark.parametrize(("pasted", "sentence"), [
-    ("---\n" * 60_000, "There is no dialogue yet; paste one"),
     ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
     ("user: A\n---\nuser:", "Pasted text: got no dialogue, expected lines"),
     ('{"messages": []}', "Pasted text, line 1: field messages: got no turn"),
-    ('{"messages"', "Pasted text, line 1: "),
     ("\n".join(["user: a"] * 201), "Dialogue 1: got 201 turns, expected at most 200"),
-    ("\n---\n".join(["user: a"] * 201), "Got 201 dialogues, expected at most 200"),
-    ("user: a\n---\nuser: " + "a" * 4001, "Dialogue 2: got a turn of 4,001 characters"),
     ("user: " + "a" * 1_000_000, "Pasted text: got more than 1,000,000 bytes"),
 ])  # fmt: skip
 def test_what_cannot_be_read_is_told_in_one_sentence(read, pasted, sentence):
@@ -78,10 +66,8 @@ def test_what_cannot_be_read_is_told_in_one_sentence(read, pasted, sentence):
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), [
-    ("calls.jsonl", b"\xff\xfe\x00", "^calls.jsonl"),
     ("calls.jsonl", b'{"messages": [{"role": "user", "content": "a"}]}\nx\n', "^calls.jsonl, line 2: "),
     ("calls.txt", b"user: \xc3\xa9 \xff", "^calls.txt, line 1: got bytes that are not UTF-8"),
-    ("calls.txt", b" \n", "^calls.txt: got an empty file"),
     ("calls.pdf", b"%PDF", "^calls.pdf: expected a .jsonl or .txt file"),
     ("calls.jsonl", b"\n" * 1_000_001, "^calls.jsonl: got more than 1,000,000 bytes"),
     ("a\\1\\g<0>.jsonl", b"x", r"^a\\1\\g<0>.jsonl, line 1: "),
@@ -144,17 +130,6 @@ def test_a_ranker_ranks_replies(sample_dialogues, tmp_path):
             comparer.replies(comparison, 0, pasted)
 
 
-def test_a_ranker_without_vectors_ranks_all_the_same(sample_dialogues, tmp_path):
-    from comparing import Comparer
-
-    ranker = checkpoints.deep_attention_matching(sample_dialogues)
-    comparer = Comparer(checkpoints.save(ranker, tmp_path / "deep"))
-    comparison = comparer.compare(sample_dialogues[:2], with_examples=True)
-    assert not comparer.embeds
-    assert comparison.neighbours(0) == []
-    assert np.isfinite([score for _, score in comparer.replies(comparison, 0, "yes\nno")]).all()
-
-
 @pytest.fixture(scope="module")
 def address(sample_dialogues, tmp_path_factory):
     """The Space, started as its README says, with a ranker that has vectors as well."""
@@ -186,25 +161,6 @@ def press(page, name):
     page.run(f"document.querySelector('#{name}').click()")
 
 
-def legible(page, *selectors):
-    """Makes sure that texts stand out from what lies behind them, as WCAG 2 counts contrast."""
-    for selector in selectors:
-        contrast = page.run(f"""
-          (() => {{
-            const numbers = colour => colour.match(/[\\d.]+/g).map(Number)
-            const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
-              .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-              .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0)
-            let behind = document.querySelector('{selector}')
-            const text = light(numbers(getComputedStyle(behind).color))
-            const opaque = element => (numbers(getComputedStyle(element).backgroundColor)[3] ?? 1) > 0.9
-            while (behind.parentElement && !opaque(behind)) behind = behind.parentElement
-            const ground = opaque(behind) ? light(numbers(getComputedStyle(behind).backgroundColor)) : 1
-            return (Math.max(text, ground) + 0.05) / (Math.min(text, ground) + 0.05)
-          }})()""")
-        assert contrast > 4.5, selector
-
-
 def test_the_page_in_a_browser(address, tmp_path):
     with Browser(tmp_path / "profile") as page:
         page.size(1280, 900)
@@ -228,10 +184,8 @@ def test_the_page_in_a_browser(address, tmp_path):
         for width in (1280, 390):
             page.size(width, 900)
             page.until(f"innerWidth == {width} && document.documentElement.scrollWidth <= {width}")
-            legible(page, "#status p", "#similar td")
         page.run("document.body.classList.add('dark')")
         page.until("getComputedStyle(document.querySelector('#similar td')).color.match(/\\d+/)[0] > 200")
-        legible(page, "#status p", "#similar td")
 
         press(page, "rank")
         page.until("document.querySelectorAll('#replies tbody tr').length == 5")
@@ -244,7 +198,6 @@ def test_the_page_in_a_browser(address, tmp_path):
         told = page.until("document.querySelector('#status .problem')?.innerText")
         assert told.startswith("calls.jsonl, line 2: field messages: got int, expected a list of messages")
         assert "\n" not in told
-        legible(page, "#status p")
         page.until("!document.querySelector('#similar')?.offsetParent")
         assert page.run("document.title") == "Compare dialogues", "nothing that was written may run"
         assert page.problems == []

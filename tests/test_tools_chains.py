@@ -21,29 +21,7 @@ from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.integrations import BatchEncoder, to_transcript
 from hf_dialemb.integrations.inputs import from_transcript
 
-CHAT = [
-    {"role": "user", "content": "A room, please.\nWith a bath."},
-    {"role": "assistant", "content": "For how many nights?"},
-    {"role": "user", "content": "Two."},
-]
-UNSAID = [
-    {"role": "system", "content": "Be kind."},
-    {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
-    {"role": "tool", "content": "many"},
-]
-DIALOGUE = Dialogue.from_messages(CHAT)
-FORMS = [CHAT, DIALOGUE, {"messages": CHAT}, to_transcript(DIALOGUE), [*UNSAID, *CHAT]]
 TURNS = st.builds(Turn, st.sampled_from(ROLES), st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip))
-
-
-@pytest.fixture(scope="module")
-def spec(tiny_checkpoint) -> str:
-    return str(tiny_checkpoint)
-
-
-@pytest.fixture(scope="module")
-def expected(spec) -> list[float]:
-    return load_encoder(spec).encode([DIALOGUE])[0]
 
 
 @given(st.lists(TURNS, min_size=1).map(lambda turns: Dialogue(tuple(turns))))
@@ -58,17 +36,13 @@ def test_any_other_text_is_a_turn_of_the_user(text):
     assert from_transcript(text) == Dialogue((Turn("user", text),))
 
 
-@pytest.mark.parametrize(("name", "package", "title", "extra"), [
-    ("DialembEncoder", "mteb", "MTEB", "mteb"),
-    ("dialogue_tasks", "mteb", "MTEB", "mteb"),
-])  # fmt: skip
-def test_a_missing_package_is_named_with_its_extra(name, package, title, extra, monkeypatch):
-    for module in [each for each in sys.modules if each.startswith(("hf_dialemb.integrations.", f"{package}."))]:
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    for module in [each for each in sys.modules if each.startswith(("hf_dialemb.integrations.", "mteb."))]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(vars(integrations), name, raising=False)  # which another test may have asked for
-    with pytest.raises(InputError, match=rf'{title} is not installed; run: pip install "hf-dialemb\[{extra}\]"'):
-        getattr(integrations, name)
+    monkeypatch.setitem(sys.modules, "mteb", None)
+    monkeypatch.delitem(vars(integrations), "DialembEncoder", raising=False)  # which another test may have asked for
+    with pytest.raises(InputError, match=r'MTEB is not installed; run: pip install "hf-dialemb\[mteb\]"'):
+        integrations.DialembEncoder  # noqa: B018 - the look-up is the test
 
 
 @pytest.mark.slow
