@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...corpora import CORPORA, get_corpus
 from ...corpora.own.reading import is_own
-from ...errors import InputError, explained
+from ...errors import explained
 from ...evaluation.results.tables import mark_notes
 from ...methods import get_method
 from ...metrics.space import cited
@@ -28,10 +28,20 @@ from ...runs.files import check_writable, write_json_atomically, write_text_atom
 from ...training.arguments import make_settings
 from ..published_folder import PublishedFolder, check_repo_id
 from .figures import Measured, command_of, evaluation_results, measured, write_published_results
-from .record import ENSEMBLE, corpora_of, make_record, matches
+from .record import ENSEMBLE, MERGED, corpora_of, make_record, matches
 
 _FOLDER = Path(__file__).parent
 _HUB_DATASETS = "https://huggingface.co/datasets/"
+_WIDGETS: dict[str, Any] = {
+    "sentence-similarity": [
+        {
+            "source_sentence": "I need a cheap hotel in the north.",
+            "sentences": ["Is there an inexpensive place to stay?", "My card was stolen!", "For how many nights?"],
+        }
+    ],
+    "feature-extraction": [{"text": "I need a cheap hotel in the north."}],
+}
+_UNSTATED = {"terms": "not stated", "licence": "not stated"}
 _TASKS = {"utterances": "sentence-similarity", "dialogues": "feature-extraction", "responses": "text-ranking"}
 """Kinds of models, as the Hub names their tasks."""
 
@@ -109,6 +119,7 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
         mark_notes="\n\n".join(filter(None, mark_notes(figures.rows))),
         corpora=corpora,
         research=research,
+        unstated=_unstated(corpora),
         recipe=recipe(record["training"]),
         differing=differing(record["training"]),
         citations=[*filter(None, [citation]), cited("hf_dialemb")],
@@ -155,14 +166,13 @@ def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
         known = get_corpus(name)
         stated = {field: getattr(known, field) for field in ("licence", "terms", "source", "extract")}
         return {"name": name, "split": split, **stated}
-    given = next((licence for key, licence in record["licences"].items() if matches(key, name)), None)
-    if given is None:
-        raise InputError(
-            f"training_settings.json: field corpus: got '{name}', whose licence the catalogue (dialemb corpus list) "
-            "does not know, expected one; say it with dialemb model card --corpus-licence 'NAME=TERMS:LICENCE'"
-        )
+    given = next((licence for key, licence in record["licences"].items() if matches(key, name)), _UNSTATED)
     source = f"{_HUB_DATASETS}{name}" if _is_hub_id(name) and not is_own(name) else ""
     return {"name": name, "split": split, "source": source, "extract": "", **given}
+
+
+def _unstated(corpora: Sequence[Mapping[str, str]]) -> list[str]:
+    return [corpus["name"] for corpus in corpora if corpus["terms"] == _UNSTATED["terms"]]
 
 
 def _front_matter(
@@ -174,14 +184,17 @@ def _front_matter(
     tags = ["sentence-transformers", task, "transformers", "dialogue", "hf_dialemb", model["method"].replace("_", "-")]
     tags += ["custom_code"] if model["kind"] != "utterances" else []
     tags += ["onnx"] if model["onnx"] else []
+    base = reference if reference and model["method"] != ENSEMBLE and _is_hub_id(reference) else None
     optional: dict[str, Any] = {
-        "base_model": reference if reference and model["method"] != ENSEMBLE and _is_hub_id(reference) else None,
+        "base_model": base,
+        "base_model_relation": base and ("merge" if model["method"] == MERGED else "finetune"),
+        "widget": _WIDGETS.get(task),
         "datasets": list(dict.fromkeys(source.removeprefix(_HUB_DATASETS) for source in sources)),
         "metrics": sorted({row.metric for row in figures.rows if not row.learnt}),
         "eval_results": evaluation_results(figures.rows),
     }
     return ModelCardData(
-        license="other" if research else "apache-2.0",
+        license="other" if research else None if _unstated(corpora) else "apache-2.0",
         license_name="research-only" if research else None,
         library_name="sentence-transformers",
         pipeline_tag=task,

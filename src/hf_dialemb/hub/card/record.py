@@ -68,7 +68,7 @@ def corpora_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the corpora that a model learnt from, with their splits."""
     corpora = []
     for settings in (training["settings"] for training in record["training"]):
-        given = settings["corpus"]
+        given = settings["corpus"] or ["conversations in memory"]
         for item in [given] if isinstance(given, str) else given:
             name, _, split = str(item).partition("/")
             corpora.append((name, split or str(settings.get("train_split"))) if name in CORPORA else (str(item), ""))
