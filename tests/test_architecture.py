@@ -1,10 +1,8 @@
 """The rules of the source tree: who may import whom, how large things are, and what an import costs."""
 
 import ast
-import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import networkx
@@ -132,16 +130,6 @@ def test_names_say_what_they_hold(file):
     assert names & {"found", "told", "each", "one", "here", "such", "said"} == set()
 
 
-def test_every_extra_that_is_named_is_there():
-    root = Path(__file__).parents[1]
-    told = [root / "README.md", *SOURCE.rglob("*.py"), *root.glob("docs/**/*.md"), *root.glob("examples/**/*.[pm][yd]")]
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = "".join(file.read_text(encoding="utf-8") for file in told)
-    lists = re.findall(r"(?:hf-dialemb|[\" ]\.)\[([a-z0-9,-]+)\]", found)
-    names = {name for each in lists for name in each.split(",")}
-    assert {"plot", "minilm", "usearch", "space"} <= names <= project["optional-dependencies"].keys()
-
-
 def failure(program: str, *words: str) -> str:
     """Runs a program in a fresh process; returns what it complained of, or nothing."""
     run = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
@@ -163,14 +151,6 @@ def test_an_import_loads_no_heavy_library(program):
 @pytest.mark.parametrize("name", sorted(hf_dialemb.__all__))
 def test_every_public_name_is_there(name):
     assert getattr(hf_dialemb, name).__name__ == name
-
-
-def test_public_names_have_examples_and_types():
-    for name in ("load_encoder", "train", "evaluate", "extract_flow", "find_topics", "search"):
-        assert "Example" in getattr(hf_dialemb, name).__doc__
-    assert (SOURCE / "py.typed").is_file()
-    with pytest.raises(AttributeError, match="Dial3VecModel"):
-        hf_dialemb.Dial3VecModel  # noqa: B018 - the look-up is the test
 
 
 @pytest.fixture(scope="module")

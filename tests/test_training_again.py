@@ -10,15 +10,14 @@ import torch
 import training_runs
 from checkpoints import dual_encoder
 from talks import dialogue
-from training_runs import assert_same, report_of, settings_in, values_of, weights_of
+from training_runs import assert_same, report_of, settings_in, weights_of
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.dialogue import ROLES
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import get_method
-from hf_dialemb.methods.dial2vec import Dial2VecExamples, Dial2VecModel, collate
-from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.methods.dial2vec import Dial2VecExamples, collate
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.utterance import mean_of_tokens
 from hf_dialemb.runs.files import locked
@@ -238,16 +237,6 @@ def test_checkpoints_of_another_program_stay(runs):
     assert theirs.read_text() == "theirs"
 
 
-@pytest.mark.parametrize("model_class", [Dial2VecModel, DSEModel])
-def test_backbones_of_half_precision_learn_in_float32(tiny_bert, tmp_path, model_class):
-    AutoModel.from_pretrained(tiny_bert).bfloat16().save_pretrained(tmp_path)
-    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
-    model, _ = model_class.from_backbone(str(tmp_path))
-    model.save_pretrained(tmp_path / "saved")
-    for each in (model, AutoModel.from_pretrained(tmp_path / "saved")):
-        assert {parameter.dtype for parameter in each.parameters()} == {torch.float32}
-
-
 def test_settings_that_leave_nothing_to_learn_are_refused(runs):
     for changes, message in (
         ({"frozen_layers": 2}, "frozen_layers: got all layers, which leaves nothing to learn"),
@@ -380,16 +369,6 @@ def test_entailment_pairs_are_a_table_of_two_columns(train, tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             train("bad", **settings, columns=columns)
-
-
-@pytest.mark.slow
-def test_a_dev_split_chooses_the_checkpoint_without_rare_labels(train, tmp_path):
-    data = {"train_split": "train", "dev_split": "dev", "exclude": "none", "max_dialogues": 60, "min_utterances": 20}
-    choice = {"max_steps": 4, "save_steps": 2, "checkpoint_selection": "contrastive_accuracy"}
-    assert "acts: fewer than 20 utterances each" in train("run", **DIALOG2FLOW, **data, **choice)
-    values = values_of(tmp_path / "run", "eval_contrastive_accuracy")
-    assert len(values) == 2
-    assert all(0 <= value <= 1 for value in values)
 
 
 def test_labels_have_the_vectors_of_sentence_transformers(plain, tiny_bert):

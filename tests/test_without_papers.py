@@ -40,12 +40,8 @@ def run(copy, *words, cwd=None):
 
 
 @pytest.mark.slow
-def test_every_module_imports_and_registries_hold_their_own(copy):
+def test_modules_import_registries_hold_their_own_and_no_command_is_of_papers(copy):
     run(copy, "-c", IMPORTS, copy / "src" / "hf_dialemb")
-
-
-@pytest.mark.slow
-def test_the_command_line_has_no_papers(copy):
     text = run(copy, "-m", "hf_dialemb.cli", "--help")
     assert "train" in text
     assert "papers" not in text

@@ -37,17 +37,8 @@ DAMAGES = {
 VALUES = [None, -1, 0, 2**60, 1e308, "x", [], {}, True, "removed"]
 OUTPUTS = ("under a file", "in proc", "a folder", "a model", "closed", "full 0", "full 1000", "full 30000")
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT")
-STOPPED = (
-    "train",
-    "train: resumed",
-    "embed",
-    "export",
-    "papers corpus unify",
-    "flow",
-    "evaluate",
-    "model distil",
-    "model merge",
-)
+STOPPED = ("train", "train: resumed", "embed", "export", "papers corpus unify", "flow", "evaluate", "model distil",
+           "model merge")  # fmt: skip
 PARSED = {".json": json.loads, ".yaml": yaml.safe_load, ".jsonl": lambda text: json.loads(text.splitlines()[0])}
 
 

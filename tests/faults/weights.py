@@ -38,14 +38,8 @@ def _modules(folder: Path) -> None:
 def _pickles(folder: Path) -> None:
     for file in folder.glob("*.safetensors"):
         file.unlink()
-    for name in (
-        "pytorch_model.bin",
-        "model.pkl",
-        "training_args.bin",
-        "optimizer.pt",
-        "rng_state.pth",
-        "scheduler.pt",
-    ):
+    names = ("pytorch_model.bin", "model.pkl", "training_args.bin", "optimizer.pt", "rng_state.pth", "scheduler.pt")
+    for name in names:
         (folder / name).write_bytes(pickle.dumps(_Runs()))
 
 

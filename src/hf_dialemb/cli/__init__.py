@@ -31,13 +31,10 @@ _COMMANDS = (
 """The modules of the commands, in the order of the help."""
 
 _MOVED = {
-    **{name: f"model {name}" for name in ("merge", "distil", "card")},
-    **{name: f"papers {name}" for name in ("benchmark", "ensemble", "convert")},
-    "candidates": "corpus candidates",
-    "corpus unify": "papers corpus unify",
-    "corpus benchmark": "papers corpus benchmark",
-    "flow measure": "papers flow",
-}
+    "merge": "model merge", "distil": "model distil", "card": "model card", "benchmark": "papers benchmark",
+    "ensemble": "papers ensemble", "convert": "papers convert", "candidates": "corpus candidates",
+    "corpus unify": "papers corpus unify", "corpus benchmark": "papers corpus benchmark", "flow measure": "papers flow",
+}  # fmt: skip
 """Former names of commands."""
 
 _RESUMED = {"train", "ensemble", "embed", "benchmark", "flow", "index"}  # they skip finished work when run again
@@ -68,9 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _explain(error: BaseException, command: str) -> int:
     """Print what went wrong in a sentence, and return the exit code; raise what nobody foresaw."""
     if _stops or _interrupted(error):
-        return _fail(
-            f"interrupted; run the same command again to {'go on' if command in _RESUMED else 'start over'}", 130
-        )
+        then = "go on" if command in _RESUMED else "start over"
+        return _fail(f"interrupted; run the same command again to {then}", 130)
     if isinstance(error, InputError):
         return _fail(str(error), 2)
     if isinstance(error, BrokenPipeError):  # the reader of our output, such as head, has seen enough
