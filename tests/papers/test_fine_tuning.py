@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from given_vectors import said
-from sklearn.metrics import f1_score
 from transformers import AutoModel, AutoTokenizer, T5Config, T5EncoderModel, T5ForConditionalGeneration
 
 import hf_dialemb.corpora
@@ -20,7 +19,7 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import TASKS
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers.tasks import action_prediction, fine_tuning, intent_fine_tuning
-from hf_dialemb.papers.tasks.action_prediction import assistant_turns, draw, f1_scores, text_of
+from hf_dialemb.papers.tasks.action_prediction import assistant_turns, draw, text_of
 from hf_dialemb.papers.tasks.fine_tuning import RUNS, Classifier, Examples, FineTuning, fine_tune, load_backbone
 from hf_dialemb.papers.tasks.intent_fine_tuning import accuracy, draw_parts
 
@@ -94,12 +93,6 @@ def test_logits_are_those_of_the_mean_of_all_tokens_under_the_linear_layer(backb
         with torch.no_grad():
             expected.append(linear(model(**ids).last_hidden_state[0].mean(dim=0)).numpy())
     assert np.allclose(classifier.predict(texts), expected, atol=1e-4)
-
-
-def test_long_texts_are_cut_on_the_side_that_is_named(backbone):
-    for side, kept in (("left", "cd"), ("right", "ab")):
-        [ids] = Classifier(backbone, 3, replace(QUICK, max_length=4, truncation_side=side)).token_ids(["a b c d"])
-        assert backbone.tokenizer.convert_ids_to_tokens(ids) == ["[CLS]", *kept, "[SEP]"]
 
 
 def test_a_checkpoint_gives_the_encoder_inside_it(tiny_bert, tiny_checkpoint, backbone):
@@ -238,15 +231,6 @@ def test_turns_are_drawn_for_the_rarest_act_first(random):
     assert draw(acts, 4, np.random.default_rng(0)) == (train, validation)
     with pytest.raises(InputError, match="got 3 turns in train, expected more than 4 of an act"):
         draw(acts[-3:], 4, random)
-
-
-def test_f1_is_that_of_acts_of_a_probability_above_a_half(random):
-    logits, targets = random.standard_normal((40, 5)), random.integers(0, 2, (40, 5))
-    predicted = 1 / (1 + np.exp(-logits)) > 0.5
-    for average in ("micro", "macro"):
-        assert f1_scores(logits, targets)[f"{average}_f1"] == pytest.approx(
-            f1_score(targets, predicted, average=average)
-        )
 
 
 @pytest.mark.slow

@@ -21,7 +21,6 @@ from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.flow.graph import END, START, transition_graph
 from hf_dialemb.flow.pruning import Pruning, pruned
-from hf_dialemb.integrations.sentence_evaluators import TaskEvaluator
 from hf_dialemb.papers.flow_tables import flow_means
 from hf_dialemb.papers.tasks import flow_extraction
 from hf_dialemb.papers.tasks.flow_extraction import (
@@ -332,13 +331,3 @@ def test_measure_prints_the_layout_of_the_papers_table(tmp_path, capsys, tiny_be
         "| after the annotated actions themselves",
     ]
     assert lines[0].startswith("| tfidf | **0.0** |")
-
-
-@pytest.mark.slow
-def test_of_size_differences_the_trainer_keeps_the_least(plain, monkeypatch):
-    monkeypatch.setattr("hf_dialemb.papers.tasks.flow_extraction.FEWEST_DIALOGUES", 5)
-    flows = TaskEvaluator("flow-extraction", "sample", split="dev", seeds=(0, 1), name="")
-    assert not flows.greater_is_better  # which is asked for before anything is measured
-    flows(plain)
-    assert flows.primary_metric.startswith("size_difference")
-    assert not flows.greater_is_better

@@ -229,7 +229,7 @@ def run_benchmark(
         if any(row.metric != "seconds" for entry in (*collected, results) for row in entry.results):
             write_report([*collected, results], [], output / REPORT, goes)
 
-    more = {"seeds": seeds, "cache": cache, "limit": limit, "fine_tune": fine_tune, "so_far": so_far}
+    more: dict[str, Any] = {"seeds": seeds, "cache": cache, "limit": limit, "fine_tune": fine_tune, "so_far": so_far}
     for name in names:
         report(f"Suite {name}")
         try:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -91,12 +91,7 @@ _CHANGES: dict[str, Callable[[Tensor], Sequence[Tensor]]] = {
 }
 
 
-class Rule(NamedTuple):
-    """Where a key goes: the names of its targets in the model, and the name of the change on the way."""
-
-    source: str
-    targets: tuple[str, ...]
-    change: str
+Rule = tuple[str, tuple[str, ...], str]  # a key, the names of its targets in the model, and of the change on the way
 
 
 @dataclass
@@ -257,7 +252,7 @@ def _size(tensors: Mapping[str, Any], key: str) -> tuple[int, ...]:
 
 def _rules(prefix: str, paddle: bool, layers: int) -> Iterator[Rule]:
     for row in _TABLES:
-        yield Rule(prefix + row[paddle], (row[2],), "rows reversed" if row[2].startswith("role_") else "")
+        yield prefix + row[paddle], (row[2],), "rows reversed" if row[2].startswith("role_") else ""
     for number in range(layers):
         for torch_name, paddle_name, names in _LAYER:
             for part, paddle_part in (("weight", "w_0"), ("bias", "b_0")):
@@ -266,7 +261,7 @@ def _rules(prefix: str, paddle: bool, layers: int) -> Iterator[Rule]:
                 ported = f"layers.{number}.{torch_name}.{part}"
                 source = f"/TransformerBlock_{number}/{paddle_name}.{paddle_part}" if paddle else ported
                 targets = tuple(f"encoder.encoder.layer.{number}.{name}.{part}" for name in names)
-                yield Rule(prefix + source, targets, ", ".join(changes))
+                yield prefix + source, targets, ", ".join(changes)
 
 
 def place(
@@ -281,11 +276,12 @@ def place(
     A key that no rule names is dropped for the first of the ``reasons`` whose pattern matches it, or else unexpected.
     """
     known = set()
-    for rule in rules:
-        known.add(rule.source)
-        if rule.source in tensors:
-            value = tensors[rule.source]
-            _fill(rule, value if isinstance(value, Tensor) else torch.tensor(value), state, report)
+    for source, targets, change in rules:
+        known.add(source)
+        if source in tensors:
+            value = tensors[source]
+            tensor = value if isinstance(value, Tensor) else torch.tensor(value)
+            report.used += _filled(source, tensor, {target: state[target] for target in targets}, change)
     filled = {placed.target for placed in report.used} | report.made.keys()
     report.missing += [target for target in state if target not in filled]
     for key in (key for key in tensors if key not in known):
@@ -296,16 +292,16 @@ def place(
             report.dropped[key] = reason
 
 
-def _fill(rule: Rule, tensor: Tensor, state: Mapping[str, Tensor], report: Report) -> None:
-    parts = _CHANGES[rule.change](tensor)
-    expected, got = [tuple(state[target].shape) for target in rule.targets], [tuple(part.shape) for part in parts]
+def _filled(source: str, tensor: Tensor, targets: Mapping[str, Tensor], change: str) -> list[Placed]:
+    parts = _CHANGES[change](tensor)
+    expected, got = [tuple(target.shape) for target in targets.values()], [tuple(part.shape) for part in parts]
     if got != expected:
         raise InputError(
-            f"key '{rule.source}': got the shape {tuple(tensor.shape)}, which gives {' and '.join(map(str, got))}, "
-            f"expected {' and '.join(map(str, expected))} for {', '.join(rule.targets)}; the file is damaged, or its "
-            "model is of another form"
+            f"key '{source}': got the shape {tuple(tensor.shape)}, which gives {' and '.join(map(str, got))}, expected "
+            f"{' and '.join(map(str, expected))} for {', '.join(targets)}; the file is damaged, or its model is of "
+            "another form"
         )
     with torch.no_grad():
-        for target, part in zip(rule.targets, parts, strict=True):
-            state[target].copy_(part)
-            report.used.append(Placed(rule.source, target, tuple(part.shape), rule.change))
+        for target, part in zip(targets.values(), parts, strict=True):
+            target.copy_(part)
+    return [Placed(source, name, shape, change) for name, shape in zip(targets, got, strict=True)]

@@ -265,7 +265,8 @@ def collate(
     for text, response in zip(texts, responses, strict=True):
         count.add(len(tokens[text]), len(response), not tokens[text])
     width = max([1, *map(len, kept)])
-    turns = [turn for context in kept for turn in [[]] * (width - len(context)) + context]
+    absent: list[list[int]] = [[]]
+    turns = [turn for context in kept for turn in (*absent * (width - len(context)), *context)]
     batch, candidates = (pad_right(rows, tokenizer.pad_token_id or 0) for rows in (turns, responses))
     return with_candidates({name: tensor.unflatten(0, (-1, width)) for name, tensor in batch.items()}, candidates)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from itertools import repeat
 
 import numpy as np
 import torch
@@ -53,8 +53,6 @@ CONTEXTS = {TRAIN: 2_500, DEV: 500, TEST: 1_000}  # contexts of each part: a fix
 REPEATS = 3  # trainings of the layer, one for each of the first seeds
 
 _CONSTANT = 1e-6  # smaller deviations are a rounding
-_Rankers = Mapping[str, Sequence[LoadedRanker]]  # systems by name: the members of each, one or several
-_Sources = Callable[[int], VectorSource]  # for a seed the vectors that a layer is trained on
 
 
 class FrozenVectors:
@@ -142,66 +140,23 @@ class LearningEncoders:
         return torch.cat(results, dim=-1).float()
 
 
-def run_probes(
-    rankers: _Rankers,
+def measure_rankers(
+    kind: str,
+    rankers: Mapping[str, Sequence[LoadedRanker]],
     parts: Mapping[str, Sequence[Dialogue]],
     target: str,
     seeds: Sequence[int],
-    settings: LayerSettings = PROBES,
-    finished: Callable[[Outcome], None] = lambda _: None,
-) -> list[Outcome]:
-    """Measure what is to be read from the vectors of rankers, the members of ensembles side by side."""
-    known: dict[int, dict[str, NDArray[np.float32]]] = {}  # by member, as several ensembles may share it
-
-    def sources_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> _Sources:
-        for member in members:
-            if id(member) not in known:
-                known[id(member)] = {part: encode_contexts(member, contexts[part].turns) for part in PARTS}
-        vectors = {part: np.concatenate([known[id(member)][part] for member in members], axis=1) for part in PARTS}
-        source = FrozenVectors(vectors, members[0].model.device)
-        return lambda seed: source
-
-    return _measure("probe", rankers, parts, target, seeds, settings, sources_of, lambda name: {}, finished)
-
-
-def run_act_fine_tuning(
-    rankers: _Rankers,
-    parts: Mapping[str, Sequence[Dialogue]],
-    target: str,
-    seeds: Sequence[int],
+    *,
+    settings: LayerSettings | None = None,
     untrained: str | None = None,
-    settings: LayerSettings = TUNING,
     bfloat16: bool = False,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Measure how well rankers learn what is to be told; the one that is named starts from random weights.
+    """Train a layer on each system of rankers, its members side by side, for each seed.
 
-    So does the first row of the paper's Table 6, and the row "Fine-tuned" of Table 5, which has the same figure. The
-    optimiser's settings are those with which the paper trains its rankers, as it names none for this.
+    Each outcome goes to ``finished`` at once. In fine-tuning the system that is named as ``untrained`` starts from
+    random weights, as does the first row of the paper's Table 6, and the row "Fine-tuned" of Table 5.
     """
-
-    def sources_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> _Sources:
-        tokens = [{part: ContextTokens(member, contexts[part]) for part in PARTS} for member in members]
-        return lambda seed: LearningEncoders(members, tokens, seed, name != untrained, bfloat16)
-
-    def config(name: str) -> dict[str, Any]:
-        return {"trained": name != untrained, "precision": "bfloat16" if bfloat16 else "float32"}
-
-    return _measure("fine-tuning", rankers, parts, target, seeds, settings, sources_of, config, finished)
-
-
-def _measure(
-    kind: str,
-    rankers: _Rankers,
-    parts: Mapping[str, Sequence[Dialogue]],
-    target: str,
-    seeds: Sequence[int],
-    settings: LayerSettings,
-    sources_of: Callable[[Sequence[LoadedRanker], Mapping[str, Contexts], str], _Sources],
-    config_of: Callable[[str], dict[str, Any]],
-    finished: Callable[[Outcome], None],
-) -> list[Outcome]:
-    """Train a layer on each system of rankers, for each seed; each outcome goes to ``finished`` at once."""
     for name, member in ((name, member) for name, members in rankers.items() for member in members):
         if not member.model.embeds:
             raise InputError(
@@ -210,19 +165,40 @@ def _measure(
             )
     contexts = {part: assistant_contexts(parts[part]) for part in PARTS}
     labels = context_labels(target, contexts, next(iter(rankers.values()))[0].tokenizer)
-    results = []
+    frozen, results = kind == "probe", []
+    settings = settings or (PROBES if frozen else TUNING)
+    known: dict[int, dict[str, NDArray[np.float32]]] = {}  # by member, as several ensembles may share it
     with tqdm(total=len(rankers) * len(seeds), desc=kind, unit="training") as progress:
         for name, members in rankers.items():
-            source_for = sources_of(members, contexts, name)
-            fitted = []
-            for seed in seeds:
-                fitted.append(fit(source_for(seed), labels, settings, seed=seed))
-                progress.update()
             config = {"members": len(members), "width": _width(members), "seeds": list(seeds)}
-            config |= {"layer": asdict(settings), **config_of(name), **labels.describe()}
+            config |= {"layer": asdict(settings), **labels.describe()}
+            sources: Iterable[VectorSource]
+            if frozen:
+                sources = repeat(FrozenVectors(_joined(members, contexts, known), members[0].model.device))
+            else:
+                trained = name != untrained
+                config |= {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"}
+                tokens = [{part: ContextTokens(member, contexts[part]) for part in PARTS} for member in members]
+                sources = (LearningEncoders(members, tokens, seed, trained, bfloat16) for seed in seeds)
+            fitted = []
+            for seed, source in zip(seeds, sources, strict=False):
+                fitted.append(fit(source, labels, settings, seed=seed))
+                progress.update()
             results.append(outcome(name, f"{target}-{kind}", config, fitted))
             finished(results[-1])
     return results
+
+
+run_probes, run_act_fine_tuning = partial(measure_rankers, "probe"), partial(measure_rankers, "fine-tuning")
+
+
+def _joined(
+    members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], known: dict[int, dict[str, NDArray[np.float32]]]
+) -> dict[str, NDArray[np.float32]]:
+    for member in members:
+        if id(member) not in known:
+            known[id(member)] = {part: encode_contexts(member, contexts[part].turns) for part in PARTS}
+    return {part: np.concatenate([known[id(member)][part] for member in members], axis=1) for part in PARTS}
 
 
 def _width(members: Sequence[LoadedRanker]) -> int:
