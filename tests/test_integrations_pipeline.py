@@ -106,7 +106,7 @@ def test_beside_other_encoders_and_columns(vectorizer, tiny_bert, dialogues):
 
 
 @pytest.mark.parametrize(("model", "dialogues", "sentence"), [
-    ("tfidf", ["a text"], "fitted on the very dialogues"),
+    ("tfidf", ["a text"], "is fitted on the dialogues"),
     ("no/such-model", ["a text"], "no/such-model"),
     ("tfidf", "a text", "got one str"),
     ("tfidf", ["a text", ""], r"X\[1\]: field content"),

@@ -177,6 +177,6 @@ def test_candidates_are_written_as_they_were_drawn(tmp_path, printed):
 
 
 def test_candidates_that_cannot_be_drawn_are_an_error(tmp_path, refused):
-    sentence = "--num-candidates: got 1, expected at least 2"
+    sentence = "--num-candidates and --seed: got 1 and 13, expected at least 2 and 0"
     assert sentence in refused(*CANDIDATES, tmp_path / "dev.jsonl", "--num-candidates", "1")
     assert list(tmp_path.iterdir()) == []

@@ -54,9 +54,8 @@ def add_candidates(actions: argparse._SubParsersAction[Parser]) -> None:
 def _rank(options: argparse.Namespace) -> None:
     from ..retrieval.rank import rank_file
 
-    for line in rank_file(
-        options.model, options.context, options.candidates, **named(options, "top", "output", *_READ)
-    ):
+    more = named(options, "top", "output", *_READ)
+    for line in rank_file(options.model, options.context, options.candidates, **more):
         (print if options.output is None else say)(line)
     if options.output:
         say(f"Wrote {options.output}")
@@ -66,10 +65,9 @@ def _candidates(options: argparse.Namespace) -> None:
     from ..corpora import load_dialogues
     from ..corpora.examples import draw_candidates, write_candidates
 
-    for name, least in (("num_candidates", 2), ("seed", 0)):
-        if getattr(options, name) < least:
-            option = name.replace("_", "-")
-            raise InputError(f"--{option}: got {getattr(options, name)}, expected at least {least}")
+    if options.num_candidates < 2 or options.seed < 0:
+        got = f"{options.num_candidates} and {options.seed}"
+        raise InputError(f"--num-candidates and --seed: got {got}, expected at least 2 and 0")
     check_writable(options.output, options.corpus)
     dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **named(options, *_READ))
     drawn_from = named(options, "corpus", "split", "seed", "num_candidates", "responses")

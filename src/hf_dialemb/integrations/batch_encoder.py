@@ -42,11 +42,7 @@ class BatchEncoder:
         self.__setstate__(self.__getstate__())
 
     def __call__(self, batch: Mapping[str, Any] | pa.Table) -> dict[str, Any] | pa.Table:
-        """Return a batch, of columns or a table of Arrow, with its vectors.
-
-        Raises:
-            InputError: The column is missing, or a dialogue is malformed.
-        """
+        """Return a batch, of columns or a table of Arrow, with its vectors; refuse it without the column."""
         names = batch.column_names if isinstance(batch, pa.Table) else list(batch)
         if self.column not in names:
             raise InputError(

@@ -75,14 +75,12 @@ class DialembEncoder(AbsEncoder):
     ) -> NDArray[np.float32]:
         """Return the vectors (N, D) of batches with ``text``, or with ``conversation`` where there are any.
 
-        Raises:
-            InputError: A message is malformed, or the task encodes in several calls and the encoder is fitted in each.
+        An InputError refuses a malformed message, and an encoder that is fitted anew in each of several calls.
         """
         if self.model.fitted_on_input and task_metadata.simplified_task_type != "clustering":
             raise InputError(
-                f"model '{self.model.name}': got a task that encodes queries and what they are compared with one after "
-                f"the other ({task_metadata.name}), for which an encoder that is fitted on what it encodes does not "
-                "serve; choose a clustering task or another model"
+                f"model '{self.model.name}': is fitted on what it encodes, but got {task_metadata.name}, which encodes "
+                "in several calls; choose a clustering task or another model"
             )
         batches = list(inputs)
         if any("conversation" in batch for batch in batches):

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..dialogue import Dialogue
 from ..encoders import Encoder, load_encoder
+from ..encoders.specs import trained_encoder
 from ..errors import InputError
 from .inputs import read_items
 
@@ -33,10 +34,9 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def fit(self, X: Iterable[Any], y: object = None) -> Self:  # noqa: N803 - scikit-learn's name
         """Load the encoder; X holds texts, lists of chat messages, objects with ``messages`` or `Dialogue` objects.
 
-        Raises:
-            InputError: A dialogue is malformed, or the model is unknown or fitted on its input.
+        An InputError says that a dialogue is malformed, or the model is unknown or fitted on its input.
         """
-        self._fit(_column(X)[:1])
+        self.fit_transform(_column(X)[:1])
         return self
 
     def transform(self, X: Iterable[Any]) -> NDArray[np.float32]:  # noqa: N803
@@ -49,26 +49,19 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def fit_transform(self, X: Iterable[Any], y: object = None, **_: object) -> NDArray[np.float32]:  # noqa: N803
         """Fit and transform, encoding once; see `fit` and `transform`."""
-        return self._fit(_column(X))
-
-    @property
-    def _n_features_out(self) -> int:  # the number of names of features
-        return self.dimension_
-
-    def _fit(self, dialogues: list[Dialogue]) -> NDArray[np.float32]:
+        dialogues = _column(X)
         self.encoder_ = self._load()
         vectors = self.encoder_.encode(dialogues)
         self.dimension_ = int(vectors.shape[1])
         return vectors
 
+    @property
+    def _n_features_out(self) -> int:  # the number of names of features
+        return self.dimension_
+
     def _load(self) -> Encoder:
-        encoder = load_encoder(self.model, batch_size=self.batch_size, device=self.device)
-        if encoder.fitted_on_input:
-            raise InputError(
-                f"model '{self.model}': got an encoder that is fitted on the very dialogues that it encodes, expected "
-                "one that is not; choose another, or one of scikit-learn's own vectorizers"
-            )
-        return encoder
+        trained_encoder(self.model)
+        return load_encoder(self.model, batch_size=self.batch_size, device=self.device)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "encoder_"}

@@ -67,13 +67,8 @@ class DialogueIndex:
     def __init__(self, path: str | Path, encoder: Any = None, level: str | None = None) -> None:  # noqa: ANN401
         """Open an index, or make one if the folder does not exist and an encoder is given.
 
-        Args:
-            path: The folder.
-            encoder: A checkpoint folder, Hub id or spec, or what `load_encoder` made of one; by default the index's.
-            level: One of `LEVELS`: what has a row; by default that of the index, or dialogues.
-
-        Raises:
-            InputError: There is no index and no encoder, or the index is of another encoder or level.
+        The encoder is a checkpoint folder, Hub id or spec, or what `load_encoder` made of one; the level is one of
+        `LEVELS`. By default they are the index's, of a new one dialogues. An InputError says that it is of others.
         """
         self.path = Path(path).expanduser().resolve()
         if not re.fullmatch(r"[\w.-]+\.lance", self.path.name):
@@ -150,15 +145,10 @@ class DialogueIndex:
         return len(known)
 
     def search(self, query: Any, top: int = 5, where: str | None = None) -> Hits:  # noqa: ANN401 - see search
-        """Find the rows nearest to a text or a dialogue by cosine.
+        """Find the rows nearest to a text, or to a dialogue as a list of messages or a `Dialogue`, by cosine.
 
-        Args:
-            query: A text, or a dialogue as a list of messages or a `Dialogue`.
-            top: How many are wanted, at least 1.
-            where: A condition in SQL on the columns, such as ``"topic = 'cards' and time > '2026-01-01'"``.
-
-        Raises:
-            InputError: The index is empty, or the condition is no SQL or names no column.
+        ``where`` is a condition in SQL on the columns, such as ``"topic = 'cards' and time > '2026-01-01'"``. An
+        InputError says that the index is empty, or the condition is no SQL or names no column.
         """
         return self._nearest(query_vector(self._encoder, query), top, where)
 

@@ -63,8 +63,7 @@ def embed_file(
 
     At the level ``utterances`` each utterance has a row, whose ``turn`` is its place in the dialogue, from 0 on. Shards
     lie in ``<output>.parts`` until all are there; a killed run goes on with the missing ones. The file's metadata hold
-    the model, its fingerprint, the kind of rows, level and width; see `hf_dialemb.encoders.stored_vectors`. Returns the
-    number of rows.
+    what `hf_dialemb.encoders.stored_vectors` checks. Returns the number of rows.
     """
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")

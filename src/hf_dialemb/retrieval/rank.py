@@ -109,8 +109,8 @@ def rank_pool(
 ) -> Iterator[Ranked]:
     """Yield the ``top`` best of P distinct responses for each dialogue; of equal responses the earlier first.
 
-    A score is the ranker's own; an ensemble's is its probability over the whole pool. An InputError
-    refuses a speaker without a mark.
+    A score is the ranker's own; an ensemble's is its probability over the whole pool. An InputError refuses a speaker
+    without a mark.
     """
     members = members_of(ranker)
     for member in members:

@@ -72,9 +72,6 @@ def search(
         top: How many are wanted, at least 1.
         vectors: The dialogues' vectors by this encoder, (N, D), if they are there already, or the file of them that
             ``dialemb embed`` wrote.
-
-    Raises:
-        InputError: The query is none of these, or there are no dialogues.
     """
     check_top(top)
     items = load_dialogues(dialogues)

@@ -4,9 +4,8 @@ Some corpora give the candidates. From dialogues, every response gets 19 others 
 that is said there as a response, so that all models rank the same ones. A ranker of this package scores them as it was
 trained to, an ensemble by equation 7; any other model by the cosine of the context's text and the response.
 
-Candidates whose text is that of a correct one, but for case and spaces, are correct as well, and ties count as the mean
-over their orders. In the setting ``official`` neither is so: only what followed is correct, and ties are a success, as
-in the released program of Deep Attention Matching.
+What says the same as a correct candidate is correct as well, and ties count as the mean over their orders. In the
+setting ``official`` neither is so, and ties are a success, as in the released program of Deep Attention Matching.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
 """Response selection without training (DSE, section 4.2.2): which of a hundred responses follows?
 
-``response-selection`` asks it of a single utterance. Its pairs are an utterance and the one right after it, where
-another role speaks. Each repeat shuffles the pairs and cuts them into blocks of a hundred; the last, incomplete block
-is dropped. A query's candidates are the responses of its block, without those of its own text: in a dialogue it answers
-something itself. The setting ``official`` is DSE's program: the first pairs in the order of the files, repeated ones
-too, in consecutive blocks, where only the true response is correct and no other is left out. It is made for dialogues
-of one question and one answer; in longer ones most queries find themselves before all else.
+``response-selection`` asks it of an utterance, which the one right after it, of another role, answers. Each repeat
+shuffles the pairs and cuts them into blocks of a hundred, whose responses are the candidates, without those of the
+query's own text. The setting ``official`` is DSE's program: the first pairs in the order of the files, repeated ones
+too, in consecutive blocks, where only the true response is correct. It is made for dialogues of one question and one
+answer; in longer ones most queries find themselves before all else.
 
-``dialogue-response-selection`` asks it of a dialogue so far. Some corpora give the candidates; from dialogues each
-repeat draws one response of each, with at least two turns before it, and 99 of the same role from other dialogues. Of a
-long context the end is kept. The setting ``official`` is DSE's program: the beginning is kept, and the true response
-comes twice among the candidates, of which only one is correct. Otherwise candidates whose text is that of the true
-response, but for case and spaces, are correct as well.
+``dialogue-response-selection`` asks it of a dialogue so far, whose end is kept. Some corpora give the candidates; from
+dialogues each repeat draws one response of each, with at least two turns before it, and 99 of the same role from other
+dialogues. What says the same as the true response is correct as well. The setting ``official`` is DSE's program: the
+beginning is kept, and the true response comes twice among the candidates, of which only one is correct.
 """
 
 from __future__ import annotations

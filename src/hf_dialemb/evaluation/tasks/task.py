@@ -32,9 +32,8 @@ class Problem:
     """What is asked of an encoder on one split of one corpus.
 
     ``config`` is what the results file says of it: sizes, and every choice that decides a figure. Which part of which
-    corpus it is, `load_problem` adds. ``measure`` encodes everything in one call,
-    so that a baseline that is fitted on what it encodes can serve. A picture shows the dialogues, if any, by their
-    labels.
+    corpus it is, `load_problem` adds. ``measure`` encodes everything in one call, so that a baseline that is fitted on
+    what it encodes can serve. A picture shows the dialogues, if any, by their labels.
     """
 
     config: dict[str, Any]
@@ -141,8 +140,8 @@ class CorpusPart:
 class Task:
     """A task of the benchmark: the paper and section that defines it, and what it asks, in a line.
 
-    ``loader`` is the function that makes a `Problem` of a `CorpusPart`, as ``"module:function"``; it is
-    imported when it is called. One that fine-tunes trains a copy of the model, and takes minutes rather than seconds.
+    ``loader`` is the function that makes a `Problem` of a `CorpusPart`, as ``"module:function"``, imported when it is
+    called. One that fine-tunes trains a copy of the model, and takes minutes rather than seconds.
     """
 
     name: str
