@@ -41,10 +41,8 @@ def test_a_ratio_well_below_the_committed_one_is_told(bench, rows):
     assert bench.fallen([slower, rows[1]], rows) == ["import hf_dialemb beside import torch: 12.00, was 16.00"]
 
 
-def test_a_row_shows_its_rounds_and_its_aim_whatever_stands_in_brackets(bench, rows):
-    lines = bench.table(rows)
-    assert lines[2] == "| import hf_dialemb | import torch | 16.00 (15.00 to 17.00) |  |  |  |  |"
-    assert "| 130.00 (129.00 to 131.00) | 100, and 5,000 a second |" in lines[3]
+def test_a_row_shows_its_rounds_and_its_aim(bench, rows):
+    assert "| 130.00 (129.00 to 131.00) | 100, and 5,000 a second |" in bench.table(rows)[3]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")

@@ -94,19 +94,6 @@ def test_vectors_are_means_of_tokens_of_dialogues_and_of_utterances(kind, folder
     assert (found.kind, found.path, found.level) == (LIBRARIES[kind], str(folder), "utterances")
 
 
-def test_what_is_cut_is_counted(folders, caplog):
-    texts = "1 of 6 texts were truncated"
-    for spec, said in (
-        (folders["plain"], texts),
-        (folders["sentence"], texts),
-        (f"{folders['utterance']}@utterances", "1 of 8 utterances were truncated"),
-    ):
-        caplog.clear()
-        with caplog.at_level(logging.WARNING, logger="hf_dialemb"):  # 14 words and [CLS], [SEP] just fit
-            vectors_of(spec, [dialogue("hotel " * 15), dialogue("taxi " * 14), *DIALOGUES])
-        assert said in caplog.text
-
-
 def test_what_is_no_model_or_an_unfinished_training_is_refused(tiny_checkpoint, tmp_path):
     assert find_encoder(str(tiny_checkpoint)).kind == "dialemb"
     with pytest.raises(InputError, match="got no model in it"):
@@ -154,11 +141,6 @@ def test_words_that_do_not_go_with_a_model_are_refused(folders, tiny_checkpoint)
     ):
         with pytest.raises(InputError, match=reason):
             find_encoder(spec)
-
-
-def test_only_models_have_weights():
-    assert all(map(has_weights, ("some/model@cls", "./tfidf")))
-    assert not any(map(has_weights, ("tfidf", "tfidf@whitened", "words:glove.txt", "api:some-model@utterances")))
 
 
 def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):

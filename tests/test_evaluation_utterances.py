@@ -41,19 +41,6 @@ def test_intents_are_classified_from_examples_drawn_by_seed(random):
     assert first != other
 
 
-def test_prototypes_of_length_one_are_told_from_others():
-    """Of class a the examples disagree, so that its mean is short; only at length one is it the nearest."""
-    spread = [[1, 2], [1, -2], [1, 2], [1, -2], [1, 0]]
-    vectors = np.array([*spread, *[[0.3, 1]] * 5, [1, 0.7], [0.1, 1]], float)
-    found = figures(classify_intents(vectors, list("aaaaabbbbb" + "ab"), 10, [0]))
-    unit = normalize(vectors)
-    means = np.stack([unit[:5].mean(0), unit[5:10].mean(0)])
-    plain, length_one = (100 * np.mean((unit[10:] @ each.T).argmax(1) == [0, 1]) for each in (means, normalize(means)))
-    assert plain != length_one
-    assert found["accuracy", "5-shot"] == plain
-    assert found["accuracy", "5-shot, unit prototypes"] == length_one
-
-
 def test_other_splits_and_corpora_are_refused():
     for load, corpus, split, message in (
         (load_intents, "clinc150", "train", "got split train, which the task learns from"),

@@ -295,14 +295,9 @@ def test_nonsense_is_refused_with_a_sentence(call, sentence):
 def test_documented_values_of_odd_vectors():
     ones, zeros, labels = np.ones((4, 2)), np.zeros((4, 2)), ["a", "a", "b", "b"]
     assert relatedness.query_relatedness(ones, labels) == {"spearman": 0.0, "queries": 4, "skipped": 0, "undefined": 4}
-    assert alignment_uniformity(ones, labels) == {**alignment(ones, labels), "uniformity": 0}
-    assert uniformity([[0.0, 0.0], [2.0, 0.0]]) == pytest.approx(-2)  # a squared distance of 1
     assert anisotropy(ones, labels, 2) == pytest.approx({"intra": 1, "inter": 1, "difference": 0})
     assert anisotropy(zeros, labels, 2) == {"intra": 0, "inter": 0, "difference": 0}
     assert prototype_classification(EYE, WORDS, zeros, labels)["accuracy"] == 0.5  # all go to the first
-    # Query 0 sees 0, 0, -1 and finds its partner tied with one irrelevant; query 1, the zero vector, sees three zeros.
-    scores = retrieval_scores([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [-1.0, 0.0]], labels)
-    assert scores["map"] == pytest.approx(np.mean([1 / 2, 1 / 3, 1 / 3, 1 / 2]))
     for vectors in (np.full((7, 3), value) for value in (0, 1, 1 / 3)):  # everything is out of scope
         scores = detection.detection_scores(
             vectors[:4], ["a", "b", "oos", "oos"], vectors[:3], ["a", "b", "b"], vectors

@@ -14,7 +14,7 @@ read turns find them beside it (``conversation``, as MTEB names them). Figures a
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -106,11 +106,7 @@ class _AtHand(AbsTask):
     kind: ClassVar[tuple[Any, Any, Any, Any]]
     columns: ClassVar[Columns]
     split: ClassVar[str]
-
-    @staticmethod
-    def read(source: CorpusPart) -> Columns:
-        """Read what the task asks of a corpus."""
-        raise NotImplementedError
+    read: Callable[[CorpusPart], Columns]  # what the task asks of a corpus
 
     def load_data(self, num_proc: int | None = None, **_: object) -> None:
         """Make MTEB's form of the data."""

@@ -13,14 +13,6 @@ from .vectors import check_supported, prototype_products, require
 DECIMALS = 9  # to which `detection_scores` rounds similarities before it compares them
 
 
-def score_threshold(largest: NDArray[np.float64], deviations: float) -> float:
-    """Compute the similarity below which an item is out of scope, from those of others to their nearest class, (N,).
-
-    Population standard deviations are added to their mean; the paper takes 0 and -1.
-    """
-    return float(largest.mean() + deviations * largest.std())
-
-
 def detect_out_of_scope(
     similarities: NDArray[np.float64], labels: NDArray[Any], threshold: float, out_of_scope: str | int
 ) -> NDArray[Any]:
@@ -77,7 +69,7 @@ def detection_scores(
     check_supported("labels", true[true != out_of_scope], classes)
     nearest = prototype_products(supports, support_labels, calibration)[1].max(axis=1)
     # Rounded, so that an item as near as the threshold is out of scope however a product was summed.
-    threshold = round(score_threshold(nearest, deviations), DECIMALS)
+    threshold = round(float(nearest.mean() + deviations * nearest.std()), DECIMALS)
     guessed = detect_out_of_scope(similarities.round(DECIMALS), classes, threshold, out_of_scope)
     return {**out_of_scope_scores(guessed, true, out_of_scope), "threshold": threshold}
 

@@ -202,13 +202,11 @@ def _row(record: Any, place: str) -> Row:  # noqa: ANN401 - whatever a JSON list
 
 def _commit() -> str | None:
     # An installed package may lie inside someone else's repository: only a tracked source file proves that it is ours.
-    place_of_this = Path(__file__)
-    answer = ""
-    for arguments in (["ls-files", "--error-unmatch", place_of_this.name], ["rev-parse", "HEAD"]):
+    file, answer = Path(__file__), ""
+    for arguments in (["ls-files", "--error-unmatch", file.name], ["rev-parse", "HEAD"]):
+        command = ["git", "-C", str(file.parent), *arguments]
         try:
-            answer = subprocess.check_output(
-                ["git", "-C", str(place_of_this.parent), *arguments], stderr=subprocess.DEVNULL, text=True, timeout=10
-            )
+            answer = subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True, timeout=10)
         except (OSError, subprocess.SubprocessError):
             return None
     return answer.strip()

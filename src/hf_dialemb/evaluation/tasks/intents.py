@@ -166,7 +166,7 @@ def _guesses(
 ) -> Iterator[tuple[str, NDArray[Any]]]:
     from sklearn.preprocessing import normalize
 
-    from ...metrics.out_of_scope import detect_out_of_scope, score_threshold
+    from ...metrics.out_of_scope import detect_out_of_scope
     from ...metrics.vectors import prototype_products
 
     generator = np.random.default_rng([seed, shots])
@@ -182,6 +182,7 @@ def _guesses(
         ("", classes, products[len(rest) :], products[: len(rest)]),
         (" official", official_classes, official, official),
     ):
+        nearest = reference.max(axis=1)
         for name, deviations in THRESHOLDS.items():
-            threshold = score_threshold(reference.max(axis=1), deviations)
+            threshold = nearest.mean() + deviations * nearest.std()
             yield f"{shots}-shot {name}{ending}", detect_out_of_scope(scored, known, threshold, OUT_OF_SCOPE)

@@ -85,14 +85,14 @@ def load_contexts(part: CorpusPart) -> Problem:
     """Load dialogues so far and responses to choose from."""
     given = part.kind == "response-selection"
     draw, sizes = selections_of(part)
-    if not draw(0) and given:
-        raise part.error("got no context with a correct response; choose another split")
     if not draw(0):
-        raise part.error(
-            f"got {sizes['contexts']} responses after {texts.FEWEST_TURNS} turns or more, none with "
-            f"{texts.OTHERS} of its role that say something else in other dialogues; choose another corpus or raise "
-            "the limit"
-        )
+        got = "no context with a correct response"
+        if not given:
+            got = (
+                f"{sizes['contexts']} responses after {texts.FEWEST_TURNS} turns or more, none with {texts.OTHERS} of "
+            )
+            got += "its role that say something else in other dialogues"
+        raise part.error(f"got {got}; choose another split or corpus, or raise the limit")
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         repeats = [draw(seed) for seed in (seeds[:1] if given else seeds)]
