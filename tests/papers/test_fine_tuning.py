@@ -18,10 +18,9 @@ from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import TASKS
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.papers.tasks import action_prediction, fine_tuning, intent_fine_tuning
-from hf_dialemb.papers.tasks.action_prediction import assistant_turns, draw, text_of
+from hf_dialemb.papers.tasks import few_shot_tuning, fine_tuning
+from hf_dialemb.papers.tasks.few_shot_tuning import accuracy, assistant_turns, draw, draw_parts, text_of
 from hf_dialemb.papers.tasks.fine_tuning import RUNS, Classifier, Examples, FineTuning, fine_tune, load_backbone
-from hf_dialemb.papers.tasks.intent_fine_tuning import accuracy, draw_parts
 
 QUICK = FineTuning(
     learning_rate=1e-2, epochs=20, batch_size=8, evaluate_every=10, patience=5, max_length=16, dropout=0.1
@@ -124,10 +123,10 @@ def notes(monkeypatch):
         notes.append({name: value.clone() for name, value in found.classifier.layers.state_dict().items()})
         return found
 
-    for module in (intent_fine_tuning, action_prediction):
-        monkeypatch.setattr(module, "fine_tune", noting)
-        quick = replace(module.SETTINGS, epochs=3, evaluate_every=2, learning_rate=1e-3)
-        monkeypatch.setattr(module, "SETTINGS", quick)
+    monkeypatch.setattr(few_shot_tuning, "fine_tune", noting)
+    for name in ("INTENT_SETTINGS", "ACT_SETTINGS"):
+        quick = replace(getattr(few_shot_tuning, name), epochs=3, evaluate_every=2, learning_rate=1e-3)
+        monkeypatch.setattr(few_shot_tuning, name, quick)
     return notes
 
 

@@ -22,10 +22,10 @@ _ALL = (
     Task("dialogue-nli", "is a sentence closer to what agrees with it than to what contradicts it",
          "hf_dialemb.papers.tasks.sentences:load_anchors", "DSE, section 4.5", (_PAIRS,)),
     Task("intent-fine-tuning", "intents of utterances, by a copy of the model that learns from few examples of each",
-         "hf_dialemb.papers.tasks.intent_fine_tuning:load_fine_tuning", "DSE, section 4.2.1 and appendix C",
+         "hf_dialemb.papers.tasks.few_shot_tuning:load_fine_tuning", "DSE, section 4.2.1 and appendix C",
          (_UTTERANCES,), fine_tunes=True),
     Task("dialogue-action-prediction", "what the assistant does next, by a copy of the model that learns from examples",
-         "hf_dialemb.papers.tasks.action_prediction:load_acts", "DSE, section 4.2.2; TOD-BERT, section 5",
+         "hf_dialemb.papers.tasks.few_shot_tuning:load_acts", "DSE, section 4.2.2; TOD-BERT, section 5",
          fine_tunes=True),
 )
 # fmt: on
