@@ -14,7 +14,7 @@ from .records import hashed_split
 GET_AGAIN = "the file is damaged or incomplete: get it again"
 LONGEST_CELL = 1 << 24  # characters in a cell of a table; csv's own limit is less than some annotations take
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_FORMS = {list: "a list", dict: "an object"}
+_FORMS: dict[type, str] = {list: "a list", dict: "an object"}
 
 
 def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # noqa: ANN401 - whatever it holds
@@ -50,7 +50,8 @@ def json_members(source: Source, pattern: str, *path: str) -> Iterator[tuple[str
 
 def _children(source: Source, pattern: str, path: Sequence[str], kind: type) -> Iterator[tuple[str, Any]]:
     for name, stream in source.files(pattern):
-        value, outer = parse_json(name, stream.read()), dict if path else kind
+        value = parse_json(name, stream.read())
+        outer = dict if path else kind
         if not isinstance(value, outer):
             got = _FORMS.get(type(value), "a single value")
             raise InputError(f"{name}: got {got}, expected {_FORMS[outer]}; {GET_AGAIN}")
@@ -59,7 +60,8 @@ def _children(source: Source, pattern: str, path: Sequence[str], kind: type) -> 
         if path and not (isinstance(value, kind) and value):
             wanted = f"field {'.'.join(path)}: got nothing, expected {_FORMS[kind]} of records"
             raise InputError(f"{name}: {wanted}; get the file again")
-        for key, child in value.items() if kind is dict else enumerate(value):
+        children: Iterable[tuple[Any, Any]] = value.items() if kind is dict else enumerate(value)
+        for key, child in children:
             yield f"{name}: record {key}", (key, child)
 
 

@@ -94,8 +94,8 @@ def read_split(corpus: Corpus, data_dir: str | Path | None, split: str, skip_inv
     place = f"{source.path if source else corpus.name}: split {' '.join(splits)}"
     patterns = ", ".join(dict.fromkeys(pattern for name in splits for pattern in corpus.files[name]))
     missing = f"looked for {patterns}; add such files or choose another split"
-    records = (record for name in splits for record in corpus.records(source, name))  # type: ignore[arg-type]
-    records = never_empty(records, MissingFilesError(f"{place} of corpus {corpus.name} gave nothing; {missing}"))
+    read = (record for name in splits for record in corpus.records(source, name))  # type: ignore[arg-type]
+    records = never_empty(read, MissingFilesError(f"{place} of corpus {corpus.name} gave nothing; {missing}"))
     items = convert_records(records, corpus.convert, skip_invalid=skip_invalid)
     return never_empty(items, InputError(f"{place} has no record that is not malformed; get the files again"))
 

@@ -4,6 +4,7 @@ import hashlib
 import logging
 import reprlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -117,13 +118,22 @@ def one_of(record: Raw, name: str, known: Iterable[str]) -> str:
     return value
 
 
+@contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Put the place before the message of an `InputError`."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None
+
+
 def convert_each(items: Iterable[Raw], name: str, convert: Callable[..., Item]) -> tuple[Item, ...]:
     """Convert the elements of a list as `converted` does; an error names the list and the element."""
     results = []
     for index, item in enumerate(items):
         try:
             results.append(converted(item, convert))
-        except InputError as error:
+        except InputError as error:  # as `placed` does, without its cost for every turn of a corpus
             raise InputError(f"{name}[{index}]: {error}") from None
     return tuple(results)
 

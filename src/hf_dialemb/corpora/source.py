@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -132,7 +132,7 @@ def is_archive(path: Path) -> bool:
 
 def decompressed(path: Path) -> io.BufferedReader:
     """Open a file; one that ends in ``.gz`` or ``.xz`` is unpacked while it is read."""
-    openers = {".gz": gzip.open, ".xz": lzma.open}
+    openers: dict[str, Callable[[Path], gzip.GzipFile | lzma.LZMAFile]] = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
     try:
         if path.suffix in openers:
             return _guarded(openers[path.suffix](path), str(path), _Allowance(path))

@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...dialogue import Dialogue
 from ...errors import InputError
 from ..audit.statistics import content_hash
 from ..corpus import ALL
 from ..loading import OWN, REGISTERED, check_no_split, form_of
-from .findings import Finding, Problem
+from .findings import Problem
 from .hub_dataset import find_in_hub_dataset
 from .reading import find_own
 
@@ -49,21 +50,21 @@ def check(
             yield from finding.remarks
             if finding.dialogue is not None:
                 counts.update(["dialogue", *(turn.role for turn in finding.dialogue.turns)])
-                warnings = _warnings(finding, places)
+                warnings = _warnings(finding.dialogue, finding.place, places)
                 yield from (Problem(finding.place, sentence, "warning") for sentence in warnings)
     except InputError as error:
         match = re.match(rf"({re.escape(name)}(?::\d+)?): ", str(error))
         yield Problem(match[1], str(error)[match.end() :]) if match else Problem(name, str(error))
 
 
-def _warnings(finding: Finding, places: dict[bytes, str]) -> Iterator[str]:
-    turns = finding.dialogue.turns
-    first = places.setdefault(content_hash(finding.dialogue), finding.place)
-    if first != finding.place:
+def _warnings(dialogue: Dialogue, place: str, places: dict[bytes, str]) -> Iterator[str]:
+    turns = dialogue.turns
+    first = places.setdefault(content_hash(dialogue), place)
+    if first != place:
         yield f"got the same turns as {first}; delete one of the two, unless both took place"
     if len(turns) == 1:
         yield "got a single turn, expected a conversation; look whether turns are missing or joined"
-    elif len(finding.dialogue.roles) == 1:
+    elif len(dialogue.roles) == 1:
         yield f"got one speaker only ({turns[0].role}), expected two; look whether the speakers' names are right"
     for number, turn in enumerate(turns, start=1):
         words = len(turn.content.split())

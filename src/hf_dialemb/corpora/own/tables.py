@@ -155,7 +155,7 @@ def _moments(times: Sequence[str]) -> list[float]:
     if numbers.isna().any():
         moments = pandas.to_datetime(pandas.Series(times), errors="coerce", utc=True, format="mixed")
         numbers = (moments.astype("int64") / 1e9).where(moments.notna())
-    return numbers.tolist()  # type: ignore[no-any-return]
+    return numbers.tolist()
 
 
 def _drafts(name: str, body: Rows, layout: Layout, order: list[int] | None, notes: Notes) -> Iterator[Draft]:

@@ -61,7 +61,6 @@ def system_label(act: Raw) -> Label:
 
 
 _WOZ_FILES = split_patterns("woz_{}_en.json", **WOZ_SPLITS)
-_WOZ_READING = (_WOZ_FILES, with_split(split_files(json_list, _WOZ_FILES)), woz_dialogue)
 
 # CamRest676, ``CamRest676.json``, and GECOR, the same dialogues with corrected spelling and annotated ellipses, which
 # are not read, ``CamRest676_annotated.json``. A user's turn lists all that was informed of so far: it informs of what
@@ -133,7 +132,6 @@ def simulated_labels(acts: list[Raw]) -> tuple[tuple[str, ...], Slots]:
 
 
 _SIM_M_FILES = split_patterns("sim-M/{}.json")
-_SIM_M_READING = (_SIM_M_FILES, split_files(json_list, _SIM_M_FILES), partial(simulated_dialogue, domain="movie"))
 
 # KVRET, also called SMD: ``kvret_{train,dev,test}_public.json``. The domain is the task. The assistant's first turn
 # after a driver's turn carries the driver's labels: values in ``slots``, and in ``requested`` a flag for every slot
@@ -182,10 +180,10 @@ def _with_kvret_labels(turn: Turn, values: dict[str, str], flagged: list[str], k
 _KVRET_READING = (_KVRET_FILES, without_empty("dialogue", split_files(json_list, _KVRET_FILES)), _kvret_dialogue)
 CORPORA = catalogued(
     {
-        "woz2": _WOZ_READING,
+        "woz2": (_WOZ_FILES, with_split(split_files(json_list, _WOZ_FILES)), woz_dialogue),
         "camrest676": _camrest("CamRest676.json"),
         "gecor": _camrest("CamRest676_annotated.json"),
-        "sim_m": _SIM_M_READING,
+        "sim_m": (_SIM_M_FILES, split_files(json_list, _SIM_M_FILES), partial(simulated_dialogue, domain="movie")),
         "kvret": _KVRET_READING,
     }
 )

@@ -1,12 +1,13 @@
 """Corpora whose records list the turns of a dialogue: SGD, DailyDialog, DSTC2, Doc2Dial, Taskmaster 4."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from ...errors import InputError
-from ..corpus import Reading, Records, Source, catalogued
+from ..corpus import Files, Reading, Records, Source, catalogued
 from ..parsing import hashed_by, json_list, json_members, named_by, out_of_all, split_files, with_split, without_empty
-from ..records import Raw, Slots, distinct, field, names, one_of, optional
+from ..records import Raw, Slots, distinct, field, names, one_of, optional, placed
 from .shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, Labels, TurnList, only, split_patterns
 
 # SGD, the Schema-Guided Dialogues: ``{train,dev,test}/dialogues_*.json``. The domains are services, such as
@@ -27,18 +28,17 @@ def schema_labels(turn: Raw) -> Labels:
     return distinct(acts), tuple(slots), tuple(dict.fromkeys(intent for intent in intents if intent != "NONE"))
 
 
-def _has_text(turn: Raw) -> bool:
-    return field(turn, "utterance", str) != ""
-
-
 _services = partial(names, name="services")
-SGD = TurnList("turns", "speaker", "utterance", UPPER_CASE_ROLES, "dialogue_id", _services, schema_labels, _has_text)
+SGD = TurnList(
+    *("turns", "speaker", "utterance", UPPER_CASE_ROLES, "dialogue_id", _services, schema_labels),
+    is_spoken=lambda turn: field(turn, "utterance", str) != "",
+)
 _SGD_FILES = split_patterns("{}/dialogues_*.json")
 
 # DailyDialog in the form of ConvLab-3: ``data/dialogues.json``. The domain is the topic. Emotions are not read.
 
 _UNIFIED = TurnList("turns", "speaker", "utterance", USER_AND_SYSTEM)
-_DAILY_FILE, _DAILY_SPLITS = "data/dialogues.json", {"train": "train", "validation": "dev", "test": "test"}
+_DAILY_SPLITS = {"train": "train", "validation": "dev", "test": "test"}
 
 
 def _daily_acts(turn: Raw) -> Labels:
@@ -51,9 +51,6 @@ def _daily_topics(record: Raw) -> tuple[str, ...]:
     return names(record, "domains")
 
 
-_DAILY_RECORDS = out_of_all(json_list, _DAILY_FILE, named_by("data_split", _DAILY_SPLITS))
-_DAILY = replace(_UNIFIED, domains=_daily_topics, labels=_daily_acts)
-
 # DSTC2: transcripts of telephone calls, ``data.json``. The system's greeting is not in the file. Marks of the
 # transcribers, such as ``noise``, are kept.
 
@@ -65,7 +62,14 @@ def _restaurant(record: Raw) -> tuple[str, ...]:
     return ("restaurant",)
 
 
-_DSTC2_RECORDS = out_of_all(json_list, "data.json", named_by("data_split", _DSTC2_SPLITS))
+def _of_split(file: str, splits: Mapping[str, str], **labels: Any) -> tuple[Files, Reading, TurnList]:  # noqa: ANN401
+    """Make the reading of a file in ConvLab-3's form, whose records name their split."""
+    return (
+        split_patterns(file),
+        out_of_all(json_list, file, named_by("data_split", splits)),
+        replace(_UNIFIED, **labels),
+    )
+
 
 # Doc2Dial: the files of the full release, which these patterns name; or the test file of the shared task
 # (https://github.com/doc2dial/sharedtask-dialdoc2021), where dialogues stop anywhere and acts are blank or missing.
@@ -76,17 +80,14 @@ _DOC2DIAL_ROLES = {"user": "user", "agent": "assistant"}
 
 def _doc2dial_records(source: Source, split: str) -> Records:
     for place, (domain, documents) in json_members(source, _DOC2DIAL_FILES[split][0], "dial_data"):
-        try:
+        with placed(place):
             for document in field({domain: documents}, domain, dict):
                 for number, record in enumerate(field(documents, document, list)):
                     yield f"{place}: document {document!r} record {number}", record
-        except InputError as error:
-            raise InputError(f"{place}: {error}") from None
 
 
 def _doc2dial_act(turn: Raw) -> Labels:
-    act = optional(turn, "da", str)
-    return (act,) if act else (), (), ()
+    return tuple(filter(None, [optional(turn, "da", str)])), (), ()
 
 
 _DOC2DIAL = TurnList("turns", "role", "utterance", _DOC2DIAL_ROLES, "dial_id", only("domain"), _doc2dial_act)
@@ -123,12 +124,10 @@ def taskmaster_labels(turn: Raw, *, prefixed: bool = False) -> Labels:
     return ("inform",) if slots else (), slots, tuple(dict.fromkeys(calls))
 
 
-def _is_kept(turn: Raw) -> bool:
-    return field(turn, "text", str) != "(deleted)"
-
-
-_TASKMASTER_FIELDS = ("utterances", "speaker", "text", _TASKMASTER_ROLES, "conversation_id")
-TASKMASTER = TurnList(*_TASKMASTER_FIELDS, only("vertical"), taskmaster_labels, _is_kept)
+TASKMASTER = TurnList(
+    *("utterances", "speaker", "text", _TASKMASTER_ROLES, "conversation_id", only("vertical"), taskmaster_labels),
+    is_spoken=lambda turn: field(turn, "text", str) != "(deleted)",
+)
 
 
 def taskmaster_records(pattern: str) -> Reading:
@@ -140,8 +139,8 @@ _TM4_FILES = "TM-4-2024/data/data_*.json"
 CORPORA = catalogued(
     {
         "sgd": (_SGD_FILES, with_split(split_files(json_list, _SGD_FILES)), SGD),
-        "dailydialog": (split_patterns(_DAILY_FILE), _DAILY_RECORDS, _DAILY),
-        "dstc2": (split_patterns("data.json"), _DSTC2_RECORDS, replace(_UNIFIED, domains=_restaurant)),
+        "dailydialog": _of_split("data/dialogues.json", _DAILY_SPLITS, domains=_daily_topics, labels=_daily_acts),
+        "dstc2": _of_split("data.json", _DSTC2_SPLITS, domains=_restaurant),
         "doc2dial": (_DOC2DIAL_FILES, _doc2dial_records, _DOC2DIAL),
         "taskmaster4": (split_patterns(_TM4_FILES), taskmaster_records(_TM4_FILES), TASKMASTER),
     }

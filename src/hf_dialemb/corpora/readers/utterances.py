@@ -7,7 +7,7 @@ from ...errors import InputError
 from ..corpus import Records, Source, catalogued
 from ..labels import parse_action
 from ..parsing import json_list, json_members, numbered, parse_json, split_files, table_rows
-from ..records import Raw, each_of, field, names, optional, strings
+from ..records import Raw, each_of, field, names, optional, placed, strings
 from ..source import MissingFilesError
 from .shapes import cells, split_patterns, utterance
 
@@ -32,20 +32,14 @@ _CLINC_LISTS = {"train": "train", "dev": "val", "test": "test"}
 
 def _clinc_records(source: Source, split: str) -> Records:
     domains: dict[str, str] = {}
-    for place, member in json_members(source, _CLINC_DOMAINS):
-        domains.update(_intents(place, *member))
+    for place, (domain, intents) in json_members(source, _CLINC_DOMAINS):
+        with placed(place):
+            domains |= dict.fromkeys(names({domain: intents}, domain), domain)
     if not domains and not source.holds(_CLINC_DOMAINS):
         raise MissingFilesError(f"{source.path}: {_CLINC_DOMAINS} is missing beside {_CLINC}; add the file")
     for prefix, name in ((split, _CLINC_LISTS[split]), (f"{split}/oos", f"oos_{_CLINC_LISTS[split]}")):
         for number, (place, record) in enumerate(json_list(source, _CLINC, name)):
             yield f"{place.rpartition(': ')[0]}: {prefix} record {number}", (f"{prefix}/{number}", record, domains)
-
-
-def _intents(place: str, domain: str, intents: Raw) -> list[tuple[str, str]]:
-    try:
-        return [(intent, domain) for intent in names({domain: intents}, domain)]
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from None
 
 
 def _clinc(identifier: str, record: Raw, domains: dict[str, str]) -> Dialogue:
