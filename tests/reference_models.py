@@ -59,20 +59,13 @@ PADDLE = "Model/UnifiedTransformer_0"
 
 def random_state(words: int, layers: int = 2, width: int = 128, inner: int = 256) -> dict[str, torch.Tensor]:
     """The state dictionary of the port to torch, drawn at random."""
+    tables = {"token": words, "pos": 512, "type": 2, "turn": 16}
     shapes = {
-        "embedder.token_embedding.weight": (words, width),
-        "embedder.pos_embedding.weight": (512, width),
-        "embedder.type_embedding.weight": (2, width),
-        "embedder.turn_embedding.weight": (16, width),
-        "embed_layer_norm.weight": (width,),
-        "embed_layer_norm.bias": (width,),
-        "mask_embed": (1, 1, width),
-        "latent_embeddings": (20, width),
-        "post_network.weight": (20, width),
-        "discriminator.0.weight": (1, width),
-        "discriminator.0.bias": (1,),
-        "bow_predictor.weight": (words, width),
-    }
+        **{f"embedder.{name}_embedding.weight": (rows, width) for name, rows in tables.items()},
+        "embed_layer_norm.weight": (width,), "embed_layer_norm.bias": (width,), "mask_embed": (1, 1, width),
+        "latent_embeddings": (20, width), "post_network.weight": (20, width), "discriminator.0.weight": (1, width),
+        "discriminator.0.bias": (1,), "bow_predictor.weight": (words, width),
+    }  # fmt: skip
     for number in range(layers):
         block = {
             "attn.linear_qkv": (3 * width, width), "attn.linear_out": (width, width),
@@ -166,10 +159,7 @@ def forward(state: dict[str, torch.Tensor], ids, mask, positions, types, turns) 
 def embed(state: dict[str, torch.Tensor], dialogue, words) -> np.ndarray:
     """dial2vec's embedding: the last 15 turns, 512 tokens of them, the sum of the speakers' means.
 
-    Args:
-        state: PLATO's.
-        dialogue: Turns of user (type 1) and assistant (type 0).
-        words: From a text to its WordPiece ids.
+    PLATO's state has the user as type 1 and the assistant as 0; ``words`` gives a text's WordPiece ids.
     """
     kept = dialogue.turns[-15:]
     rows = []

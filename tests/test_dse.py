@@ -14,7 +14,6 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.methods.dse import DSEConfig, DSEExamples, DSEModel, collate
 from hf_dialemb.methods.layout import Truncation, tokenize_utterances
 from hf_dialemb.methods.losses import hard_targets, pair_contrastive, soft_targets
-from hf_dialemb.methods.utterance import positives_first
 
 TALK = [
     dialogue("I need a cheap hotel", "For how many nights then", "Yes", "In which part of town"),
@@ -53,10 +52,14 @@ def test_the_loss_of_a_batch_is_that_of_the_formula(tiny_bert, form):
     assert torch.allclose(output.similarities[:, 0, 0], (sides[0] * sides[1]).sum(-1))
 
 
-def test_a_long_text_keeps_its_start(tiny_bert):
-    model, tokenizer = DSEModel.from_backbone(tiny_bert, max_tokens=8)
-    batch = collate([("1 2 3 4 5 6 7 8 9", "1 2 3")], tokenizer, model.config, Truncation())
-    assert tokenizer.decode(batch["input_ids"][0, 0]) == "[CLS] 1 2 3 4 5 6 [SEP]"
+def test_cut_and_empty_utterances_are_counted(tiny_bert):
+    (model, tokenizer), count = DSEModel.from_backbone(tiny_bert), Truncation()
+    batch = tokenize_utterances(["\u200b", "[SEP]", "1 2 3 4 5 6 7 8 9"], tokenizer, 8, count)
+    assert str(count) == "1 of 3 utterances were truncated (3 of 14 tokens dropped); 1 gave no token"
+    assert batch["input_ids"][1].tolist().count(tokenizer.sep_token_id) == 1
+    assert tokenizer.decode(batch["input_ids"][2]) == "[CLS] 1 2 3 4 5 6 [SEP]"
+    with torch.no_grad():
+        assert not model(torch.tensor([[7, 8]]), torch.tensor([[0, 0]])).pooler_output.any()
 
 
 def pairs_loss(queries, responses):
@@ -84,25 +87,13 @@ def test_soft_targets_become_hard_ones_as_their_temperature_falls():
     assert torch.allclose(targets, torch.full((1, 3), 1 / 3))
 
 
-TEXTS = [
-    "a cheap hotel in the north", "yes", "for how many nights would you like to stay there", "my card was stolen",
-    "please block it", "goodbye and thank you for all of your help today", "seven",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def encoder(tiny_bert):
-    torch.manual_seed(0)
-    return DSEModel.from_backbone(tiny_bert, dropout=0.0)
-
-
 def test_gradient_caching_repeats_the_dropout_of_the_forward_pass(tiny_bert):
     # With dropout, a second pass with other random numbers would differentiate another function.
     def loss_and_gradient(chunk_size):
         torch.manual_seed(0)
         model, tokenizer = DSEModel.from_backbone(tiny_bert, dropout=0.3, chunk_size=chunk_size)
         model.train()
-        batch = collate([(TEXTS[0], TEXTS[2]), (TEXTS[3], TEXTS[4])], tokenizer, model.config, Truncation())
+        batch = collate(pairs(TALK)[0], tokenizer, model.config, Truncation())
         torch.manual_seed(1)
         loss = model(**batch).loss
         loss.backward()
@@ -112,20 +103,6 @@ def test_gradient_caching_repeats_the_dropout_of_the_forward_pass(tiny_bert):
     cached_loss, cached = loss_and_gradient(4)
     assert loss == cached_loss
     assert torch.allclose(gradient, cached, atol=1e-6)
-
-
-def test_cut_and_empty_utterances_are_counted(encoder):
-    (model, tokenizer), count = encoder, Truncation()
-    batch = tokenize_utterances(["\u200b", "[SEP]", "1 2 3 4 5 6 7 8 9"], tokenizer, 8, count)
-    assert str(count) == "1 of 3 utterances were truncated (3 of 14 tokens dropped); 1 gave no token"
-    assert batch["input_ids"][1].tolist().count(tokenizer.sep_token_id) == 1
-    with torch.no_grad():
-        assert not model(torch.tensor([[7, 8]]), torch.tensor([[0, 0]])).pooler_output.any()
-
-
-def test_the_positive_comes_first():
-    similarities = torch.arange(9.0).view(3, 3)
-    assert positives_first(similarities)[:, :, 0].tolist() == [[0, 1, 2], [4, 3, 5], [8, 6, 7]]
 
 
 PROGRAM = """

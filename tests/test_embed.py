@@ -1,7 +1,6 @@
 """Embedding a file, and searching in what was embedded."""
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,19 +8,17 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from checkpoints import save_dse
 from exports import save
 from killed import kill
 
 from hf_dialemb.cli import main
-from hf_dialemb.corpora import load_dialogues, write_jsonl
+from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import Encoder
 from hf_dialemb.encoders.stored_vectors import stored_vectors
 from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.methods.encoder import encode
-from hf_dialemb.methods.utterance import encode_utterances
 from hf_dialemb.retrieval import embed as module
 from hf_dialemb.retrieval.embed import embed_file
 from hf_dialemb.retrieval.search import describe, nearest, search
@@ -44,19 +41,6 @@ def test_rows_are_those_of_encode_in_the_order_of_lines(tiny_checkpoint, source,
     expected = encode(*load_checkpoint(str(tiny_checkpoint)), sample_dialogues[:11])
     assert np.abs(np.array(table["embedding"].to_pylist()) - expected).max() <= 1e-5 * np.abs(expected).max()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["eleven.jsonl", "vectors.parquet"]
-
-
-def test_an_utterance_encoder_gives_the_mean_of_the_utterances_if_asked_to(tiny_bert, tmp_path, sample_dialogues):
-    short = [Dialogue(dialogue.turns[:1], id=f"one-{dialogue.id}") for dialogue in sample_dialogues[:3]]
-    dialogues = [*sample_dialogues[:5], *short]
-    write_jsonl(dialogues, tmp_path / "dialogues.jsonl")
-    checkpoint = save_dse(tiny_bert, tmp_path / "dse")
-    assert embed_file(f"{checkpoint}@utterances", tmp_path / "dialogues.jsonl", tmp_path / "vectors.parquet", 3) == 8
-    rows = np.array(pq.read_table(tmp_path / "vectors.parquet")["embedding"].to_pylist())
-    model, tokenizer = load_checkpoint(str(checkpoint))
-    for row, dialogue in zip(rows, dialogues, strict=True):
-        expected = encode_utterances(model, tokenizer, [turn.content for turn in dialogue.turns]).mean(axis=0)
-        np.testing.assert_allclose(row, expected, atol=2e-6)
 
 
 def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_file(tiny_checkpoint, source, tmp_path, monkeypatch):
@@ -95,16 +79,6 @@ def test_killed_while_merging_it_embeds_nothing_again(tiny_checkpoint, source, t
     assert embed_file(*request) == 11
 
 
-def test_parts_left_by_a_kill_are_not_taken_for_those_of_another(tiny_checkpoint, source, tmp_path):
-    whole, output, other = tmp_path / "whole.parquet", tmp_path / "vectors.parquet", tmp_path / "other.jsonl"
-    other.write_text("".join(source.read_text(encoding="utf-8").splitlines(keepends=True)[6:9]), encoding="utf-8")
-    embed_file(str(tiny_checkpoint), other, whole, shard_size=3)
-    (tmp_path / "vectors.parquet.parts").mkdir()
-    embed_file(str(tiny_checkpoint), source, tmp_path / "vectors.parquet.parts" / "part-000000.parquet", shard_size=3)
-    assert embed_file(str(tiny_checkpoint), other, output, shard_size=3) == 3
-    assert pq.read_table(output).equals(pq.read_table(whole))
-
-
 def test_parts_of_another_request_are_not_mixed_in(tiny_checkpoint, source, tmp_path, refused):
     output, mine, other = tmp_path / "vectors.parquet", tmp_path / "mine.jsonl", tmp_path / "other"
     kill(Encoder, "encode", 1, embed_file, str(tiny_checkpoint), source, output, 3)
@@ -119,15 +93,6 @@ def test_parts_of_another_request_are_not_mixed_in(tiny_checkpoint, source, tmp_
         told = f"vectors.parquet.parts holds shards of another request (its {named} differs)"
         assert told in refused("embed", *words)
         assert not output.exists()
-
-
-def test_a_mended_input_is_taken_where_the_broken_one_made_nothing(tiny_checkpoint, source, tmp_path):
-    output, broken = tmp_path / "vectors.parquet", tmp_path / "calls.jsonl"
-    broken.write_text('{"messages": []}\n')
-    with pytest.raises(InputError, match="got no turn"):
-        embed_file(str(tiny_checkpoint), broken, output)
-    shutil.copy(source, broken)
-    assert embed_file(str(tiny_checkpoint), broken, output) > 1
 
 
 def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_path, monkeypatch):
@@ -175,16 +140,6 @@ def test_what_is_found_by_a_text_is_shown_from_the_nearest_turn_on():
     other = Dialogue((Turn("user", "hello"), Turn("assistant", "hi there")))
     first, second = search("tfidf", [other, Dialogue(turns)], "a stolen card")  # which is fitted on all of them
     assert (first.text, first.score > second.score) == ("… my card was stolen / oh", True)
-
-
-def test_python_searches_by_id_and_with_the_vectors_of_a_file(source, sample_dialogues):
-    vectors = source.with_name("vectors.parquet")
-    module.embed("dialogue-static", source, vectors)
-    dialogues = load_dialogues(source)
-    by_id = search("dialogue-static", dialogues, dialogues[3].id, 3, vectors)
-    assert by_id == search("dialogue-static", dialogues, 3, 3)
-    with pytest.raises(InputError, match="holds other dialogues"):
-        search("dialogue-static", dialogues[1:], "a taxi", 3, vectors)
 
 
 def test_lines_are_short_and_start_with_the_dialogue_itself(sample_dialogues):

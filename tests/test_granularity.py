@@ -1,12 +1,9 @@
 """Segments of responses by cosine: what is drawn, against ranking the whole pool."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 from hf_dialemb.errors import InputError
-from hf_dialemb.methods import granularity
 from hf_dialemb.methods.granularity import Segments
 
 LEVELS = range(1, 6)
@@ -126,18 +123,6 @@ def test_zeros_have_cosine_0_and_lengths_do_not_matter():
     assert draws(segments, [0, 15], 2, 5, np.random.default_rng(0)).shape == (2, 5)
     vectors, scales = clustered(300), np.float32(2.0) ** np.arange(-60, 60, 0.4, dtype=np.float32)[:, None]
     assert Segments(vectors * scales).vectors == pytest.approx(Segments(vectors).vectors, abs=1e-6)
-
-
-@pytest.mark.parametrize("sample_size", [2500, 1024])
-def test_the_cosines_of_all_pairs_are_never_held(sample_size, monkeypatch):
-    monkeypatch.setattr(granularity, "_THREADS", 2)
-    vectors = clustered(5000, width=8)
-    tracemalloc.start()
-    segments = Segments(vectors, sample_size=sample_size)
-    segments.draw(7, 2, 9, np.random.default_rng(0))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 5000**2 * 4 / 2  # as many as there are pairs take 95 MiB
 
 
 def test_broken_vectors_are_refused():

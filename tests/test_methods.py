@@ -172,19 +172,6 @@ def run(tiny_bert, sample_dialogues, tmp_path_factory):
     return folder, settings
 
 
-def test_a_resumed_run_of_an_outside_method_ends_in_the_same_weights(run, sample_dialogues, tmp_path):
-    (folder, settings), again = run, tmp_path / "again"
-    other = {**settings, "output_dir": again}
-    hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **other)
-    expected = (folder / "model.safetensors").read_bytes()
-    assert (again / "model.safetensors").read_bytes() == expected
-    (again / "training_report.json").unlink()
-    (again / "model.safetensors").unlink()
-    (again / "checkpoint-4" / "complete").unlink()
-    hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **other)
-    assert (again / "model.safetensors").read_bytes() == expected
-
-
 def test_an_outside_method_is_evaluated_exported_and_described(run, tiny_bert, tmp_path, capsys):
     folder, exported = run[0], tmp_path / "simcse"
     results = tmp_path / "results.json"

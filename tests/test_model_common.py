@@ -195,19 +195,6 @@ def test_gradient_checkpointing_changes_no_gradient(name):
         assert torch.allclose(actual[key], value, rtol=1e-4, atol=least), key
 
 
-@pytest.mark.parametrize("name", RANKERS)
-def test_rankers_refuse_another_token_table(name):
-    """Words are counted once, before the training; the members of an ensemble learn before they are in it."""
-    model = build(name)
-    assert model.get_input_embeddings().num_embeddings == WORDS
-    with pytest.raises(NotImplementedError):
-        model.resize_token_embeddings(WORDS + 1)
-    assert type(model).supports_gradient_checkpointing == (name in BACKBONES)
-    if name not in BACKBONES:
-        with pytest.raises(ValueError, match="does not support"):
-            model.gradient_checkpointing_enable()
-
-
 def attention_of(model: PreTrainedModel) -> set[str]:
     return {module.config._attn_implementation for module in model.modules() if hasattr(module, "query")}
 

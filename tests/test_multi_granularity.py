@@ -1,13 +1,11 @@
 """The ensemble: it answers as equation 7 says, whoever its members are, and lives in one file."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 from checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from safetensors.torch import load_file
-from transformers import AutoModel, AutoTokenizer, BertConfig
+from transformers import BertConfig
 
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.dual_encoder import TRANSFORMER_METHOD as TOWERS
@@ -143,14 +141,6 @@ def test_it_is_saved_as_one_file(ensemble, tmp_path):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "ensemble" / name).read_bytes()
 
 
-def test_a_checkpoint_may_be_two_members(folders, tmp_path):
-    folder = save(assembled([folders["t"]] * 2), tmp_path)
-    first, second = AutoModel.from_pretrained(folder).members
-    assert all(map(torch.equal, first.state_dict().values(), second.state_dict().values()))
-    first.encoder.embeddings.word_embeddings.weight.data.zero_()
-    assert second.encoder.embeddings.word_embeddings.weight.any()
-
-
 def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(matchers, folders, examples, tmp_path):
     ranker = load_ranker(save(assembled(matchers), tmp_path))
     alone = [np.exp(scores_of(load_ranker(folder), examples)) for folder in matchers]
@@ -168,14 +158,6 @@ def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(matchers, folde
     configs = [load_ranker(folder).model.config.to_diff_dict() for folder in (folders["a"], matchers[0])]
     with pytest.raises(InputError, match="got dual_encoder and deep_attention_matching, expected rankers that take"):
         MultiGranularityConfig(members=configs)
-
-
-def test_tokenizers_may_differ_in_their_last_padding(folders, tmp_path):
-    tokenizer = AutoTokenizer.from_pretrained(folders["b"])
-    tokenizer(["a hotel"], padding="max_length", max_length=9, truncation=True)
-    save(LoadedRanker(load_ranker(folders["b"]).model, tokenizer, None), tmp_path)
-    assert json.loads((tmp_path / "tokenizer.json").read_text())["truncation"] is not None
-    assembled([folders["a"], str(tmp_path)])
 
 
 def test_members_that_do_not_fit_together_are_refused(folders, ensemble, sample_dialogues, tiny_bert, tmp_path):

@@ -22,7 +22,7 @@ from hf_dialemb.encoders import specs
 from hf_dialemb.encoders.encoder import dialogue_texts
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.learnt import sets_behind
-from hf_dialemb.training.distil import distil, learn_table, sample_texts
+from hf_dialemb.training.distil import distil, learn_table
 
 ship = runpy.run_path(str(Path(__file__).parents[1] / "training_scripts" / "ship.py"))["ship"]
 TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
@@ -95,19 +95,8 @@ def test_an_adapter_is_its_backbone_and_the_difference(tiny_bert, tmp_path, cach
 @pytest.fixture(scope="module")
 def static(tiny_bert, tmp_path_factory):
     folder = tmp_path_factory.mktemp("distilled") / "static"
-    words = [
-        "model",
-        "distil",
-        "--model",
-        tiny_bert,
-        "--corpus",
-        "sample/dev",
-        "--output",
-        str(folder),
-        "--dimensions",
-        "8",
-    ]
-    assert main([*words, "--passes", "3"]) == 0
+    words = ["model", "distil", "--corpus", "sample/dev", "--dimensions", "8", "--passes", "3", "--model"]
+    assert main([*words, tiny_bert, "--output", str(folder)]) == 0
     return folder
 
 
@@ -192,24 +181,6 @@ def test_what_is_learnt_is_nearer_to_the_teacher_than_the_words_alone():
     assert agreement(alone) < 0.5
     assert agreement(table) > 0.85
     assert np.array_equal(table, again)
-
-
-def test_texts_are_distinct_utterances_and_runs_of_turns(sample_dialogues):
-    texts, whole = sample_texts(sample_dialogues[:20], runs=20, seed=0), dialogue_texts(sample_dialogues[:20])
-    utterances = {turn.content for dialogue in sample_dialogues[:20] for turn in dialogue.turns}
-    assert {*texts[:-20]} == utterances
-    assert len(texts) == len(utterances) + 20
-    runs = texts[-20:]
-    assert all(any(run in each for each in whole) for run in runs)
-
-
-def test_a_teacher_without_a_record_is_refused_before_the_work(tiny_bert, tmp_path, monkeypatch):
-    shutil.copytree(tiny_bert, tmp_path / "merged")
-    for name, record in {"settings": {"method": "merged"}, "report": {"trainings": [], "unrecorded": ["dse"]}}.items():
-        (tmp_path / f"merged/training_{name}.json").write_text(json.dumps(record))
-    monkeypatch.setattr("hf_dialemb.training.distil.load_encoder", lambda name: pytest.fail("it was loaded"))
-    with pytest.raises(InputError, match="got no record of how"):
-        distil(str(tmp_path / "merged"), ["sample/dev"], output_dir=tmp_path / "table")
 
 
 def test_what_cannot_be_distilled_or_loaded_is_refused(static, tiny_bert, tmp_path):
