@@ -44,13 +44,12 @@ FITTED = Registry("encoders", {"tfidf": TfidfEncoder})
 
 RESPONSE_VECTORS = "response_vectors-"  # the prefix of a ranker's cached vectors, which decide nothing
 
-_LEVELS = ("dialogue", "utterances")
-_BITS = ("bfloat16", "int8")
-_WORDS = (*_LEVELS, "cls", *_BITS, "whitened")
+_LEVELS, _BITS = {"dialogue", "utterances"}, {"bfloat16", "int8"}
+_WORDS = ("dialogue", "utterances", "cls", "bfloat16", "int8", "whitened")
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
 _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # the parts of a sentence-transformers model, and of its routers
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "modules.json")
-_WITHOUT_WEIGHTS = ("fitted", "words", "api")
+_BASELINES = ("fitted", "words", "api")
 
 _hub_path = lru_cache(maxsize=64)(resolve_backbone)  # an error is not remembered
 
@@ -95,7 +94,7 @@ class EncoderSpec:
                 f"model '{text}': got '{unknown}' after the '@', expected {', '.join(_WORDS[:-1])} or {_WORDS[-1]}, "
                 "parted by commas; correct it"
             )
-        if len(set(words)) < len(words) or set(_LEVELS) <= set(words) or set(_BITS) <= set(words):
+        if len(set(words)) < len(words) or set(words) >= _LEVELS or set(words) >= _BITS:
             raise InputError(
                 f"model '{text}': got '{after}' after the '@', expected each word once, one level, dialogue or "
                 "utterances, and one of bfloat16 and int8; leave the others out"
@@ -127,26 +126,27 @@ def find_encoder(spec: str) -> EncoderSpec:
     if not kind:
         kind, path, reads = _with_weights(parsed.model)
     parsed = replace(parsed, kind=kind, path=path, reads=reads)
+    baseline, numbers, problem = kind in _BASELINES, parsed.numbers, ""
     if parsed.cls and kind != "transformers":
-        got = "a baseline" if kind in _WITHOUT_WEIGHTS else f"a {kind} model, which chooses its tokens itself"
-        raise InputError(f"model '{spec}': got cls for {got}, expected a plain transformers model; leave 'cls' out")
-    if parsed.level == "utterances" and reads == "dialogues":
-        raise InputError(f"model '{spec}': this model reads whole dialogues; leave '@utterances' out")
-    if parsed.numbers != "float32" and (kind in (*_WITHOUT_WEIGHTS, "static") or reads == "dialogues"):
-        raise InputError(
-            f"model '{spec}': got {parsed.numbers} for {'a baseline' if kind in _WITHOUT_WEIGHTS else 'this model'}, "
-            f"expected a transformer that reads texts; leave '{parsed.numbers}' out"
-        )
-    if parsed.numbers == "int8":
+        got = "a baseline" if baseline else f"a {kind} model, which chooses its tokens itself"
+        problem = f"got cls for {got}, expected a plain transformers model; leave 'cls' out"
+    elif parsed.level == "utterances" and reads == "dialogues":
+        problem = "this model reads whole dialogues; leave '@utterances' out"
+    elif numbers != "float32" and (baseline or kind == "static" or reads == "dialogues"):
+        got = f"{numbers} for {'a baseline' if baseline else 'this model'}"
+        problem = f"got {got}, expected a transformer that reads texts; leave '{numbers}' out"
+    elif kind == "fitted" and (package := getattr(FITTED[path], "package", "")) and find_spec(package) is None:
+        problem = f'the package {package} is missing; pip install "hf-dialemb[baselines]"'
+    elif kind == "words" and not Path(path).is_file():
+        problem = f"got no file '{path}', expected a text file of word vectors; check the path"
+    if problem:
+        raise InputError(f"model '{spec}': {problem}")
+    if numbers == "int8":
         from .fewer_bits import check_int8
 
         check_int8()
     if kind == "api":
         check_endpoint(spec)
-    if kind == "fitted" and (package := getattr(FITTED[path], "package", "")) and find_spec(package) is None:
-        raise InputError(f"model '{spec}': the package {package} is missing; pip install \"hf-dialemb[baselines]\"")
-    if kind == "words" and not Path(path).is_file():
-        raise InputError(f"model '{spec}': got no file '{path}', expected a text file of word vectors; check the path")
     return parsed
 
 

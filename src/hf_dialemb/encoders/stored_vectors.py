@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,7 @@ def _utterances(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
     return {name: [turn[at] for turn in turns] for at, name in enumerate(("id", "turn", "text", "said"))}
 
 
-ROWS: dict[str, Callable[[Sequence[Dialogue]], dict[str, list[Any]]]] = {
-    "dialogues": _dialogues,
-    "utterances": _utterances,
-}
+ROWS: Mapping[str, Callable[[Sequence[Dialogue]], Any]] = {"dialogues": _dialogues, "utterances": _utterances}
 """The columns of each kind of row beside the vectors; ``text`` is embedded and not written, ``said`` is its digest."""
 
 
@@ -69,13 +66,13 @@ class StoredVectors:
         rows = dict(zip(map(dialogue_key, dialogues), self.of_dialogues(dialogues, place), strict=True))
 
         def look_up(wanted: Sequence[Dialogue]) -> Vectors:
-            keys = list(map(dialogue_key, wanted))
-            if not rows.keys() >= set(keys):
+            try:
+                return np.stack([rows[dialogue_key(dialogue)] for dialogue in wanted])
+            except KeyError:
                 raise InputError(
                     f"--vectors {self.path}: holds whole dialogues, but this task embeds parts of them; leave "
                     "--vectors out and name the model, or choose --task domains"
-                )
-            return np.stack([rows[key] for key in keys])
+                ) from None
 
         return Encoder(self.model, embed_dialogues=look_up, spec=self.model)
 

@@ -17,18 +17,14 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 from ..checkpoints.pretrained import check_tokenizer, check_weights, has_decoder, load_pretrained, read_config, reading
 from ..errors import InputError
 from ..methods.batching import LayOut, embeddings
-from ..methods.layout import Truncation, pad_right, shortened
+from ..methods.layout import CHARACTERS, Truncation, pad_right, shortened
 from .fewer_bits import compute_in
 from .specs import EncoderSpec
 
-MAX_TOKENS = 512
-"""Where texts are cut for plain transformers models, or earlier at the model's own limit."""
-
-MARKS = (("[SYS]", "[USR]"), ("[sys]", "[usr]"))
-"""Tokens before the turns of ``assistant``, and of all others; TOD-BERT's models have them, upper or lower case."""
-
+_MAX_TOKENS = 512  # where texts are cut for plain transformers models, or earlier at the model's own limit
+# Tokens before the turns of assistant, and of all others; TOD-BERT's models have them, upper or lower case.
+_MARKS = (("[SYS]", "[USR]"), ("[sys]", "[usr]"))
 _PART = 100_000  # texts whose tokens are in memory at once
-_CHARACTERS = 256  # more than a token has
 _UNLIMITED = 10**6  # tokenizers without a limit give a number far beyond
 
 
@@ -64,7 +60,7 @@ class TextModel(nn.Module):
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Embed N texts, (N, D) float32; texts beyond the limit are cut, counted and warned of."""
         side = "end" if self.tokenizer.truncation_side == "left" else "start"
-        if max(map(len, texts)) > _CHARACTERS * self.limit:
+        if max(map(len, texts)) > CHARACTERS * self.limit:
             texts = shortened(texts, self.tokenizer, self.limit, side)
         limits = f"; the model reads {self.limit} tokens"
         parts = []
@@ -75,22 +71,20 @@ class TextModel(nn.Module):
 
     def _by_ids(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
         """Tokenise by the library below transformers, whose own objects take longer than all else."""
-        backend, ids, dropped = self.tokenizer.backend_tokenizer, [], []
+        backend, ids, lost = self.tokenizer.backend_tokenizer, [], []
         backend.no_padding()
         backend.enable_truncation(self.limit, direction=self.tokenizer.truncation_side)
         backend.encode_special_tokens = self.tokenizer.split_special_tokens
         for encoding in backend.encode_batch_fast(list(texts)):
             ids.append(encoding.ids)
-            dropped.append(0)
-            for part in encoding.overflowing if len(encoding.ids) >= self.limit else ():
-                dropped[-1] += len(part.ids) - sum(part.special_tokens_mask)
-        padding = self.tokenizer.pad_token_id
+            overflowing = encoding.overflowing if len(encoding.ids) >= self.limit else ()
+            lost.append(sum(len(part.ids) - sum(part.special_tokens_mask) for part in overflowing))
 
         def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
             count.unit = "texts"
             for row in rows:
-                count.add(len(ids[row]) + dropped[row], len(ids[row]))
-            return pad_right([ids[row] for row in rows], padding)
+                count.add(len(ids[row]) + lost[row], len(ids[row]))
+            return pad_right([ids[row] for row in rows], self.tokenizer.pad_token_id)
 
         return list(map(len, ids)), lay_out
 
@@ -132,8 +126,8 @@ class TextModel(nn.Module):
 class SentenceLayout(NamedTuple):
     """The settings of a sentence-transformers folder whose vector is the mean of a transformer's tokens."""
 
-    max_tokens: int | None = None  # the longest sequence, if files give it
-    normalized: bool = False  # whether vectors are brought to unit length
+    max_tokens: int | None  # the longest sequence, if files give it
+    normalized: bool  # whether vectors are brought to unit length
 
 
 def plain_layout(path: str) -> SentenceLayout | None:
@@ -188,8 +182,8 @@ def transformers_texts(
         model = model.get_encoder()
     compute_in(spec.numbers, model, tokenizer)
     marks = _marks_of(tokenizer) if spec.level == "dialogue" and layout is None else None
-    positions = getattr(model.config, "max_position_embeddings", None) or MAX_TOKENS
-    longest = MAX_TOKENS if layout is None else layout.max_tokens or positions
+    positions = getattr(model.config, "max_position_embeddings", None) or _MAX_TOKENS
+    longest = _MAX_TOKENS if layout is None else layout.max_tokens or positions
     limit = min(longest, tokenizer.model_max_length, positions)
     normalized = layout is not None and layout.normalized
 
@@ -253,7 +247,7 @@ def sentence_texts(model: Any, batch_size: int) -> Callable[[Sequence[str]], np.
 
 def _marks_of(tokenizer: Any) -> tuple[str, str] | None:  # noqa: ANN401 - any of transformers' classes
     vocabulary = tokenizer.get_vocab()
-    for marks in MARKS:
+    for marks in _MARKS:
         if all(mark in vocabulary for mark in marks):
             # As plain words of the vocabulary they would be parted at their brackets.
             tokenizer.add_special_tokens({"additional_special_tokens": list(marks)}, replace_extra_special_tokens=False)

@@ -76,11 +76,9 @@ class BackboneModel(MethodModel):
     _supports_attention_backend = True
 
     @classmethod
-    def build(
-        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
-    ) -> tuple[Self, PreTrainedTokenizerBase]:
+    def build(cls, backbone: Any, dialogues: Any, dropout: Any = None, **settings: object) -> Any:  # noqa: ANN401
         """Build an untrained model; see `MethodModel`. The dialogues are not needed."""
-        return cls.from_backbone(str(backbone), dropout, **settings)
+        return cls.from_backbone(backbone, dropout, **settings)
 
     @classmethod
     def from_backbone(

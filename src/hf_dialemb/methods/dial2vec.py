@@ -74,12 +74,8 @@ class Dial2VecModel(DialogueEncoder):
         parts = in_parts(self._represent, flat[1], _ROWS, *flat)
         cosines, present, own, pooled = (tensor.unflatten(0, input_ids.shape[:2]) for tensor in parts)
         official = self.config.loss_scale == "official"
-        output = DialogueOutput(
-            loss=nt_xent(cosines, present[:, 0], self.config.loss_temperature, official),
-            pooler_output=pooled[:, 0],
-            role_embeddings=own[:, 0],
-            similarities=cosines,
-        )
+        loss = nt_xent(cosines, present[:, 0], self.config.loss_temperature, official)
+        output = DialogueOutput(loss=loss, pooler_output=pooled[:, 0], role_embeddings=own[:, 0], similarities=cosines)
         return output if return_dict else output.to_tuple()
 
     def _represent(self, *sequences: Tensor) -> tuple[Tensor, ...]:
@@ -89,9 +85,8 @@ class Dial2VecModel(DialogueEncoder):
             hidden = precise(self.encode_tokens(tokens).last_hidden_state)
         with autocast_off(hidden):
             own, cross, present = speaker_representations(
-                hidden, tokens.attention_mask, tokens.role_ids, tokens.turn_ids, self.config.num_roles,
-                self.config.window,
-            )  # fmt: skip
+                hidden, *tokens[1:4], self.config.num_roles, self.config.window
+            )
             cosines = nn.functional.cosine_similarity(own, cross, dim=-1)  # (n, R)
         return cosines, present, own, self.pool(hidden, tokens)[0]
 

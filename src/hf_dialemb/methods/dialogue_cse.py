@@ -108,11 +108,9 @@ class ResponseInContext(NamedTuple):
 
 
 class _Turn(NamedTuple):
-    """A turn: its role, the number of its dialogue, its place there and its text."""
-
     role: str
     dialogue: int
-    place: int
+    place: int  # in its dialogue
     text: str
 
 
@@ -137,14 +135,13 @@ class DialogueCSEExamples(Examples):
         by_dialogue = Counter((turn.role, turn.dialogue) for turn in everything)
         by_text = Counter((turn.role, turn.text) for turn in everything)
         by_both = Counter((turn.role, turn.dialogue, turn.text) for turn in everything)
-
-        def has_rivals(turn: _Turn) -> bool:
+        beside = [turn for turn in everything if len(self.turns[turn.dialogue]) > 1]
+        responses = []
+        for turn in beside:
             role, number, _, text = turn
             unfit = by_dialogue[role, number] + by_text[role, text] - by_both[role, number, text]
-            return len(self.pools[role]) > unfit
-
-        beside = [turn for turn in everything if len(self.turns[turn.dialogue]) > 1]
-        responses = list(filter(has_rivals, beside))
+            if len(self.pools[role]) > unfit:
+                responses.append(turn)
         left_out = {
             "without a turn beside them": len(everything) - len(beside),
             "whose role says nothing else in any other dialogue": len(beside) - len(responses),

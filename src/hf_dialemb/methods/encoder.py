@@ -19,15 +19,10 @@ from .layout import UNLIMITED, Truncation, add_markers, chat_template, tokenize,
 
 @dataclass
 class DialogueOutput(published.Dial2VecOutput):
-    """Output of a dialogue encoder for training batches of B dialogues with N samples of each and R speakers.
+    """Output of a dialogue encoder for training batches of B dialogues with N samples of each and R speakers."""
 
-    Attributes:
-        loss: Training loss, a scalar.
-        similarities: Cosines that enter the loss, (B, N, R), the intact dialogue first.
-    """
-
-    loss: Tensor | None = None
-    similarities: Tensor | None = None
+    loss: Tensor | None = None  # a scalar
+    similarities: Tensor | None = None  # cosines that enter the loss, (B, N, R), the intact dialogue first
 
 
 class DialogueEncoder(BackboneModel, published.Dial2VecModel):
@@ -84,9 +79,8 @@ def encode_speakers(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Embed each speaker of N dialogues (section 5.3.1), cut as in `encode`.
 
-    Returns:
-        Vectors in the order of the roles, (N, R, D) float32, zeros for absent speakers; and the number of tokens that
-        each is the mean of, (N, R) int64.
+    Return vectors in the order of the roles, (N, R, D) float32, zeros for absent speakers; and the number of tokens
+    that each is the mean of, (N, R) int64.
     """
     config, inputs = model.config, _inputs(model, tokenizer, dialogues)
     vectors = np.zeros((len(dialogues), config.num_roles, config.hidden_size), dtype=np.float32)

@@ -23,11 +23,11 @@ from .config import DialogueConfig
 UNLIMITED = 1_000_000
 """Length limit of the tokenizer of a model that cuts by itself."""
 
-_CHARACTERS, _MARGIN = 256, 128
-"""More characters than any token has, and tokens beside a cut that may differ from those of the whole text."""
+CHARACTERS = 256
+"""More characters than any token has."""
 
+_MARGIN = 128  # tokens beside a cut that may differ from those of the whole text
 _TEXTS = 2_000  # texts that are tokenised at once
-
 _TEXT_ALONE = (
     "{%- if message['content'] is not string -%}"
     "{{- raise_exception('Got a message whose content is no text, expected text; join its parts') -}}{%- endif -%}"
@@ -37,23 +37,14 @@ _SPACE = "{%- if not loop.last -%}{{- ' ' -}}{%- endif -%}"
 
 @dataclass
 class Truncation:
-    """Counts of tokens that did not fit, so that nothing is dropped silently.
+    """Counts of tokens that did not fit, so that nothing is dropped silently."""
 
-    Attributes:
-        dialogues: Sequences laid out so far.
-        truncated: Sequences that lost a token or a turn.
-        empty: Sequences without a token of their own.
-        tokens: Tokens before the cut.
-        dropped_tokens: Tokens that were cut.
-        unit: What reports call the sequences.
-    """
-
-    dialogues: int = 0
-    truncated: int = 0
-    empty: int = 0
-    tokens: int = 0
+    dialogues: int = 0  # laid out so far
+    truncated: int = 0  # that lost a token or a turn
+    empty: int = 0  # without a token of their own
+    tokens: int = 0  # before the cut
     dropped_tokens: int = 0
-    unit: str = "dialogues"
+    unit: str = "dialogues"  # what reports call the sequences
 
     def add(self, before: int, after: int, empty: bool = False) -> None:
         """Count a sequence by its tokens before and after the cut."""
@@ -76,16 +67,16 @@ def tokenize(
 ) -> dict[str, Tensor]:
     """Lay out B dialogues without markers, with explicit roles and turns, and count what was dropped.
 
-    Returns:
-        ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right.
-
-    Raises:
-        InputError: The model has no vector for a role.
+    Return ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right. Raise
+    InputError if the model has no vector for a role.
     """
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
     tokens = dict(zip(texts, token_ids(texts, tokenizer, config.max_tokens, config.keep), strict=True))
-    ending = _ids(tokenizer, config.end_of_utterance or "")
-    opening, closing = (_ids(tokenizer, text if config.wrapped else "") for text in wrapping(tokenizer))
+    around = wrapping(tokenizer) if config.wrapped else ("", "")
+    ending, opening, closing = (
+        list(tokenizer.convert_tokens_to_ids([text])) if text else []  # type: ignore[arg-type]
+        for text in (config.end_of_utterance, *around)
+    )
     known, rows = ROLES[: config.num_roles], []
     for dialogue in dialogues:
         kept = dialogue.turns[-config.max_turns :] if config.max_turns else dialogue.turns
@@ -102,10 +93,6 @@ def tokenize(
     tokens_of, roles_of, turns_of = zip(*rows, strict=True)
     batch = pad_right(tokens_of, tokenizer.pad_token_id or 0)
     return {**batch, "role_ids": pad_right(roles_of, 0)["input_ids"], "turn_ids": pad_right(turns_of, 0)["input_ids"]}
-
-
-def _ids(tokenizer: PreTrainedTokenizerBase, token: str) -> list[int]:
-    return list(tokenizer.convert_tokens_to_ids([token])) if token else []  # type: ignore[arg-type]
 
 
 def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool) -> list[list[int]]:
@@ -165,7 +152,7 @@ def token_ids(
 
 def shortened(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int, keep: str = "start") -> list[str]:
     """Cut huge texts before they are tokenised, which takes 280 bytes a character; ``most`` tokens stay the same."""
-    room, cut = _CHARACTERS * (most + _MARGIN), list(texts)
+    room, cut = CHARACTERS * (most + _MARGIN), list(texts)
     for place, text in enumerate(texts):
         part = text[:room] if keep == "start" else text[-room:]
         if len(part) < len(text):
@@ -268,9 +255,8 @@ def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> 
 
 
 def _set_markers(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
-    names = tokenizer.convert_ids_to_tokens(markers)
-    roles = ", ".join(f"'{role}': '{name}'" for role, name in zip(ROLES, names, strict=False))
-    return f"{{%- set markers = {{{roles}}} -%}}"
+    names = dict(zip(ROLES, tokenizer.convert_ids_to_tokens(markers), strict=False))
+    return f"{{%- set markers = {names} -%}}"
 
 
 def _speaker(hint: str = "") -> str:

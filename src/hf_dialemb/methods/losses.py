@@ -15,11 +15,8 @@ def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by
 
     The loss is summed over speakers and averaged over dialogues: log N per speaker if nothing is learnt.
 
-    Args:
-        similarities: Cosines of each sample's self- and cross-representation, (B, N, R); sample 0 is the intact one.
-        present: Speakers of the intact dialogue, (B, R) bool; absent speakers do not count.
-        temperature: Divides the cosines.
-        divide_by_samples: Whether to divide the loss by N, as the released program does.
+    The similarities (B, N, R) are cosines of each sample's self- and cross-representation; sample 0 is the intact one.
+    Absent speakers of it, by ``present`` (B, R) bool, do not count. The released program divides the loss by N.
     """
     negative_log = -torch.log_softmax(precise(similarities) / temperature, dim=1)[:, 0]  # (B, R)
     loss = (negative_log * present).sum(dim=1).mean()

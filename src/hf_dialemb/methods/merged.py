@@ -63,17 +63,11 @@ class MergedModel(UtteranceEncoder):
     def from_parts(
         cls, backbone: str, parts: Mapping[str, float], rank: int | None = None, max_tokens: int = 512
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Merge trainings of one backbone to an encoder in evaluation mode, float32.
+        """Merge trainings of one backbone to an encoder in evaluation mode, float32, that cuts texts at ``max_tokens``.
 
-        Args:
-            backbone: Folder or Hub id of their backbone.
-            parts: Folder or Hub id of a model of this package, or of a plain encoder, to its weight.
-            rank: Rank of the differences of linear layers; all other weights then stay the backbone's.
-            max_tokens: Where texts are cut.
-
-        Raises:
-            InputError: There is no part, a weight is no number, or a part has another backbone, other shapes, or
-                nothing that moved.
+        ``parts`` gives each model of this package, or plain encoder, its weight. With a rank, the differences of linear
+        layers are cut to it, and all other weights stay the backbone's. Raise InputError if there is no part, a weight
+        is no number, or a part has another backbone, other shapes, or nothing that moved.
         """
         if not parts:
             raise InputError("parts: got none, expected trained models and their weights; name at least one")
@@ -107,8 +101,6 @@ def factors(difference: Tensor, rank: int) -> Factors:
 
 def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, Tensor]:
     """Return the change of each weight of a backbone by a training, without rows that were added to a table."""
-    if (Path(path) / "0_StaticEmbedding").is_dir():
-        raise InputError(f"parts: got a static encoder, '{path}', expected a training of '{backbone}'; leave it out")
     end = load_backbone(resolve_backbone(path), None).encoder.state_dict()
     moved = {}
     for name, before in start.items():

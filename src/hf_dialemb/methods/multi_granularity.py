@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
 from torch import Tensor
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer
 
 from ..checkpoints.pretrained import load_pretrained, resolve_backbone
 from ..errors import InputError
@@ -30,9 +30,7 @@ _LAYOUT = ("marker_ids", "max_context_tokens", "max_response_tokens", "max_turns
 class MultiGranularityConfig(RankerConfig, published.MultiGranularityConfig):
     """The settings of an ensemble, those of `RankerConfig` taken from its first member.
 
-    Raises:
-        InputError: There is no member, one is of an unknown type, or they lay out contexts and responses in different
-            ways.
+    Raise InputError if there is no member, one is of an unknown type, or they lay out texts in different ways.
     """
 
     has_no_defaults_at_init: ClassVar[bool] = True  # transformers makes no empty one to compare with
@@ -56,10 +54,8 @@ class MultiGranularityConfig(RankerConfig, published.MultiGranularityConfig):
             for name in _LAYOUT:
                 expected, got = getattr(first, name, None), getattr(config, name, None)
                 if got != expected:
-                    raise InputError(
-                        f"members: got {name} {expected} and {got}, expected the same in all; train them with the same "
-                        "settings"
-                    )
+                    got = f"{name} {expected} and {got}"
+                    raise InputError(f"members: got {got}, expected the same in all; train them with the same settings")
         for name in {*own_settings(RankerConfig), "marker_ids"} - {"granularity"}:
             setattr(self, name, getattr(first, name, None))
 
@@ -75,26 +71,25 @@ class MultiGranularityModel(Ranker, published.MultiGranularityModel):
     config: MultiGranularityConfig
 
     @classmethod
-    def from_members(cls, paths: Sequence[str]) -> tuple[Self, PreTrainedTokenizerBase]:
+    def from_members(cls, paths: Sequence[str]) -> tuple[Self, Any]:
         """Assemble trained rankers from their folders or Hub ids, that of granularity 1 first, for evaluation.
 
-        Raises:
-            InputError: There is no member, one cannot be read or is no base ranker, or their tokenizers or settings
-                do not fit together.
+        Raise InputError if there is none, one is no base ranker, or their tokenizers or settings do not fit together.
         """
         members: list[Any] = []
-        tokenizers: list[PreTrainedTokenizerBase] = []
-        for path in paths:
-            folder = resolve_backbone(path)
-            method = member_method(load_pretrained(AutoConfig, folder).model_type, f"'{path}'")
+        tokenizers: list[Any] = []
+        for folder in map(resolve_backbone, paths):
+            method = member_method(load_pretrained(AutoConfig, folder).model_type, f"'{folder}'")
             members.append(load_pretrained(method.model_class, folder))
             tokenizers.append(load_pretrained(AutoTokenizer, folder))
-            first, other = tokenizers[0], tokenizers[-1]
-            if _rules(first) != _rules(other):
+            # All that decides how a tokenizer reads a text, without its last truncation and padding.
+            texts = (tokenizers[place].backend_tokenizer.to_str() for place in (0, -1))
+            first, other = ({**json.loads(text), "truncation": None, "padding": None} for text in texts)
+            if first != other:
                 raise InputError(
-                    f"members: got different tokenizers in '{paths[0]}' ({len(first):,} tokens) and '{path}' "
-                    f"({len(other):,} tokens), expected one for all; train them on the same dialogues with the same "
-                    "vocabulary or backbone"
+                    f"members: got different tokenizers in '{paths[0]}' ({len(tokenizers[0]):,} tokens) and '{folder}' "
+                    f"({len(tokenizers[-1]):,} tokens), expected one for all; train them on the same dialogues with "
+                    "the same vocabulary or backbone"
                 )
         model = cls(MultiGranularityConfig(members=[member.config.to_diff_dict() for member in members]))
         for place, member in zip(model.members, members, strict=True):
@@ -112,12 +107,6 @@ def member_method(model_type: str, place: str = "members") -> Method:
             "choose its checkpoint"
         )
     return method
-
-
-def _rules(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
-    """Return all that decides how a tokenizer reads a text, without its last truncation and padding."""
-    backend: Any = tokenizer.backend_tokenizer
-    return {**json.loads(backend.to_str()), "truncation": None, "padding": None}
 
 
 def collate(examples: list[RankingExample], tokenizer: Any, config: Any, count: Truncation) -> dict[str, Tensor]:  # noqa: ANN401

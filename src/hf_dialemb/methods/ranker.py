@@ -43,15 +43,10 @@ class RankingExample(NamedTuple):
 
 @dataclass
 class RankingOutput(published.RankingOutput):
-    """Output of a ranker for contexts with candidates, the true one first.
+    """Output of a ranker for contexts with candidates, the true one first."""
 
-    Attributes:
-        loss: Cross entropy of the true candidate (equation 6), a scalar.
-        similarities: The scores without gradient, (B, K, 1).
-    """
-
-    loss: Tensor | None = None
-    similarities: Tensor | None = None
+    loss: Tensor | None = None  # cross entropy of the true candidate (equation 6), a scalar
+    similarities: Tensor | None = None  # the scores without gradient, (B, K, 1)
 
 
 class Ranker(MethodModel, published.Ranker):
@@ -113,13 +108,8 @@ class RankingExamples(Examples):
                     self._texts.append(text)
                 items.append((number, turn, place))
         super().__init__(items, [f"Left out {silent:,} dialogues without a response that has a context"] * bool(silent))
-        self._check()
-        self.response_vectors = np.empty((0, 0), dtype=np.float32)
-        self._segments: Segments | None = None
-
-    def _check(self) -> None:
-        config, known = self.config, len(self._texts)
-        if not self.items:
+        known = len(self._texts)
+        if not items:
             raise InputError(
                 f"responses: got no response with a context in {len(self.dialogues)} dialogues, expected at least one; "
                 f"add dialogues, or choose other turns than {config.responses!r}"
@@ -134,6 +124,8 @@ class RankingExamples(Examples):
                 f"num_granularities: got {config.num_granularities}, but each response has {known - 1} others, "
                 "expected at least one for each granularity; lower it or add dialogues"
             )
+        self.response_vectors = np.empty((0, 0), dtype=np.float32)
+        self._segments: Segments | None = None
 
     @property
     def response_texts(self) -> list[str]:
@@ -149,18 +141,16 @@ class RankingExamples(Examples):
     def example(self, epoch: int, index: int) -> RankingExample:
         """Return a context with its true response first, and the others."""
         number, turn, response = self.items[index]
-        others = self._others(response, np.random.default_rng([self.seed, epoch, index]))
-        turns = self.dialogues[number].turns
-        return RankingExample(turns[:turn], (turns[turn].content, *(self._texts[other] for other in others)))
-
-    def _others(self, response: int, generator: np.random.Generator) -> np.ndarray:
-        count = self.config.num_candidates - 1
+        generator, count = np.random.default_rng([self.seed, epoch, index]), self.config.num_candidates - 1
         if self.config.granularity is None:
             drawn = generator.choice(len(self._texts) - 1, count, replace=False)
-            return drawn + (drawn >= response)
-        if self._segments is None:  # from the same sample of responses for every seed of the run
-            self._segments = Segments(self.response_vectors, self.config.num_granularities)
-        return self._segments.draw(response, self.config.granularity, count, generator)
+            others = drawn + (drawn >= response)
+        else:
+            if self._segments is None:  # from the same sample of responses for every seed of the run
+                self._segments = Segments(self.response_vectors, self.config.num_granularities)
+            others = self._segments.draw(response, self.config.granularity, count, generator)
+        turns = self.dialogues[number].turns
+        return RankingExample(turns[:turn], (turns[turn].content, *(self._texts[other] for other in others)))
 
 
 def context_ids(
@@ -298,8 +288,7 @@ def score_candidates(
 ) -> list[np.ndarray]:
     """Score the candidates of each context, (K,) float64; their softmax is the output probability.
 
-    Raises:
-        InputError: A context has no turn, no candidate, or a speaker without a marker.
+    Raise InputError if a context has no turn, no candidate, or a speaker without a marker.
     """
     by_size: dict[int, list[int]] = {}
     for row, example in enumerate(examples):
@@ -308,9 +297,8 @@ def score_candidates(
             raise InputError(f"example {row}: got no {missing}, expected at least one; leave the example out")
         by_size.setdefault(len(example.candidates), []).append(row)
     model, scores, count = ranker.model, [np.empty(0)] * len(examples), Truncation()
-    batches: list[list[int]] = []
-    for _, alike in sorted(by_size.items()):
-        batches += [alike[start : start + _CONTEXTS] for start in range(0, len(alike), _CONTEXTS)]
+    starts = ((alike, start) for _, alike in sorted(by_size.items()) for start in range(0, len(alike), _CONTEXTS))
+    batches = [alike[start : start + _CONTEXTS] for alike, start in starts]
     for rows in tqdm(batches, desc="rank", unit="batch", disable=not show_progress):
         chosen = [examples[row] for row in rows]
         batch = ranker.method.collate(chosen, ranker.tokenizer, model.config, count)

@@ -28,22 +28,12 @@ _ROWS = 32  # utterances of like length that are encoded together, padded to the
 
 @dataclass
 class UtteranceOutput(ModelOutput):
-    """Output of an utterance encoder.
+    """Output of an utterance encoder; of training batches without token vectors and layers."""
 
-    Attributes:
-        loss: Training loss, a scalar, for training batches.
-        pooler_output: Utterance embeddings, (N, D); of the anchors (B, D) for training batches.
-        last_hidden_state: Token vectors, (N, L, D); None for training batches.
-        similarities: Cosines of each anchor with the candidates, its own positive first, (B, B, 1), for training
-            batches.
-        hidden_states: The backbone's layers, if requested.
-        attentions: The backbone's attention weights, if requested.
-    """
-
-    loss: Tensor | None = None
-    pooler_output: Tensor | None = None
-    last_hidden_state: Tensor | None = None
-    similarities: Tensor | None = None
+    loss: Tensor | None = None  # of training batches, a scalar
+    pooler_output: Tensor | None = None  # embeddings, (N, D); of the anchors (B, D) for training batches
+    last_hidden_state: Tensor | None = None  # token vectors, (N, L, D)
+    similarities: Tensor | None = None  # of training batches, the cosines of anchors and candidates, (B, B, 1)
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
 
@@ -91,12 +81,8 @@ class UtteranceEncoder(BackboneModel):
             output = self.contrast(input_ids, mask, **kwargs)
         else:
             encoded = self.encoder(input_ids=input_ids, attention_mask=mask, **kwargs)
-            output = UtteranceOutput(
-                pooler_output=self.pool(encoded.last_hidden_state, mask),
-                last_hidden_state=encoded.last_hidden_state,
-                hidden_states=encoded.hidden_states,
-                attentions=encoded.attentions,
-            )
+            states, layers = encoded.last_hidden_state, (encoded.hidden_states, encoded.attentions)
+            output = UtteranceOutput(None, self.pool(states, mask), states, None, *layers)
         return output if return_dict else output.to_tuple()
 
     def contrast(self, input_ids: Tensor, attention_mask: Tensor, **kwargs: object) -> UtteranceOutput:
