@@ -13,7 +13,7 @@ from given_vectors import hashed
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, StaticEmbedding, Transformer
 from talks import DIALOGUES, dialogue
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer
 
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import Encoder, load_encoder, remembering
@@ -165,29 +165,25 @@ def test_static_vectors_need_no_tokenizer_of_transformers(folders, tmp_path):
     np.testing.assert_allclose(found, model.encode(["book hotel"]), atol=1e-6)
 
 
-def encoder_decoder(folder, padding_side):
-    """Writes a tiny random T5, whose tokenizer parts at blanks; returns its encoder and tokenizer."""
-    vocabulary = {word: place for place, word in enumerate(["<pad>", "</s>", "<unk>", *WORDS])}
-    backend = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "padding_side": padding_side}
-    transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **special).save_pretrained(folder)
-    torch.manual_seed(0)
-    size = {"vocab_size": len(vocabulary), "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
-    model = transformers.T5Model(transformers.T5Config(**size)).eval()
-    model.save_pretrained(folder)
-    return model.get_encoder(), transformers.AutoTokenizer.from_pretrained(folder)
-
-
 def test_an_encoder_decoder_is_read_by_its_encoder(folders, tmp_path):
     # T5 knows distances alone, so that padding on the left moves nothing.
-    left = encoder_decoder(tmp_path / "left", "left")
-    expected = [last_hidden(*left, text).mean(axis=0) for text in TEXTS]
-    np.testing.assert_allclose(vectors_of(tmp_path / "left"), expected, atol=1e-5)
-    bert = (each.from_pretrained(folders["plain"]) for each in (transformers.AutoModel, transformers.AutoTokenizer))
-    for folder, found in ((folders["plain"], [*bert]), (tmp_path / "left", left)):
-        expected = [last_hidden(*found, text)[0] for text in TEXTS]
-        np.testing.assert_allclose(vectors_of(f"{folder}@cls"), expected, atol=1e-5)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folders["plain"], padding_side="left")
+    tokenizer.save_pretrained(tmp_path)
+    torch.manual_seed(0)
+    size = {"vocab_size": len(tokenizer), "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
+    model = transformers.T5Model(transformers.T5Config(**size)).eval()
+    model.save_pretrained(tmp_path)
+    hidden = [last_hidden(model.get_encoder(), tokenizer, text) for text in TEXTS]
+    np.testing.assert_allclose(vectors_of(tmp_path), [each.mean(axis=0) for each in hidden], atol=1e-5)
+    np.testing.assert_allclose(vectors_of(f"{tmp_path}@cls"), [each[0] for each in hidden], atol=1e-5)
+
+
+def test_the_first_tokens_vector_is_taken_where_it_is_asked_for(folders):
+    model, tokenizer = (
+        of.from_pretrained(folders["plain"]) for of in (transformers.AutoModel, transformers.AutoTokenizer)
+    )
+    expected = [last_hidden(model.eval(), tokenizer, text)[0] for text in TEXTS]
+    np.testing.assert_allclose(vectors_of(f"{folders['plain']}@cls"), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("marks", [("[SYS]", "[USR]"), ("[sys]", "[usr]")])
