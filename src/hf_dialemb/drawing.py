@@ -85,13 +85,6 @@ def save(figure: Any, path: Path | str, dpi: int | None = None) -> None:  # noqa
     write_atomically(Path(path), lambda temporary: figure.savefig(temporary, format=form, dpi=dpi or DPI))
 
 
-def plain_axes(axes: Any, grid: str, *hidden: str) -> None:  # noqa: ANN401
-    """Draw thin lines below the data, along an axis or both, and hide sides of the frame."""
-    axes.grid(axis=grid, color=RULE, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[list(hidden)].set_visible(False)
-
-
 def legend(figure: Any, names: Sequence[str], styles: Sequence[tuple[str, str]], marker: int, font: int) -> None:  # noqa: ANN401
     """Write the names of colours and shapes at the right of a figure."""
     from matplotlib.lines import Line2D
