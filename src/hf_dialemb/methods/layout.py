@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,7 +18,9 @@ from transformers import PreTrainedTokenizerBase
 
 from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
-from .config import DialogueConfig
+
+if TYPE_CHECKING:
+    from .config import DialogueConfig
 
 UNLIMITED = 1_000_000
 """Length limit of the tokenizer of a model that cuts by itself."""
