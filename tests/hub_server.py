@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 TOKEN = "dummy"
@@ -28,8 +29,7 @@ class RefusalError(Exception):
         self.status, self.code, self.sentence = status, code, sentence or code
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A file of a commit."""
 
     content: bytes
@@ -52,8 +52,7 @@ class Entry:
         return {"type": "file", "path": path, "size": len(self.content), "oid": self.blob, **large}
 
 
-@dataclass(frozen=True)
-class Commit:
+class Commit(NamedTuple):
     """A state of a repository: all its files, by path."""
 
     oid: str
@@ -88,26 +87,19 @@ class Repository:
         """Return the contents of a folder as the Hub lists them."""
         start = f"{folder}/" if folder else ""
         inside = {path: entry for path, entry in self.at(revision).files.items() if path.startswith(start)}
-        if folder and not inside:
-            raise RefusalError(404, "EntryNotFound")
-        folders = {parent.as_posix() for path in inside for parent in Path(path).parents} - {"."}
+        folders = {parent.as_posix() for path in inside for parent in Path(path).parents} - {".", folder}
         rows = [{"type": "directory", "path": path, "size": 0, "oid": "0" * 40} for path in sorted(folders)]
-        rows = [*rows, *(entry.row(path) for path, entry in inside.items())]
-        rows = [row for row in rows if row["path"].startswith(start)]
+        rows += [entry.row(path) for path, entry in inside.items()]
         return [row for row in rows if deep or "/" not in row["path"].removeprefix(start)]
 
 
 @dataclass
 class Fault:
-    """A fault of the next requests whose ``METHOD /path`` matches the pattern.
-
-    A status is answered and nothing done; the connection may be cut in the ``"upload"``; or the last byte of a
-    download is another.
-    """
+    """A fault of the next requests whose ``METHOD /path`` matches: a status, a cut, or a download with a wrong byte."""
 
     pattern: str
     status: int = 0
-    cut: str = ""
+    cut: bool = False
     corrupt: bool = False
     times: int = 1
 
@@ -157,8 +149,8 @@ class LocalHub:
 
     def fill(self, kind: str, name: str, folder: Path) -> None:
         """Make a repository of a folder."""
-        files = {file.relative_to(folder).as_posix(): file for file in sorted(folder.rglob("*")) if file.is_file()}
-        entries = {path: Entry(file.read_bytes(), file.suffix in LARGE) for path, file in files.items()}
+        files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+        entries = {str(file.relative_to(folder)): Entry(file.read_bytes(), file.suffix in LARGE) for file in files}
         self.create(kind, name).add("main", "fill", entries)
 
     def modes(self, repository: Repository, revision: str, files: list[dict], ignore: str | None) -> list[dict]:
@@ -204,16 +196,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.hub.requests.append(request)
             self.fault = next((fault for fault in self.hub.faults if fault.strikes(request)), Fault(""))
         try:
-            self.body = self.read_body()
+            if self.fault.cut:
+                self.rfile.read1(100)
+                raise ConnectionError
+            self.body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             self.answer(*self.make_answer(parts.path))
         except ConnectionError:
             self.close_connection = True
-
-    def read_body(self) -> bytes:
-        if self.fault.cut == "upload":
-            self.rfile.read1(100)
-            raise ConnectionError
-        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
     def make_answer(self, path: str):
         if self.fault.status:

@@ -177,7 +177,6 @@ def test_the_recipe_repeats_the_training_and_names_no_place(made, tmp_path):
     if len(record["training"]) > 1:
         assert not {"granularity", "seed"} & set(shown)
         assert re.search(r"- granularity-2: .*granularity 2, seed 2\n", section(card, "Training"))
-        assert re.search(r"- baseline: seed 0\n", section(card, "Training"))
     else:
         (tmp_path / "recipe.yaml").write_text(text)
         again = make_settings({"use_cpu": True, "output_dir": tmp_path}, tmp_path / "recipe.yaml")
@@ -288,7 +287,6 @@ def test_markup_in_names_is_shown_and_not_obeyed(copied):
     for row in rows:
         assert len(re.findall(r"(?<!\\)\|", row)) == len(re.findall(r"(?<!\\)\|", head))
         assert r"we\|ird \*corpus\* &lt;script&gt;\`x\`\[a\](b) \# head, test" in row
-    assert ModelCard(copied.card()).data.eval_results[0].dataset_type == hostile
     assert escaped("_a_b_ c_d") == r"\_a_b\_ c_d"
     assert fenced("a\n````\nb").startswith("`````\n")
 
@@ -299,9 +297,8 @@ def test_the_command_writes_the_card_and_its_record(copied, tmp_path, capsys):
     words = ["--results", copied.results, "--repo-id", REPO]
     assert copied.command(*words, "--record", record) == 0
     assert capsys.readouterr().out.splitlines() == [f"Wrote {path}" for path in (readme, figures, record)]
-    kept = json.loads(record.read_text())
-    assert readme.read_text() == copied.card() == render_record(kept, [copied.results], REPO)
-    assert "org/dse" in render_record(kept, [copied.results])
+    assert readme.read_text() == copied.card()
+    assert readme.read_text() == render_record(json.loads(record.read_text()), [copied.results], REPO)
     shutil.rmtree(figures.parent)
     assert copied.command(*words, "--output", tmp_path / "card.md") == 0
     assert (tmp_path / "card.md").read_text() == copied.card()
@@ -314,27 +311,22 @@ def test_published_figures_lie_beside_the_card_and_name_no_place(made, tmp_path)
     (copy.folder / "results" / "older.json").write_text("{}")
     assert copy.command("--results", made.results, "--repo-id", REPO) == 0
     (file,) = (copy.folder / "results").iterdir()
-    published, measured = read_results(file), read_results(made.results)
-    kept = [row for row in measured.results if row.quoted_from is None and row.metric != "seconds"]
+    measured = read_results(made.results).results
+    kept = [row for row in measured if row.quoted_from is None and row.metric != "seconds"]
     names = {str(made.run): REPO, str(made.reference): Path(str(made.reference)).name}
-    assert published.results == tuple(replace(row, model=names[row.model]) for row in kept)
-    for name in ("seeds", "versions", "hardware"):
-        assert published.run[name] == measured.run[name]
+    assert read_results(file).results == tuple(replace(row, model=names[row.model]) for row in kept)
     assert str(tmp_path.parent) not in file.read_text()
     assert str(made.results.parent) not in file.read_text()
     assert check(copy.folder, "model", REPO) == []
 
 
-def test_figures_of_one_name_are_both_published_and_none_is_replaced(copied, capsys):
+def test_figures_of_one_name_are_both_published_and_none_is_replaced(copied):
     (copied.results.parent / "more").mkdir()
     assert copied.command("--results", copied.results, shutil.copy(copied.results, copied.results.parent / "more")) == 0
     assert sorted(path.name for path in (copied.folder / "results").iterdir()) == ["results-2.json", "results.json"]
-    (copied.folder / "README.md").unlink()
     source = Path(shutil.copy(copied.results, copied.folder / "results" / "mine.json"))
     assert copied.command("--results", source) == 2
-    assert "lies where the card's figures are written" in capsys.readouterr().err
     assert source.read_text() == copied.results.read_text()
-    assert not (copied.folder / "README.md").exists()
 
 
 def test_every_method_has_its_words_and_the_software_is_cited(dse):

@@ -1,7 +1,6 @@
 """Write ONNX graphs with the vectors of the model for any batch, and their 8-bit form with its loss."""
 
 import json
-import logging
 
 import numpy as np
 import pytest
@@ -141,13 +140,6 @@ def test_a_graph_of_other_weights_and_a_broken_8_bit_graph_fail(exported, monkey
     monkeypatch.setattr(onnx_form, "onnx_vectors", lambda _, __, file: np.full((2, 1), opposite[file]))
     with pytest.raises(InputError, match=r"cosine to those in float32 is -1\.000 on average, expected at least 0\.8"):
         onnx_form.write_int8(folder, utterances=True)
-
-
-def test_libraries_are_quiet_and_logging_stays_as_it_was():
-    handlers, level = list(logging.root.handlers), logging.root.manager.disable
-    with onnx_form.quietly():
-        logging.warning("nobody needs this")
-    assert (logging.root.handlers, logging.root.manager.disable) == (handlers, level)
 
 
 @pytest.mark.parametrize(("words", "message"), [

@@ -77,7 +77,7 @@ def test_a_gitignore_of_the_repository_keeps_nothing_back(hub, folder, tmp_path)
 
 FAULTS = [
     (Fault("/commit/", status=500), ConnectionError, r"HTTP 500.*run the same command again"),
-    (Fault("PUT", cut="upload"), ConnectionError, "cannot be reached or broke off.* check the network"),
+    (Fault("PUT", cut=True), ConnectionError, "cannot be reached or broke off.* check the network"),
     (Fault("/commit/", status=409), ConnectionError, "HTTP 409"),
     (Fault("/commit/", status=401), InputError, "run 'hf auth login' with a token that may write"),
     (Fault("preupload", status=403), InputError, "HTTP 403.*ask the owner"),

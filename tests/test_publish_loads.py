@@ -11,7 +11,6 @@ import pytest
 import torch
 from checkpoints import assembled, dual_encoder, save_dse
 from checkpoints import save as save_ranker
-from exports import save
 from hub_server import TOKEN
 from publish_folders import CARD, dataset_folder, hub_of_this_process, metric_folder
 
@@ -19,8 +18,6 @@ from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.publishing import publish
 from hf_dialemb.hub.verification import WITHOUT_PACKAGE
-from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
-from hf_dialemb.methods.dialogue_cse import DialogueCSEModel
 from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.ranker import encode_contexts, load_ranker
 from hf_dialemb.methods.utterance import encode_utterances
@@ -35,7 +32,7 @@ DIALOGUES = [
 TEXTS = ["my card was stolen!", "a room", "which area do you want to stay in?"]
 MESSAGES = [dialogue.to_messages() for dialogue in DIALOGUES]
 UTTERANCES = [[{"role": "user", "content": text}] for text in TEXTS]
-KINDS = {"dial2vec": "custom", "dse": "plain", "dialogue-cse": "plain", "dialog2flow": "plain", "mgt": "custom"}
+KINDS = {"dial2vec": "custom", "dse": "plain", "mgt": "custom"}
 TOLERANCE = 1e-5
 
 
@@ -48,8 +45,6 @@ def checkpoints(tiny_bert, tiny_checkpoint, sample_dialogues, tmp_path_factory) 
     return {
         "dial2vec": tiny_checkpoint,
         "dse": save_dse(tiny_bert, place / "dse"),
-        "dialogue-cse": save(DialogueCSEModel.from_backbone(tiny_bert, num_negatives=3), place / "cse"),
-        "dialog2flow": save(Dialog2FlowModel.from_backbone(tiny_bert), place / "flow"),
         "mgt": Path(save_ranker(assembled(members), place / "mgt")),
     }
 
@@ -80,10 +75,12 @@ def hub(folders, tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(checkpoints) -> dict[str, np.ndarray]:
     """Return the vectors of the checkpoints."""
-    contexts = encode_contexts(load_ranker(str(checkpoints["mgt"])), [dialogue.turns for dialogue in DIALOGUES])
-    arrays = {"dial2vec": encode(*load_checkpoint(str(checkpoints["dial2vec"])), DIALOGUES), "mgt": contexts}
-    plain = [name for name, kind in KINDS.items() if kind == "plain"]
-    return arrays | {name: encode_utterances(*load_checkpoint(str(checkpoints[name])), TEXTS) for name in plain}
+    contexts = [dialogue.turns for dialogue in DIALOGUES]
+    return {
+        "dial2vec": encode(*load_checkpoint(str(checkpoints["dial2vec"])), DIALOGUES),
+        "dse": encode_utterances(*load_checkpoint(str(checkpoints["dse"])), TEXTS),
+        "mgt": encode_contexts(load_ranker(str(checkpoints["mgt"])), contexts),
+    }
 
 
 @pytest.mark.parametrize("package", ["absent", "imported"])
