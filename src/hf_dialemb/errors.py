@@ -4,6 +4,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
+_OF_OTHER_FORMS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError
+)  # fmt: skip
+
 
 class InputError(ValueError):
     """What the user gave cannot be used; the message is one sentence: got, expected, remedy."""
@@ -28,14 +32,6 @@ def explained(place: object, remedy: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (
-        ArithmeticError,
-        AssertionError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except _OF_OTHER_FORMS as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(f"{place}: cannot be read ({reason}); {remedy}") from None

@@ -9,6 +9,7 @@ lose its marker and read as a context.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..methods.layout import UNLIMITED, ranking_template, special_texts
 from ..methods.ranker import Ranker, encode_contexts, encode_responses, loaded_ranker
 from ..runs.folder import write_files_of_our_own, write_record
 from .published_folder import PublishedFolder
-from .verification import ARGUMENTS, WITHOUT_PACKAGE, Vectors, messages
+from .verification import ARGUMENTS, WITHOUT_PACKAGE, Messages, Vectors, messages
 
 _PROGRAM = """
 model = AutoModel.from_pretrained(path, **OPTIONS).eval()
@@ -67,30 +68,30 @@ def write(model: PreTrainedModel, tokenizer: Any, folder: Path, **options: Any) 
     tokenizer.save_pretrained(folder)
     published = published_class(type(model))
     custom_object_save(published, folder)
-    config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
+    text = (folder / PublishedFolder.CONFIG).read_text(encoding="utf-8")
+    config = json.loads(text, object_hook=_without_place)
     classes = {"AutoConfig": published.config_class, "AutoModel": published}
     config["auto_map"] = {name: f"{kind.__module__.split('.')[-1]}.{kind.__name__}" for name, kind in classes.items()}
-    _forget_places(config)
     write_record(folder / PublishedFolder.CONFIG, config)
     write_files_of_our_own(folder, model.config)
 
 
-def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
-    """Remove the paths of backbones, which mean nothing on another machine."""
-    if isinstance(config, dict):
-        config.pop("_name_or_path", None)
-    for part in config.values() if isinstance(config, dict) else config if isinstance(config, list) else ():
-        _forget_places(part)
+def _without_place(config: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the path of a backbone, which means nothing on another machine."""
+    return {name: value for name, value in config.items() if name != "_name_or_path"}
 
 
 def probes(model: DialogueEncoder | Ranker, tokenizer: Any) -> tuple[dict[str, Any], dict[str, Vectors]]:  # noqa: ANN401
     """Return what each way of loading is to embed, and the model's own vectors by the names that the programs use."""
+    control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
     if isinstance(model, DialogueEncoder):
-        dialogues = _dialogues(model.config.max_tokens)
-        inputs = {"": (dialogues, dialogues, "encode")}
+        dialogues = _conversations(tokenizer, control, model.config.max_tokens)
+        inputs: dict[str, Any] = {"": (dialogues, dialogues, "encode")}
         expected = {"": encode(model, tokenizer, list(map(Dialogue.from_messages, dialogues)))}
     else:
-        contexts, responses = _contexts(model, tokenizer)
+        contexts = _conversations(tokenizer, control, model.config.max_context_tokens)
+        long = _words(tokenizer, model.config.max_response_tokens + 30)
+        responses = ["Good morning.", "", " Größe?  40,\tbitte\n", long, *control]
         as_messages, ranker = [messages(("response", text)) for text in responses], loaded_ranker(model, tokenizer)
         inputs = {", contexts": (contexts, contexts, "encode_query")}
         inputs[", responses"] = (as_messages, responses, "encode_document")
@@ -100,29 +101,18 @@ def probes(model: DialogueEncoder | Ranker, tokenizer: Any) -> tuple[dict[str, A
     return inputs, {library + kind: vectors for library in libraries for kind, vectors in expected.items()}
 
 
-def _dialogues(max_tokens: int) -> list[Any]:
-    hotel = messages(("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?"))
-    control = messages(("assistant", "Hello [SEP] [unused10] <s> how can I help?"))
-    card = messages(("user", "My card was stolen!"), ("user", "Please block it."), ("assistant", "Done."))
-    turns = enumerate(hotel * (1 + max_tokens // 10))  # more than fit, of several lengths
-    long = [{**turn, "content": f"{place}. {turn['content']}"} for place, turn in turns]
-    return [hotel, control + card, messages(("user", "Good morning.")), long]
-
-
-def _contexts(model: Ranker, tokenizer: Any) -> tuple[list[Any], list[Any]]:  # noqa: ANN401
-    """Return contexts and responses: usual, with control tokens, and longer than the limits."""
-    control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
-    words = sorted(token for token in tokenizer.get_vocab() if token.isascii() and token.isalpha())
-    generator = np.random.default_rng(0)
-    context, response = (
-        " ".join(generator.choice(words, limit + 30))
-        for limit in (model.config.max_context_tokens, model.config.max_response_tokens)
-    )
-    contexts = [
+def _conversations(tokenizer: Any, control: list[str], limit: int) -> list[Messages]:  # noqa: ANN401
+    """Return usual conversations, some longer than a number of tokens, and some with control tokens."""
+    long = _words(tokenizer, limit + 30)
+    return [
         messages(("user", " I need a cheap hotel in the north. "), ("assistant", "For how many nights?")),
         messages(("assistant", "Größe?  40,\tbitte\n"), ("user", "My card was stolen!"), ("user", "Please block it.")),
-        messages(("user", "Good morning."), ("assistant", context)),
-        messages(("user", context), ("assistant", "Which card?"), ("user", context[: len(context) // 2])),
+        messages(("user", "Good morning."), ("assistant", long)),
+        messages(("user", long), ("assistant", "Which card?"), ("user", long[: len(long) // 2])),
         *(messages(("user", text), ("assistant", text)) for text in control),
     ]
-    return contexts, ["Good morning.", "", " Größe?  40,\tbitte\n", response, *control]
+
+
+def _words(tokenizer: Any, count: int) -> str:  # noqa: ANN401
+    words = sorted(token for token in tokenizer.get_vocab() if token.isascii() and token.isalpha())
+    return " ".join(np.random.default_rng(0).choice(words, count))

@@ -13,6 +13,7 @@ transformers, sentence-transformers and servers that read BERT and its kin load 
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,6 @@ def _write_tokenizer(tokenizer: PreTrainedTokenizerBase, max_tokens: int, folder
     backend.no_padding()  # for readers of tokenizer.json alone
     backend.enable_truncation(max_tokens)
     tokenizer.save_pretrained(folder)
-    config = PublishedFolder(folder).record(PublishedFolder.TOKENIZER_CONFIG)
+    config = json.loads((folder / PublishedFolder.TOKENIZER_CONFIG).read_text(encoding="utf-8"))
     kept = {key: value for key, value in config.items() if key not in _STALE}
     write_record(folder / PublishedFolder.TOKENIZER_CONFIG, kept)

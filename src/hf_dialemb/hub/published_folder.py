@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from ..errors import InputError
+from ..runs.folder import read_object
 
 _DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
@@ -44,16 +44,12 @@ class PublishedFolder:
     ONNX, INT8, QUANTISATION = "onnx/model.onnx", "onnx/model_int8.onnx", "onnx/quantisation.json"
     """The graph, that of 8 bits, and the loss of the latter; transformers.js reads the graphs at these places."""
 
-    def __truediv__(self, name: str) -> Path:
-        return self.path / name
-
     def record(self, name: str) -> dict[str, Any]:
         """Return a JSON object; an empty one if the file is absent or holds something else."""
         try:
-            record = json.loads((self / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
+            return read_object(self.path / name, "")
+        except InputError:
             return {}
-        return record if isinstance(record, dict) else {}
 
     def count_weights(self) -> tuple[int, str]:
         """Return the number of weights, and the type of most of them, such as ``"float32"``."""
