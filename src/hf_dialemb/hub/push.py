@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
 from .card.card import write_card
@@ -61,7 +62,9 @@ def push(
     if not source:
         raise InputError(f"model: got {model!r}, which was never saved, expected a run, a folder or its encoder")
     folder = Path(source)
-    options = {"private": private, "revision": revision, "token": token, "commit_message": commit_message}
+    options: dict[str, Any] = {
+        "private": private, "revision": revision, "token": token, "commit_message": commit_message
+    }  # fmt: skip
     if folder.is_dir() and not is_checkpoint(folder):
         return publish(folder, repo_id, dry_run=dry_run, verify=verify, report=report, **options)
     with tempfile.TemporaryDirectory(prefix="push-") as place:
