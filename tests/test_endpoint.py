@@ -79,16 +79,16 @@ def test_vectors_are_of_one_length_and_an_unreachable_server_is_told(server, mon
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
     monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.0)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    assert "got no answer, expected a server of embeddings; check OPENAI_BASE_URL" in failure()
+    assert "got no answer, expected a server that gives embeddings; check OPENAI_BASE_URL" in failure()
 
 
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
         ("OPENAI_API_KEY", "", "OPENAI_API_KEY is not set"),
-        ("OPENAI_API_KEY", f"{KEY}\n", "OPENAI_API_KEY holds blanks"),
-        ("OPENAI_API_KEY", f"{KEY}é", "letters that no key has"),
-        ("OPENAI_BASE_URL", "localhost:8000", "OPENAI_BASE_URL: got an address that is none, expected a URL such as"),
+        ("OPENAI_API_KEY", f"{KEY}\n", "OPENAI_API_KEY holds spaces"),
+        ("OPENAI_API_KEY", f"{KEY}é", "characters that no key has"),
+        ("OPENAI_BASE_URL", "localhost:8000", "OPENAI_BASE_URL: got something that is not a URL, expected one such as"),
         ("the package", "", r"openai is missing; pip install \"hf-dialemb\[api\]\""),
     ],
 )

@@ -1,4 +1,4 @@
-"""Draw: colours as data, text that is fit to be shown, and figures of matplotlib that are written to files."""
+"""Colours, text that is safe to show, and matplotlib figures that are written to files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#2
 """The colours of Okabe and Ito, which people with any colour vision can tell apart; the yellow is darker."""
 
 BLUE, GREEN, RED = COLOURS[0], COLOURS[2], COLOURS[3]
-MARKERS = ("o", "^", "s", "D")  # once all colours are used, they repeat with the next shape
+MARKERS = ("o", "^", "s", "D")  # the colours are used again with the next shape
 GREY, DARK_GREY, RULE = "#c8c8c8", "#555555", "#d9d9d9"
 DPI = 150
-_LETTERS_PER_INCH = 13.0  # of a note
+_LETTERS_PER_INCH = 13.0  # in the note below a figure
 
-# Controls, format characters (some turn the direction of writing), surrogates, line separators.
+# Unicode categories: controls, format characters (some reverse the writing direction), surrogates, separators of lines.
 _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"  # format characters that emoji and several scripts need
 
@@ -40,20 +40,20 @@ def visible(text: str) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """Cut a label to a length, with an ellipsis; invisible characters become escapes."""
+    """Cut a label to at most ``length`` characters, with an ellipsis; make invisible characters escapes."""
     text = visible(text)
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def short_model(name: str) -> str:
-    """Cut a model's name to 40 characters: first the folders before it, then its beginning."""
+    """Cut a model's name to 40 characters: leave out its folders first, then the beginning of the name."""
     name = visible(name)
     short = name if len(name) <= 40 else name.rstrip("/").rsplit("/", 1)[-1]
     return short if len(short) <= 40 else f"…{short[-39:]}"
 
 
 def style(index: int) -> tuple[str, str]:
-    """Return the colour and the shape of the label or model at a place in a list."""
+    """Return the colour and the marker of the label or model at an index."""
     rounds, colour = divmod(index, len(COLOURS))
     return COLOURS[colour], MARKERS[rounds % len(MARKERS)]
 
@@ -69,7 +69,7 @@ def check_drawing() -> None:
 
 
 def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types here
-    """Make a figure, in inches, that is drawn to files only, whatever backend the user's session has."""
+    """Make a figure of a size in inches that is drawn to files only, whichever backend the user has chosen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -80,27 +80,27 @@ def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib
 
 
 def save(figure: Any, path: Path | str, dpi: int | None = None) -> None:  # noqa: ANN401
-    """Write a figure, in the form that the ending of the path names, whole or not at all."""
+    """Write a figure atomically, in the format that the path's ending names."""
     form = Path(path).suffix[1:] or "png"
     write_atomically(Path(path), lambda temporary: figure.savefig(temporary, format=form, dpi=dpi or DPI))
 
 
 def legend(figure: Any, names: Sequence[str], styles: Sequence[tuple[str, str]], marker: int, font: int) -> None:  # noqa: ANN401
-    """Write the names of colours and shapes at the right of a figure."""
+    """Add a legend of colours and markers at the right of a figure."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], marker=shape, linestyle="", markersize=marker, color=colour) for colour, shape in styles]
-    shown = figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=font, handletextpad=0.3)
-    plain_text(shown.get_texts())
+    box = figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=font, handletextpad=0.3)
+    plain_text(box.get_texts())
 
 
 def note(figure: Any, text: str) -> None:  # noqa: ANN401
-    """Write below a figure how to read it, in lines as long as the figure is wide."""
+    """Add a note below a figure, wrapped at the figure's width."""
     lines = textwrap.wrap(visible(text), max(30, int(figure.get_figwidth() * _LETTERS_PER_INCH)))
     figure.supxlabel("\n".join(lines), fontsize=8.5, color=DARK_GREY, parse_math=False)
 
 
 def plain_text(texts: Any) -> None:  # noqa: ANN401
-    """Keep matplotlib from reading dollar signs in names as formulas."""
+    """Stop matplotlib from reading dollar signs in names as formulas."""
     for text in texts:
         text.set_parse_math(False)

@@ -1,7 +1,7 @@
-"""A server that speaks OpenAI's protocol, by the ``openai`` package: its address, its key, and its vectors of texts.
+"""Vectors of texts from a server that speaks OpenAI's protocol, by the ``openai`` package.
 
-The package reads the key from OPENAI_API_KEY and the address from OPENAI_BASE_URL, and repeats requests to a server
-that is busy. The key is in no message.
+The package reads the key from OPENAI_API_KEY and the address from OPENAI_BASE_URL, and tries again if the server is
+busy. No message shows the key.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def _address() -> str:
 
 
 def endpoint_url() -> str:
-    """Return the server's address, without a user's name or password in it."""
+    """Return the server's address without the user name and password that it may hold."""
     parts = urlsplit(_address())
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl().rstrip("/")
 
 
 def check_endpoint(spec: str) -> None:
-    """Refuse a spec if the package, a key or an address is missing or cannot be right; ask no server."""
+    """Raise InputError if the package or the key is missing, or the key or the address malformed; contact no server."""
     key, url = os.environ.get(KEY, ""), _address()
     try:
         parts = urlsplit(url)
@@ -43,11 +43,11 @@ def check_endpoint(spec: str) -> None:
     if find_spec("openai") is None:
         problem = 'the package openai is missing; pip install "hf-dialemb[api]"'
     elif not key:
-        problem = f"{KEY} is not set, expected the endpoint's key; set it (to any word where none is needed)"
+        problem = f"{KEY} is not set, expected the endpoint's key; set it (to any word if the server needs none)"
     elif not (key.isascii() and key.isprintable()) or " " in key:
-        problem = f"{KEY} holds blanks or letters that no key has; set it to the key alone"
+        problem = f"{KEY} holds spaces or characters that no key has; set it to the key alone"
     elif not right:
-        problem = f"{URL}: got an address that is none, expected a URL such as http://127.0.0.1:8080/v1; set it"
+        problem = f"{URL}: got something that is not a URL, expected one such as http://127.0.0.1:8080/v1; correct it"
     else:
         return
     raise InputError(f"model '{spec}': {problem}")
@@ -62,24 +62,24 @@ def open_client() -> Any:  # noqa: ANN401 - openai.OpenAI
 
 @contextmanager
 def answered(spec: str, wanted: str) -> Iterator[None]:
-    """Turn every failure to get or to understand an answer into a sentence; ``wanted`` is such as ``"embeddings"``."""
+    """Raise InputError for any failure to get or understand an answer; ``wanted`` names it, as in ``"embeddings"``."""
     import openai
 
-    reason = f"got an answer of another form, expected OpenAI's form of {wanted}; check {URL}"
+    reason = f"got an answer of another form, expected OpenAI's form for {wanted}; check {URL}"
     try:
         yield
         return
     except openai.APITimeoutError:
-        reason = f"got no answer within {_TIMEOUT:g} seconds, expected a server of {wanted}; check {URL}"
+        reason = f"got no answer within {_TIMEOUT:g} seconds, expected a server that gives {wanted}; check {URL}"
     except openai.APIConnectionError:
-        reason = f"got no answer, expected a server of {wanted}; check {URL} and the network"
+        reason = f"got no answer, expected a server that gives {wanted}; check {URL} and the network"
     except openai.APIStatusError as error:
         reason = _refusal(error.status_code, str(error.message))
     except InputError:
         raise
     except (openai.OpenAIError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        pass  # whatever a server sends
-    # The original may hold the request with its key.
+        pass  # the answer can hold anything
+    # `from None`, since the original error may hold the request, and so the key.
     raise InputError(f"model '{spec}': {endpoint_url()}: {reason}") from None
 
 
@@ -94,7 +94,7 @@ def _refusal(status: int, message: str) -> str:
 
 
 class Endpoint:
-    """Embed texts by a model of the endpoint, ``batch_size`` a request."""
+    """Embed texts with a model of the endpoint, ``batch_size`` texts per request."""
 
     def __init__(self, model: str, batch_size: int) -> None:
         self.model, self.batch_size = model, batch_size

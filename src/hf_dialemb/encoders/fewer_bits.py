@@ -1,4 +1,4 @@
-"""Transformers that compute in fewer bits: bfloat16 by torch, integers of 8 bits by OpenVINO."""
+"""Transformers that compute in fewer bits: bfloat16 by torch, 8-bit integers by OpenVINO."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .word_vectors import dialogue_texts
 
 logger = logging.getLogger(__name__)
 
-_CALIBRATION = 300  # dialogues that show the range of the numbers between layers
+_CALIBRATION = 300  # dialogues that show the range of values between layers
 
 
 def compute_in(numbers: str, model: Any, tokenizer: Any) -> None:  # noqa: ANN401 - whatever AutoModel loads
     """Make a transformer compute in ``"bfloat16"`` or ``"int8"`` from now on; ``"float32"`` changes nothing.
 
-    A processor that does not multiply bfloat16 stays with float32. The integers of a model are computed once, in half
-    a minute, and kept in Hugging Face's cache (``HF_HOME``). Raise InputError for integers on an accelerator.
+    A CPU that cannot multiply bfloat16 stays with float32. A model is quantised to int8 once, in half a minute, and the
+    result is kept in Hugging Face's cache (``HF_HOME``). Raise InputError for int8 on an accelerator.
     """
     if numbers == "bfloat16" and (model.device.type != "cpu" or multiplies_bfloat16()):
         _compute_in_bfloat16(model)
@@ -65,7 +65,7 @@ def _compute_in_bfloat16(model: Any) -> None:  # noqa: ANN401
     model.forward = quick
 
 
-@cache  # for good: OpenVINO handles signals on memory that goes with its last graph
+@cache  # never freed: OpenVINO's signal handlers use memory that goes with its last graph
 def _compiled(file: Path, threads: int) -> Any:  # noqa: ANN401 - OpenVINO's
     import openvino
 
@@ -73,7 +73,7 @@ def _compiled(file: Path, threads: int) -> Any:  # noqa: ANN401 - OpenVINO's
 
 
 def _graph_file(model: Any, tokenizer: Any) -> Path:  # noqa: ANN401
-    """Return the file of a model's graph in integers, and write it the first time."""
+    """Return the file of a model's int8 graph; write it first if there is none."""
     from huggingface_hub.constants import HF_HOME
 
     digest = hashlib.sha256(f"{version('openvino')} {version('nncf')} {_CALIBRATION}".encode())
@@ -81,7 +81,7 @@ def _graph_file(model: Any, tokenizer: Any) -> Path:  # noqa: ANN401
         digest.update(name.encode() + value.contiguous().numpy().tobytes())
     file = Path(HF_HOME) / "hf_dialemb" / f"int8-{digest.hexdigest()[:16]}" / "model.xml"
     if not file.is_file():
-        logger.warning("Computing 8-bit integers of the model once; this takes half a minute")
+        logger.warning("Quantising the model to 8-bit integers; this takes half a minute, once")
         _write_graph(model, tokenizer, file)
     return file
 
@@ -102,7 +102,7 @@ def _write_graph(model: Any, tokenizer: Any, file: Path) -> None:  # noqa: ANN40
     inputs = [{name: batch[name] for name in ("input_ids", "attention_mask")} for batch in batches]
     states = States()
     states.model = model.eval()
-    with warnings.catch_warnings(action="ignore"):  # about values that are the same for every length
+    with warnings.catch_warnings(action="ignore"):  # tracing warns of values that are in fact the same for every length
         graph = openvino.convert_model(states, example_input=inputs[0])
     arrays = [{name: value.numpy() for name, value in features.items()} for features in inputs]
     dataset = nncf.Dataset(arrays)

@@ -20,7 +20,7 @@ from .word_vectors import StaticVectors, WordVectors
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_MORE = 4  # times as many texts at once in fewer bits on a processor, where setting up a product is dear
+_MORE = 4  # larger batches by this factor in fewer bits on a CPU, where setting up a matrix product is costly
 
 
 def load_encoder(
@@ -36,12 +36,12 @@ def load_encoder(
             training, of one of its checkpoints or of a published model; a run; a model object of this package; a
             ``SentenceTransformer``; an object with ``encode(dialogues)`` or ``encode_utterances(texts)``; or an
             encoder.
-        tokenizer: For a model object; by default the one beside the weights that it was loaded from.
+        tokenizer: The tokenizer of a model object; by default the one saved beside its weights.
         batch_size: The number of texts or dialogues that go through the model at once.
-        device: By default a GPU where there is one.
+        device: By default a GPU if there is one.
 
     Raises:
-        InputError: There is no such model, its training is not finished, or the object is no model.
+        InputError: There is no such model, its training is not finished, or the object is not a model.
     """
     if isinstance(model, Encoder):
         return model
@@ -51,7 +51,7 @@ def load_encoder(
         spec = find_encoder(str(os.fspath(model)))
         encoder = _of_spec(spec, batch_size, device)
         return replace(encoder, spec=spec.name, level=spec.level, whitened=spec.whitened)
-    if hasattr(model, "encode_document"):  # a SentenceTransformer, whose import is not worth two seconds
+    if hasattr(model, "encode_document"):  # a SentenceTransformer; importing its class to ask takes two seconds
         return _of_sentence_transformer(model, batch_size)
     if hasattr(model, "config") and hasattr(model, "state_dict"):
         return _of_model_in_memory(model, tokenizer, batch_size)
@@ -69,7 +69,7 @@ def load_encoder(
 
 
 class EncoderRun(RunFolder):
-    """The folder of a run that made an encoder; it goes wherever a model's folder goes, such as into `load_encoder`."""
+    """The folder of a run that made an encoder; it can stand wherever a model's folder can, as in `load_encoder`."""
 
     def encoder(self, **options: Any) -> Encoder:  # noqa: ANN401 - those of load_encoder
         """Load the encoder; see `load_encoder` for the options."""
@@ -77,7 +77,7 @@ class EncoderRun(RunFolder):
 
 
 def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -> Encoder:  # noqa: ANN401
-    """Make an encoder of a model of this package in memory and its tokenizer."""
+    """Make an encoder from a model of this package that is in memory, and its tokenizer."""
     from ..methods import method_of
 
     method = method_of(model)
@@ -90,7 +90,7 @@ def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -
     if method.kind == "utterances":
         from ..methods.utterance import encode_utterances
 
-        embed = partial(encode_utterances, model.float(), tokenizer, batch_size=batch_size)  # as when published
+        embed = partial(encode_utterances, model.float(), tokenizer, batch_size=batch_size)  # float32, as published
         return Encoder(name, embed_texts=embed)
     from ..methods.encoder import encode, encode_speakers
 
@@ -147,7 +147,7 @@ def _of_ranker(model: Any, tokenizer: Any, name: str) -> Encoder:  # noqa: ANN40
     def embed(dialogues: Any) -> Any:  # noqa: ANN401
         if not ranker.model.embeds:
             raise InputError(
-                f"model '{name}': got a ranker that has no vectors, expected an encoder; it can rank candidates alone "
+                f"model '{name}': got a ranker that has no vectors, expected an encoder; it can only rank candidates "
                 "(dialemb rank, or the benchmark's task next-utterance-retrieval)"
             )
         return encode_contexts(ranker, [dialogue.turns for dialogue in dialogues])

@@ -2,8 +2,8 @@
 
 A spec is ``MODEL``, or ``MODEL@WORD,WORD`` with words in any order:
 
-- ``dialogue`` (the default) or ``utterances``: what a model of texts reads at once;
-- ``cls``: the first token in place of the mean of tokens, for plain transformers models;
+- ``dialogue`` (the default) or ``utterances``: what a text model reads at once;
+- ``cls``: the vector is the first token, not the mean of all; for plain transformers models;
 - ``bfloat16`` or ``int8``: a transformer that reads texts computes in fewer bits, which is quicker;
 - ``whitened``: the vectors of a call are whitened by themselves, see `hf_dialemb.encoders.whitening`.
 
@@ -40,9 +40,12 @@ from .endpoint import check_endpoint, endpoint_url
 from .word_vectors import TfidfEncoder, is_static
 
 FITTED = Registry("encoders", {"tfidf": TfidfEncoder})
-"""Encoders that are fitted on their input, by name: dataclasses with ``encode(dialogues)`` and perhaps ``package``."""
+"""Encoders that are fitted on their input, by name: dataclasses with ``encode(dialogues)``.
 
-RESPONSE_VECTORS = "response_vectors-"  # the prefix of a ranker's cached vectors, which decide nothing
+They may name a ``package`` that they need.
+"""
+
+RESPONSE_VECTORS = "response_vectors-"  # prefix of files that cache a ranker's vectors; not part of a fingerprint
 
 _LEVELS, _BITS = {"dialogue", "utterances"}, {"bfloat16", "int8"}
 _WORDS = ("dialogue", "utterances", "cls", "bfloat16", "int8", "whitened")
@@ -51,7 +54,7 @@ _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # the parts of a sentence-transformers 
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "modules.json")
 _BASELINES = ("fitted", "words", "api")
 
-_hub_path = lru_cache(maxsize=64)(resolve_backbone)  # an error is not remembered
+_hub_path = lru_cache(maxsize=64)(resolve_backbone)  # errors are not cached
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class EncoderSpec:
         numbers: ``"float32"``, ``"bfloat16"`` or ``"int8"``.
         kind: ``fitted``, ``words``, ``api``, ``static``, ``dialemb``, ``sentence-transformers`` or ``transformers``.
         path: A folder or Hub id; for ``words`` the file, for ``api`` the model, for ``fitted`` the name.
-        reads: Whether the model reads ``texts`` or whole ``dialogues``.
+        reads: What the model reads: ``"texts"``, or whole ``"dialogues"``.
     """
 
     name: str
@@ -92,12 +95,12 @@ class EncoderSpec:
         if unknown is not None:
             raise InputError(
                 f"model '{text}': got '{unknown}' after the '@', expected {', '.join(_WORDS[:-1])} or {_WORDS[-1]}, "
-                "parted by commas; correct it"
+                "separated by commas; correct it"
             )
         if len(set(words)) < len(words) or set(words) >= _LEVELS or set(words) >= _BITS:
             raise InputError(
                 f"model '{text}': got '{after}' after the '@', expected each word once, one level, dialogue or "
-                "utterances, and one of bfloat16 and int8; leave the others out"
+                "utterances, and at most one of bfloat16 and int8; leave the others out"
             )
         level = "utterances" if "utterances" in words else "dialogue"
         numbers = next((word for word in words if word in _BITS), "float32")
@@ -115,7 +118,7 @@ def has_weights(spec: str) -> bool:
 
 
 def find_encoder(spec: str) -> EncoderSpec:
-    """Parse a spec and look its model up without loading weights, so that mistakes come out before long work.
+    """Parse a spec and look its model up without loading weights, so that mistakes show before long work.
 
     Raises:
         InputError: The model is unknown or lacks a package, a file or a key; or the words do not suit the model.
@@ -164,9 +167,12 @@ def trained_encoder(spec: str) -> EncoderSpec:
 def fingerprint(spec: str) -> str:
     """Return 16 hex digits that tell an encoder's vectors from all others under the same name.
 
-    They depend on the spec's words but ``whitened``, which comes after a model; on the contents of a model's folder or
-    of a file of word vectors, wherever it lies; on the commit of a model on the Hub; on the model and the address of an
-    endpoint; on the settings of an encoder that is fitted on its input.
+    They depend on the spec's words except ``whitened``, which is applied after the model, and on what it names:
+
+    - the contents of a folder or a file of word vectors, wherever it lies;
+    - the commit of a model on the Hub;
+    - the model and the address of an endpoint;
+    - the settings of an encoder that is fitted on its input.
     """
     parsed = find_encoder(spec)
     kind = parsed.path if parsed.kind == "fitted" else parsed.kind
@@ -222,7 +228,7 @@ def _check_finished(model: str) -> None:
 
 
 def _source(parsed: EncoderSpec) -> Iterator[str]:
-    """Yield what a model's vectors come from, without where it lies."""
+    """Yield everything that a model's vectors depend on; a folder's place is not part of it."""
     if parsed.kind == "fitted":
         yield json.dumps(asdict(FITTED[parsed.path]()))
     elif parsed.kind == "api":
@@ -236,5 +242,5 @@ def _source(parsed: EncoderSpec) -> Iterator[str]:
             yield from (path.relative_to(folder).as_posix(), sha256(path))
     else:
         yield parsed.path
-        config = model_file(parsed.path, "config.json")  # in a folder named for the commit
+        config = model_file(parsed.path, "config.json")  # lies in a folder that is named after the commit
         yield "" if config is None else config.parent.name

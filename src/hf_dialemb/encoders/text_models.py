@@ -1,4 +1,4 @@
-"""Encoders of texts over transformers: sentence-transformers models, and any other that `AutoModel` loads."""
+"""Text encoders built on transformers: sentence-transformers models, and any other model that `AutoModel` loads."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from ..methods.layout import CHARACTERS, Truncation, pad_right, shortened
 from .fewer_bits import compute_in
 from .specs import EncoderSpec
 
-_MAX_TOKENS = 512  # where texts are cut for plain transformers models, or earlier at the model's own limit
-# Tokens before the turns of assistant, and of all others; TOD-BERT's models have them, upper or lower case.
+_MAX_TOKENS = 512  # plain transformers models cut texts here, or at their own limit if it is lower
+# Marks before the assistant's turns, and before all others; TOD-BERT's models have them, in upper or lower case.
 _MARKS = (("[SYS]", "[USR]"), ("[sys]", "[usr]"))
-_PART = 100_000  # texts whose tokens are in memory at once
-_UNLIMITED = 10**6  # tokenizers without a limit give a number far beyond
+_PART = 100_000  # texts tokenised at once, to limit memory
+_UNLIMITED = 10**6  # a tokenizer without a limit reports a far larger number
 
 
 class TextModel(nn.Module):
-    """A model of texts and its tokenizer, as the batching engine runs them.
+    """A text model and its tokenizer, in the form that `methods.batching` runs.
 
-    ``pool`` turns a batch of features into vectors (B, D); ``prepare`` tokenises texts, pads them and cuts them at
-    ``limit`` tokens, at least the special ones.
+    ``prepare`` tokenises texts, pads them and cuts them to ``limit`` tokens, special ones included; ``pool`` turns
+    these features into vectors (B, D).
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class TextModel(nn.Module):
         super().__init__()
         self.inner, self.tokenizer, self.prepare, self.pool = inner, tokenizer, prepare, pool
         self.limit, self.batch_size = limit, batch_size
-        self.others: dict[str, Any] = {}  # features that are no tensors
+        self.others: dict[str, Any] = {}  # features that are not tensors, the same for every batch
         self.device = next(inner.parameters()).device
         training = inner.training
         self.tokens_of = self._by_ids if self._prove_quick() else self._by_texts
@@ -58,7 +58,7 @@ class TextModel(nn.Module):
         return SimpleNamespace(pooler_output=self.pool({**self.others, **batch}))
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Embed N texts, (N, D) float32; texts beyond the limit are cut, counted and warned of."""
+        """Embed N texts, (N, D) float32; texts over the limit are cut, and a warning counts them."""
         side = "end" if self.tokenizer.truncation_side == "left" else "start"
         if max(map(len, texts)) > CHARACTERS * self.limit:
             texts = shortened(texts, self.tokenizer, self.limit, side)
@@ -70,7 +70,7 @@ class TextModel(nn.Module):
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def _by_ids(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
-        """Tokenise by the library below transformers, whose own objects take longer than all else."""
+        """Tokenise by the Rust tokenizer itself; transformers' wrapping of its results takes longer than all else."""
         backend, ids, lost = self.tokenizer.backend_tokenizer, [], []
         backend.no_padding()
         backend.enable_truncation(self.limit, direction=self.tokenizer.truncation_side)
@@ -89,7 +89,7 @@ class TextModel(nn.Module):
         return list(map(len, ids)), lay_out
 
     def _by_texts(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
-        """Tokenise batch by batch, as the model's own library does."""
+        """Tokenise batch by batch with ``prepare``, the way of the model's own library."""
 
         def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
             count.unit = "texts"
@@ -104,9 +104,9 @@ class TextModel(nn.Module):
         return [min(1 + len(text) // 4, self.limit) for text in texts], lay_out
 
     def _prove_quick(self) -> bool:
-        """Return whether `_by_ids` gives the features of ``prepare``, but for token types of zeros, on some texts.
+        """Return whether `_by_ids` and ``prepare`` give the same features for some texts; all-zero token types aside.
 
-        On the way, note the features that are no tensors and the width of a vector.
+        Also set ``others``, and the width of a vector in ``config``.
         """
         some = ["book a room", "", "  Two  words\n", "[SEP]</s>", " ".join(map(str, range(self.limit)))]
         features = dict(self.prepare(some))
@@ -126,15 +126,15 @@ class TextModel(nn.Module):
 class SentenceLayout(NamedTuple):
     """The settings of a sentence-transformers folder whose vector is the mean of a transformer's tokens."""
 
-    max_tokens: int | None  # the longest sequence, if files give it
-    normalized: bool  # whether vectors are brought to unit length
+    max_tokens: int | None  # the longest sequence, if the files give one
+    normalized: bool  # whether vectors are scaled to unit length
 
 
 def plain_layout(path: str) -> SentenceLayout | None:
-    """Read the layout of a folder with a transformer, mean pooling and perhaps normalising, and nothing else.
+    """Read the layout of a folder that holds a transformer, mean pooling, perhaps a normalisation, and nothing else.
 
-    Loading it by transformers takes half the time. Return None for any other folder: what it is, or what is wrong with
-    it, is for sentence-transformers to say.
+    transformers alone loads such a folder in half the time. Return None for any other folder: sentence-transformers
+    loads it, or says what is wrong with it.
     """
     folder = Path(path)
     try:
@@ -171,10 +171,10 @@ def _json(file: Path, default: Any = None) -> Any:  # noqa: ANN401
 def transformers_texts(
     spec: EncoderSpec, batch_size: int, device: str, layout: SentenceLayout | None = None
 ) -> tuple[TextModel, tuple[str, str] | None]:
-    """Load any model that `AutoModel` loads, of an encoder-decoder the encoder, and the marks of its vocabulary.
+    """Load any model that `AutoModel` loads, and the marks of speakers if its vocabulary has them.
 
-    A text's vector is the mean of the last layer's tokens, or the first of them. A layout brings the settings of a
-    sentence-transformers folder.
+    A text's vector is the mean of the last layer's tokens, or the first token with ``cls``. Of an encoder-decoder, only
+    the encoder is used. ``layout`` holds the settings of a sentence-transformers folder.
     """
     tokenizer = load_pretrained(AutoTokenizer, spec.path)
     model = load_pretrained(AutoModel, spec.path).to(device=device, dtype=torch.float32).eval()
@@ -191,7 +191,7 @@ def transformers_texts(
         states: Tensor = model(**batch).last_hidden_state
         mask = batch["attention_mask"]
         if spec.cls:
-            return states[torch.arange(len(states)), mask.argmax(dim=1)]  # not 0 where padding stands on the left
+            return states[torch.arange(len(states)), mask.argmax(dim=1)]  # not token 0 if padding is on the left
         weights = mask.unsqueeze(-1).to(states.dtype)
         vectors = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
         return nn.functional.normalize(vectors) if normalized else vectors
@@ -213,10 +213,10 @@ def load_sentence_transformer(path: str, device: str | None = None, numbers: str
         place = str(inner.name_or_path) if isinstance(inner, PreTrainedModel) else ""
         if place and (Path(place) / "config.json").is_file():
             options = {"device_map": "meta", "output_loading_info": True, "trust_remote_code": False}
-            _, report = AutoModel.from_pretrained(place, **options)  # reports missing weights; reads none
+            _, report = AutoModel.from_pretrained(place, **options)  # reports missing weights without reading any
             missing = report["missing_keys"]
         check_weights(model, missing, path)
-        model.encode(["a"], show_progress_bar=False)  # whether its parts fit each other
+        model.encode(["a"], show_progress_bar=False)  # fails if the model's parts do not fit together
     if inner is not None and hasattr(model.tokenizer, "get_vocab"):
         check_tokenizer(model.tokenizer, path)
     if numbers != "float32" and inner is None:
@@ -227,7 +227,7 @@ def load_sentence_transformer(path: str, device: str | None = None, numbers: str
 
 def sentence_texts(model: Any, batch_size: int) -> Callable[[Sequence[str]], np.ndarray]:  # noqa: ANN401
     """Return the embedding function of a loaded SentenceTransformer; it warns of texts that are cut."""
-    # Tokenizers of static vectors and of words cannot be called, nor do they cut anything.
+    # Models of static vectors or of words have tokenizers that cannot be called, and cut nothing.
     plain = model.max_seq_length and callable(model.tokenizer) and hasattr(model[0], "auto_model")
     if not plain or model._can_flatten_inputs():
 
@@ -249,7 +249,7 @@ def _marks_of(tokenizer: Any) -> tuple[str, str] | None:  # noqa: ANN401 - any o
     vocabulary = tokenizer.get_vocab()
     for marks in _MARKS:
         if all(mark in vocabulary for mark in marks):
-            # As plain words of the vocabulary they would be parted at their brackets.
+            # The tokenizer would split them at their brackets if they were ordinary words.
             tokenizer.add_special_tokens({"additional_special_tokens": list(marks)}, replace_extra_special_tokens=False)
             return marks
     return None

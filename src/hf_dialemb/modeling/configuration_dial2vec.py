@@ -10,18 +10,19 @@ class Dial2VecConfig(PreTrainedConfig):
 
     Attributes:
         encoder_config: The configuration of the pretrained encoder.
-        max_tokens: Longest sequence that the encoder reads; longer dialogues are cut.
-        num_roles: Number of speakers that the model tells apart, R.
-        marker_ids: Token ids of the speakers' markers, in the order of the roles.
-        keep: Which end of a dialogue stays if it is too long.
-        whole_turns: Whether to cut between turns where possible.
+        max_tokens: Most tokens that the encoder reads; longer dialogues are cut.
+        num_roles: Number of speakers that the model distinguishes, R.
+        marker_ids: Token ids of the speakers' markers, in the order of their role ids.
+        keep: Which end of a dialogue is kept if it is too long.
+        whole_turns: Whether to cut only between turns if possible.
         wrapped: Whether special tokens, such as ``[CLS]`` and ``[SEP]``, open and close a sequence.
         opening_tokens: Number of tokens that open a sequence; None, in older checkpoints, means 1 if ``wrapped``.
-        closing_tokens: Number of tokens that close a sequence; None as above.
-        position_layout: Whether positions are counted along the sequence, or afresh in each turn (PLATO).
-        turn_order: Whether turns are numbered upwards from 0, or downwards to 1 for the last (PLATO).
-        num_turn_embeddings: Rows of the turn table; later turns share the last row.
-        pooling: Sum of the speakers' means (equation 4 of the paper), or the mean of all tokens.
+        closing_tokens: Number of tokens that close a sequence; None means the same as for ``opening_tokens``.
+        position_layout: ``"sequence"`` counts positions along the sequence, ``"utterance"`` anew in each turn (PLATO).
+        turn_order: ``"ascending"`` numbers turns from 0, ``"descending"`` down to 1 for the last (PLATO).
+        num_turn_embeddings: Number of rows in the table of turns; higher turns share the last row.
+        pooling: ``"interlocutor"`` is the sum of the speakers' means (equation 4 of the paper), ``"mean"`` the mean of
+            all tokens.
     """
 
     model_type = "dialemb-dial2vec"

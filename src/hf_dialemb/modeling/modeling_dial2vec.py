@@ -1,10 +1,10 @@
-"""Dial2Vec: embeddings of dialogues that know who speaks (Liu et al., EMNLP 2022, arXiv:2210.15332).
+"""Dial2Vec: dialogue embeddings that distinguish who speaks (Liu et al., EMNLP 2022, arXiv:2210.15332).
 
-The chat template writes a marker token before each turn, which names its speaker. The model reads speakers and turns
-off the markers, removes them, cuts dialogues that are too long, and adds vectors of turn and speaker to the vectors of
-the tokens. A pretrained encoder reads the sum. The embedding is the sum of the speakers' mean token vectors.
+The chat template writes a marker token before each turn, which names its speaker. The model infers speakers and turns
+from the markers, removes the markers, cuts dialogues that are too long, and adds turn and speaker embeddings to the
+token embeddings. A pretrained encoder reads the sum. The dialogue's embedding is the sum of its speakers' mean vectors.
 
-Shapes: B dialogues, L tokens with markers, T tokens without markers, R speakers, D width.
+Shapes: B dialogues, L tokens with markers, T tokens without markers, R speakers, width D.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Dial2VecOutput(ModelOutput):
 class DialogueTokens(NamedTuple):
     """Tokens without markers, padded on the right, each (B, T) int64.
 
-    ``places`` (B, L) says where the tokens of ``input_ids`` went, T for those that were dropped.
+    ``places`` (B, L) holds the position here of each token that the model was given; T if the token was dropped.
     """
 
     input_ids: Tensor
@@ -52,10 +52,10 @@ class DialogueTokens(NamedTuple):
 
 
 class Dial2VecModel(PreTrainedModel):
-    """A pretrained encoder with tables of turns and speakers.
+    """A pretrained encoder with embedding tables for turns and speakers.
 
-    The tables start at zero, so that an untrained model equals its encoder. ``center`` (D,) is subtracted from every
-    embedding; it holds what all dialogues of the training corpus have in common.
+    The tables start at zero, so an untrained model equals its encoder. ``center`` (D,) is subtracted from every
+    embedding: it is what all dialogues of the training corpus have in common.
     """
 
     config: Dial2VecConfig
@@ -86,11 +86,11 @@ class Dial2VecModel(PreTrainedModel):
             init.zeros_(self.center)
 
     def get_input_embeddings(self) -> Any:
-        """Return the encoder's token table."""
+        """Return the encoder's table of token embeddings."""
         return self.encoder.get_input_embeddings()
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replace the encoder's token table."""
+        """Replace the encoder's table of token embeddings."""
         self.encoder.set_input_embeddings(value)
         self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
 
@@ -106,16 +106,16 @@ class Dial2VecModel(PreTrainedModel):
         """Embed dialogues.
 
         Args:
-            input_ids: Token ids as the chat template renders them, (B, L) int64.
+            input_ids: Token ids of the rendered chat template, (B, L) int64.
             attention_mask: 1 for real tokens, (B, L); None means all.
             role_ids: Speaker of each token, (B, L) int64, for sequences without markers.
-            turn_ids: Turn of each token from 0, (B, L) int64, for sequences without markers.
-            return_dict: False returns a tuple.
-            **kwargs: Arguments of the encoder, such as ``output_hidden_states``.
+            turn_ids: Turn of each token, counted from 0, (B, L) int64, for sequences without markers.
+            return_dict: Whether to return a `Dial2VecOutput` instead of a tuple.
+            **kwargs: Arguments for the encoder, such as ``output_hidden_states``.
         """
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
         if role_ids is None or turn_ids is None:
-            kwargs.pop("token_type_ids", None)  # tokenizers make them, all of one kind
+            kwargs.pop("token_type_ids", None)  # tokenizers add them, but they distinguish nothing here
             tokens = self.read_markers(input_ids, mask)
         else:
             tokens = DialogueTokens(input_ids, mask, role_ids, turn_ids)
@@ -129,7 +129,7 @@ class Dial2VecModel(PreTrainedModel):
         return output if return_dict else output.to_tuple()
 
     def encode_tokens(self, tokens: DialogueTokens, **kwargs: Any) -> Any:
-        """Run the encoder over tokens and their turns and speakers; return the encoder's own output."""
+        """Run the encoder on tokens with their turns and speakers; return the encoder's own output."""
         config, turns = self.config, tokens.turn_ids
         row = turns
         if config.turn_order == "descending":
@@ -142,7 +142,7 @@ class Dial2VecModel(PreTrainedModel):
         return self.encoder(inputs_embeds=vectors, attention_mask=tokens.attention_mask, **kwargs)
 
     def pool(self, hidden: Tensor, tokens: DialogueTokens) -> tuple[Tensor, Tensor]:
-        """Pool token vectors (B, T, D) to embeddings of dialogues (B, D) and of speakers (B, R, D)."""
+        """Pool token vectors (B, T, D) into embeddings of dialogues (B, D) and of speakers (B, R, D)."""
         roles = nn.functional.one_hot(tokens.role_ids, self.config.num_roles).transpose(1, 2)  # (B, R, T)
         roles = roles * tokens.attention_mask.unsqueeze(1)
         sums = torch.bmm(roles.to(hidden.dtype), hidden)  # (B, R, D)
@@ -153,10 +153,10 @@ class Dial2VecModel(PreTrainedModel):
         return speakers.sum(1) - self.center, speakers
 
     def read_markers(self, input_ids: Tensor, mask: Tensor) -> DialogueTokens:
-        """Read speakers and turns off the markers, cut to ``max_tokens``, and remove the markers."""
+        """Infer speakers and turns from the markers, remove the markers, and cut to ``max_tokens``."""
         roles, turns, kept = speakers_and_turns(input_ids, mask, self.config.marker_ids or [])
         roles, turns, kept = self._cut(roles, turns, kept)
-        # Kept tokens move to the front in their order, all others behind them.
+        # Kept tokens move to the front in their order, all others to the back.
         rank, behind = kept.long().cumsum(-1), kept.long().sum(-1, keepdim=True) + (~kept).long().cumsum(-1)
         places = torch.where(kept, rank, behind) - 1
         # Not min(), which would tie an exported graph to dialogues on one side of the limit.
@@ -169,7 +169,7 @@ class Dial2VecModel(PreTrainedModel):
         return DialogueTokens(ids, counted, roles, turns, torch.where(kept, places, length))
 
     def _cut(self, roles: Tensor, turns: Tensor, kept: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Cut dialogues that are too long, and number the turns that are left from 0; all is (B, L)."""
+        """Cut dialogues that are too long, and number the remaining turns from 0; every tensor is (B, L)."""
         config = self.config
         limits = config.opening_tokens, config.closing_tokens
         opening, closing = (int(config.wrapped) if limit is None else limit for limit in limits)
@@ -179,7 +179,7 @@ class Dial2VecModel(PreTrainedModel):
         words = words & fitting(words, turns, config.max_tokens - opening - closing, config.keep, config.whole_turns)
         lengths = words_by_turn(words, turns)
         turns = ((lengths > 0).long().cumsum(-1) - 1).clamp(min=0).gather(1, turns)
-        # The frame belongs to the speakers beside it.
+        # Opening and closing tokens belong to the speakers next to them.
         some = words.any(-1, keepdim=True)
         first = torch.where(some, words.int().argmax(-1, keepdim=True), 0)
         last = torch.where(some, words.shape[1] - 1 - words.int().flip(-1).argmax(-1, keepdim=True), 0)
@@ -188,9 +188,9 @@ class Dial2VecModel(PreTrainedModel):
 
 
 def speakers_and_turns(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the speaker and the turn of each token, (B, L) int64, and where real tokens that are no markers stand.
+    """Return the speaker and the turn of each token, (B, L) int64, and the mask of tokens other than markers, (B, L).
 
-    Tokens before the first marker belong to the first turn. Without markers, all is turn 0 of speaker 0.
+    Tokens before the first marker belong to the first turn. Without markers, all tokens are turn 0 of speaker 0.
     """
     matches = input_ids.unsqueeze(-1) == torch.tensor(markers, device=input_ids.device)  # (B, L, R)
     is_marker = matches.any(-1) & mask.bool()
@@ -201,9 +201,9 @@ def speakers_and_turns(input_ids: Tensor, mask: Tensor, markers: list[int]) -> t
 
 
 def fitting(words: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bool) -> Tensor:
-    """Return which words (B, L) stay if each dialogue keeps ``budget`` of them from the end that ``keep`` names.
+    """Return the mask (B, L) of the words that remain if each dialogue keeps ``budget`` words, counted from ``keep``.
 
-    With ``whole_turns``, a turn that does not fit goes as a whole, unless it is the only one.
+    With ``whole_turns``, a turn that does not fit is dropped whole, unless it is the first from that end.
     """
     count, total = words.long().cumsum(-1), words.long().sum(-1, keepdim=True)
     distance = count - 1 if keep == "start" else total - count
@@ -222,7 +222,7 @@ def words_by_turn(words: Tensor, turns: Tensor) -> Tensor:
 
 
 def positions_in_turn(turn_ids: Tensor) -> Tensor:
-    """Count positions (B, T) from 0 in each turn."""
+    """Count positions (B, T) from 0 within each turn."""
     position = torch.arange(turn_ids.shape[1], device=turn_ids.device).expand_as(turn_ids)
     starts = nn.functional.pad(turn_ids[:, 1:] != turn_ids[:, :-1], (1, 0), value=True)
     return position - torch.cummax(torch.where(starts, position, 0), dim=-1)[0]

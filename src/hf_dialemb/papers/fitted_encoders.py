@@ -1,4 +1,4 @@
-"""Encoders that dial2vec compares itself with (section 4.3), fitted on the dialogues that they encode."""
+"""Baselines of the dial2vec paper (section 4.3), which are fitted on the dialogues that they encode."""
 
 import re
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from ..errors import InputError
 
 @dataclass(frozen=True)
 class LdaEncoder:
-    """Latent Dirichlet allocation (Blei et al., 2003): a dialogue's vector are its shares of topics, which sum to one.
+    """Latent Dirichlet allocation (Blei et al., 2003): a dialogue's vector holds its shares of topics, which sum to 1.
 
-    The paper does not give the number of topics; the default is about the number of a corpus's domains.
+    The dial2vec paper does not give the number of topics; our default is close to the number of domains in a corpus.
     """
 
     fitted_on_input: ClassVar[bool] = True
@@ -28,7 +28,7 @@ class LdaEncoder:
     seed: int = 0
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fit on the dialogues and return their shares of topics, ``(N, topics)`` float32 in [0, 1]."""
+        """Fit to the dialogues and return their shares of topics, ``(N, topics)`` float32 in [0, 1]."""
         from sklearn.decomposition import LatentDirichletAllocation
         from sklearn.feature_extraction.text import CountVectorizer
 
@@ -41,7 +41,7 @@ class LdaEncoder:
 class Doc2VecEncoder:
     """Vectors that predict the words of their dialogue (PV-DBOW; Le and Mikolov, 2014), by gensim.
 
-    ``negatives`` words are drawn against each word of a document.
+    Each word is contrasted with ``negatives`` random ones.
     """
 
     fitted_on_input: ClassVar[bool] = True
@@ -54,17 +54,17 @@ class Doc2VecEncoder:
     seed: int = 0
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fit on the dialogues and return their vectors, ``(N, size)`` float32; without a known word zeros."""
+        """Fit to the dialogues and return their vectors, ``(N, size)`` float32; zeros where no word is known."""
         from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
         texts = dialogue_texts(dialogues)
         documents = [
-            TaggedDocument(re.findall(WORD, text.lower()), [row])  # tags that count from 0 are rows of the result
+            TaggedDocument(re.findall(WORD, text.lower()), [row])  # numeric tags are the rows of the result
             for row, text in enumerate(texts)
         ]
         model = Doc2Vec(
             vector_size=self.size, dm=0, negative=self.negatives, epochs=self.passes, min_count=least_count(texts),
-            seed=self.seed, workers=1,  # more threads would make other vectors each time
+            seed=self.seed, workers=1,  # with more threads, every run gives other vectors
         )  # fmt: skip
         model.build_vocab(documents)
         if not len(model.wv):
