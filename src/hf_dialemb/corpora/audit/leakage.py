@@ -1,12 +1,12 @@
-"""Leakage: the parts of evaluation sets that stand in training sets, exactly or nearly, and training sets without them.
+"""Leakage: find the parts of evaluation sets that training sets hold, exactly or nearly, and leave them out.
 
 The kind of an evaluation set decides what counts; `near_duplicates` says how texts are compared.
 
 - Dialogues: a training dialogue that equals one of them, or nearly does, leaks and is removed whole. A training set of
-  utterances leaks nothing but dialogues of one turn. An utterance that equals a turn of an evaluation dialogue gives
+  utterances can leak only dialogues of one turn. An utterance that equals a turn of an evaluation dialogue gives
   nothing of the dialogue away, since short phrases are common property. Such utterances are counted and kept.
 - Utterances: a training turn that equals one of them, or nearly does, leaks and is removed from its dialogue. A
-  dialogue without any turn left is removed. The sentences of pairs, the queries and their relevant sentences count as
+  dialogue with no turn left is removed. The sentences of pairs, the queries and their relevant sentences count as
   utterances too.
 
 Training sets are read a thousand dialogues at a time, and only counts and examples stay in memory. While a report is
@@ -42,10 +42,12 @@ _SHARD = 1000  # dialogues that are looked up together
 _COUNTS = b"leakage"  # the key of the counts in a file's metadata
 _Shard = tuple[str, int, list[Dialogue]]  # a training set, the position of the first dialogue, the dialogues
 _Rows = dict[tuple[str, str], Row]  # by evaluation set and level
+# What the items of other kinds of corpora are compared as.
+_COMPARED_AS = {"sentence-pairs": "utterances", "retrieval": "utterances", "response-selection": "dialogues"}
 
 
 class EvaluationIndex:
-    """The evaluation sets, to look up training data in.
+    """Evaluation sets, in which training data are looked up.
 
     The order in which sets and dialogues are added changes nothing. With ``turns``, training dialogues of one turn are
     also looked up among the turns of evaluation dialogues.
@@ -64,7 +66,7 @@ class EvaluationIndex:
         self.kinds[name] = kind
         named = [(dialogue.id or f"#{number}", dialogue) for number, dialogue in enumerate(dialogues, start=1)]
         if kind == "dialogues":
-            self._dialogues.add(name, ((identifier, _text(dialogue)) for identifier, dialogue in named))
+            self._dialogues.add(name, ((identifier, _comparable_text(dialogue)) for identifier, dialogue in named))
         if kind == "utterances" or self.with_turns:
             utterances = self._utterances if kind == "utterances" else self._turns
             for identifier, dialogue in named:
@@ -72,20 +74,20 @@ class EvaluationIndex:
                     utterances.add(name, identifier, comparable(turn.content))
 
     def leaks(self, dialogue: Dialogue) -> list[Leak]:
-        """Return what of the evaluation sets stands in a training dialogue, sorted by evaluation set and turn.
+        """Return the parts of evaluation sets that a training dialogue holds, sorted by evaluation set and turn.
 
-        Of each evaluation set of dialogues that is the best match; of each set of utterances, the best of each turn.
+        They are the best match in each set of dialogues, and the best match of each turn in each set of utterances.
         """
-        leaks = self._dialogue_leaks(dialogue)
-        sets = [self._utterances, *([self._turns] if len(dialogue.turns) == 1 else [])]
-        sets = list(filter(None, sets))
-        for position, turn in enumerate(dialogue.turns) if sets else ():
+        leaks = self._leaks_of_dialogues(dialogue)
+        indexes = [self._utterances, self._turns] if len(dialogue.turns) == 1 else [self._utterances]
+        indexes = [index for index in indexes if index]  # with nothing to look up, no text need be normalised
+        for position, turn in enumerate(dialogue.turns) if indexes else ():
             text = comparable(turn.content)
-            leaks += [leak._replace(turn=position) for utterances in sets for leak in utterances.find(text)]
+            leaks += [leak._replace(turn=position) for index in indexes for leak in index.find(text)]
         return sorted(leaks, key=lambda leak: (leak.evaluation, leak.level, leak.turn or 0))
 
     def clean(self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None = None) -> Iterator[Dialogue]:
-        """Leave out of training data what leaks."""
+        """Yield training data without what leaks."""
         for dialogue in dialogues:
             left = self.without(dialogue, self.leaks(dialogue))
             if cleaning:
@@ -94,9 +96,9 @@ class EvaluationIndex:
                 yield left
 
     def pieces(self, dialogues: Iterable[Dialogue], cleaning: Cleaning) -> Iterator[Dialogue]:
-        """Leave out what leaks, as `clean` does, and cut dialogues there.
+        """Leave out what leaks, as `clean` does, and cut dialogues in pieces there.
 
-        So turns that follow each other also did in the conversation, which methods learn from.
+        Methods learn from turns that follow each other, so those of a piece must have done so in the conversation.
         """
         for dialogue in dialogues:
             leaks = self.leaks(dialogue)
@@ -108,7 +110,7 @@ class EvaluationIndex:
                     yield replace(dialogue, turns=tuple(turn for _, turn in run))
 
     def without(self, dialogue: Dialogue, leaks: Iterable[Leak]) -> Dialogue | None:
-        """Leave out of a dialogue what leaks."""
+        """Return a dialogue without its leaks; None if all of it leaks."""
         levels = {leak.turn: leak.level for leak in leaks if leak.level != TURN}
         if DIALOGUE in levels.values():
             return None
@@ -116,18 +118,77 @@ class EvaluationIndex:
             return dialogue
         turns = tuple(turn for position, turn in enumerate(dialogue.turns) if position not in levels)
         left = replace(dialogue, turns=turns) if turns else None
-        # The rest may be near an evaluation dialogue although the whole was not.
-        return left if left and not self._dialogue_leaks(left) else None
+        # What is left may be near an evaluation dialogue even though the whole was not.
+        return left if left and not self._leaks_of_dialogues(left) else None
 
-    def _dialogue_leaks(self, dialogue: Dialogue) -> list[Leak]:
-        # One utterance gives no dialogue away, unless it is the whole dialogue.
-        return self._dialogues.find(_text(dialogue), near=len(dialogue.turns) > 1) if self._dialogues else []
+    def _leaks_of_dialogues(self, dialogue: Dialogue) -> list[Leak]:
+        # A single utterance counts as a leak only if it equals a whole evaluation dialogue.
+        return self._dialogues.find(_comparable_text(dialogue), near=len(dialogue.turns) > 1) if self._dialogues else []
+
+
+def find_leakage(
+    training: Sequence[str],
+    evaluation: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    skip_invalid: bool = False,
+    output: Path | None = None,
+) -> LeakageReport:
+    """Find the parts of evaluation sets that training sets hold; ``all`` stands for every set at hand."""
+    if [ALL] in (list(training), list(evaluation)):
+        at_hand = [name.partition("/") for name in sets_at_hand(data_dir, skip_invalid=skip_invalid)]
+        learnt = [name for name, _, split in at_hand if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]]
+        held_out = [f"{name}/{split}" for name, _, split in at_hand if split != SPLITS[0]]
+        training = [f"{name}/{SPLITS[0]}" for name in learnt] if list(training) == [ALL] else training
+        evaluation = held_out if list(evaluation) == [ALL] else evaluation
+    sets = {name: _corpus_and_split(name, SPLITS[0]) for name in training}
+    check_apart(sets, evaluation)
+    if output:
+        check_writable(Path(output), *training, *evaluation)
+    some_utterances = any(not split or get_corpus(corpus).kind == "utterances" for corpus, split in sets.values())
+    index = build_index(evaluation, data_dir, skip_invalid=skip_invalid, turns=some_utterances)
+    read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
+    streams = ((name, read(corpus, split=split)) for name, (corpus, split) in sets.items())
+    return leakage_table(streams, index, output and Path(output))
+
+
+def build_index(
+    evaluation: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    skip_invalid: bool = False,
+    turns: bool = False,
+    columns: str | None = None,
+    roles: str | None = None,
+) -> EvaluationIndex:
+    """Read evaluation sets and index them; ``columns`` and ``roles`` are for files of your own."""
+    index = EvaluationIndex(turns=turns)
+    for name in dict.fromkeys(evaluation):
+        corpus, split = _corpus_and_split(name)
+        if split:
+            kind = get_corpus(corpus).kind
+            items = iterate_examples(corpus, data_dir, split, skip_invalid=skip_invalid)
+            index.add(name, map(_as_dialogue, items), _COMPARED_AS.get(kind, kind))
+        else:
+            of_table = columns if reading.has_tables(Path(corpus)) else None
+            dialogues = list(iterate_dialogues(corpus, skip_invalid=skip_invalid, columns=of_table, roles=roles))
+            index.add(name, dialogues, KINDS[all(len(dialogue.turns) == 1 for dialogue in dialogues)])
+    return index
+
+
+def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
+    """Refuse a set that is named both for training and for evaluation."""
+    others = {name: _corpus_and_split(name) for name in evaluation}
+    for name in training:
+        for other, corpus_and_split in others.items():
+            if _overlap(_corpus_and_split(name, SPLITS[0]), corpus_and_split):
+                raise InputError(f"training set {name}: got the same set as evaluation set {other}; leave one out")
 
 
 def leakage_table(
     training: Iterable[tuple[str, Iterable[Dialogue]]], index: EvaluationIndex, output: Path | None = None
 ) -> LeakageReport:
-    """Count what of the evaluation sets stands in training sets, before and after cleaning; write it to ``output``."""
+    """Count leaks of evaluation sets in training sets, before and after cleaning; write the report to ``output``."""
     from tqdm.auto import tqdm
 
     rows: dict[str, _Rows] = {}
@@ -136,36 +197,36 @@ def leakage_table(
     def shards() -> Iterator[_Shard]:
         for name, dialogues in training:
             progress.set_postfix_str(name, refresh=False)
-            rows[name], cleanings[name] = _count(index, (name, 1, []))
+            rows[name], cleanings[name] = _count_shard(index, (name, 1, []))  # a row for every pair, also without leaks
             for number, shard in enumerate(in_shards(dialogues, _SHARD)):
                 yield name, 1 + number * _SHARD, shard
 
     with parts_beside(output) as parts, tqdm(desc="leakage", unit=" dialogues") as progress:
-        work = partial(_counted, index)
+        work = partial(_count_into_table, index)
         named = named_by_content(work, shards())
         for file in in_parts(work, named, parts, progress, count=lambda shard: len(shard[-1])):
             counts = json.loads(metadata_of(file)[_COUNTS])
             cleanings[counts["training"]].add(Cleaning(**counts["cleaning"]))
             for row in counts["rows"]:
                 rows[counts["training"]][row["evaluation"], row["level"]].add(Row(**row))
-        reported = (row for name, counted in rows.items() for row in _reported(counted, cleanings[name], index))
+        reported = (row for name, counted in rows.items() for row in _report_rows(counted, cleanings[name], index))
         report = LeakageReport(tuple(reported), cleanings)
         if output:
             write_json_atomically(output, report.to_json())
     return report
 
 
-def _counted(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
-    """Count as `_count` does, into the metadata of a table without columns."""
+def _count_into_table(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
+    """Count as `_count_shard` does, and put the counts into the metadata of a table without columns."""
     import pyarrow
 
-    rows, cleaning = _count(index, shard)
+    rows, cleaning = _count_shard(index, shard)
     record = {"training": shard[0], "cleaning": asdict(cleaning), "rows": list(map(asdict, rows.values()))}
     return pyarrow.table({}).replace_schema_metadata({_COUNTS: json.dumps(record)})
 
 
-def _count(index: EvaluationIndex, shard: _Shard) -> tuple[_Rows, Cleaning]:
-    """Count what stands in a part of a training set; the sum does not depend on how the set is cut."""
+def _count_shard(index: EvaluationIndex, shard: _Shard) -> tuple[_Rows, Cleaning]:
+    """Count the leaks in a part of a training set; sums over all parts do not depend on where the set is cut."""
     training, first, dialogues = shard
     rows = {(name, level): Row(training, name, level) for name in index.kinds for level in (DIALOGUE, UTTERANCE, TURN)}
     cleaning = Cleaning()
@@ -181,8 +242,8 @@ def _count(index: EvaluationIndex, shard: _Shard) -> tuple[_Rows, Cleaning]:
     return rows, cleaning
 
 
-def _reported(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> list[Row]:
-    """Return the rows of a training set that a report has, one for each evaluation set."""
+def _report_rows(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> list[Row]:
+    """Return the rows of the report on a training set, one for each evaluation set."""
     only_utterances = index.with_turns and cleaning.turns == cleaning.dialogues
     levels = {"utterances": UTTERANCE, "dialogues": TURN if only_utterances else DIALOGUE}
     reported = [rows[name, levels[kind]] for name, kind in index.kinds.items()]
@@ -191,67 +252,8 @@ def _reported(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> list[R
     return reported
 
 
-def build_index(
-    evaluation: Sequence[str],
-    data_dir: str | Path | None = None,
-    *,
-    skip_invalid: bool = False,
-    turns: bool = False,
-    columns: str | None = None,
-    roles: str | None = None,
-) -> EvaluationIndex:
-    """Read evaluation sets and index them; ``columns`` are those of your own tables."""
-    index = EvaluationIndex(turns=turns)
-    for name in dict.fromkeys(evaluation):
-        corpus, split = _parse(name)
-        if split:
-            kind = get_corpus(corpus).kind
-            items = iterate_examples(corpus, data_dir, split, skip_invalid=skip_invalid)
-            index.add(name, map(_as_dialogue, items), _KINDS.get(kind, kind))
-        else:
-            of_table = columns if reading.has_tables(Path(corpus)) else None
-            dialogues = list(iterate_dialogues(corpus, skip_invalid=skip_invalid, columns=of_table, roles=roles))
-            index.add(name, dialogues, KINDS[all(len(dialogue.turns) == 1 for dialogue in dialogues)])
-    return index
-
-
-def find_leakage(
-    training: Sequence[str],
-    evaluation: Sequence[str],
-    data_dir: str | Path | None = None,
-    *,
-    skip_invalid: bool = False,
-    output: Path | None = None,
-) -> LeakageReport:
-    """Find what of evaluation sets stands in training sets; ``all`` names the sets at hand."""
-    if [ALL] in (list(training), list(evaluation)):
-        at_hand = [name.partition("/") for name in sets_at_hand(data_dir, skip_invalid=skip_invalid)]
-        learnt = [name for name, _, split in at_hand if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]]
-        held_out = [f"{name}/{split}" for name, _, split in at_hand if split != SPLITS[0]]
-        training = [f"{name}/{SPLITS[0]}" for name in learnt] if list(training) == [ALL] else training
-        evaluation = held_out if list(evaluation) == [ALL] else evaluation
-    sets = {name: _parse(name, SPLITS[0]) for name in training}
-    check_apart(sets, evaluation)
-    if output:
-        check_writable(Path(output), *training, *evaluation)
-    some_utterances = any(not split or get_corpus(corpus).kind == "utterances" for corpus, split in sets.values())
-    index = build_index(evaluation, data_dir, skip_invalid=skip_invalid, turns=some_utterances)
-    read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
-    streams = ((name, read(corpus, split=split)) for name, (corpus, split) in sets.items())
-    return leakage_table(streams, index, output and Path(output))
-
-
-def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
-    """Refuse a set that is named both for training and for evaluation."""
-    others = {name: _parse(name) for name in evaluation}
-    for name in training:
-        for other, parts in others.items():
-            if _overlap(_parse(name, SPLITS[0]), parts):
-                raise InputError(f"training set {name}: got the same set as evaluation set {other}; leave one out")
-
-
-def _parse(item: str, default: str = "") -> tuple[str, str]:
-    """Split ``"sgd/test"`` into corpus and split; a path has no split."""
+def _corpus_and_split(item: str, default: str = "") -> tuple[str, str]:
+    """Part ``"sgd/test"`` into its corpus and its split, which a path does not have."""
     corpus, split = with_split(item)
     if corpus not in CORPORA and reading.is_own(item):
         return item, ""
@@ -263,16 +265,14 @@ def _parse(item: str, default: str = "") -> tuple[str, str]:
 
 
 def _overlap(first: tuple[str, str], second: tuple[str, str]) -> bool:
+    """Return whether two pairs of corpus and split have dialogues in common."""
     if not first[1] or not second[1]:
         return first[1] == second[1] and Path(first[0]).resolve() == Path(second[0]).resolve()
     return first[0] == second[0] and (first[1] == second[1] or ALL in (first[1], second[1]))
 
 
-_KINDS = {"sentence-pairs": "utterances", "retrieval": "utterances", "response-selection": "dialogues"}
-
-
 def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - of the corpus's kind
-    """Return the evaluated texts of an item as turns; their roles do not matter here."""
+    """Return the texts of an item that are evaluated as turns of a dialogue; their roles do not matter here."""
     match item:
         case SentencePair():
             texts: tuple[str, ...] = (item.first, item.second)
@@ -285,5 +285,5 @@ def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - of the corpus's kind
     return Dialogue(tuple(Turn("user", text) for text in texts), item.id)
 
 
-def _text(dialogue: Dialogue) -> str:
+def _comparable_text(dialogue: Dialogue) -> str:
     return comparable(" ".join(turn.content for turn in dialogue.turns))

@@ -1,4 +1,4 @@
-"""Counts of a corpus, made in one pass that keeps no dialogue, and their picture."""
+"""Counts of a corpus, made in one pass without keeping its dialogues, and a picture of them."""
 
 from array import array
 from bisect import bisect_right
@@ -13,14 +13,14 @@ from ...dialogue import ROLES, Dialogue, Turn, plain
 from ...drawing import BLUE, GREEN, RED, check_drawing, new_figure, plain_text, save, shortened, visible
 
 LABELS = {"domains": "dialogues", "dialogue_acts": "turns", "slots": "turns", "intents": "turns"}
-"""The kinds of labels, and what has them."""
+"""The kinds of labels, and what carries them."""
 
-MAX_BINS = 40  # bars of a histogram; one bar for each number where they suffice
+MAX_BINS = 40  # a bar of a histogram covers one number if this many bars suffice, and several otherwise
 MAX_LABELS = 20  # labels with a bar of their own; all others share one
-SHOWN_PERCENT = 99  # least share of dialogues or turns that a histogram shows; the longest are left out
-_FEWEST_BINS = 7  # least width of a histogram, so that a single bar does not fill the picture
+SHOWN_PERCENT = 99  # histograms end at this percentile of the dialogues or turns
+_FEWEST_BINS = 7  # a histogram is at least this many bars wide, so that a single bar does not fill it
 _WIDTH, _HISTOGRAM_HEIGHT, _BAR_HEIGHT, _LABELS_MARGIN = 15.0, 4.4, 0.26, 1.2  # inches
-_LONGEST_BAR = 1.25  # longest bar of the other labels, times the most frequent label
+_MOST_OTHERS = 1.25  # the bar of all other labels is cut at this multiple of the longest one
 
 
 class Histogram(Counter[int]):
@@ -40,20 +40,20 @@ class Histogram(Counter[int]):
     def median(self) -> float | None:
         """The middle number, or the mean of the two in the middle; None without numbers."""
         total = self.total()
-        return (self._at((total - 1) // 2) + self._at(total // 2)) / 2 if self else None
+        return (self._ranked((total - 1) // 2) + self._ranked(total // 2)) / 2 if self else None
 
     def percentile(self, percent: int) -> int:
-        """Return the smallest number that is not exceeded by ``percent`` in a hundred numbers."""
-        return self._at((self.total() * percent + 99) // 100 - 1)
+        """Return the smallest number that ``percent`` % of the numbers do not exceed."""
+        return self._ranked((self.total() * percent + 99) // 100 - 1)
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``mean``, ``median``, ``min``, ``max`` and ``histogram``: the counts in the order of the numbers."""
+        """Return ``mean``, ``median``, ``min``, ``max`` and ``histogram``, the counts by ascending number."""
         histogram = {str(value): self[value] for value in sorted(self)}
         least, most = min(self, default=None), max(self, default=None)
         return {"mean": self.mean, "median": self.median, "min": least, "max": most, "histogram": histogram}
 
-    def _at(self, rank: int) -> int:
-        """Return the number at a rank, from 0, in the order of size."""
+    def _ranked(self, rank: int) -> int:
+        """Return the number at a rank, counted from 0, in ascending order."""
         values = sorted(self)
         return values[bisect_right(list(accumulate(map(self.__getitem__, values))), rank)]
 
@@ -61,13 +61,13 @@ class Histogram(Counter[int]):
 class Statistics:
     """Counts of the dialogues that were added; their order does not matter.
 
-    A word stands between spaces. Two texts are the same if they differ in case and white space at most. Memory grows
-    with the number of different labels, and by eight bytes per turn.
+    White space separates words. Texts that differ only in case and white space count as the same. Memory grows with the
+    number of different labels, and by eight bytes per turn.
     """
 
     def __init__(self) -> None:
         self.turns_per_dialogue, self.words_per_dialogue, self.words_per_turn = Histogram(), Histogram(), Histogram()
-        self.single_domain_turns, self.single_domain_words = Histogram(), Histogram()  # of dialogues of one domain
+        self.single_domain_turns, self.single_domain_words = Histogram(), Histogram()  # of dialogues with one domain
         self.turns_by_role: Counter[str] = Counter()
         self.labels: dict[str, Counter[str]] = {name: Counter() for name in LABELS}
         self.one_speaker_dialogues = self.labelled_turns = 0
@@ -82,7 +82,7 @@ class Statistics:
         return statistics
 
     def counting(self, dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
-        """Count dialogues while they pass."""
+        """Yield dialogues, and count them on the way."""
         for dialogue in dialogues:
             self.add(dialogue)
             yield dialogue
@@ -100,6 +100,7 @@ class Statistics:
             self.single_domain_words[words] += 1
 
     def _add_turn(self, turn: Turn) -> int:
+        """Count a turn; return the number of its words."""
         words = len(turn.content.split())
         self.words_per_turn[words] += 1
         self.turns_by_role[turn.role] += 1
@@ -122,16 +123,16 @@ class Statistics:
 
     @property
     def duplicate_dialogues(self) -> int:
-        """The number of dialogues that repeat an earlier one: the same roles say the same in the same order."""
-        return _repeats(self._dialogue_hashes)
+        """The number of dialogues that repeat an earlier one: the same roles say the same things in the same order."""
+        return _count_repeats(self._dialogue_hashes)
 
     @property
     def duplicate_utterances(self) -> int:
         """The number of turns that repeat the text of an earlier one, whoever speaks."""
-        return _repeats(self._utterance_hashes)
+        return _count_repeats(self._utterance_hashes)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all counts as a JSON object; labels by falling count, means of nothing as null."""
+        """Return all counts as a JSON object: labels by descending count, and null for a mean of nothing."""
         lengths = ("turns_per_dialogue", "words_per_turn", "words_per_dialogue")
         counts = {"dialogues": self.dialogues, "turns": self.turns, "words": self.words_per_turn.sum}
         repeated = {"dialogue": self.duplicate_dialogues, "utterance": self.duplicate_utterances}
@@ -163,9 +164,9 @@ class Statistics:
         rows = [
             ("dialogues", f"{self.dialogues:,}"),
             ("turns", f"{self.turns:,}"),
-            *_means(self.turns_per_dialogue, self.words_per_dialogue, ""),
+            *_mean_rows(self.turns_per_dialogue, self.words_per_dialogue, ""),
             ("single-domain dialogues", f"{self.single_domain_turns.total():,}"),
-            *_means(self.single_domain_turns, self.single_domain_words, "  "),
+            *_mean_rows(self.single_domain_turns, self.single_domain_words, "  "),
             ("speakers", f"{len(roles):,}"),
             *((f"  {role}", f"{self.turns_by_role[role]:,} turns") for role in roles),
         ]
@@ -183,10 +184,10 @@ class Statistics:
 
 
 def describe(dialogues: Iterable[Dialogue]) -> str:
-    """Count a corpus, also as a stream, and return a plain table with one count per line.
+    """Count a corpus, which may be a stream, and return a plain table with one count per line.
 
-    Labels are the ten most frequent: domains by dialogues; acts, slots and intents by turns. A word stands between
-    spaces.
+    The table lists the ten most frequent labels: domains by dialogues; acts, slots and intents by turns. White space
+    separates words.
     """
     return Statistics.of(dialogues).to_table()
 
@@ -197,7 +198,7 @@ def most_frequent(labels: Counter[str], limit: int) -> list[tuple[str, int]]:
 
 
 def content_hash(dialogue: Dialogue) -> bytes:
-    """Return 8 bytes, the same for dialogues whose turns differ in case and white space alone."""
+    """Return 8 bytes, which are the same for dialogues whose turns differ only in case and white space."""
     whole = blake2b(digest_size=8)
     for turn in dialogue.turns:
         whole.update(turn.role.encode() + b"\t" + _encoded(turn.content) + b"\n")
@@ -205,10 +206,10 @@ def content_hash(dialogue: Dialogue) -> bytes:
 
 
 def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> None:
-    """Draw a corpus's counts and write them as a PNG, whole or not at all.
+    """Draw a corpus's counts and write the picture atomically.
 
-    Above, histograms of turns per dialogue, words per turn and words per dialogue, up to their 99th percentile; below,
-    the most frequent domains, dialogue acts, slots and intents, as far as the corpus has any.
+    The upper row has histograms of turns per dialogue, words per turn and words per dialogue, up to their 99th
+    percentile. The lower row has the most frequent domains, dialogue acts, slots and intents, if the corpus has any.
     """
     check_drawing()
     kinds = [(name, labels) for name, labels in statistics.labels.items() if labels]
@@ -216,15 +217,15 @@ def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> Non
     heights = [_HISTOGRAM_HEIGHT, bars * _BAR_HEIGHT + _LABELS_MARGIN] if kinds else [_HISTOGRAM_HEIGHT]
     figure = new_figure(_WIDTH, sum(heights))
     figure.suptitle(shortened(title, 100), fontsize=15, fontweight="bold", parse_math=False)
-    rows = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights).ravel()
-    left, middle, right = rows[0].subplots(1, 3)
+    panels = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights).ravel()
+    left, middle, right = panels[0].subplots(1, 3)
     _draw_histogram(left, "turns per dialogue", statistics.turns_per_dialogue)
     _draw_histogram(middle, "words per turn", statistics.words_per_turn)
     _draw_histogram(right, "words per dialogue", statistics.words_per_dialogue)
     if kinds:
-        for axes, (name, labels) in zip(rows[1].subplots(1, len(kinds), squeeze=False).ravel(), kinds, strict=True):
+        for axes, (name, labels) in zip(panels[1].subplots(1, len(kinds), squeeze=False).ravel(), kinds, strict=True):
             _draw_labels(axes, labels, 28 if len(kinds) > 2 else 48)
-            axes.set_ylim(bars - 0.4, -0.6)  # the same height of a bar in all charts; the most frequent label on top
+            axes.set_ylim(bars - 0.4, -0.6)  # bars are as high in every chart; the most frequent label is on top
             _finish(axes, f"{name.replace('_', ' ')} ({len(labels):,})", LABELS[name], 6)
             axes.xaxis.get_major_locator().set_params(nbins=4)
             plain_text(axes.get_yticklabels())
@@ -232,10 +233,13 @@ def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> Non
 
 
 def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
-    """Sum a histogram into at most `MAX_BINS` bins of equal width that reach to its 99th percentile."""
+    """Sum a histogram into at most `MAX_BINS` bins of equal width that reach its 99th percentile.
+
+    Return the first number of each bin, the counts, and the width.
+    """
     low, high = min(histogram), histogram.percentile(SHOWN_PERCENT)
     width = -(-(high - low + 1) // MAX_BINS)
-    width += width > 1 and width % 2
+    width += width > 1 and width % 2  # even, as two speakers who alternate make more dialogues of even length
     starts = list(range(low, high + 1, width))
     sums: Counter[int] = Counter()
     for value, count in histogram.items():
@@ -244,11 +248,11 @@ def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
 
 
 def _draw_histogram(axes: Any, name: str, histogram: Histogram) -> None:  # noqa: ANN401
-    unit, _, counted = name.partition(" per ")
+    unit, _, item = name.partition(" per ")  # the numbers below, and what has them
     starts, counts, width = bin_counts(histogram)
-    places = [start - 0.5 for start in starts]
-    axes.bar(places, counts, width, align="edge", color=BLUE, edgecolor="white", linewidth=0.4)
-    left, right = starts[0] - 0.5, starts[-1] + width - 0.5
+    edges = [start - 0.5 for start in starts]
+    axes.bar(edges, counts, width, align="edge", color=BLUE, edgecolor="white", linewidth=0.4)
+    left, right = edges[0], edges[-1] + width
     margin = max(0.3 * width, (_FEWEST_BINS * width - (right - left)) / 2)
     axes.set_xlim(max(left - margin, -0.5), right + margin)
     axes.axvline(histogram.mean, color=RED, linewidth=1.8, label=f"mean {histogram.mean:,.1f}")
@@ -259,20 +263,20 @@ def _draw_histogram(axes: Any, name: str, histogram: Histogram) -> None:  # noqa
     if largest > limit:
         share = 1 - sum(counts) / histogram.total()
         label += f"  (not shown: {share:.2%} above {limit:,}, up to {largest:,})"
-    axes.set_ylabel(f"{counted}s per bar of {width} {unit}" if width > 1 else f"{counted}s", fontsize=11)
+    axes.set_ylabel(f"{item}s per bar of {width} {unit}" if width > 1 else f"{item}s", fontsize=11)
     axes.yaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     _finish(axes, name, label, 24)  # the legend lies between the title and the bars
 
 
-def _draw_labels(axes: Any, labels: Counter[str], length: int) -> None:  # noqa: ANN401
+def _draw_labels(axes: Any, labels: Counter[str], most_letters: int) -> None:  # noqa: ANN401
     frequent = most_frequent(labels, MAX_LABELS)
-    bars = [(shortened(label, length), float(count), f"{count:,}", GREEN) for label, count in frequent]
+    bars = [(shortened(label, most_letters), float(count), f"{count:,}", GREEN) for label, count in frequent]
     if rest := labels.total() - sum(count for _, count in frequent):
         # Hundreds of rare labels would make all bars but their own too short to compare.
-        shown = min(rest, _LONGEST_BAR * frequent[0][1])
-        caption = f"{rest:,} (cut)" if rest > shown else f"{rest:,}"
-        bars.append((f"others ({len(labels) - len(frequent):,})", shown, caption, "#b0b0b0"))
+        length = min(rest, _MOST_OTHERS * frequent[0][1])
+        caption = f"{rest:,} (cut)" if rest > length else f"{rest:,}"
+        bars.append((f"others ({len(labels) - len(frequent):,})", length, caption, "#b0b0b0"))
     names, lengths, captions, colours = zip(*bars, strict=True)
     drawn = axes.barh(range(len(names)), lengths, color=colours, height=0.75)
     axes.bar_label(drawn, captions, padding=3, fontsize=9)
@@ -290,17 +294,17 @@ def _finish(axes: Any, title: str, label: str, pad: int) -> None:  # noqa: ANN40
 
 
 def _encoded(text: str) -> bytes:
-    return plain(text).encode("utf-8", "surrogatepass")  # JSON can spell half a character
+    return plain(text).encode("utf-8", "surrogatepass")  # JSON can hold a lone surrogate
 
 
-def _repeats(hashes: "array[int]") -> int:
-    """Count the hashes that came before; a sorted array takes a tenth of the memory of a set."""
+def _count_repeats(hashes: "array[int]") -> int:
+    """Count the hashes that repeat an earlier one; sorting an array takes a tenth of a set's memory."""
     import numpy as np
 
     return len(hashes) - len(np.unique(np.array(hashes, dtype=np.uint64)))
 
 
-def _means(turns: Histogram, words: Histogram, indent: str) -> list[tuple[str, str]]:
+def _mean_rows(turns: Histogram, words: Histogram, indent: str) -> list[tuple[str, str]]:
     if not turns:
         return []
     return [(f"{indent}mean turns", f"{turns.mean:.1f}"), (f"{indent}mean words", f"{words.mean:.1f}")]

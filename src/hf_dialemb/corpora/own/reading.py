@@ -1,4 +1,4 @@
-"""Your own conversations: the form of a file or folder, and its dialogues."""
+"""Read your own conversations: a file by the reader for its ending, or a folder of files."""
 
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -20,41 +20,42 @@ from .tables import file_rows, find_in_table
 from .transcripts import transcripts
 
 Find = Callable[[Path, Mapping[str, str], Notes], Iterator[Finding]]
-"""Reads a file, given what its columns mean."""
+"""Reads a file, given what its columns mean, and notes what it left out or guessed."""
 
 
-def _records(read: Callable[[Path], Iterator[tuple[str, Any]]]) -> Find:
+def _reader_of(read: Callable[[Path], Iterator[tuple[str, Any]]]) -> Find:
+    """Make a reader for a form of records, which have no columns."""
     return lambda path, columns, notes: from_records(read(path), notes)
 
 
-def _table(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
+def _read_table(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
     return find_in_table(partial(file_rows, path), str(path), columns, notes)
 
 
-def _transcripts(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
+def _read_transcripts(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
     return from_drafts(partial(transcripts, path), notes)
 
 
 TRANSCRIPT = ".txt"
 TABLES = (".csv", ".tsv", ".xlsx")
-FORMS: dict[str, tuple[Find, str]] = {  # from an ending to the reader, and to what a file should hold
-    ".jsonl": (_records(line_records), EXPECTED_LINES),
-    ".jsonl.gz": (_records(line_records), EXPECTED_LINES),
-    ".json": (_records(json_records), "dialogues with messages"),
-    ".parquet": (_records(parquet_records), "rows with messages"),
-    TRANSCRIPT: (_transcripts, "lines 'SPEAKER: text'"),
-    **dict.fromkeys((*TABLES, ".csv.gz", ".tsv.gz"), (_table, "one turn per row")),
+FORMS: dict[str, tuple[Find, str]] = {  # by ending: the reader, and what a file should hold
+    ".jsonl": (_reader_of(line_records), EXPECTED_LINES),
+    ".jsonl.gz": (_reader_of(line_records), EXPECTED_LINES),
+    ".json": (_reader_of(json_records), "dialogues with messages"),
+    ".parquet": (_reader_of(parquet_records), "rows with messages"),
+    TRANSCRIPT: (_read_transcripts, "lines 'SPEAKER: text'"),
+    **dict.fromkeys((*TABLES, ".csv.gz", ".tsv.gz"), (_read_table, "one turn per row")),
 }
-_ALONE = (".parquet", ".gz")  # passed over in a folder: vectors may lie there
+_ALONE = (".parquet", ".gz")  # passed over in a folder, as vectors may lie there; known packed forms are read
 
 
 def is_own(corpus: str | Path) -> bool:
     """Return whether a corpus is given as a file or folder, and not by a name."""
     text = str(corpus)
-    if not text or _ending(Path(text)) or text.startswith(("/", "./", "../", "~")):
-        return bool(text)
+    if _ending(Path(text)) or text.startswith(("/", "./", "../", "~")):
+        return True
     try:
-        return Path(text).exists()
+        return bool(text) and Path(text).exists()
     except (OSError, ValueError):  # a name too long, or with a NUL in it
         return False
 
@@ -64,30 +65,33 @@ def read_own(
 ) -> Iterator[Dialogue]:
     """Read the dialogues of a file or folder, one at a time.
 
-    `FORMS` has the forms by their endings; folders are read of all but ``.parquet`` and packed files. Speakers get
-    their roles as `roles` says. An InputError refuses a missing file, another form, and malformed ``columns`` or
-    ``roles`` at once, and a malformed dialogue, by ``path:line``, when it is reached.
+    `FORMS` lists the endings that are read; a folder's ``.parquet`` files are passed over, since vectors may lie in
+    them. The module `roles` says which speaker gets which role.
+
+    Raises:
+        InputError: At once, if the file is missing or of an unknown form, or ``columns`` or ``roles`` are malformed;
+            when it is reached, for a malformed dialogue, with its ``path:line``.
     """
     return dialogues(find_own(path, columns=columns, roles=roles), path, skip_invalid=skip_invalid)
 
 
 def find_own(path: str | Path, *, columns: str | None = None, roles: str | None = None) -> Iterator[Finding]:
-    """Read a file or folder as `read_own` does, malformed dialogues too."""
+    """Read a file or folder as `read_own` does, but with the malformed dialogues and what is wrong with them."""
     path = _readable(path)
-    notes, wanted = Notes(roles), parse_columns(columns)
-    if wanted and not has_tables(path):
+    notes, meanings = Notes(roles), parse_columns(columns)
+    if meanings and not has_tables(path):
         raise InputError(f"{path}: got columns, which only {', '.join(TABLES)} files have; leave them out")
     find = _in_folder if path.is_dir() else _in_file
-    return with_remarks(find(path, wanted, notes), notes, path)
+    return with_remarks(find(path, meanings, notes), notes, path)
 
 
 def has_tables(path: Path) -> bool:
-    """Return whether a file, or one of a folder, is a table."""
+    """Return whether a file is a table, or a folder has one."""
     return any(_ending(file).startswith(TABLES) for file in files_of(path))
 
 
 def files_of(path: Path) -> Iterator[Path]:
-    """List the files that are read of a folder, transcripts first; or the file itself."""
+    """Yield the files of a folder that are read, transcripts first; or the file itself."""
     files = [file for file in files_within(path) if _ending(file)] if path.is_dir() else [path]
     yield from (file for file in files if _ending(file) == TRANSCRIPT)
     yield from (file for file in files if _ending(file) not in (TRANSCRIPT, *(_ALONE if path.is_dir() else ())))
@@ -99,20 +103,20 @@ def _in_file(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[F
 
 
 def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
-    """Read the transcripts of a folder together, and each other file by itself; ids begin with the file's name."""
+    """Read the transcripts of a folder together, and every other file by itself; ids begin with the file's name."""
     for file in files_within(folder):
         if file.name.lower().endswith(_ALONE) and _ending(file) in ("", *_ALONE):
             notes.add("passed over a file that a folder is not read with; give it by itself", str(file))
 
     def findings() -> Iterator[Finding]:
-        yield from _transcripts(folder, columns, notes)
+        yield from _read_transcripts(folder, columns, notes)
         for file in files_of(folder):
             if _ending(file) == TRANSCRIPT:
                 continue
             notes.roles.forget()
             try:
                 for finding in _in_file(file, columns, notes):
-                    yield _of_folder(finding, file.relative_to(folder))
+                    yield _named_by_file(finding, file.relative_to(folder))
             except InputError as error:
                 sentence = str(error).removeprefix(f"{file}: ")
                 yield Finding(str(file), problems=(Problem(str(file), sentence),))
@@ -121,7 +125,8 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
     return distinct(findings(), folder, f"{', '.join(endings)} files")
 
 
-def _of_folder(finding: Finding, file: Path) -> Finding:
+def _named_by_file(finding: Finding, file: Path) -> Finding:
+    """Put the file before the id; a dialogue without a domain takes the subfolder's name."""
     name = f"{file.as_posix()}/{finding.id}" if finding.id else ""
     dialogue = finding.dialogue
     if isinstance(dialogue, Dialogue):
@@ -131,12 +136,13 @@ def _of_folder(finding: Finding, file: Path) -> Finding:
 
 
 def _ending(path: Path) -> str:
-    # Only the packed file's own ending may be in capitals: that it is packed is told by ".gz" as it stands.
+    # Capitals do not matter, except in ".gz": the functions that unpack files look for small letters.
     name = path.name.removesuffix(".gz").lower() + (".gz" if path.name.endswith(".gz") else "")
     return next((ending for ending in sorted(FORMS, key=len, reverse=True) if name.endswith(ending)), "")
 
 
 def _readable(given: str | Path) -> Path:
+    """Return a path, with ``~`` expanded; raise InputError if it cannot be read, or its form is unknown."""
     known = f"{', '.join(FORMS)} or a folder of such files"
     try:
         path = Path(given).expanduser()
@@ -144,12 +150,12 @@ def _readable(given: str | Path) -> Path:
             path.open("rb").close()
         else:
             next(path.iterdir(), None)  # only a folder allows this
-    except (OSError, ValueError, RuntimeError) as error:  # also a NUL in the name, and the home of an unknown user
+    except (OSError, ValueError, RuntimeError) as error:  # of a NUL in the name, or the home of an unknown user
         remedy = ""
         with suppress(OSError, ValueError, RuntimeError):
             remedy = nearest(Path(given).name, [file.name for file in Path(given).expanduser().parent.iterdir()])
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{given}: cannot be read ({reason}){remedy or f'; give {known}'}") from None
     if not path.is_dir() and not _ending(path):
-        raise InputError(f"{path}: got a file of another form, expected {known}; convert it to one of these")
+        raise InputError(f"{path}: got a file of an unknown form, expected {known}; convert it to one of these")
     return path
