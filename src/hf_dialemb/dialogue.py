@@ -15,6 +15,9 @@ from .errors import InputError
 ROLES = ("user", "assistant", "speaker_3", "speaker_4", "speaker_5")
 """The speakers that a dialogue may have; the position of a name is its role id."""
 
+UNSPOKEN = ("system", "developer", "tool", "function")
+"""Roles of a chat with a language model that no person reads; their messages are left out."""
+
 
 @dataclass(frozen=True)
 class Turn:

@@ -16,7 +16,7 @@ from .corpus import ALL, CORPORA, KINDS, get_corpus, unknown_corpus
 from .own import hub_dataset, reading
 from .own.columns import parse_columns
 from .own.findings import Notes, dialogues, distinct, log
-from .own.forms import from_records
+from .own.forms import from_records, turn_fields
 from .own.tables import find_in_table, rows_of
 from .published import find_source, read_split
 from .source import Source
@@ -51,11 +51,13 @@ def load_dialogues(
         source: The name of a corpus, such as ``sgd`` or ``sgd/test``; the path of a file or folder (see
             `own.read_own`); the id of a dataset on the Hub, such as ``org/name`` or ``org/name:config``; a list of
             `Dialogue` objects, of lists of chat messages, or of mappings with ``messages``; a ``datasets.Dataset``; or
-            a DataFrame, with a turn or with ``messages`` a row.
+            a DataFrame, with a turn or with ``messages`` a row. ``conversation`` and ``conversations`` (ShareGPT's
+            too) are other names of ``messages``; ``prompt`` and ``completion`` are two turns.
         data_dir: The folder that holds ``<name>/``, ``<name>/<name>.tar.xz`` or ``<name>.tar.xz`` (also ``.tar.gz``,
             ``.zip``), that folder or archive itself, or ``hf://datasets/org/name``. The default is the folder in the
             environment variable ``HF_DIALEMB_DATA``. The corpus ``sample`` needs no files.
-        split: A split of a corpus or of a dataset on the Hub, or ``"all"``; by default ``"train"``.
+        split: A split of a corpus or of a dataset on the Hub, or ``"all"``; by default ``"train"``. A
+            ``DatasetDict`` of several needs it.
         columns: The meaning of a table's columns, such as ``"id=call,role=speaker,content=text"``.
         roles: The speakers' roles, such as ``"Agent=assistant,Customer=user"``; guessed roles are logged.
         skip_invalid: Leave malformed dialogues out and log one warning that lists them, instead of raising.
@@ -69,8 +71,7 @@ def load_dialogues(
     """
     options: dict[str, Any] = {"columns": columns, "roles": roles, "skip_invalid": skip_invalid}
     if not isinstance(source, str | os.PathLike):
-        check_no_split("what is in memory", split)
-        return _from_objects(source, **options)
+        return _from_objects(_of_split(source, split), **options)
     name = str(source)
     if (" " in name.strip() or "\n" in name) and not Path(name).expanduser().exists():
         raise InputError(f"dialogues: got the text {name[:40]!r}, expected {EXPECTED}")
@@ -180,12 +181,30 @@ def _hash_file(file: Path) -> str:
         return hashlib.file_digest(stream, lambda: digest).hexdigest()
 
 
+def _of_split(source: Any, split: str | None) -> Any:  # noqa: ANN401
+    """Return a split of a dictionary of datasets, which must be named where there are several."""
+    if not isinstance(source, Mapping) or not source or not all(hasattr(part, "features") for part in source.values()):
+        check_no_split("what is in memory", split)
+        return source
+    if split is None and len(source) > 1:
+        raise InputError(
+            f"dialogues: got a dictionary of the splits {', '.join(map(repr, source))}, expected one of them; say "
+            f"load_dialogues(..., split={next(iter(source))!r}), or give that split alone"
+        )
+    names = list(source) if split is None else hub_dataset.chosen_splits("dialogues", split, source)
+    if len(names) == 1:
+        return source[names[0]]
+    from datasets import concatenate_datasets
+
+    return concatenate_datasets([source[name] for name in names])
+
+
 def _from_objects(source: Any, *, columns: str | None, roles: str | None, skip_invalid: bool) -> list[Dialogue]:  # noqa: ANN401
     """Read what `load_dialogues` takes besides names and paths."""
     notes, place = Notes(roles), "dialogues"
     names = getattr(source, "column_names", getattr(source, "columns", None))
-    messages = next((name for name in hub_dataset.MESSAGES if names is not None and name in names), "")
-    if names is not None and not messages:
+    turns = turn_fields(map(str, names)) if names is not None else ()
+    if names is not None and not turns:
         place = "the table"
         rows = rows_of(list(map(str, names)), (list(row.values()) for row in _records(source)))
         try:
@@ -195,7 +214,7 @@ def _from_objects(source: Any, *, columns: str | None, roles: str | None, skip_i
         except InputError as error:
             raise InputError(_in_python(str(error))) from None
     else:
-        items = source if names is None else (hub_dataset.record_of(row, messages) for row in _records(source))
+        items = source if names is None else (hub_dataset.record_of(row, turns) for row in _records(source))
         if isinstance(items, Mapping | Dialogue) or not isinstance(items, Iterable):
             raise InputError(f"dialogues: got one {type(items).__name__}, expected {EXPECTED}; put it into a list")
         read = list(_of_items(items, notes, skip_invalid))

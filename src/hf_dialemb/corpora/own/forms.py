@@ -9,12 +9,16 @@ from contextlib import suppress
 from html import unescape
 from typing import Any
 
+from ...dialogue import UNSPOKEN
 from ...errors import InputError
 from .findings import Draft, Finding, Notes, Problem, began, from_draft, from_record
 
 Message = dict[str, Any]  # role, content, and perhaps labels
 Record = Mapping[str, Any]
-_NOT_SPOKEN = ("system", "developer", "tool", "function")  # roles of a chat with a language model that nobody reads
+CHATS = ("messages", "conversation", "conversations")  # fields of chat messages, the first that is there
+PAIR = ("prompt", "completion")  # fields of two turns, or of the messages before and after
+_PROGRAMS = ("function_call", "function_response", "tool_call", "tool_response", "observation")
+_NOT_SPOKEN = (*UNSPOKEN, *_PROGRAMS)
 _IDS = ("id", "conversation_id", "ticket_id", "session_id")
 _TIMES = ("created_at", "create_time", "timestamp")
 
@@ -25,21 +29,28 @@ def from_records(records: Iterable[tuple[str, Any]], notes: Notes) -> Iterator[F
         if isinstance(record, InputError):
             yield Finding(place, problems=(Problem(place, str(record)),))
         elif (messages := _messages_of(record)) is None:
-            yield from_record(place, record)
+            yield from_record(place, _named_alike(record))
         else:
             yield from from_draft(_draft(place, record, messages, notes), notes)
 
 
 def conversations_of(value: Any) -> list[Any]:  # noqa: ANN401
     """Return the conversations of a JSON file: one, a list of them, or a list under ``conversations``."""
-    if isinstance(value, list) and not (value and _is_message(value[0])):
-        return value
-    inner = value.get("conversations") if isinstance(value, Mapping) else None
-    if not isinstance(inner, list) or (
-        inner and isinstance(inner[0], Mapping) and {"from", "value"} <= inner[0].keys()
-    ):
-        return [value]
-    return inner
+    inner = value.get("conversations") if isinstance(value, Mapping) else value
+    return inner if isinstance(inner, list) and not (inner and _is_message(inner[0])) else [value]
+
+
+def turn_fields(names: Iterable[str]) -> tuple[str, ...]:
+    """Return which of a row's fields hold its turns: one of `CHATS`, or both of `PAIR`; empty without them."""
+    present = set(names)
+    one = tuple(name for name in CHATS if name in present)[:1]
+    return one or (PAIR if present >= set(PAIR) else ())
+
+
+def _named_alike(record: Any) -> Any:  # noqa: ANN401
+    """Name the turns of a malformed record as messages, so that its faults are found."""
+    fields = turn_fields(map(str, record)) if isinstance(record, Mapping) else ()
+    return {**record, "messages": record[fields[0]]} if len(fields) == 1 else record
 
 
 def _messages_of(record: Any) -> list[Message] | None:  # noqa: ANN401
@@ -55,25 +66,39 @@ def _messages_of(record: Any) -> list[Message] | None:  # noqa: ANN401
 def _draft(place: str, record: Any, messages: list[Message], notes: Notes) -> Draft:  # noqa: ANN401
     spoken = []
     for message in messages:
+        content, is_call = message["content"], bool(message.get("tool_calls") or message.get("function_call"))
         if message["role"] in _NOT_SPOKEN and len(messages) > 1:
             notes.add(f"left out a message of the role {message['role']}", place)
+        elif is_call and not content:
+            notes.add("left out a call of a tool", place)
         else:
-            spoken.append(message)
+            if isinstance(content, list) and not all(map(_part, content)):
+                notes.add("left out a part of a message that is no text", place)
+            spoken.append({**message, "content": _text(content)})
     fields = record if isinstance(record, Mapping) else {}
     identifier = next((fields[name] for name in _IDS if fields.get(name) is not None), "")
     time = fields.get("time") or next(filter(None, (began(fields.get(name)) for name in _TIMES)), "")
     return Draft(place, identifier, spoken, fields.get("domains"), time=time)
 
 
-def _chat(record: Record) -> list[Message]:
-    messages = record["messages"]
+def _chat(messages: Any) -> list[Message]:  # noqa: ANN401
+    if isinstance(messages, Mapping):  # a list of each field, as datasets gives old ones
+        messages = [dict(zip(messages, fields, strict=True)) for fields in zip(*messages.values(), strict=True)]
     if not isinstance(messages, list) or not all(map(_is_message, messages)):
         raise ValueError
-    return [{**message, "content": _text(message["content"])} for message in messages]
+    return [{**turn, **_role_and_content(turn)} for turn in messages]
 
 
-def _sharegpt(record: Record) -> list[Message]:
-    return [_message(turn["from"], turn["value"]) for turn in record["conversations"]]
+def _role_and_content(turn: Message) -> Message:
+    if turn.get("role") is None:  # ShareGPT's
+        return {"role": turn["from"], "content": turn["value"]}
+    return {"role": turn["role"], "content": turn.get("content")}
+
+
+def _pair(record: Record) -> list[Message]:
+    sides = (record[field] for field in PAIR)
+    texts = zip(("user", "assistant"), sides, strict=True)
+    return [turn for role, side in texts for turn in ([_message(role, side)] if isinstance(side, str) else _chat(side))]
 
 
 def _chatgpt(record: Record) -> list[Message]:
@@ -137,8 +162,10 @@ def joined(pieces: Iterable[Record]) -> list[Message]:
 
 
 FORMS: tuple[tuple[str, Callable[[Record], list[Message]]], ...] = (
-    ("messages", _chat),
-    ("conversations", _sharegpt),
+    ("messages", lambda record: _chat(record["messages"])),
+    ("conversation", lambda record: _chat(record["conversation"])),
+    ("conversations", lambda record: _chat(record["conversations"])),
+    ("prompt", _pair),
     ("mapping", _chatgpt),
     ("conversation_parts", _intercom),
     ("comments", _zendesk),
@@ -149,7 +176,12 @@ FORMS: tuple[tuple[str, Callable[[Record], list[Message]]], ...] = (
 
 
 def _is_message(message: Any) -> bool:  # noqa: ANN401
-    return isinstance(message, Mapping) and message.get("role") is not None and "content" in message
+    """Return whether a value is a message of OpenAI's kind, of ShareGPT's, or a call of a tool."""
+    if not isinstance(message, Mapping):
+        return False
+    if message.get("role") is not None:
+        return bool(message.keys() & {"content", "tool_calls", "function_call"})
+    return message.get("from") is not None and "value" in message
 
 
 def _message(speaker: object, text: object) -> Message:
@@ -159,8 +191,13 @@ def _message(speaker: object, text: object) -> Message:
 def _text(content: Any) -> Any:  # noqa: ANN401
     """Return the text of a message: a string, or the texts among its parts."""
     if isinstance(content, list):
-        return " ".join(str(part["text"]) for part in content if isinstance(part, Mapping) and part.get("text"))
+        return " ".join(filter(None, map(_part, content)))
     return content
+
+
+def _part(part: Any) -> str:  # noqa: ANN401
+    """Return the text of a part of a message; empty for pictures and the like."""
+    return str(part if isinstance(part, str) else isinstance(part, Mapping) and part.get("text") or "")
 
 
 def _plain(markup: Any) -> str:  # noqa: ANN401

@@ -1,12 +1,13 @@
 """Dialogues to and from a Hugging Face dataset: columns ``id``, ``messages``, ``domains``, ``time``.
 
-A dataset on the Hub and a ``.parquet`` file are read alike: the column ``messages`` (or ``conversation``) holds chat
-messages; ``id``, ``domains``, ``time`` and the messages' labels may be missing, and other columns do not matter.
+A dataset on the Hub and a ``.parquet`` file are read alike: the column ``messages`` (or ``conversation``,
+``conversations``) holds chat messages, or ``prompt`` and ``completion`` hold two turns; ``id``, ``domains``, ``time``
+and the messages' labels may be missing, and other columns do not matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -15,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 from ...dialogue import Dialogue
 from ...errors import InputError, unknown_name
 from .findings import Finding, Notes, dialogues, distinct, with_remarks
-from .forms import from_records
+from .forms import CHATS, PAIR, from_records, turn_fields
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
 
-MESSAGES = ("messages", "conversation")
 _BESIDE = ("id", "domains", "time")
 _BATCH = 500  # dialogues in memory at a time
 _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
@@ -63,13 +63,19 @@ def find_in_hub_dataset(identifier: str, split: str, roles: str | None) -> Itera
     name, _, configuration = identifier.partition(":")
     with _reached(identifier):
         splits: Mapping[str, IterableDataset] = load_dataset(name, configuration or None, streaming=True)
-    names = [name for name in (split, *_ALSO_CALLED.get(split, ())) if name in splits][:1]
-    names = list(splits) if split == "all" else names
-    if not names:
-        raise InputError(f"{identifier}: {unknown_name('split', split, [*splits, 'all'])}")
+    names = chosen_splits(identifier, split, splits)
     rows = chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
     findings = distinct(from_records(rows, notes), identifier, "rows with messages")
     return with_remarks(findings, notes, identifier)
+
+
+def chosen_splits(place: str, split: str, splits: Collection[str]) -> list[str]:
+    """Return the names of a split among those of a dataset; ``all`` stands for each."""
+    names = [name for name in (split, *_ALSO_CALLED.get(split, ())) if name in splits][:1]
+    names = list(splits) if split == "all" else names
+    if not names:
+        raise InputError(f"{place}: {unknown_name('split', split, [*splits, 'all'])}")
+    return names
 
 
 def parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -80,25 +86,26 @@ def parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
     try:
         with ParquetFile(path) as file:
             present: list[str] = file.schema_arrow.names
-            messages = _messages_column(str(path), present)
-            columns = [messages, *(name for name in _BESIDE if name in present)]
+            fields = _turn_columns(str(path), present)
+            columns = [*fields, *(name for name in _BESIDE if name in present)]
             rows = chain.from_iterable(batch.to_pylist() for batch in file.iter_batches(_BATCH, columns=columns))
-            yield from ((f"{path}: row {index}", record_of(row, messages)) for index, row in enumerate(rows))
+            yield from ((f"{path}: row {index}", record_of(row, fields)) for index, row in enumerate(rows))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = "".join(str(error).strip().splitlines()[:1])
         raise InputError(f"{path}: cannot be read ({reason}); it is damaged or no parquet: write it again") from None
 
 
-def record_of(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
-    """Take the fields of a dialogue out of a row."""
-    return {"messages": row.get(messages), **{name: row.get(name) for name in _BESIDE}}
+def record_of(row: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """Take the fields of a dialogue out of a row, its turns from those that `turn_fields` gives."""
+    turns = {name: row.get(name) for name in fields} if len(fields) > 1 else {"messages": row.get(fields[0])}
+    return {**turns, **{name: row.get(name) for name in _BESIDE}}
 
 
 def _stream(identifier: str, split: str, rows: IterableDataset) -> Iterator[tuple[str, dict[str, Any]]]:
     with _reached(identifier):
         for index, row in enumerate(rows):
-            messages = _messages_column(identifier, list(row))
-            yield f"{identifier} {split}: row {index}", record_of(row, messages)
+            fields = _turn_columns(identifier, list(row))
+            yield f"{identifier} {split}: row {index}", record_of(row, fields)
 
 
 @contextmanager
@@ -121,12 +128,12 @@ def _reached(identifier: str) -> Iterator[None]:
         ) from None
 
 
-def _messages_column(place: str, present: Sequence[str]) -> str:
-    for name in MESSAGES:
-        if name in present:
-            return name
-    columns = ", ".join(map(str, present[:20]))
-    raise InputError(
-        f"{place}: got no column {' or '.join(MESSAGES)} (found: {columns}), expected one with lists of objects with "
-        "'role' and 'content'; rename or convert yours"
-    )
+def _turn_columns(place: str, present: Sequence[str]) -> tuple[str, ...]:
+    fields = turn_fields(present)
+    if not fields:
+        columns = ", ".join(map(str, present[:20]))
+        raise InputError(
+            f"{place}: got no column {', '.join(CHATS)} (found: {columns}), expected one with lists of objects with "
+            f"'role' and 'content', or {' and '.join(PAIR)}; rename or convert yours"
+        )
+    return fields
