@@ -199,6 +199,5 @@ def test_an_old_tokenizer_gets_a_template_and_no_limit(lstm, tmp_path):
     assert published.similarity_fn_name == "dot"
     query, document = published.encode_query(MESSAGES[:1]), published.encode_document(["yes"])
     assert np.allclose(published.similarity(query, document), query @ document.T)
-    system = {"role": "system", "content": "You are a helpful assistant."}  # no response, which is prompted
-    with pytest.raises(TemplateError, match="Unknown role system: expected one of user, assistant"):
-        again.apply_chat_template([system, *MESSAGES[0]], tokenize=False)
+    with pytest.raises(TemplateError, match="Unknown role guest: expected one of user, assistant"):
+        again.apply_chat_template([{"role": "guest", "content": "Hello"}, *MESSAGES[0]], tokenize=False)

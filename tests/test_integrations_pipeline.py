@@ -163,7 +163,7 @@ def test_parquet_with_other_columns_and_fields(tmp_path):
         assert list(read_own(path, roles="Bot=assistant")) == expected
         assert list(read_own(path)) == expected
     for columns, sentence in (
-        ({"text": ["Hi"], "id": [5]}, r"got no column messages or conversation \(found: text, id\)"),
+        ({"text": ["Hi"], "id": [5]}, r"got no column messages, conversation, conversations \(found: text, id\)"),
         ({"messages": pa.array([], pa.list_(pa.string()))}, "got no dialogue, expected rows with messages"),
     ):
         pa.parquet.write_table(pa.table(columns), path)

@@ -165,11 +165,9 @@ def test_a_tokenizer_without_padding_pads_with_its_last_token(tiny_bert, tmp_pat
 
 def test_content_that_is_no_text_is_refused_by_the_template(tiny_checkpoint):
     tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint)
-    for content in ([{"type": "text", "text": "abc"}], 3, None):
-        with pytest.raises(Exception, match="content is no text, expected text; join its parts"):
+    for content in (3, None):
+        with pytest.raises(Exception, match="content is no text, expected text or parts of text"):
             tokenizer.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
-    with pytest.raises(Exception, match=r"a prompt has the role system; leave it out"):
-        tokenizer.apply_chat_template([{"role": "system", "content": "query: "}], tokenize=False)
 
 
 @pytest.mark.slow

@@ -4,9 +4,13 @@ import json
 
 import pytest
 from datasets import Dataset, DatasetDict, load_dataset
+from sentence_transformers import SentenceTransformer
 
-from hf_dialemb import load_dialogues
+import hf_dialemb
+from hf_dialemb import load_dialogues, load_encoder
 from hf_dialemb.errors import InputError
+from hf_dialemb.hub import own_code, plain_encoder
+from hf_dialemb.methods import get_method
 
 TURNS = [("user", "I need a cheap hotel."), ("assistant", "For how many nights?"), ("user", "Two.")]
 MESSAGES = [{"role": role, "content": content} for role, content in TURNS]
@@ -69,3 +73,46 @@ def test_a_dictionary_of_datasets_asks_for_a_split():
     with pytest.raises(InputError, match=r"train.*test|test.*train"):
         load_dialogues(splits)
     assert len(load_dialogues(splits, split="test")) == 1
+
+
+@pytest.mark.habit("SentenceTransformer(export).encode of chats with system, tool and list contents", "as load_encoder")
+@pytest.mark.parametrize(("method", "write"), [("dse", plain_encoder.write), ("dial2vec", own_code.write)])
+def test_an_export_reads_chats_as_load_encoder_does(method, write, tiny_bert, tmp_path):
+    model, tokenizer = get_method(method).model_class.build(tiny_bert, ())
+    for part in (model.eval(), tokenizer):
+        part.save_pretrained(tmp_path / "run")
+    (tmp_path / "export").mkdir()
+    write(model, tokenizer, tmp_path / "export")
+    system, result = {"role": "system", "content": "Be kind."}, {"role": "tool", "content": "3 hotels"}
+    calls = [{"role": "assistant", "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]} for _ in range(2)]
+    calls[1]["content"] = None
+    parts = [{"type": "text", "text": "Two"}, {"type": "image"}, {"type": "text", "text": "nights [SEP], please."}]
+    chats = [
+        MESSAGES, [system, *MESSAGES], [MESSAGES[0], *calls, result, *MESSAGES[1:]],
+        [*MESSAGES[:2], {"role": "user", "content": parts}], [system, {"role": "user", "content": parts}],
+    ]  # fmt: skip
+    vectors = SentenceTransformer(str(tmp_path / "export"), device="cpu").encode(chats)
+    assert vectors == pytest.approx(load_encoder(tmp_path / "run").encode(chats), abs=1e-5)
+    assert vectors[1:3] == pytest.approx(vectors[[0, 0]], abs=1e-6)
+
+
+@pytest.mark.habit(
+    "evaluate, search, find_topics, extract_flow, train on a Dataset of ShareGPT chats", "as on dialogues"
+)
+@pytest.mark.parametrize("name", ["evaluate", "search", "find_topics", "extract_flow", "train"])
+def test_every_function_takes_the_forms_of_load_dialogues(name, sample_dialogues, tmp_path):
+    chosen, names = sample_dialogues[:60], {"user": "human", "assistant": "gpt"}
+    shared = [[{"from": names[turn.role], "value": turn.content} for turn in item.turns] for item in chosen]
+    pairs = zip(chosen, shared, strict=True)
+    chats = [{"id": item.id, "domains": item.domains, "conversations": turns} for item, turns in pairs]
+    encoder = load_encoder("dialogue-static")
+    call = {
+        "evaluate": lambda source: hf_dialemb.evaluate(encoder, source, tasks=["domains"], seeds=1).results[0],
+        "search": lambda source: hf_dialemb.search(encoder, source, {"conversations": shared[0]}),
+        "find_topics": lambda source: hf_dialemb.find_topics(source, encoder).labels.tolist(),
+        "extract_flow": lambda source: hf_dialemb.extract_flow(source, encoder, clusters=5).flow.trajectories,
+        "train": lambda source: hf_dialemb.train(
+            "dual_encoder", source, output_dir=tmp_path / type(source).__name__, max_steps=1, hidden_size=8
+        ).encoder().encode(source).tolist(),
+    }[name]  # fmt: skip
+    assert call(Dataset.from_list(chats)) == call(chosen)

@@ -2,13 +2,14 @@
 
 transformers, sentence-transformers and servers that read BERT and its kin load it without this package or
 ``trust_remote_code``. Strings, and messages, whose contents are joined by spaces, get the vectors of
-`encode_utterances`. Three things would need code of ours:
+`encode_utterances`. Two things would need code of ours:
 
 - A tokenizer that gets a string reads ``[SEP]`` and its like as control tokens, which the chat template needs. Render a
   message instead, as sentence-transformers does.
 - ``apply_chat_template`` cuts off the closing token of a long text. For strings the tokenizer keeps it, and for
   messages sentence-transformers restores it.
-- sentence-transformers takes ``system`` messages for a part of the template, and cuts long texts after them elsewhere.
+
+Messages of the roles that `hf_dialemb.dialogue.UNSPOKEN` names are left out, and with them a prompt for messages.
 """
 
 from __future__ import annotations

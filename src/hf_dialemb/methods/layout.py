@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from ..dialogue import ROLES, Dialogue
+from ..dialogue import ROLES, UNSPOKEN, Dialogue
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -30,9 +30,21 @@ CHARACTERS = 256
 
 _MARGIN = 128  # tokens beside a cut that may differ from those of the whole text
 _TEXTS = 2_000  # texts that are tokenised at once
-_TEXT_ALONE = (
-    "{%- if message['content'] is not string -%}"
-    "{{- raise_exception('Got a message whose content is no text, expected text; join its parts') -}}{%- endif -%}"
+_SPOKEN = (  # as `load_dialogues` reads messages: parts are joined, and what nobody says is left out
+    "{%- set spoken = namespace(turns=[]) -%}{%- for message in messages -%}"
+    "{%- set content = message['content'] | default(none) -%}{%- if content is sequence and content is not string -%}"
+    "{%- set content = content | selectattr('text') | map(attribute='text') | join(' ') -%}{%- endif -%}"
+    f"{{%- if messages | length == 1 or message['role'] not in {list(UNSPOKEN)} -%}}"
+    "{%- if content is not string and not (message['tool_calls'] or message['function_call']) -%}"
+    "{{- raise_exception('Got a message whose content is no text, expected text or parts of text') -}}{%- endif -%}"
+    "{%- if content and content | trim -%}"
+    "{%- set spoken.turns = spoken.turns + [{'role': message['role'], 'content': content}] -%}"
+    "{%- endif -%}{%- endif -%}{%- endfor -%}"
+)
+_SPEAKER = (
+    "{%- if message['role'] not in markers -%}"
+    "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))) -}}"
+    "{%- endif -%}{{- markers[message['role']] -}}"
 )
 _SPACE = "{%- if not loop.last -%}{{- ' ' -}}{%- endif -%}"
 
@@ -222,10 +234,9 @@ def escape(text: str, specials: Iterable[str]) -> str:
 def chat_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> str:
     """Return the Jinja template that renders messages as `tokenize` lays them out."""
     start, end = wrapping(tokenizer) if config.wrapped else ("", "")
-    turns = "messages" if config.max_turns is None else f"messages[-{config.max_turns}:]"
-    hint = " ~ (' (a prompt has the role system; leave it out)' if message['role'] == 'system' else '')"
+    turns = "spoken.turns" if config.max_turns is None else f"spoken.turns[-{config.max_turns}:]"
     return (
-        f"{_set_markers(tokenizer, config.marker_ids or [])}{start}{{%- for message in {turns} -%}}{_speaker(hint)}"
+        f"{_set_markers(tokenizer, config.marker_ids or [])}{_SPOKEN}{start}{{%- for message in {turns} -%}}{_SPEAKER}"
         f"{_content(tokenizer)}{config.end_of_utterance or ''}{{%- endfor -%}}{end}"
     )
 
@@ -233,7 +244,7 @@ def chat_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) ->
 def utterance_template(tokenizer: PreTrainedTokenizerBase) -> str:
     """Return the Jinja template that renders messages as one text: their contents, with a space between."""
     start, end = _texts_around(tokenizer)
-    return f"{start}{{%- for message in messages -%}}{_TEXT_ALONE}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}{end}"
+    return f"{_SPOKEN}{start}{{%- for message in spoken.turns -%}}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}{end}"
 
 
 def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
@@ -246,28 +257,18 @@ def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> 
     response = tokenizer.convert_ids_to_tokens(markers)[-1]
     start, end = _texts_around(tokenizer)
     return (
-        f"{_set_markers(tokenizer, markers[:-1])}{start}"
+        f"{_set_markers(tokenizer, markers[:-1])}{_SPOKEN}{start}"
         "{%- if messages[0]['role'] == 'response' or "
         "(messages[0]['role'] == 'system' and messages[0]['content'] == 'response') -%}"
-        f"{response}{{%- for message in messages -%}}"
-        f"{{%- if message['role'] != 'system' -%}}{_TEXT_ALONE}{_content(tokenizer)}{_SPACE}"
-        "{%- endif -%}{%- endfor -%}{%- else -%}{%- for message in messages -%}"
-        f"{_speaker()}{_content(tokenizer)}{{%- endfor -%}}{{%- endif -%}}{end}"
+        f"{response}{{%- for message in spoken.turns -%}}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}"
+        f"{{%- else -%}}{{%- for message in spoken.turns -%}}"
+        f"{_SPEAKER}{_content(tokenizer)}{{%- endfor -%}}{{%- endif -%}}{end}"
     )
 
 
 def _set_markers(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
     names = dict(zip(ROLES, tokenizer.convert_ids_to_tokens(markers), strict=False))
     return f"{{%- set markers = {names} -%}}"
-
-
-def _speaker(hint: str = "") -> str:
-    """Return the template of a speaker's marker; its error ends in the hint."""
-    return (
-        "{%- if message['role'] not in markers -%}"
-        "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))"
-        f"{hint}) -}}}}{{%- endif -%}}{_TEXT_ALONE}{{{{- markers[message['role']] -}}}}"
-    )
 
 
 def _content(tokenizer: PreTrainedTokenizerBase) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -67,7 +67,7 @@ def search(
     Args:
         encoder: What `load_encoder` takes.
         dialogues: N dialogues, in the forms of `hf_dialemb.corpora.load_dialogues`.
-        query: A text; a dialogue, as a list of messages or a `Dialogue`; or one of the dialogues, by its id or its
+        query: A text; a dialogue, as `load_dialogues` takes one in a list; or one of the dialogues, by its id or its
             number from 0, which then is not among the hits.
         top: How many are wanted, at least 1.
         vectors: The dialogues' vectors by this encoder, (N, D), if they are there already, or the file of them that
@@ -123,7 +123,7 @@ def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:  # noqa: ANN4
 def _query_dialogue(query: Any) -> Dialogue:  # noqa: ANN401 - see search
     if isinstance(query, str):
         return Dialogue((Turn("user", query),))
-    return load_dialogues([query["messages"] if isinstance(query, Mapping) else query])[0]
+    return load_dialogues([query])[0]
 
 
 def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:

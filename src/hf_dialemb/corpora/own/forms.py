@@ -43,8 +43,8 @@ def conversations_of(value: Any) -> list[Any]:  # noqa: ANN401
 def turn_fields(names: Iterable[str]) -> tuple[str, ...]:
     """Return which of a row's fields hold its turns: one of `CHATS`, or both of `PAIR`; empty without them."""
     present = set(names)
-    one = tuple(name for name in CHATS if name in present)[:1]
-    return one or (PAIR if present >= set(PAIR) else ())
+    chat = tuple(name for name in CHATS if name in present)[:1]
+    return chat or (PAIR if present >= set(PAIR) else ())
 
 
 def _named_alike(record: Any) -> Any:  # noqa: ANN401
@@ -73,7 +73,7 @@ def _draft(place: str, record: Any, messages: list[Message], notes: Notes) -> Dr
             notes.add("left out a call of a tool", place)
         else:
             if isinstance(content, list) and not all(map(_part, content)):
-                notes.add("left out a part of a message that is no text", place)
+                notes.add("left out a part of a message that has no text", place)
             spoken.append({**message, "content": _text(content)})
     fields = record if isinstance(record, Mapping) else {}
     identifier = next((fields[name] for name in _IDS if fields.get(name) is not None), "")
@@ -197,7 +197,7 @@ def _text(content: Any) -> Any:  # noqa: ANN401
 
 def _part(part: Any) -> str:  # noqa: ANN401
     """Return the text of a part of a message; empty for pictures and the like."""
-    return str(part if isinstance(part, str) else isinstance(part, Mapping) and part.get("text") or "")
+    return str((isinstance(part, Mapping) and part.get("text")) or "")
 
 
 def _plain(markup: Any) -> str:  # noqa: ANN401
