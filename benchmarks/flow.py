@@ -91,7 +91,7 @@ def cluster_groups(vectors: Any) -> Any:
     """Clusters few vectors in the way that is meant for many."""
     import numpy as np
 
-    from hf_dialemb.flow.linkage import average_linkage, cut, grouped_leaves
+    from hf_dialemb.flow.clustering import average_linkage, cut, grouped_leaves
 
     distinct, places, counts = np.unique(vectors, axis=0, return_inverse=True, return_counts=True)
     unit = distinct / np.maximum(np.linalg.norm(distinct, axis=1, keepdims=True), np.finfo(np.float32).tiny)
@@ -125,10 +125,10 @@ def measure_steps(folder: Path) -> dict[str, Any]:
     from hf_dialemb.dialogue import Dialogue, Turn
     from hf_dialemb.flow.clustering import cluster_by_role
     from hf_dialemb.flow.flow import read_utterances
+    from hf_dialemb.flow.graph import Pruning, pruned
     from hf_dialemb.flow.naming import named
     from hf_dialemb.flow.page.insights import insights
     from hf_dialemb.flow.page.page import write_page
-    from hf_dialemb.flow.pruning import Pruning, pruned
 
     steps: list[dict[str, Any]] = []
 
@@ -147,8 +147,8 @@ def measure_steps(folder: Path) -> dict[str, Any]:
     flow = step("name", lambda: named("SGD", said, vectors, {role: each.labels for role, each in found.items()}))
     graph = step("graph", lambda: pruned(flow.graph, pruning))
     choices = {role: each.choice for role, each in found.items()}
-    seen = step("insights", lambda: insights(flow, graph.states))
-    step("page", lambda: write_page(flow, page, pruning, choices=choices, insights=seen))
+    step("insights", lambda: insights(flow, graph.states))
+    step("page", lambda: write_page(flow, page, pruning, choices=choices))
     return {
         "side": STEPS,
         "utterances": len(said),

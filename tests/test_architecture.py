@@ -18,7 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # From the bottom to the top; each imports itself and what is below.
 RANKS = (
     "errors, ranges hooks, dialogue, hashing, runs metrics, drawing, checkpoints, modeling, methods, corpora, "
-    "encoders, flow, topics, evaluation, training, retrieval, hub integrations, demo, cli, papers"
+    "encoders, flow, topics, evaluation, training, retrieval, hub integrations, cli, papers"
 )
 RANK = {part: rank for rank, parts in enumerate(RANKS.split(", ")) for part in parts.split()}
 

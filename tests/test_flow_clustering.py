@@ -6,6 +6,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from flow_words import angles
+from hf_dialemb.flow.linkage import average_linkage, cut, grouped_leaves
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import AgglomerativeClustering
@@ -19,7 +20,6 @@ from hf_dialemb.flow import clustering
 from hf_dialemb.flow import linkage as large
 from hf_dialemb.flow.clustering import CLEAR, SHARE_OF_HIGHEST, cluster, cluster_by_role
 from hf_dialemb.flow.flow import read_utterances
-from hf_dialemb.flow.linkage import average_linkage, cut, grouped_leaves
 from hf_dialemb.flow.naming import named
 
 

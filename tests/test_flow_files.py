@@ -13,11 +13,10 @@ from flow_words import ORDER, flow_of, flow_of_turns, grouped, named, random_flo
 
 from hf_dialemb.flow.exports import as_cell, label_lines, line_of, policy_text, write_flow_files
 from hf_dialemb.flow.flow import Utterances
-from hf_dialemb.flow.graph import END, START, FlowGraph
+from hf_dialemb.flow.graph import END, START, FlowGraph, Pruning, pruned
 from hf_dialemb.flow.page.insights import insights
 from hf_dialemb.flow.page.page import kept_dialogues, write_page
 from hf_dialemb.flow.paths import ends
-from hf_dialemb.flow.pruning import Pruning, pruned
 
 NASTY = (
     "<script>alert(1)</script>", '"]; n0 -> n0 [label="', "ends in a backslash \\", "\\N \\G \\l", "n1 --> n2", "%% no",

@@ -12,10 +12,21 @@ from flow_words import flow_of, flow_of_turns, graph, named, random_words, state
 from hf_dialemb.errors import InputError
 from hf_dialemb.flow import outcomes
 from hf_dialemb.flow.clustering import cluster
-from hf_dialemb.flow.graph import END, NOISE, START, steps_of, transition_graph
+from hf_dialemb.flow.graph import (
+    END,
+    NOISE,
+    START,
+    STATES,
+    TRANSITIONS,
+    Pruning,
+    WeightedGraph,
+    pruned,
+    readable,
+    steps_of,
+    transition_graph,
+)
 from hf_dialemb.flow.page.page import write_page
 from hf_dialemb.flow.paths import Loop, ends, forks, loops, rare_paths, typical_path, with_gaps
-from hf_dialemb.flow.pruning import STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
 
 ALL = Pruning(0, 0)
 UNGIVEN = {"nodes": None, "edges": None, "weights": None}

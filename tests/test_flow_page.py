@@ -10,12 +10,11 @@ from flow_words import ASK, BYE, HELLO, ORDER, flow_of_actions, flow_of_turns, h
 
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.flow.clustering import Choice
-from hf_dialemb.flow.graph import END, START
+from hf_dialemb.flow.graph import END, START, Pruning, pruned
 from hf_dialemb.flow.new_dialogues import compared, graph_of
 from hf_dialemb.flow.page.insights import insights
 from hf_dialemb.flow.page.page import Comparison, Row, Section, write_page
 from hf_dialemb.flow.paths import typical_path
-from hf_dialemb.flow.pruning import Pruning, pruned
 
 SETTINGS = [
     Pruning(), Pruning(0.023, 0.2), Pruning(0, 0), Pruning(0.2, 0.3, "prob-out"), Pruning(0.05, 0.05, "max"),

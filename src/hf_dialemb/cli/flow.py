@@ -18,14 +18,27 @@ from .parser import (
     model_option,
     named,
     own_options,
+    reading_options,
     say,
-    split_option,
 )
 
 COMMANDS = ("flow next", "flow compare")
 """The commands with a name of two words."""
 
-_SETTINGS = ("clusters", "threshold", "names", "nodes", "edges", "weights", "seed")
+_SETTINGS = {
+    "clusters": "number of states, such as 12 or user=10,assistant=14",
+    "threshold": "or how different a state may be inside, such as 0.6 or user=0.5,assistant=0.6",
+    "names": "nearest (the typical utterance), phrases, api:MODEL, or a language model's folder or id "
+    "(default: nearest)",
+    "nodes": "leave out states rarer than this share of the most frequent one",
+    "edges": "leave out transitions that weigh less than this",
+    "weights": "what transitions weigh: max, max-out or prob-out (default: max-out)",
+    "seed": "for random draws in large sets (default: 0)",
+}
+_TYPES: dict[str, Any] = {
+    "names": {"default": "nearest"}, "nodes": {"type": float}, "edges": {"type": float},
+    "seed": {"type": int, "default": 0},
+}  # fmt: skip
 _SEVERAL = "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
 
 
@@ -44,21 +57,12 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     model_option(parser)
     vectors = "instead of a model: vectors from dialemb embed --level utterances, or a .npy with one row each, in order"
     parser.add_argument("--vectors", type=Path, help=vectors)
-    _corpus_options(parser)
     by = "topic: find topics first, and write a flow for each with five dialogues or more; all: one flow for all "
     by += "(default: topic where a file of your own is about several things)"
     parser.add_argument("--by", choices=("topic", "all"), help=by)
-    parser.add_argument("--clusters", help="number of states, such as 12 or user=10,assistant=14")
-    parser.add_argument(
-        "--threshold", help="or how different a state may be inside, such as 0.6 or user=0.5,assistant=0.6"
-    )
-    names = "nearest (the typical utterance), phrases, api:MODEL, or a language model's folder or id (default: nearest)"
-    parser.add_argument("--names", default="nearest", help=names)
-    parser.add_argument("--nodes", type=float, help="leave out states rarer than this share of the most frequent one")
-    parser.add_argument("--edges", type=float, help="leave out transitions that weigh less than this")
-    parser.add_argument("--weights", help="what transitions weigh: max, max-out or prob-out (default: max-out)")
-    parser.add_argument("--seed", type=int, default=0, help="for random draws in large sets (default: 0)")
-    own_options(parser)
+    for name, help in _SETTINGS.items():
+        parser.add_argument(f"--{name}", help=help, **_TYPES.get(name, {}))
+    _corpus_options(parser)
     parser.set_defaults(run=_build)
 
     parser = add_command(
@@ -85,13 +89,11 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--input", required=True, help="the second set: a folder, a file or a corpus name")
     parser.add_argument("--output", type=Path, default=Path("comparison"), help="folder to write (default: comparison)")
     _corpus_options(parser)
-    own_options(parser)
     parser.set_defaults(run=_compare)
 
 
 def _corpus_options(parser: Parser) -> None:
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    split_option(parser, "all")
+    reading_options(parser, "all")
     parser.add_argument("--domain", help="only dialogues with this domain and no other")
 
 
@@ -130,11 +132,8 @@ def _dialogues(options: argparse.Namespace) -> list[Any]:
     """Load the dialogues, or those of a domain."""
     from ..corpora import load_dialogues
 
-    more = named(options, "data_dir", "split", "columns", "roles")
-    dialogues = load_dialogues(options.input, **more)
-    if options.domain is None:
-        return dialogues
-    kept = [dialogue for dialogue in dialogues if dialogue.domains == (options.domain,)]
+    dialogues = load_dialogues(options.input, **named(options, "data_dir", "split", "columns", "roles"))
+    kept = [dialogue for dialogue in dialogues if options.domain is None or dialogue.domains == (options.domain,)]
     if not kept:
         counts = Counter(dialogue.domains[0] for dialogue in dialogues if len(dialogue.domains) == 1)
         known = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common())
@@ -153,9 +152,6 @@ def _read_vectors(path: Path, dialogues: list[Any]) -> tuple[str, Any]:
     """Read vectors of all utterances and the name of their model, if it is known."""
     import numpy as np
 
-    if not path.is_file():
-        kind = "a folder" if path.is_dir() else "no such file"
-        raise InputError(f"--vectors {path}: got {kind}, expected a file of vectors; write one by dialemb embed")
     if path.suffix == ".parquet":
         from ..encoders.stored_vectors import stored_vectors
 
@@ -163,11 +159,11 @@ def _read_vectors(path: Path, dialogues: list[Any]) -> tuple[str, Any]:
         return stored.model, stored.of_utterances(dialogues)
     try:
         vectors = np.load(path, allow_pickle=False)
+        if not isinstance(vectors, np.ndarray):
+            raise ValueError("several arrays")
     except (ValueError, EOFError, OSError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"--vectors {path}: got no array ({reason}); write it by numpy.save") from None
-    if not isinstance(vectors, np.ndarray):
-        raise InputError(f"--vectors {path}: got several arrays, expected one; write it by numpy.save")
     return "", vectors
 
 
@@ -211,11 +207,9 @@ def _by_topic(options: argparse.Namespace, dialogues: list[Any], model: str, set
 
 def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:  # noqa: ANN401 - of either kind
     """Parse ``"12"`` or ``"user=10,assistant=14"``: a number, or a mapping of roles; None for nothing."""
-    if text is None:
-        return None
     try:
-        if "=" not in text:
-            return number(text)
+        if text is None or "=" not in text:
+            return None if text is None else number(text)
         pairs = [(role.strip(), number(value)) for role, value in (part.split("=") for part in text.split(","))]
         if len(dict(pairs)) < len(pairs):
             raise ValueError
@@ -239,11 +233,10 @@ def _next(options: argparse.Namespace) -> None:
     dialogues = load_dialogues(options.input, **named(options, "columns", "roles"))
     for name, clusters, actions in next_in_dialogues(options.flow, dialogues, options.top):
         say(f"{short(name)}: at {clusters[-1].id}, {short(clusters[-1].name)}")
+        likely = []
         for action in actions:
             say(f"  {action.probability:6.1%}  {action.state[1]}  {short(action.name)}")
-        likely = [
-            {"state": action.state[1], "name": action.name, "probability": action.probability} for action in actions
-        ]
+            likely.append({"state": action.state[1], "name": action.name, "probability": action.probability})
         records.append({"id": name, "states": [cluster.id for cluster in clusters], "next": likely})
     if options.output is not None:
         text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

@@ -5,17 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import (
-    Parser,
-    add_command,
-    conversations,
-    model_and_vectors,
-    model_option,
-    named,
-    own_options,
-    say,
-    split_option,
-)
+from .parser import Parser, add_command, conversations, model_and_vectors, model_option, named, reading_options, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -35,9 +25,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument("--flows", action="store_true", help="also write a flow for each larger topic")
     parser.add_argument("--output", type=Path, default=Path("topics"), help="folder to write (default: topics)")
-    own_options(parser)
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    split_option(parser, "all")
+    reading_options(parser, "all")
     parser.set_defaults(run=_run)
 
 

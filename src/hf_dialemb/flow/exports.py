@@ -10,7 +10,7 @@ import io
 import json
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,10 +18,9 @@ from urllib.parse import quote
 from ..dialogue import ROLES
 from ..drawing import visible
 from ..runs.files import write_text_atomically
-from .flow import Cluster, Flow
-from .graph import END, START, State
-from .paths import ends, typical_path, with_gaps
-from .pruning import WeightedGraph
+from .flow import Flow
+from .graph import END, START, State, WeightedGraph
+from .paths import ends, typical_path
 
 COLOURS = ("#cfe6f7", "#fdf3d8", "#d9efe6", "#f7ddd0", "#f3e0ec")
 """The colours of nodes of each role, in the order of `hf_dialemb.dialogue.ROLES`."""
@@ -50,8 +49,7 @@ def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> list[str
         "ends.csv": _ends(flow),
     }
     for role in sorted({cluster.role for cluster in flow.clusters}):
-        clusters = [cluster for cluster in flow.clusters if cluster.role == role]
-        texts[f"clusters-{quote(role, safe='')}.csv"] = _clusters(clusters)
+        texts[f"clusters-{quote(role, safe='')}.csv"] = _clusters(flow, role)
     for name, text in texts.items():
         # Lone surrogates, which no file can hold, are replaced.
         write_text_atomically(folder / name, text.encode("utf-8", "replace").decode("utf-8"))
@@ -97,7 +95,8 @@ def _ends(flow: Flow) -> str:
     return table_of(["dialogue", "end", "state", "name"], rows)
 
 
-def _clusters(clusters: Sequence[Cluster]) -> str:
+def _clusters(flow: Flow, role: str) -> str:
+    clusters = [cluster for cluster in flow.clusters if cluster.role == role]
     total, rows = sum(cluster.size for cluster in clusters), []
     for cluster in clusters:
         name, *texts = map(as_cell, (cluster.name, " | ".join(cluster.phrases), " | ".join(cluster.examples)))
@@ -114,8 +113,7 @@ def label_lines(flow: Flow, state: State) -> list[str]:
     return [*name, f"{cluster.role}, {cluster.size:,}"]
 
 
-def colour(role: str) -> str:
-    """Return the colour of a role's nodes."""
+def _colour(role: str) -> str:
     return COLOURS[ROLES.index(role)] if role in ROLES else COLOURS[-1]
 
 
@@ -125,14 +123,15 @@ def dot_of(flow: Flow, graph: WeightedGraph) -> str:
     Borders and lines are as wide as states and transitions are frequent. The label of a transition is its share of all
     from the same state.
     """
-    numbers, shares, main = _numbers(graph), flow.graph.shares, typical_path(flow).steps
+    numbers = {state: f"n{number}" for number, state in enumerate(graph.nodes)}
+    shares, main = flow.graph.shares, typical_path(flow).steps
     lines = [
         "digraph flow {",
         f'  label="{_dot(line_of(flow.title))}"; labelloc=t; rankdir=TB;',
         '  node [fontname="Helvetica", fontsize=11]; edge [fontname="Helvetica", fontsize=9];',
     ]
     for state, weight in graph.nodes.items():
-        shape = f'shape=box, style="rounded,filled", fillcolor="{colour(state[0])}"'
+        shape = f'shape=box, style="rounded,filled", fillcolor="{_colour(state[0])}"'
         if state in (START, END):
             shape = 'shape=ellipse, style=filled, fillcolor="#e4e4e4"'
         text, tooltip = "\\n".join(map(_dot, label_lines(flow, state))), _dot(line_of(state[1]))
@@ -147,7 +146,8 @@ def dot_of(flow: Flow, graph: WeightedGraph) -> str:
 
 def mermaid_of(flow: Flow, graph: WeightedGraph) -> str:
     """Return the shown part of a flow in Mermaid, which Markdown pages draw; labels are as in `dot_of`."""
-    numbers, shares, main = _numbers(graph), flow.graph.shares, typical_path(flow).steps
+    numbers = {state: f"n{number}" for number, state in enumerate(graph.nodes)}
+    shares, main = flow.graph.shares, typical_path(flow).steps
     lines = ["flowchart TD"]
     for state in graph.nodes:
         text = "<br/>".join(map(_mermaid, label_lines(flow, state)))
@@ -156,13 +156,9 @@ def mermaid_of(flow: Flow, graph: WeightedGraph) -> str:
     for edge in graph.edges:
         share = _mermaid(f"{shares[edge]:.0%}")
         lines.append(f'  {numbers[edge[0]]} -->|"{share}"| {numbers[edge[1]]}')
-    lines += [f"  style {numbers[state]} fill:{colour(state[0])},color:#000" for state in graph.states]
+    lines += [f"  style {numbers[state]} fill:{_colour(state[0])},color:#000" for state in graph.states]
     taken = ",".join(str(place) for place, edge in enumerate(graph.edges) if edge in main)
     return "\n".join([*lines, *([f"  linkStyle {taken} stroke:{MAIN},stroke-width:3px"] if taken else []), ""])
-
-
-def _numbers(graph: WeightedGraph) -> dict[State, str]:
-    return {state: f"n{number}" for number, state in enumerate(graph.nodes)}
 
 
 def _dot(text: str) -> str:
@@ -182,10 +178,9 @@ def policy_text(flow: Flow, graph: WeightedGraph) -> str:
     """
     if not graph.states:
         return f"# {line_of(flow.title)}\n\nNo step is frequent enough to be followed; lower the thresholds.\n"
-    following: dict[State, list[State]] = defaultdict(list)
-    for (source, target), _ in sorted(graph.edges.items(), key=lambda item: (-item[1], item[0])):
-        following[source].append(target)
-    path = typical_path(flow)
+    path, shares, following = typical_path(flow), flow.graph.shares, defaultdict[State, list[str]](list)
+    for edge in sorted(graph.edges, key=lambda edge: (-graph.edges[edge], edge)):
+        following[edge[0]].append(f"- {shares[edge]:.0%}: {_step(flow, edge[1])}")
     steps = (f"- {state[1]}: {_quoted(text)}" for state, text in zip(path.states, path.texts, strict=True))
     parts = [
         f"# {line_of(flow.title)}",
@@ -194,24 +189,19 @@ def policy_text(flow: Flow, graph: WeightedGraph) -> str:
         "none of the steps fits, answer what was said, then come back to the main path.",
         "## Main path",
         "A typical conversation in its own words, each with its step; … stands for turns left out:",
-        "\n".join(with_gaps(path, steps, "- …")),
+        "\n".join(path.with_gaps(steps, "- …")),
         "## Steps",
-        "Conversations begin with:\n\n" + _list(flow, START, following),
+        "\n".join(["Conversations begin with:\n", *following[START]]),
     ]
     for state in graph.states:
         cluster = flow.by_state[state]
         examples = "".join(f"\n- {_quoted(text)}" for text in cluster.examples[:_EXAMPLES])
         parts.append(f"### {_step(flow, state)}\n\nThe {cluster.role} says something like:\n{examples}")
-        parts.append("Then usually:\n\n" + _list(flow, state, following))
-    closing = {edge[0]: flow.graph.shares[edge] for edge in graph.edges if edge[1] == END and edge[0] != START}
+        parts.append("\n".join(["Then usually:\n", *following[state]]))
+    closing = {edge[0]: shares[edge] for edge in graph.edges if edge[1] == END and edge[0] != START}
     usual = [state for state, share in closing.items() if share >= _ENDS] or [max(closing, key=closing.__getitem__)]
     lines = [f"- {_step(flow, state)} ({closing[state]:.0%} of the times that it is taken)" for state in usual]
     return "\n\n".join([*parts, "## When to end", "\n".join(["End the conversation after:\n", *lines])]) + "\n"
-
-
-def _list(flow: Flow, source: State, following: Mapping[State, Sequence[State]]) -> str:
-    shares = flow.graph.shares
-    return "\n".join(f"- {shares[source, target]:.0%}: {_step(flow, target)}" for target in following[source])
 
 
 def _step(flow: Flow, state: State) -> str:

@@ -26,25 +26,15 @@ from ..hashing import json_key
 from ..metrics.vectors import unit_vectors
 from ..runs.files import check_writable
 from ..runs.frames import counted, data_frame, notebook_view
-from .clustering import Choice, check_roles, cluster_by_role
+from .clustering import check_roles, cluster_by_role
 from .flow import Flow, Utterances, read_utterances
-from .folder import (
-    CACHE,
-    PAGE,
-    UTTERANCES,
-    StoredFlow,
-    read_clusters,
-    read_flow,
-    write_clusters,
-    write_main_page,
-    write_report,
-)
-from .graph import END, START
+from .folder import CACHE, PAGE, UTTERANCES, StoredFlow, read_flow, write_report
+from .graph import END, START, Pruning, Weights, pruned, readable
 from .language_model import find_writer, named_by_model
-from .naming import centroids, merged_names, named, phrase_names, shortened
+from .naming import centroids, named, phrase_names, shortened
 from .outcomes import outcomes_apart
-from .paths import typical_path, with_gaps
-from .pruning import Pruning, Weights, pruned, readable
+from .page.page import write_page
+from .paths import typical_path
 
 if TYPE_CHECKING:
     import networkx
@@ -65,14 +55,13 @@ class FlowSettings:
     clusters: int | Mapping[str, int] | None = None  # of each role, or of the named ones; None to choose
     threshold: float | Mapping[str, float] | None = None  # the distance at which clusters are no longer merged
     names: str = NEAREST  # or "phrases", "api:MODEL", or a language model's folder or Hub id
-    nodes: float | None = None  # see `hf_dialemb.flow.pruning.Pruning`, as for the next two; None to choose
+    nodes: float | None = None  # see `hf_dialemb.flow.graph.Pruning`, as for the next two; None to choose
     edges: float | None = None
     weights: Weights | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        given = {"nodes": self.nodes, "edges": self.edges, "weights": self.weights}
-        Pruning(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        Pruning(self.nodes or 0.0, self.edges or 0.0, self.weights or Pruning.weights)
         if self.seed < 0:
             raise InputError(f"field seed: got {self.seed}, expected 0 or more")
         if self.names not in (NEAREST, PHRASES):
@@ -81,10 +70,9 @@ class FlowSettings:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExtractedFlow:
-    """A flow, how its clusters were chosen, and the part of it that is shown."""
+    """A flow, and the part of it that is shown."""
 
     stored: StoredFlow
-    choices: Mapping[str, Choice]  # of each role
     pruning: Pruning
 
     @property
@@ -121,43 +109,38 @@ class ExtractedFlow:
 
     def page(self, path: str | Path) -> None:
         """Write the page: one HTML file, whole or not at all."""
-        write_main_page(self.flow, self.choices, self.pruning, Path(path))
+        write_page(self.flow, Path(path), self.pruning, choices=self.stored.choices)
 
     def save(self, folder: str | Path) -> None:
         """Write all files of ``dialemb flow``, whose other commands go on from the folder."""
-        write_report(self.stored, self.choices, self.pruning, Path(folder))
+        write_report(self.stored, self.pruning, Path(folder))
 
     def lines(self) -> Iterator[str]:
         """Describe the flow in lines: its size, how clusters were chosen, what is shown, and the main path."""
         flow, pruning = self.flow, self.pruning
         yield f"{len(flow.utterances.dialogues):,} dialogues with {len(flow.utterances):,} utterances"
-        yield from (f"{role}: {choice.sentence}" for role, choice in self.choices.items())
+        yield from (f"{role}: {choice.sentence}" for role, choice in self.stored.choices.items())
         graph = pruned(flow.graph, pruning)
+        options = f"--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights}"
         if not graph.states:
-            yield (
-                f"Nothing is frequent enough to be shown (--nodes {pruning.nodes:g}, --edges {pruning.edges:g}): lower "
-                "the thresholds, here or on the page"
-            )
+            yield f"Nothing is frequent enough to be shown ({options}): lower the thresholds, here or on the page"
             return
-        yield (
-            f"Shown are {len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions "
-            f"(--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights})"
-        )
+        sizes = f"{len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions"
+        yield f"Shown are {sizes} ({options})"
         main = typical_path(flow)
         yield f"Main path, as in {short(main.dialogue)}:"
         steps = (f"  {state[0]}: {short(text)}" for state, text in zip(main.states, main.texts, strict=True))
-        yield from with_gaps(main, steps, "  …")
+        yield from main.with_gaps(steps, "  …")
 
     def __repr__(self) -> str:
         sizes = len(self.flow.utterances.dialogues), len(self.flow.utterances), len(self.flow.clusters)
-        words = map(counted, sizes, ("dialogue", "utterance", "state"))
-        return f"{self.flow.title}: {', '.join(words)}"
+        return f"{self.flow.title}: {', '.join(map(counted, sizes, ('dialogue', 'utterance', 'state')))}"
 
     def _repr_html_(self) -> str:
         clusters = sorted(self.flow.clusters, key=lambda cluster: -cluster.size)
         rows = ((cluster.id, cluster.name, f"{cluster.size:,}") for cluster in clusters[:_ROWS])
         rest = f", the {_ROWS} most frequent of which are below" if len(clusters) > _ROWS else ""
-        return notebook_view(f"{self!r}{rest}", "", ("state", "name", "utterances"), rows)
+        return notebook_view(f"{self!r}{rest}", ("state", "name", "utterances"), rows)
 
 
 def extract_flow(
@@ -192,25 +175,24 @@ def extract_flow(
     """
     wanted, utterances = FlowSettings(**settings), read_utterances(load_dialogues(dialogues))
     check_roles(wanted.clusters, wanted.threshold, utterances.roles)
-    folder = Path(output) if output is not None else None
-    if vectors is not None:
-        ready, model = _checked(np.asarray(vectors), len(utterances)), encoder if isinstance(encoder, str) else ""
-    else:
-        loaded, ready = load_encoder(encoder or default_encoder("action")), None
+    folder, model = Path(output) if output is not None else None, encoder if isinstance(encoder, str) else ""
+    if vectors is None:
+        loaded = load_encoder(encoder or default_encoder("action"))
         model = loaded.spec
-        if not model:
-            ready = utterance_vectors(loaded, utterances.texts)
-    if ready is not None:
-        source, embed = hashlib.sha256(np.ascontiguousarray(ready).tobytes()).hexdigest(), lambda: ready
-    else:
         cache = Path(overview or folder) / CACHE if folder else None
-        source, embed = source_of(loaded), partial(utterance_vectors, loaded, utterances.texts, cache)
-    facts = {"model": model, "vectors": source, "corpus": title}
-    flow = _extracted(utterances, embed, wanted, facts, folder)
+        embed = partial(utterance_vectors, loaded, utterances.texts, cache)
+        vectors = None if model else embed()
+    if vectors is None:
+        source = source_of(loaded)
+    else:
+        ready = checked_vectors(vectors, len(utterances), "utterance")
+        source, embed = hashlib.sha256(np.ascontiguousarray(ready).tobytes()).hexdigest(), lambda: ready
+    stored = _extracted(utterances, embed, wanted, {"model": model, "vectors": source, "corpus": title}, folder)
+    pruning = readable(stored.flow.graph, wanted.nodes, wanted.edges, wanted.weights)
     if folder:
         back = Path(os.path.relpath(Path(overview) / PAGE, folder)).as_posix() if overview else ""
-        write_report(flow.stored, flow.choices, flow.pruning, folder, back)
-    return flow
+        write_report(stored, pruning, folder, back)
+    return ExtractedFlow(stored, pruning)
 
 
 def _extracted(
@@ -219,48 +201,34 @@ def _extracted(
     settings: FlowSettings,
     facts: Mapping[str, str],
     folder: Path | None,
-) -> ExtractedFlow:
-    """Cluster utterances and name the clusters, or read the results of another run.
+) -> StoredFlow:
+    """Cluster utterances and name the clusters, or read the result of another run.
 
-    Clusters are kept by vectors and settings, names by clusters. ``embed`` returns the vectors, ``(N, D)``.
+    ``embed`` returns the vectors, ``(N, D)``. Names by a language model, which may fail, are asked for again.
     """
-    cache = folder / CACHE if folder else None
     asked = {name: getattr(settings, name) for name in ("clusters", "threshold", "seed")}
-    contents = (
-        utterances.dialogues,
-        utterances.places.tolist(),
-        utterances.roles,
-        utterances.texts,
-        utterances.actions,
-    )
-    clusters_key = json_key(["clusters", version("hf-dialemb"), *contents, facts["vectors"], asked])
-    key = json_key(["names", clusters_key, settings.names, dict(facts), utterances.names])
-    clusterings = read_clusters(cache, clusters_key) if cache else None
-    stored = _kept(folder, key) if folder and settings.names in (NEAREST, PHRASES) else None
-    if clusterings is None or stored is None:
-        vectors = embed()
-        if clusterings is None:
-            by_role = utterances.rows_by_role()
-            texts = {role: [utterances.texts[row] for row in rows] for role, rows in by_role.items()}
-            clusterings = cluster_by_role(vectors, utterances.roles, **asked)
-            clusterings = outcomes_apart(clusterings, texts, {role: vectors[rows] for role, rows in by_role.items()})
-            if cache:
-                write_clusters(clusterings, cache, clusters_key)
-        labels = {role: clustering.labels for role, clustering in clusterings.items()}
-        decided = {
-            "clusters": {role: int(of_role.max()) + 1 for role, of_role in labels.items()},
-            "chosen_by": {role: clustering.choice.kind for role, clustering in clusterings.items()},
-            "names": settings.names,
-            "seed": settings.seed,
-        }
-        flow = named(facts["corpus"], utterances, vectors, labels, {**facts, **decided})
-        if settings.names == PHRASES:
-            flow = merged_names(phrase_names(flow))
-        elif settings.names != NEAREST:
-            flow = named_by_model(flow, settings.names, cache / "names" if cache else None)
-        stored = StoredFlow(flow, centroids(vectors, flow.labels), key)
+    contents = {**vars(utterances), "places": utterances.places.tolist()}
+    key = json_key([version("hf-dialemb"), contents, dict(facts), asked, settings.names])
+    if folder and settings.names in (NEAREST, PHRASES) and (kept := _kept(folder, key)):
+        return kept
+    vectors, by_role = embed(), utterances.rows_by_role()
+    texts = {role: [utterances.texts[row] for row in rows] for role, rows in by_role.items()}
+    clusterings = cluster_by_role(vectors, utterances.roles, **asked)
+    clusterings = outcomes_apart(clusterings, texts, {role: vectors[rows] for role, rows in by_role.items()})
+    labels = {role: clustering.labels for role, clustering in clusterings.items()}
     choices = {role: clustering.choice for role, clustering in clusterings.items()}
-    return ExtractedFlow(stored, choices, readable(stored.flow.graph, settings.nodes, settings.edges, settings.weights))
+    decided = {
+        "clusters": {role: int(of_role.max()) + 1 for role, of_role in labels.items()},
+        "chosen_by": {role: choice.kind for role, choice in choices.items()},
+        "names": settings.names,
+        "seed": settings.seed,
+    }
+    flow = named(facts["corpus"], utterances, vectors, labels, {**facts, **decided})
+    if settings.names == PHRASES:
+        flow = phrase_names(flow)
+    elif settings.names != NEAREST:
+        flow = named_by_model(flow, settings.names, folder / CACHE / "names" if folder else None)
+    return StoredFlow(flow, centroids(vectors, flow.labels), key, choices)
 
 
 def _kept(folder: Path, key: str) -> StoredFlow | None:
@@ -283,14 +251,16 @@ def source_of(encoder: Encoder) -> str:
     return encoder.fingerprint + (" whitened" if encoder.whitened else "")
 
 
-def _checked(vectors: NDArray[Any], count: int) -> NDArray[np.float32]:
-    if np.ndim(vectors) != 2 or len(vectors) != count or not np.size(vectors) or vectors.dtype.kind != "f":
+def checked_vectors(vectors: Any, count: int, of: str) -> NDArray[np.float32]:  # noqa: ANN401 - of a user
+    """Return vectors of ``count`` things, ``(N, D)``; an InputError reports others, and numbers that are not finite."""
+    given = np.asarray(vectors)
+    if given.ndim != 2 or len(given) != count or not given.size or given.dtype.kind != "f":
         raise InputError(
-            f"vectors: got {vectors.dtype} of shape {vectors.shape}, expected floats of shape ({count}, D), a row for "
-            "each utterance in order; write them again"
+            f"vectors: got {given.dtype} of shape {given.shape}, expected floats of shape ({count}, D), a row for "
+            f"each {of} in order; write them again"
         )
     with np.errstate(over="ignore"):
-        rows: NDArray[np.float32] = vectors.astype(np.float32)
+        rows: NDArray[np.float32] = given.astype(np.float32)
     if not np.isfinite(rows).all():
         raise InputError("vectors: got NaN, infinity or numbers beyond float32, expected finite ones; write them again")
     return rows

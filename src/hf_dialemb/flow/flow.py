@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
 from ..errors import InputError
-from .graph import FlowGraph, State, transition_graph
+from .graph import END, START, FlowGraph, State, transition_graph
 
 EXAMPLES = 10  # texts that a cluster shows
 
@@ -87,6 +87,11 @@ class Flow:
         return transition_graph(self.trajectories)
 
     @cached_property
+    def numbers(self) -> dict[State, int]:
+        """The place of each state among the clusters; then come `START` and `END`."""
+        return {state: number for number, state in enumerate([*self.by_state, START, END])}
+
+    @cached_property
     def by_state(self) -> dict[State, Cluster]:
         """The cluster of each state."""
         return {cluster.state: cluster for cluster in self.clusters}
@@ -103,23 +108,24 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
     from ..corpora.labels import unified_turn
 
     ids: dict[str, None] = {}
-    places: list[int] = []
-    roles, texts, actions, names = [], [], [], []
+    turns = []
     for number, dialogue in enumerate(dialogues, 1):
         name = dialogue.id or f"dialogue {number}"
         if name in ids:
             raise InputError(f"dialogue {number}: field id: got '{name}' a second time, expected another; rename it")
+        turns += [(len(ids), turn) for turn in dialogue.turns]
         ids[name] = None
-        for turn in dialogue.turns:
-            places.append(len(ids) - 1)
-            roles.append(turn.role)
-            texts.append(" ".join(turn.content.split()))
-            actions.append(unified_turn(turn).action)
-            names.append(turn.name)
     if not ids:
         raise InputError("got no dialogue, expected at least one; look at the input")
-    columns = tuple(roles), tuple(texts), tuple(actions), tuple(names) if any(names) else ()
-    return Utterances(tuple(ids), np.array(places, dtype=np.int32), *columns)
+    names = tuple(turn.name for _, turn in turns)
+    return Utterances(
+        tuple(ids),
+        np.array([place for place, _ in turns], dtype=np.int32),
+        tuple(turn.role for _, turn in turns),
+        tuple(" ".join(turn.content.split()) for _, turn in turns),
+        tuple(unified_turn(turn).action for _, turn in turns),
+        names if any(names) else (),
+    )
 
 
 def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDArray[np.int32]]:
@@ -128,13 +134,11 @@ def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDA
     Returns:
         The id and the size of each group, in that order; and the number of each utterance's group, ``(N,)``.
     """
-    sizes = Counter(groups)
-    order = sorted(sizes, key=lambda group: (group[0], -sizes[group]))
-    before: dict[str, int] = {}
-    for number, (role, _) in enumerate(order):
-        before.setdefault(role, number - 1)
-    ids = {group: (f"{group[0]}-{number - before[group[0]]}", sizes[group]) for number, group in enumerate(order)}
-    numbers = {group: number for number, group in enumerate(order)}
+    sizes, of_role, ids = Counter(groups), Counter[str](), dict[Group, tuple[str, int]]()
+    for group in sorted(sizes, key=lambda group: (group[0], -sizes[group])):
+        of_role[group[0]] += 1
+        ids[group] = f"{group[0]}-{of_role[group[0]]}", sizes[group]
+    numbers = {group: number for number, group in enumerate(ids)}
     return ids, np.array([numbers[group] for group in groups], dtype=np.int32)
 
 

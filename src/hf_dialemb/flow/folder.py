@@ -1,4 +1,4 @@
-"""Keep a flow in a folder: the files that a later command reads, the clusters of earlier runs, and the report.
+"""Keep a flow in a folder: the files that a later command reads, and those for people and other programs.
 
 ``utterances.parquet`` holds each utterance with its cluster, ``centroids.safetensors`` the mean vector of each cluster,
 ``flow.json`` the clusters and all settings. Each has the key of the flow, so that files of two runs are never mixed.
@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -20,12 +19,11 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..runs.files import replaced_together, write_atomically, write_json_atomically
-from .clustering import Choice, Clustering
+from .clustering import Choice
 from .exports import write_flow_files
 from .flow import Cluster, Flow, Utterances
-from .page.insights import insights
+from .graph import Pruning, pruned
 from .page.page import write_page
-from .pruning import Pruning, pruned
 
 CACHE, PAGE = "cache", "index.html"
 FLOW, UTTERANCES, CENTROIDS = "flow.json", "utterances.parquet", "centroids.safetensors"
@@ -40,6 +38,7 @@ class StoredFlow:
     flow: Flow
     centroids: NDArray[np.float32]  # unit vectors, (C, D)
     key: str  # differs for any other input or settings
+    choices: Mapping[str, Choice]  # how the number of clusters of each role was decided
 
 
 def write_flow(stored: StoredFlow, folder: Path) -> None:
@@ -49,21 +48,23 @@ def write_flow(stored: StoredFlow, folder: Path) -> None:
     from safetensors.numpy import save_file
 
     flow, utterances = stored.flow, stored.flow.utterances
-    table = pa.table(
-        {
-            "dialogue": [utterances.dialogues[place] for place in utterances.places],
-            "role": list(utterances.roles),
-            "text": list(utterances.texts),
-            "action": list(utterances.actions),
-            "cluster": [flow.clusters[label].id for label in flow.labels],
-            **({"name": list(utterances.names)} if utterances.names else {}),
-        }
-    ).replace_schema_metadata({"key": stored.key})
+    columns = {
+        "dialogue": [utterances.dialogues[place] for place in utterances.places],
+        "role": utterances.roles,
+        "text": utterances.texts,
+        "action": utterances.actions,
+        "cluster": [flow.clusters[label].id for label in flow.labels],
+        **({"name": utterances.names} if utterances.names else {}),
+    }
+    table = pa.table({name: list(column) for name, column in columns.items()})
+    table = table.replace_schema_metadata({"key": stored.key})
     write_atomically(folder / UTTERANCES, lambda path: pq.write_table(table, path))
     centroids = {"centroids": np.ascontiguousarray(stored.centroids, dtype=np.float32)}
     write_atomically(folder / CENTROIDS, lambda path: save_file(centroids, path, {"key": stored.key}))
     record = {"schema": 1, "key": stored.key, "title": flow.title, "settings": dict(flow.settings)}
-    write_json_atomically(folder / FLOW, {**record, "clusters": [asdict(cluster) for cluster in flow.clusters]})
+    record["clusters"] = [asdict(cluster) for cluster in flow.clusters]
+    record["choices"] = {role: asdict(choice) for role, choice in stored.choices.items()}
+    write_json_atomically(folder / FLOW, record)
 
 
 def read_flow(folder: Path) -> StoredFlow:
@@ -84,10 +85,13 @@ def read_flow(folder: Path) -> StoredFlow:
             raise ValueError("its files are of different runs")
         if not (np.abs(centroids) < 2).all():  # they have unit length
             raise ValueError("its centroids are damaged")
-        flow = _flow(record, table.to_pydict())
+        choices = {
+            role: Choice(**{**fields, "curve": tuple(map(tuple, fields["curve"]))})
+            for role, fields in record.get("choices", {}).items()
+        }
+        return StoredFlow(_flow(record, table.to_pydict()), centroids, record["key"], choices)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
         raise InputError(f"flow '{folder}': cannot be read ({error}); {_AGAIN}") from None
-    return StoredFlow(flow, centroids, record["key"])
 
 
 def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
@@ -98,9 +102,7 @@ def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
     words = [record["title"], record["settings"].get("model") or ""]
     for cluster in clusters:
         words += [cluster.name, cluster.role, cluster.id, *cluster.phrases, *cluster.examples]
-    if not all(isinstance(text, str) for text in words) or not all(
-        isinstance(cluster.size, int) for cluster in clusters
-    ):
+    if {*map(type, words)} != {str} or {type(cluster.size) for cluster in clusters} != {int}:
         raise TypeError("its title, its model or a cluster is damaged")
     numbers = {cluster.id: number for number, cluster in enumerate(clusters)}
     ids = {name: place for place, name in enumerate(dict.fromkeys(columns["dialogue"]))}
@@ -111,58 +113,18 @@ def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
     return Flow(record["title"], utterances, labels, clusters, dict(record["settings"]))
 
 
-def write_clusters(clusterings: Mapping[str, Clustering], folder: Path, key: str) -> None:
-    """Write the clusters of all roles to a file, for runs with other names or thresholds of a graph."""
-    from safetensors.numpy import save_file
-
-    labels = {role: clustering.labels for role, clustering in clusterings.items()}
-    choices = json.dumps({role: asdict(clustering.choice) for role, clustering in clusterings.items()})
-    write_atomically(_file(folder, key), lambda path: save_file(labels, path, {"choices": choices}))
-
-
-def read_clusters(folder: Path, key: str) -> dict[str, Clustering] | None:
-    """Read the clusters of a key; None where they are missing or damaged."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(_file(folder, key), "numpy") as tensors:
-            choices = json.loads((tensors.metadata() or {})["choices"])
-            return {
-                role: Clustering(
-                    tensors.get_tensor(role), Choice(**{**fields, "curve": tuple(map(tuple, fields["curve"]))})
-                )
-                for role, fields in choices.items()
-            }
-    except (OSError, SafetensorError, KeyError, ValueError, TypeError):
-        return None
-
-
-def _file(folder: Path, key: str) -> Path:
-    return folder / f"clusters-{key[:24]}.safetensors"
-
-
-def write_report(
-    stored: StoredFlow, choices: Mapping[str, Choice], pruning: Pruning, folder: Path, back: str = ""
-) -> None:
+def write_report(stored: StoredFlow, pruning: Pruning, folder: Path, back: str = "") -> None:
     """Write a flow with its page and exports, in place of those of an earlier run; files of others stay.
 
     The page links ``back`` to another, by an address relative to the folder.
     """
     flow, listing = stored.flow, folder / _LISTING
-    graph = pruned(flow.graph, pruning)
     with replaced_together(folder, lambda: _written(listing)) as new:
-        write_main_page(flow, choices, pruning, new / PAGE, back)
-        names = write_flow_files(flow, graph, new)
+        write_page(flow, new / PAGE, pruning, choices=stored.choices, back=back)
+        names = write_flow_files(flow, pruned(flow.graph, pruning), new)
         write_flow(stored, new)
         write_json_atomically(listing, [*names, *_written(listing)])
     write_json_atomically(listing, names)
-
-
-def write_main_page(flow: Flow, choices: Mapping[str, Choice], pruning: Pruning, path: Path, back: str = "") -> None:
-    """Write the page of a flow, with its insights and settings."""
-    sections = insights(flow, pruned(flow.graph, pruning).states)
-    facts = [("Made by", f"hf_dialemb {version('hf-dialemb')}")]
-    write_page(flow, path, pruning, choices=choices, insights=sections, facts=facts, back=back)
 
 
 def remove_report(folder: Path, *, cache: bool = False) -> None:

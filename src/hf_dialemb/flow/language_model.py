@@ -1,7 +1,4 @@
-"""Let a language model name clusters (Dialog2Flow, appendix G): by a canonical form of what utterances do.
-
-The model is one of an endpoint, or on this machine.
-"""
+"""Let a language model, of an endpoint or local, name clusters by canonical forms (Dialog2Flow, appendix G)."""
 
 from __future__ import annotations
 
@@ -10,23 +7,24 @@ import logging
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..encoders.endpoint import answered, check_endpoint, endpoint_url
+from ..checkpoints.pretrained import load_pretrained, model_file, reading, resolve_backbone
+from ..encoders.endpoint import answered, check_endpoint, endpoint_url, open_client
 from ..errors import InputError
 from ..hashing import json_key, sha256_of_files
 from ..runs.files import write_json_atomically
 from .flow import Cluster, Flow
-from .naming import merged_names, with_names
+from .naming import with_names
 
 API = "api:"  # the beginning of the spec of an endpoint's model
 LONGEST_NAME = 60  # characters
 _MOST_TOKENS = 40
 _UTTERANCES, _LONGEST_UTTERANCE = 10, 300
 _MOST_FAILURES = 3  # in a row, after which no more questions are asked
-_FILES = ("*.safetensors", "*.bin", "*.model", "*.json", "*.jinja", "vocab*", "merges.txt")
 
 _PROMPT = """\
 Below are utterances of conversations, all by the same speaker, who is called {role}. They have the same purpose. Name \
@@ -57,7 +55,7 @@ def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
     if reason:
         missing = names.count("")
         logger.warning("%d of %d clusters are named for the utterance in their middle: %s", missing, len(names), reason)
-    return merged_names(with_names(flow, names))
+    return with_names(flow, names)
 
 
 def asked_names(prompts: Sequence[str], spec: str, cache: Path | None) -> tuple[list[str], str]:
@@ -112,14 +110,12 @@ def quoted(text: str) -> str:
 
 def _name(writer: ChatEndpoint | LocalWriter, prompt: str, cache: Path | None) -> str:
     """Ask for a name, or read an earlier answer; an answer without a name is not kept."""
-    if cache is None:
-        return clean_name(writer(prompt))
-    path = cache / f"{json_key([writer.identity, prompt])[:32]}.json"
-    try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["name"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # missing or damaged
-        name = clean_name(writer(prompt))
-    if name:
+    path = cache / f"{json_key([writer.identity, prompt])[:32]}.json" if cache else None
+    if path:
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # missing or damaged
+            return str(json.loads(path.read_text(encoding="utf-8"))["name"])
+    name = clean_name(writer(prompt))
+    if path and name:
         write_json_atomically(path, {"model": writer.identity, "prompt": prompt, "name": name})
     return name
 
@@ -134,37 +130,30 @@ def find_writer(spec: str) -> ChatEndpoint | LocalWriter:
     Raises:
         InputError: The model is not found, or a package or key is missing.
     """
-    if spec.startswith(API):
-        if spec == API:
-            raise InputError(f"model '{spec}': got nothing after the colon, expected api:MODEL; name the model")
-        check_endpoint(spec)
-        return ChatEndpoint(spec.removeprefix(API))
-    from ..checkpoints.pretrained import resolve_backbone
-
-    return LocalWriter(resolve_backbone(spec))
+    if not spec.startswith(API):
+        return LocalWriter(resolve_backbone(spec))
+    if spec == API:
+        raise InputError(f"model '{spec}': got nothing after the colon, expected api:MODEL; name the model")
+    check_endpoint(spec)
+    return ChatEndpoint(spec)
 
 
 class ChatEndpoint:
     """Answers by a model of the endpoint, under the endpoint's name for it."""
 
-    def __init__(self, model: str) -> None:
-        self.model = model
-        self.identity = f"{API}{model} {endpoint_url()}"
+    def __init__(self, spec: str) -> None:
+        self.spec = spec
+        self.identity = f"{spec} {endpoint_url()}"
 
     def __call__(self, prompt: str) -> str:
         """Return the answer; an `InputError` reports a refusal, a missing server or nonsense."""
-        with answered(f"{API}{self.model}", "chat completions"):
-            answer = self._client.chat.completions.create(
-                model=self.model, messages=[{"role": "user", "content": prompt}], temperature=0, max_tokens=_MOST_TOKENS
+        model, messages = self.spec.removeprefix(API), [{"role": "user", "content": prompt}]
+        with answered(self.spec, "chat completions"), open_client() as client:
+            answer = client.chat.completions.create(
+                model=model, messages=messages, temperature=0, max_tokens=_MOST_TOKENS
             )
             text = answer.choices[0].message.content
         return text if isinstance(text, str) else ""
-
-    @cached_property
-    def _client(self) -> Any:  # noqa: ANN401 - openai's
-        from ..encoders.endpoint import open_client
-
-        return open_client()
 
 
 class LocalWriter:
@@ -175,21 +164,17 @@ class LocalWriter:
 
     @cached_property
     def identity(self) -> str:
-        """A digest of the files of a folder that decide an answer; or the Hub id and its commit."""
+        """A digest of the files of a folder but notes; or the Hub id and its commit."""
         folder = Path(self.path)
-        if not folder.is_dir():
-            from huggingface_hub import try_to_load_from_cache
-
-            config = try_to_load_from_cache(self.path, "config.json")  # in a folder named for the commit
-            return f"{self.path} {Path(config).parent.name if isinstance(config, str) else ''}"
-        files = {path for pattern in _FILES for path in folder.glob(pattern) if path.is_file()}
-        return f"sha256:{sha256_of_files(folder, files)}"
+        if folder.is_dir():
+            files = [path for path in folder.iterdir() if path.is_file() and path.suffix != ".md"]
+            return f"sha256:{sha256_of_files(folder, files)}"
+        config = model_file(self.path, "config.json")  # in a folder named for the commit
+        return f"{self.path} {config.parent.name if config else ''}"
 
     def __call__(self, prompt: str) -> str:
         """Return the answer; an `InputError` reports a model that cannot be read, or not take the prompt."""
         import torch
-
-        from ..checkpoints.pretrained import reading
 
         tokenizer, model = self._loaded
         chat = tokenizer.chat_template is not None
@@ -215,8 +200,6 @@ class LocalWriter:
     def _loaded(self) -> tuple[Any, Any]:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
-
-        from ..checkpoints.pretrained import load_pretrained
 
         tokenizer = load_pretrained(AutoTokenizer, self.path)
         model = load_pretrained(AutoModelForCausalLM, self.path)

@@ -1,13 +1,10 @@
-"""Name clusters by the utterance in their middle, by typical phrases, and by examples.
-
-Phrases are found by class-based TF-IDF (Grootendorst, 2022). Topics use the same phrases.
-"""
+"""Name clusters by the utterance in their middle, by typical phrases, and by examples; topics use the same phrases."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import zip_longest
@@ -75,34 +72,6 @@ def centroids(vectors: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32
     return unit(members @ unit(vectors))
 
 
-def with_names(flow: Flow, names: Sequence[str]) -> Flow:
-    """Rename clusters, in order; an empty name leaves a cluster's own."""
-    pairs = zip(flow.clusters, names, strict=True)
-    return replace(flow, clusters=tuple(replace(cluster, name=name or cluster.name) for cluster, name in pairs))
-
-
-def phrase_names(flow: Flow) -> Flow:
-    """Name clusters for their first one to three phrases; one without phrases keeps its name."""
-    return with_names(flow, [shortened(", ".join(cluster.phrases[:NAMING])) for cluster in flow.clusters])
-
-
-def merged_names(flow: Flow) -> Flow:
-    """Merge the clusters of a role that have the same name, except for case and outer blanks, and both failed or not.
-
-    Phrases and examples come from all parts in turn, those of the largest, whose name the cluster has, first.
-    """
-    keys = [(cluster.role, (cluster.name.strip().casefold(), cluster.failed)) for cluster in flow.clusters]
-    ids, labels = numbered([keys[label] for label in flow.labels])
-    clusters = []
-    for key, (name, size) in ids.items():
-        members = [cluster for cluster, other in zip(flow.clusters, keys, strict=True) if other == key]
-        members.sort(key=lambda member: -member.size)
-        phrases = _in_turn([member.phrases for member in members], PHRASES)
-        examples = _in_turn([member.examples for member in members], EXAMPLES)
-        clusters.append(replace(members[0], id=name, size=size, phrases=phrases, examples=examples))
-    return replace(flow, labels=labels, clusters=tuple(clusters))
-
-
 def _by_nearness(texts: Sequence[str], cosines: NDArray[Any]) -> list[str]:
     """Sort different texts by falling cosine, then by falling frequency, then by the alphabet."""
     counts = Counter(texts)
@@ -121,32 +90,76 @@ def shortened(text: str, most: int = LONGEST_TEXT) -> str:
     return f"{(whole if len(whole) > most // 2 else kept).rstrip()}…"
 
 
-def _in_turn(lists: Sequence[Sequence[str]], most: int) -> tuple[str, ...]:
+def with_names(flow: Flow, names: Sequence[str]) -> Flow:
+    """Rename clusters, in order; an empty name leaves a cluster's own.
+
+    Clusters of a role are merged that have the same name, except for case and outer blanks, and both failed or not.
+    Phrases and examples come from all parts in turn, those of the largest, whose name the cluster has, first.
+    """
+    renamed = [replace(cluster, name=name or cluster.name) for cluster, name in zip(flow.clusters, names, strict=True)]
+    keys = [(cluster.role, (cluster.name.strip().casefold(), cluster.failed)) for cluster in renamed]
+    ids, labels = numbered([keys[label] for label in flow.labels])
+    clusters = []
+    for key, (name, size) in ids.items():
+        members = [cluster for cluster, other in zip(renamed, keys, strict=True) if other == key]
+        members.sort(key=lambda member: -member.size)
+        phrases = _in_turn([member.phrases for member in members])[:PHRASES]
+        examples = _in_turn([member.examples for member in members])[:EXAMPLES]
+        clusters.append(replace(members[0], id=name, size=size, phrases=phrases, examples=examples))
+    return replace(flow, labels=labels, clusters=tuple(clusters))
+
+
+def phrase_names(flow: Flow) -> Flow:
+    """Name clusters for their first one to three phrases; one without phrases keeps its name; see `with_names`."""
+    return with_names(flow, [shortened(", ".join(cluster.phrases[:NAMING])) for cluster in flow.clusters])
+
+
+def _in_turn(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Take different texts: the first of all lists, then the second of all, and so on."""
-    every = dict.fromkeys(text for texts in zip_longest(*lists) for text in texts if text is not None)
-    return tuple(every)[:most]
+    return tuple(dict.fromkeys(text for texts in zip_longest(*lists) for text in texts if text is not None))
 
 
 def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return at most `PHRASES` typical phrases, of one to three words, of each of G groups of texts, the best first.
+    """Return the `best_phrases` of groups of texts by class-based TF-IDF (Grootendorst, 2022).
 
-    A phrase scores the share of a group's texts that hold it, times ``log(1 + A / f)``: f texts hold it in all, A is
-    the mean over groups of the sum of these counts. `best_phrases` weighs long phrases and removes repetitions. A
-    phrase that occurs once in a group of several texts is left out.
+    Where f texts hold a phrase in all, it is worth ``log(1 + A / f)``; A is the mean over groups of the sum of f.
     """
-    phrases, counts = counted_phrases(groups)
-    totals = np.asarray(counts.sum(axis=0)).ravel()
-    rarity = np.log1p(totals.sum() / len(groups) / totals)
-    result = []
+
+    def worth(_: NDArray[Any], counts: Any) -> NDArray[Any]:  # noqa: ANN401 - a csr_matrix
+        totals = np.asarray(counts.sum(axis=0)).ravel()
+        worths: NDArray[Any] = np.log1p(totals.sum() / len(groups) / totals)[counts.indices]
+        return worths
+
+    return best_phrases(groups, worth)
+
+
+def best_phrases(
+    groups: Sequence[Sequence[str]], worth: Callable[[NDArray[Any], Any], NDArray[Any]]
+) -> list[tuple[str, ...]]:
+    """Return at most `PHRASES` phrases, of one to three words, of each of G groups of texts, the best first.
+
+    A phrase scores the number of a group's texts that hold it, times its worth there. Two words count half as much
+    again, three twice. A phrase that repeats a better one, or occurs once in a group of several texts, is left out.
+
+    Args:
+        groups: The texts of each group.
+        worth: What phrases ``(P,)`` are worth by their counts, a sparse ``(G, P)``: as many numbers as it has data.
+            What is worth nothing, or less, is left out.
+    """
+    phrases, counts = _counted_phrases(groups)
+    worths, result = worth(phrases, counts), []
     for row, group in enumerate(groups):
-        start, end = counts.indptr[row : row + 2]
-        columns, often = counts.indices[start:end], counts.data[start:end]
-        several = often >= min(2, len(group))
-        result.append(best_phrases(phrases, columns[several], often[several], rarity[columns[several]]))
+        own = slice(*counts.indptr[row : row + 2])
+        kept = (counts.data[own] >= min(2, len(group))) & (worths[own] > 0)
+        names, often = phrases[counts.indices[own][kept]], counts.data[own][kept]
+        words = np.array([phrase.count(" ") + 1 for phrase in names])
+        scores = often * worths[own][kept] * (1 + words) / 2
+        order = np.lexsort((names, -scores))[:_CANDIDATES]
+        result.append(_different(dict(zip(names[order], often[order], strict=True))))
     return result
 
 
-def counted_phrases(groups: Sequence[Sequence[str]]) -> tuple[NDArray[Any], Any]:
+def _counted_phrases(groups: Sequence[Sequence[str]]) -> tuple[NDArray[Any], Any]:
     """Return the P phrases of texts, ``(P,)``, and how many texts of each group hold them, sparse ``(G, P)``."""
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import CountVectorizer
@@ -190,37 +203,21 @@ def _empty_words() -> frozenset[str]:
     return frozenset(ENGLISH_STOP_WORDS) | {"like"} | cut_off
 
 
-def best_phrases(
-    phrases: NDArray[Any], columns: NDArray[Any], often: NDArray[Any], rarity: NDArray[Any]
-) -> tuple[str, ...]:
-    """Return the phrases of a group that score best and do not repeat one another.
+def _different(candidates: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the first `PHRASES` that do not repeat one another, of phrases and how many texts hold them."""
 
-    A phrase of two words counts half as much again, one of three twice.
+    def within(phrase: str, other: str) -> bool:
+        return phrase != other and f" {phrase} " in f" {other} "
 
-    Args:
-        phrases: All phrases.
-        columns: The places of the group's phrases among them.
-        often: How many texts of the group hold each.
-        rarity: The worth of each of these texts.
-    """
-    words = np.array([phrase.count(" ") + 1 for phrase in phrases[columns]])
-    scores = often * rarity * (1 + words) / 2
-    order = np.lexsort((phrases[columns], -scores))[:_CANDIDATES]
-    candidates = dict(zip(phrases[columns[order]], often[order], strict=True))
+    def goes_on(phrase: str, other: str) -> bool:
+        """Return whether a phrase lies in another, or ends in its middle, as "lost my credit" in "credit card"."""
+        last, (first, *more) = phrase.rpartition(" ")[2], other.split()
+        follows = phrase != last == first and bool(more) and (more[0] == "of" or more[0] not in _empty_words())
+        return follows or within(phrase, other)
+
     kept: list[str] = []
     for phrase, count in candidates.items():
-        longer = any(_goes_on(phrase, other) and times >= _SAME * count for other, times in candidates.items())
-        if not longer and not any(_within(phrase, other) or _within(other, phrase) for other in kept):
+        longer = any(goes_on(phrase, other) and times >= _SAME * count for other, times in candidates.items())
+        if not longer and not any(within(phrase, other) or within(other, phrase) for other in kept):
             kept.append(phrase)
     return tuple(kept[:PHRASES])
-
-
-def _goes_on(phrase: str, other: str) -> bool:
-    """Return whether a phrase lies in another, or ends in its middle, as "lost my credit" does in "credit card"."""
-    last, (first, *more) = phrase.rpartition(" ")[2], other.split()
-    goes_on = phrase != last == first and bool(more) and (more[0] == "of" or more[0] not in _empty_words())
-    return goes_on or _within(phrase, other)
-
-
-def _within(phrase: str, other: str) -> bool:
-    return phrase != other and f" {phrase} " in f" {other} "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,11 +22,11 @@ from .exports import as_cell, table_of
 from .extract import short, source_of, utterance_vectors
 from .flow import Cluster, Flow, Utterances, read_utterances, restricted_to
 from .folder import CACHE, PAGE, StoredFlow, read_flow
-from .graph import END, START, FlowGraph, State, TransitionModel, transition_graph
-from .page.page import SIGNIFICANT, Comparison, TransitionDifference, write_page
-from .pruning import readable
+from .graph import END, START, FlowGraph, State, TransitionModel, readable, transition_graph
+from .page.page import Comparison, TransitionDifference, write_page
 
 TRANSITIONS = "transitions.csv"
+SIGNIFICANT = 0.05  # a difference with a higher corrected p may be chance
 _LISTED = 10  # differences that are printed
 
 
@@ -93,15 +94,13 @@ def assigned(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDArra
         raise InputError(f"flow '{folder}': got one of ready vectors, expected one with an encoder; make it by --model")
     encoder = load_encoder(model)
     if encoder.fitted_on_input:
-        raise InputError(
-            f"flow '{folder}': its model '{model}' has no vectors of new texts; make the flow by an encoder"
-        )
-    if source_of(encoder) != stored.flow.settings.get("vectors"):
-        raise InputError(
-            f"flow '{folder}': its model '{model}' is not what the flow was made by; run dialemb flow again"
-        )
-    vectors = utterance_vectors(encoder, utterances.texts, folder / CACHE)
-    return assign(vectors, utterances.roles, stored.centroids, stored.flow.clusters)
+        reason = "has no vectors of new texts; make the flow by an encoder"
+    elif source_of(encoder) != stored.flow.settings.get("vectors"):
+        reason = "is not what the flow was made by; run dialemb flow again"
+    else:
+        vectors = utterance_vectors(encoder, utterances.texts, folder / CACHE)
+        return assign(vectors, utterances.roles, stored.centroids, stored.flow.clusters)
+    raise InputError(f"flow '{folder}': its model '{model}' {reason}")
 
 
 def assign(
@@ -135,14 +134,13 @@ def compare_with(folder: Path, dialogues: Any, output: Path, title: str) -> Iter
     """
     stored = read_flow(folder)
     flow, second = _both(stored, folder, read_utterances(load_dialogues(dialogues)), title)
-    chosen = frozenset(second)
-    first = [name for name in flow.utterances.dialogues if name not in chosen]
+    first = set(flow.utterances.dialogues) - second
     if not first:
         raise InputError(f"{title}: got all dialogues of the flow, expected some of them, or others; choose some")
     differences = compared(graph_of(flow, first), graph_of(flow, second))
-    whole = chosen.isdisjoint(stored.flow.utterances.dialogues)
+    whole = second.isdisjoint(stored.flow.utterances.dialogues)
     names, sizes = (flow.title if whole else "the rest", title), (len(first), len(second))
-    comparison = Comparison(names, sizes, differences, chosen)
+    comparison = Comparison(names, sizes, differences, second)
     write_page(flow, output / PAGE, readable(flow.graph), comparison=comparison)
     write_text_atomically(output / TRANSITIONS, _table(flow, names, differences))
     yield f"{names[0]}: {sizes[0]:,} dialogues; {names[1]}: {sizes[1]:,}"
@@ -150,61 +148,71 @@ def compare_with(folder: Path, dialogues: Any, output: Path, title: str) -> Iter
     yield f"Wrote {output / TRANSITIONS} and {output / PAGE}"
 
 
-def _both(stored: StoredFlow, folder: Path, utterances: Utterances, title: str) -> tuple[Flow, list[str]]:
+def _both(stored: StoredFlow, folder: Path, utterances: Utterances, title: str) -> tuple[Flow, set[str]]:
     """Find dialogues in a flow and add the others to it; return the flow, and the ids of all of them in it."""
-    flow, known, contents = stored.flow, _contents(stored.flow.utterances), _contents(utterances)
+    flow, known = stored.flow, _contents(stored.flow.utterances)
     ids: dict[str, str] = {}
-    for name, content in contents.items():
+    for name, content in _contents(utterances).items():
         # A folder that is part of the flow's input has ids without the folder's name.
         same = next((known_id for known_id in (name, f"{title}/{name}") if known.get(known_id) == content), None)
         free = chain([f"{title}/{name}"], (f"{title}/{name} ({number})" for number in count(2)))
         ids[name] = same or next(new_id for new_id in free if new_id not in known)
     new = [place for place, name in enumerate(utterances.dialogues) if ids[name] not in known]
     if not new:
-        return flow, list(ids.values())
-    others = restricted_to(utterances, np.flatnonzero(np.isin(utterances.places, new)))
-    names = [part.names or ("",) * len(part) for part in (flow.utterances, others)]
+        return flow, set(ids.values())
+    parts = flow.utterances, restricted_to(utterances, np.flatnonzero(np.isin(utterances.places, new)))
+    roles, texts, actions = (sum((getattr(part, name) for part in parts), ()) for name in ("roles", "texts", "actions"))
+    names = [part.names or ("",) * len(part) for part in parts]
     both = Utterances(
-        flow.utterances.dialogues + tuple(ids[name] for name in others.dialogues),
-        np.concatenate([flow.utterances.places, others.places + np.int32(len(known))]),
-        flow.utterances.roles + others.roles,
-        flow.utterances.texts + others.texts,
-        flow.utterances.actions + others.actions,
-        names[0] + names[1] if flow.utterances.names or others.names else (),
+        parts[0].dialogues + tuple(ids[name] for name in parts[1].dialogues),
+        np.concatenate([parts[0].places, parts[1].places + np.int32(len(known))]),
+        roles,
+        texts,
+        actions,
+        names[0] + names[1] if parts[0].names or parts[1].names else (),
     )
     # Both sides follow one rule: nearest centroids beside the flow's own clusters would show differences of their own.
-    return replace(flow, utterances=both, labels=assigned(stored, folder, both)), list(ids.values())
+    return replace(flow, utterances=both, labels=assigned(stored, folder, both)), set(ids.values())
 
 
-def _contents(utterances: Utterances) -> dict[str, tuple[tuple[str, str], ...]]:
+def _contents(utterances: Utterances) -> dict[str, list[tuple[str, str]]]:
     turns = list(zip(utterances.roles, utterances.texts, strict=True))
     rows = map(utterances.rows_of, range(len(utterances.dialogues)))
-    return {name: tuple(turns[own.start : own.stop]) for name, own in zip(utterances.dialogues, rows, strict=True)}
+    return {name: turns[own.start : own.stop] for name, own in zip(utterances.dialogues, rows, strict=True)}
 
 
 def graph_of(flow: Flow, dialogues: Collection[str]) -> FlowGraph:
     """Return the graph of some dialogues of a flow, by their ids."""
-    wanted, pairs = frozenset(dialogues), zip(flow.utterances.dialogues, flow.trajectories, strict=True)
-    return transition_graph(trajectory for name, trajectory in pairs if name in wanted)
+    pairs = zip(flow.utterances.dialogues, flow.trajectories, strict=True)
+    return transition_graph(trajectory for name, trajectory in pairs if name in dialogues)
 
 
 def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
-    """Compare all transitions of two sets of dialogues over the same states.
+    """Compare all transitions of two sets of dialogues over the same states, with p corrected by Holm's rule.
 
     Significant differences come first, by falling size; last come transitions whose source a set never reaches. The
     test treats transitions as independent, which those of one dialogue are not quite.
     """
-    graphs = first, second
-    differences = []
-    for source, target in dict.fromkeys([*first.edges, *second.edges]):
-        before, after = (graph.edges.get((source, target), 0) for graph in graphs)
-        sizes = [graph.following[source].total() if source in graph.following else 0 for graph in graphs]
+    tested, untested = list[TransitionDifference](), list[TransitionDifference]()
+    for source, target in sorted({*first.edges, *second.edges}):
+        before, after = (graph.edges.get((source, target), 0) for graph in (first, second))
+        sizes = [graph.following.get(source, Counter()).total() for graph in (first, second)]
         shares = before / sizes[0] if sizes[0] else None, after / sizes[1] if sizes[1] else None
-        difference, p = None, 1.0
-        if shares[0] is not None and shares[1] is not None:
-            difference, p = shares[1] - shares[0], _exact_p(before, after, sizes[0] - before, sizes[1] - after)
-        differences.append(TransitionDifference(source, target, (before, after), shares, difference, p, p))
-    return sorted(_corrected(differences), key=_place)
+        ends, counts = (source, target), (before, after)
+        if shares[0] is None or shares[1] is None:
+            untested.append(TransitionDifference(*ends, counts, shares, None, 1.0, 1.0))
+        else:
+            p = _exact_p(*counts, sizes[0] - before, sizes[1] - after)
+            tested.append(TransitionDifference(*ends, counts, shares, shares[1] - shares[0], p, p))
+    largest, corrected = 0.0, []
+    for place, difference in enumerate(sorted(tested, key=lambda difference: difference.p)):
+        largest = max(largest, min(1.0, difference.p * (len(tested) - place)))
+        corrected.append(replace(difference, corrected_p=largest))
+
+    def order(change: TransitionDifference) -> tuple[bool, float, State, State]:
+        return change.corrected_p > SIGNIFICANT, -abs(change.difference or 0.0), change.source, change.target
+
+    return sorted(corrected, key=order) + untested
 
 
 @lru_cache(maxsize=100_000)  # most transitions are rare, so that many have the same counts
@@ -212,28 +220,6 @@ def _exact_p(*counts: int) -> float:
     from scipy.stats import fisher_exact
 
     return float(fisher_exact([counts[:2], counts[2:]]).pvalue)
-
-
-def _corrected(differences: Sequence[TransitionDifference]) -> list[TransitionDifference]:
-    """Correct p by Holm's rule."""
-    result = [difference for difference in differences if difference.difference is None]
-    tested = [difference for difference in differences if difference.difference is not None]
-    largest = 0.0
-    for place, difference in enumerate(sorted(tested, key=lambda difference: difference.p)):
-        largest = max(largest, min(1.0, difference.p * (len(tested) - place)))
-        result.append(replace(difference, corrected_p=largest))
-    return result
-
-
-def _place(difference: TransitionDifference) -> tuple[bool, bool, float, State, State]:
-    size = abs(difference.difference or 0.0)
-    return (
-        difference.difference is None,
-        difference.corrected_p > SIGNIFICANT,
-        -size,
-        difference.source,
-        difference.target,
-    )
 
 
 def _listed(flow: Flow, differences: Sequence[TransitionDifference]) -> Iterator[str]:

@@ -1,8 +1,4 @@
-"""Read from an utterance how things went: whether something failed, is done, or the conversation is over.
-
-Only English words are recognised. They were chosen on the development splits of SGD, MultiWOZ and STAR, whose
-annotations tell what succeeded.
-"""
+"""Read from an utterance how things went, by English words that were chosen on dev splits of SGD, MultiWOZ and STAR."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..dialogue import ROLES
 from ..metrics.vectors import unit
-from .clustering import Clustering, cluster
+from .clustering import Clustering, cluster, in_order
 
 _UNABLE = (
     r"unable|unsuccessful\w*|fail(?:s|ed|ure)?|declined|rejected|denied|(?:went|gone) wrong"
@@ -26,63 +22,56 @@ _UNABLE = (
     r"|(?<!you )(?:can ?not|ca ?n['’]t|could ?n['’]t|could not)"
     r"(?! (?:\w+ )?(?:wait|remember|recall|believe|help but)\b)"
 )
-_TRIED = re.compile(rf"\b(?:{_UNABLE})\b", re.IGNORECASE)
+_TRIED = re.compile(rf"(?i)\b(?:{_UNABLE})\b")
 _FAILED = re.compile(
-    rf"\b(?:{_UNABLE}|unfortunately|regret\w*|apologi[sz]e|sorry(?! to hear| for| about|.*\b(?:understand|catch)\b)"
+    rf"(?i)\b(?:{_UNABLE}|unfortunately|regret\w*|apologi[sz]e|sorry(?! to hear| for| about|.*\b(?:understand|catch)\b)"
     r"|unavailable|(?:fully|already|completely) booked|(?:booked|sold) (?:out|up|solid)|no longer"
     r"|(?<!you )(?:no|not|none|nothing|\w*n['’]t)(?: (?!need|want)[\w'’]+){0,4}? (?:availab\w+|success\w+|pos+ible"
-    r"|able|any\w*|find|found|made|match\w*|meets?|works?|serves?|go through))\b",
-    re.IGNORECASE,
+    r"|able|any\w*|find|found|made|match\w*|meets?|works?|serves?|go through))\b"
 )
 _DONE = re.compile(
-    r"\b(?:success\w*|confirmed|booked|reserved|scheduled|rented|ordered|purchased|initiated|submitted|approved|all set"
-    r"|done|on (?:its|it['’]s|the|their) way|reference number|(?:have|has|been|was|is|are|i['’ ]+ve)(?: \w+){0,2} "
-    r"(?:made|set|placed|paid|sent|added|transferred|processed|completed?))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:success\w*|confirmed|booked|reserved|scheduled|rented|ordered|purchased|initiated|submitted|approved"
+    r"|all set|done|on (?:its|it['’]s|the|their) way|reference number"
+    r"|(?:have|has|been|was|is|are|i['’ ]+ve)(?: \w+){0,2} "
+    r"(?:made|set|placed|paid|sent|added|transferred|processed|completed?))\b"
 )
 _OVER = re.compile(
-    r"\b(?:thank\w*|thx|bye|goodbye|cheers|appreciate|take care|you['’ ]+re welcome|welcome|see you|all i need\w*"
+    r"(?i)\b(?:thank\w*|thx|bye|goodbye|cheers|appreciate|take care|you['’ ]+re welcome|welcome|see you|all i need\w*"
     r"|anything else|(?:glad|happy) (?:i|to (?:be|have|help|assist|serve))\b|pleasure|let me know"
     r"|(?:that['’ ]+s|that is|that will be|that would be) (?:all|it|everything)"
     r"|(?:have|enjoy) (?:a|the|your) (?:\w+ ){0,4}"
-    r"(?:day|one|time|afternoon|evening|night|weekend|trip|ride|meal|stay))\b",
-    re.IGNORECASE,
+    r"(?:day|one|time|afternoon|evening|night|weekend|trip|ride|meal|stay))\b"
 )
 _GREETING = re.compile(
-    r"\b(?:hello|hi|hey|good (?:morning|afternoon|evening)"
-    r"|(?:how|what) (?:can|may|could) i (?:help|assist|do)(?: (?:for )?you)?(?: with)?(?: today)?)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:hello|hi|hey|good (?:morning|afternoon|evening)"
+    r"|(?:how|what) (?:can|may|could) i (?:help|assist|do)(?: (?:for )?you)?(?: with)?(?: today)?)\b"
 )
 _NO = re.compile(
-    r"(?:no|nope|nah)\b(?! problem| worries)|maybe later\b"
-    r"|not (?:(?:just|quite|right) )?(?:yet|now|today|at (?:the|this)|this (?:time|moment|second))\b",
-    re.IGNORECASE,
+    r"(?i)(?:no|nope|nah)\b(?! problem| worries)|maybe later\b"
+    r"|not (?:(?:just|quite|right) )?(?:yet|now|today|at (?:the|this)|this (?:time|moment|second))\b"
 )
-_DECLINED = re.compile(r"(?:do|does|wo) ?n['’]?t (?:need|want)\b|\bnot (?:need|want)\b", re.IGNORECASE)
+_DECLINED = re.compile(r"(?i)(?:do|does|wo) ?n['’]?t (?:need|want)\b|\bnot (?:need|want)\b")
 _UNCLEAR = re.compile(
-    r"\b(?:(?:do|did|could) ?n['’]t|(?:do|did|could|really) not|not) (?:\w+ )?(?:understand(?:ing)?|catch)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:(?:do|did|could) ?n['’]t|(?:do|did|could|really) not|not) (?:\w+ )?(?:understand(?:ing)?|catch)\b"
 )
 _WRONG = re.compile(
-    r"\b(?:(?:correct|right) answer (?:is|was|would)|answer\b.*\bwould have been"
-    r"|answer (?:is|was) (?:incorrect|wrong|not (?:correct|right)))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:(?:correct|right) answer (?:is|was|would)|answer\b.*\bwould have been"
+    r"|answer (?:is|was) (?:incorrect|wrong|not (?:correct|right)))\b"
 )
 _WITHDRAWN = re.compile(
-    r"\b(?:never ?mind(?=\W*$|[.,!;]| then| it)|cancel (?:it|that|this)|forget (?:about )?it|changed? my mind"
+    r"(?i)\b(?:never ?mind(?=\W*$|[.,!;]| then| it)|cancel (?:it|that|this)|forget (?:about )?it|changed? my mind"
     r"|(?:do ?n['’]?t|do not) (?:need (?:\w+ ){1,4}any ?more"
-    r"|(?:book|reserve|order|buy|schedule) (?:it|that|this|any\w*)))\b",
-    re.IGNORECASE,
+    r"|(?:book|reserve|order|buy|schedule) (?:it|that|this|any\w*)))\b"
 )
-_ELSE = re.compile(r"\b(?:anything|nothing) (?:else|more)\b", re.IGNORECASE)
-_YES = re.compile(r"(?:yes|yeah|yep|yup|sure|correct|right)\b", re.IGNORECASE)
+_ELSE = re.compile(r"(?i)\b(?:anything|nothing) (?:else|more)\b")
+_YES = re.compile(r"(?i)(?:yes|yeah|yep|yup|sure|correct|right)\b")
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _FEWEST_WORDS = 4  # of a sentence with information
 _FEWEST_APART = 5  # utterances of a cluster with another outcome form a state; fewer join those of other clusters
 _ALIKE = 0.5  # the cosine with a state that they join; chosen, like the next, on SGD and MultiWOZ without their tests
 _UNLIKE = 0.7  # the mean cosine distance below which those that join none are one state
 _ANSWERS = {"yes": _YES, "no": _NO}
-_MANNERS = ("greeting", "over")
+_MANNERS = ("greeting", "over")  # kinds of which each role has one state
 
 Part = tuple[int, str, int]
 """A cluster or -1, the kind of its utterances, and a number that separates those without a cluster."""
@@ -166,22 +155,21 @@ def _kind(role: str, text: str) -> str:
     return "over" if says_only_over(text) and not answers else ""
 
 
-def _rarer_answers(labels: Sequence[int], texts: Sequence[str]) -> dict[int, tuple[str, re.Pattern[str]]]:
-    """Return the rarer of yes and no in each cluster that has both."""
-    yes, no = (
-        Counter(label for label, text in zip(labels, texts, strict=True) if words.match(text)) for words in (_YES, _NO)
-    )
-    return {label: ("yes", _YES) if yes[label] < no[label] else ("no", _NO) for label in yes.keys() & no.keys()}
-
-
 def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[Part]:
-    """Return the cluster and the kind of each utterance; the cluster is -1 for what lies apart from all clusters."""
-    rarer, parts = _rarer_answers(labels, texts), []
-    sizes, over = Counter(labels), Counter(label for label, text in zip(labels, texts, strict=True) if says_over(text))
-    for label, text in zip(labels, texts, strict=True):
+    """Return the cluster and the kind of each utterance; the cluster is -1 for what lies apart from all clusters.
+
+    The rarer of yes and no is a kind of its own in each cluster that has both.
+    """
+    pairs, sizes = list(zip(labels, texts, strict=True)), Counter(labels)
+    yes, no, over = (
+        Counter(label for label, text in pairs if says(text)) for says in (_YES.match, _NO.match, says_over)
+    )
+    rarer = {label: "yes" if yes[label] < no[label] else "no" for label in yes.keys() & no.keys()}
+    parts = []
+    for label, text in pairs:
         kind = _kind(role, text)
-        if not kind and label in rarer and rarer[label][1].match(text):
-            kind = rarer[label][0]
+        if not kind and label in rarer and _ANSWERS[rarer[label]].match(text):
+            kind = rarer[label]
         parts.append((label, "" if kind == "over" and 2 * over[label] > sizes[label] else kind, 0))
     counts = Counter(parts)
     apart = {part for part, count in counts.items() if part[1] and count < _FEWEST_APART}
@@ -190,6 +178,13 @@ def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[Part]
 
 def _joined(parts: Sequence[Part], texts: Sequence[str], vectors: NDArray[np.float32]) -> list[Part]:
     """Let what lies apart join the nearest state of its kind, if that is near, and cluster the rest."""
+
+    def alike(kind: str, part: Part, rows: Sequence[int]) -> bool:
+        """Return whether a state is of the kind; that of the more frequent answer is one where most give it."""
+        words = None if part[1] else _ANSWERS.get(kind)
+        mostly = words and 2 * sum(bool(words.match(texts[row])) for row in rows) > len(rows)
+        return part[1] == kind or bool(mostly)
+
     result, members = list(parts), defaultdict[Part, list[int]](list)
     for row, part in enumerate(parts):
         members[part].append(row)
@@ -198,23 +193,15 @@ def _joined(parts: Sequence[Part], texts: Sequence[str], vectors: NDArray[np.flo
         if label >= 0 or kind in _MANNERS:
             continue
         near = np.zeros(len(rows), dtype=bool)
-        same = [part for part, others in states.items() if part[1] == kind or _mostly(kind, part, texts, others)]
-        if same:
+        if same := [part for part, others in states.items() if alike(kind, part, others)]:
             nearness = vectors[rows] @ unit(np.stack([vectors[states[part]].mean(axis=0) for part in same])).T
             near = nearness.max(axis=1) >= _ALIKE
             for place in np.flatnonzero(near):
                 result[rows[place]] = same[int(nearness[place].argmax())]
-        left = [row for row, joins in zip(rows, near, strict=True) if not joins]
-        if left:
+        if left := [row for row, joins in zip(rows, near, strict=True) if not joins]:
             for row, number in zip(left, cluster(vectors[left], threshold=_UNLIKE).labels.tolist(), strict=True):
                 result[row] = (-1, kind, number)
     return result
-
-
-def _mostly(kind: str, part: Part, texts: Sequence[str], rows: Sequence[int]) -> bool:
-    """Return whether most of a state says yes, or no: the more frequent answer has no kind of its own."""
-    words = _ANSWERS.get(kind)
-    return words is not None and not part[1] and 2 * sum(bool(words.match(texts[row])) for row in rows) > len(rows)
 
 
 def outcomes_apart(
@@ -235,9 +222,8 @@ def outcomes_apart(
         before = clustering.labels.tolist()
         parts = _joined(_parts(role, before, texts[role]), texts[role], unit(vectors[role]))
         if parts != [(label, "", 0) for label in before]:
-            numbers: dict[Part, int] = {}
-            labels = np.array([numbers.setdefault(part, len(numbers)) for part in parts], dtype=np.int32)
-            apart = f"Outcomes, yes and no, greetings and thanks stand apart: {len(numbers)} in all."
+            labels = in_order(parts)
+            apart = f"Outcomes, yes and no, greetings and thanks stand apart: {labels.max() + 1} in all."
             choice = replace(clustering.choice, sentence=f"{clustering.choice.sentence} {apart}")
             result[role] = replace(clustering, labels=labels, choice=choice)
     return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import log2
@@ -11,18 +11,9 @@ from statistics import median
 from typing import Literal
 
 from ..dialogue import ROLES
+from . import outcomes
 from .flow import Flow
-from .graph import END, START, FlowGraph, State, TransitionModel, steps_of
-from .outcomes import (
-    says_done,
-    says_failed,
-    says_only_over,
-    says_over,
-    says_something,
-    says_tried,
-    says_unclear,
-    withdrawal,
-)
+from .graph import END, START, Edge, FlowGraph, State, TransitionModel, steps_of
 
 LIKELY = 0.2  # a state forks where at least two states follow it with this share
 LONGEST_LOOP = 3  # states of a loop at most
@@ -42,7 +33,16 @@ class TypicalPath:
     states: tuple[State, ...]  # different ones, in order
     texts: tuple[str, ...]  # its words in each
     turns: tuple[int, ...]  # the turns of these texts, counted from 0; others are left out
-    steps: frozenset[tuple[State, State]]  # all of its transitions, from `START` to `END`
+    steps: frozenset[Edge]  # all of its transitions, from `START` to `END`
+
+    def with_gaps(self, lines: Iterable[str], gap: str) -> Iterator[str]:
+        """Yield a line for each step, and ``gap`` where turns are left out between two of them."""
+        before = self.turns[0] - 1
+        for turn, line in zip(self.turns, lines, strict=True):
+            if turn > before + 1:
+                yield gap
+            yield line
+            before = turn
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,8 @@ class Fork:
     """A state after which dialogues go several ways."""
 
     state: State  # `START` for how dialogues begin
-    count: int  # how often something follows it
     entropy: float  # of what follows, in bits
-    continuations: tuple[tuple[State, float], ...]  # with shares of the count, the most frequent first
+    continuations: tuple[tuple[State, float], ...]  # with their shares, the most frequent first
 
 
 @dataclass(frozen=True)
@@ -80,9 +79,7 @@ class RarePath:
 
     dialogue: str  # its id
     bits: float  # the mean of -log2 of the probabilities of its transitions; high is unusual
-    step: tuple[State, State]  # its rarest transition
-    place: int  # the turn that this leads to, counted from 0; the number of turns for its end
-    probability: float  # of that transition, in (0, 1]
+    step: Edge  # its rarest transition
 
 
 def typical_path(flow: Flow) -> TypicalPath:
@@ -112,7 +109,7 @@ def typical_path(flow: Flow) -> TypicalPath:
     best = max(range(len(names)), key=typical)
     trajectory, rows = flow.trajectories[best], flow.utterances.rows_of(best)
     turns = [turn for turn, state in enumerate(trajectory) if state in shown]
-    ending = {turn for turn in turns if says_only_over(flow.by_state[trajectory[turn]].name)}
+    ending = {turn for turn in turns if outcomes.says_only_over(flow.by_state[trajectory[turn]].name)}
     last = max((turn for turn in turns if turn not in ending), default=-1)
     first = {trajectory[turn]: turn for turn in reversed(turns) if turn <= last and turn not in ending}
     closing = {trajectory[turn]: turn for turn in turns if turn > last}  # the last goodbye of each state
@@ -124,24 +121,14 @@ def typical_path(flow: Flow) -> TypicalPath:
 def _preferred(flow: Flow) -> set[str]:
     """Return the dialogues that the main path is taken from, by name; empty where any will do."""
     count, finished = len(flow.utterances.dialogues), [end for end in ends(flow) if end.kind == "finished"]
-    done = {name for end in finished if says_done(end.text) for name in end.dialogues}
+    done = {name for end in finished if outcomes.says_done(end.text) for name in end.dialogues}
     if 2 * len(done) > count:
         return done
     names = {name for end in finished for name in end.dialogues}
     return names if len(names) >= _FINISHING * count else set()
 
 
-def with_gaps(path: TypicalPath, lines: Iterable[str], gap: str) -> Iterator[str]:
-    """Yield a line for each step of a path, and ``gap`` where turns are left out between two of them."""
-    before = path.turns[0] - 1
-    for turn, line in zip(path.turns, lines, strict=True):
-        if turn > before + 1:
-            yield gap
-        yield line
-        before = turn
-
-
-def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:
+def forks(graph: FlowGraph, states: Iterable[State]) -> list[Fork]:
     """List the states, and the start, after which at least two others have a share of `LIKELY`, by falling entropy."""
     result = []
     for state in dict.fromkeys((START, *states)):
@@ -149,8 +136,7 @@ def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:
         ordered = sorted(following, key=lambda target: (-following[target], target))
         shares = tuple((target, graph.shares[state, target]) for target in ordered)
         if sum(share >= LIKELY for _, share in shares) > 1:
-            entropy = -sum(share * log2(share) for _, share in shares)
-            result.append(Fork(state, following.total(), entropy, shares))
+            result.append(Fork(state, -sum(share * log2(share) for _, share in shares), shares))
     return sorted(result, key=lambda fork: (-fork.entropy, fork.state))
 
 
@@ -193,41 +179,40 @@ def ends(flow: Flow) -> list[End]:
     utterances = flow.utterances
     for number, (name, trajectory) in enumerate(zip(utterances.dialogues, flow.trajectories, strict=True)):
         texts = [utterances.texts[row] for row in utterances.rows_of(number)]
-        kind, turn = _end_of(flow, trajectory, texts)
+        last = trajectory[-1]
+        usual = flow.graph.states[last] >= _OFTEN and flow.graph.shares.get((last, END), 0.0) >= _USUAL
+        kind, turn = _end_of([role for role, _ in trajectory], texts, usual)
         dialogues[kind, trajectory[turn]].append((name, texts[turn]))
     listed = [End(*way, tuple(name for name, _ in pairs), pairs[0][1]) for way, pairs in dialogues.items()]
     return sorted(listed, key=lambda end: (-len(end.dialogues), end.kind, end.state))
 
 
-def _end_of(flow: Flow, trajectory: Sequence[State], texts: Sequence[str]) -> tuple[Kind, int]:
-    """Return how a dialogue ends, and the turn that decides it."""
-    others = [turn for turn, state in enumerate(trajectory) if state[0] != ROLES[0]]
-    latest = max((turn for turn in others if says_something(texts[turn])), default=-1)
-    done = next((turn for turn in others if says_done(texts[turn])), len(texts))
-    outcomes = [
-        turn
-        for turn in others
-        if says_done(texts[turn])
-        or (says_failed(texts[turn]) and (turn >= latest if says_tried(texts[turn]) else latest < turn < done))
-    ]
-    by_user = trajectory[-1][0] == ROLES[0]  # others also ask whether there is anything else, or after thanks
-    asked = texts[-1].rstrip().endswith("?") and (by_user or not any(map(says_over, texts[-2:])))
-    withdrawn = withdrawal([role for role, _ in trajectory], texts)
-    is_open = asked or withdrawn is not None or says_unclear(texts[-1])
-    if is_open and outcomes and not says_failed(texts[outcomes[-1]]):
-        outcomes = outcomes[-1:] if outcomes[-1] == len(texts) - 1 else []
-    if outcomes:
-        return "failed" if says_failed(texts[outcomes[-1]]) else "finished", outcomes[-1]
+def _end_of(roles: Sequence[str], texts: Sequence[str], usual: bool) -> tuple[Kind, int]:
+    """Return how a dialogue ends, and the turn that decides it; it may end at a ``usual`` state."""
+    others = [turn for turn, role in enumerate(roles) if role != ROLES[0]]
+    latest = max((turn for turn in others if outcomes.says_something(texts[turn])), default=-1)
+    done = next((turn for turn in others if outcomes.says_done(texts[turn])), len(texts))
+
+    def decides(turn: int) -> bool:
+        if outcomes.says_failed(texts[turn]):
+            return turn >= latest if outcomes.says_tried(texts[turn]) else latest < turn < done
+        return outcomes.says_done(texts[turn])
+
+    over = any(map(outcomes.says_over, texts[-2:]))  # others ask after thanks whether there is anything else
+    asked = texts[-1].rstrip().endswith("?") and (roles[-1] == ROLES[0] or not over)
+    withdrawn = outcomes.withdrawal(roles, texts)
+    is_open = asked or withdrawn is not None or outcomes.says_unclear(texts[-1])
+    deciding = max(filter(decides, others), default=-1)
+    failed = deciding >= 0 and outcomes.says_failed(texts[deciding])
+    if failed or (deciding >= 0 and (not is_open or deciding == len(texts) - 1)):
+        return "failed" if failed else "finished", deciding
     if withdrawn is not None:
         return "cancelled", withdrawn
-    last = trajectory[-1]
-    usual = flow.graph.states[last] >= _OFTEN and flow.graph.shares.get((last, END), 0.0) >= _USUAL
-    over = usual or any(map(says_over, texts[-2:]))
-    return "finished" if over and not is_open else "broken off", len(texts) - 1
+    return "finished" if (usual or over) and not is_open else "broken off", len(texts) - 1
 
 
-def rare_paths(flow: Flow, most: int = 20) -> list[RarePath]:
-    """List the dialogues whose transitions are least likely on average, the most unusual first.
+def rare_paths(flow: Flow) -> list[RarePath]:
+    """List dialogues by how unlikely their transitions are on average, the most unusual first.
 
     A dialogue is judged by the transitions of all others (see `hf_dialemb.flow.graph.TransitionModel`). By its own, a
     way that no other takes would be certain.
@@ -241,7 +226,6 @@ def rare_paths(flow: Flow, most: int = 20) -> list[RarePath]:
         model.count(path, -1)
         probabilities = [model.probability((source,), target) for source, target in path]
         model.count(path)
-        place = min(range(len(path)), key=probabilities.__getitem__)
         bits = -sum(map(log2, probabilities)) / len(path)
-        result.append(RarePath(dialogue, bits, path[place], place, probabilities[place]))
-    return sorted(result, key=lambda path: (-path.bits, path.dialogue))[:most]
+        result.append(RarePath(dialogue, bits, path[probabilities.index(min(probabilities))]))
+    return sorted(result, key=lambda path: (-path.bits, path.dialogue))

@@ -19,14 +19,14 @@ def data_frame(records: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - a
     return pandas.DataFrame(list(records))
 
 
-def notebook_view(sentence: str, picture: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Render a sentence, a picture (HTML) and a table for a notebook."""
+def notebook_view(sentence: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Render a sentence and a table for a notebook."""
     lines = [
         f"<tr>{''.join(f'<{kind}>{html.escape(str(cell))}</{kind}>' for cell in row)}</tr>"
         for kind, table in (("th", [head]), ("td", rows))
         for row in table
     ]
-    return f"<p>{html.escape(sentence)}</p>{picture}<table>{''.join(lines)}</table>"
+    return f"<p>{html.escape(sentence)}</p><table>{''.join(lines)}</table>"
 
 
 def html_table(markdown: str) -> str:

@@ -1,9 +1,4 @@
-"""Cluster dialogues by their vectors, place them on a map, and count topics over time.
-
-Dialogues are joined to their nearest neighbours, more strongly the more neighbours two of them share (Jarvis and
-Patrick, 1973). Louvain's method (Blondel et al., 2008) finds groups that are joined more within than between, and so
-the number of topics. `NEIGHBOURS` and `RESOLUTION` were chosen on development splits; see docs/topics.md.
-"""
+"""Cluster dialogues by their vectors, place them on a map, and count topics over time; see docs/topics.md."""
 
 from __future__ import annotations
 
@@ -12,6 +7,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..flow.clustering import in_order
 
 NEIGHBOURS = (12, 10, 8, 6, 5)
 """The numbers of neighbours that are joined; for fewer dialogues than `FEW` each is tried, else the first is taken."""
@@ -27,28 +24,25 @@ _UNITS = {"h": "hour", "D": "day", "W": "week", "M": "month", "Y": "year"}
 def find_clusters(vectors: NDArray[np.float32], topics: int | None = None, seed: int = 0) -> NDArray[np.int32]:
     """Return the cluster of each unit vector ``(N, D)``, ``(N,)``; cluster 0 is the largest.
 
-    There are ``topics`` clusters, in ``[1, N]``, or as many as are found. The order of vectors does not matter.
+    There are ``topics`` clusters, in ``[1, N]``, by k-means; or as many as are found. The order of vectors does not
+    matter.
     """
-    count = len(vectors)
-    order = np.lexsort(vectors.T[::-1])
-    if topics is None:
-        communities = _communities(vectors[order], seed)
-    else:
-        from sklearn.cluster import KMeans
+    from sklearn.cluster import KMeans
 
-        communities = KMeans(topics, n_init=10, random_state=seed).fit_predict(vectors[order])
-    labels = np.empty(count, dtype=np.intp)
-    labels[order] = communities
-    sizes = np.bincount(labels)
-    first = np.full(len(sizes), count)
-    np.minimum.at(first, communities, np.arange(count))
-    ranks = np.empty(len(sizes), dtype=np.int32)
-    ranks[np.lexsort((first, -sizes))] = np.arange(len(sizes))
-    return ranks[labels]
+    order = np.lexsort(vectors.T[::-1])
+    means = KMeans(topics, n_init=10, random_state=seed) if topics else None
+    groups = in_order((means.fit_predict(vectors[order]) if means else _communities(vectors[order], seed)).tolist())
+    labels = np.empty(len(vectors), dtype=np.int32)
+    labels[order] = np.argsort(np.argsort(-np.bincount(groups), kind="stable"))[groups]
+    return labels
 
 
 def _communities(vectors: NDArray[np.float32], seed: int) -> NDArray[np.intp]:
-    """Return the groups; for few dialogues, whose neighbours may join topics, those that lie best apart."""
+    """Return the groups; for few dialogues, whose neighbours may join topics, those that lie best apart.
+
+    Dialogues are joined to their nearest neighbours, more strongly the more neighbours two of them share (Jarvis and
+    Patrick, 1973). Louvain's method (Blondel et al., 2008) finds groups that are joined more within than between.
+    """
     from sklearn.metrics import silhouette_score
 
     tried = NEIGHBOURS if len(vectors) < FEW else NEIGHBOURS[:1]

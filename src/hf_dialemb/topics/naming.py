@@ -6,23 +6,22 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
 from ..flow.language_model import LONGEST_NAME, asked_names, quoted
-from ..flow.naming import NAMING, best_phrases, counted_phrases
+from ..flow.naming import NAMING, best_phrases
 
-_CLAUSES = re.compile(
-    r"\b(?:to|is|was|are|be|that|how|what|which|when|where|who|want|need|know|yes|hi|hello|looking)\b"
-)
-"""Words of questions, wishes and statements, which are no names."""
-_PARTICULARS = re.compile(
-    r"\b(?:[ap]m|vs|today|tomorrow|tonight|minutes?|hours?|days?|weeks?|months?|called|sounds?|enjoy|great|nice"
+_SAYS_LITTLE = re.compile(
+    r"\b(?:to|is|was|are|be|that|how|what|which|when|where|who|want|need|know|yes|hi|hello|looking"
+    r"|[ap]m|vs|today|tomorrow|tonight|minutes?|hours?|days?|weeks?|months?|called|sounds?|enjoy|great|nice"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october"
     r"|november|december)\b"
 )
-"""Times and praise, which many topics share."""
+"""Words of questions, wishes and statements, which are no names; times and praise, which many topics share."""
 _ENDING = 3  # letters
 _RARE = 2.0
 _BEGINNING = 600  # characters of a dialogue that a language model reads
@@ -48,45 +47,39 @@ def text_of(dialogue: Dialogue, role: str = "") -> str:
 
 
 def telling_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return the phrases that distinguish each of G groups of long texts from the others, the best first.
+    """Return the `best_phrases` that distinguish each of G groups of long texts from the others.
 
-    A phrase scores the share p of the group's texts that hold it, times ``log(p / q)``, at most `_RARE`; q is its share
-    in the other groups. Phrases that are no more frequent than elsewhere, hold a number or are a letter are left out.
-    A single group has its frequent phrases.
+    A phrase that a share p of the group's texts holds, and q of the others, is worth ``log(p / q)``, at most `_RARE`.
+    Phrases that are no more frequent than elsewhere, hold a number or are a letter are left out. A single group has its
+    frequent phrases.
     """
-    phrases, counts = counted_phrases(groups)
-    sizes = np.array([len(group) for group in groups], dtype=np.float64)
-    totals = np.asarray(counts.sum(axis=0)).ravel()
-    worded = np.array([len(phrase) > 1 and bool(re.fullmatch(r"\D*[^\W\d_]\D*", phrase)) for phrase in phrases], bool)
-    result = []
-    for row, size in enumerate(sizes):
-        start, end = counts.indptr[row : row + 2]
-        columns, often = counts.indices[start:end], counts.data[start:end]
-        elsewhere = (totals[columns] - often + 0.5) / (sizes.sum() - size + 1)
-        worth = np.log(often / size / elsewhere) if len(groups) > 1 else np.ones(len(often))
-        kept = (often >= min(2, size)) & (worth > 0) & worded[columns]
-        result.append(best_phrases(phrases, columns[kept], often[kept], np.minimum(worth, _RARE)[kept]))
-    return result
+
+    def worth(phrases: NDArray[Any], counts: Any) -> NDArray[Any]:  # noqa: ANN401 - a csr_matrix
+        worded = [len(phrase) > 1 and bool(re.fullmatch(r"\D*[^\W\d_]\D*", phrase)) for phrase in phrases]
+        sizes = np.array([len(group) for group in groups], dtype=np.float64)
+        size, often = np.repeat(sizes, np.diff(counts.indptr)), counts.data
+        totals = np.asarray(counts.sum(axis=0)).ravel()[counts.indices]
+        elsewhere = (totals - often + 0.5) / (sizes.sum() - size + 1)
+        worths = np.log(often / size / elsewhere) if len(groups) > 1 else np.ones(len(often))
+        return np.minimum(worths, _RARE) * np.array(worded, dtype=bool)[counts.indices]
+
+    return best_phrases(groups, worth)
 
 
 def names_of(phrases: Sequence[Sequence[str]], groups: Sequence[Sequence[str]]) -> list[str]:
     """Make different names of whole phrases, up to `LONGEST_NAME` characters.
 
-    Phrases with words of `_CLAUSES` or `_PARTICULARS` come last, and so do those that the group's texts capitalise.
+    Phrases that say little come last, and so do those that the group's texts capitalise.
     """
     names = []
     for number, (of_topic, texts) in enumerate(zip(phrases, groups, strict=True), 1):
         kept: list[str] = []
-        for phrase in sorted(of_topic, key=lambda phrase: _says_little(phrase) or _is_capitalised(phrase, texts)):
+        for phrase in sorted(of_topic, key=lambda own: bool(_SAYS_LITTLE.search(own)) or _is_capitalised(own, texts)):
             new = not any(_same_word(phrase, other) for other in kept)
             if not kept or (new and len(kept) < NAMING and len(", ".join([*kept, phrase])) <= LONGEST_NAME):
                 kept.append(phrase)
         names.append(", ".join(kept) or f"topic {number}")
     return _different(names)
-
-
-def _says_little(phrase: str) -> bool:
-    return bool(_CLAUSES.search(phrase) or _PARTICULARS.search(phrase))
 
 
 def _is_capitalised(phrase: str, texts: Sequence[str]) -> bool:

@@ -18,23 +18,23 @@ from ..corpora import load_dialogues
 from ..dialogue import ROLES, Dialogue
 from ..encoders import load_encoder
 from ..errors import InputError
+from ..flow.clustering import average_linkage
 from ..flow.exports import as_cell, table_of
-from ..flow.extract import extract_flow
+from ..flow.extract import checked_vectors, extract_flow
 from ..flow.folder import remove_report
 from ..flow.language_model import find_writer
-from ..flow.linkage import average_linkage
 from ..metrics.vectors import unit
 from ..runs.files import write_atomically, write_json_atomically, write_text_atomically
-from ..runs.frames import counted, data_frame, notebook_view
+from ..runs.frames import counted, data_frame, notebook_view, write_page
 from .clustering import counted_periods, find_clusters, placed
 from .naming import names_by_model, names_of, telling_phrases, text_of
-from .page import picture_of, turns_on_page, write_page
 
 PAGE, FLOWS, RECORD = "index.html", "flows", "topics.json"
 TABLES = ("topics.csv", "dialogues.csv", "dialogues.parquet")
 PHRASES = "phrases"
 EXAMPLES = 5  # typical dialogues of a topic
 FEWEST = 5  # a topic with fewer dialogues gets no flow of its own
+MOST_CHARACTERS = 30_000_000  # of a page; dialogues beyond it are there without their turns
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Topics:
     corpus: tuple[Dialogue, ...]
     labels: NDArray[np.int32]  # the topic of each dialogue, (N,)
     similarity: NDArray[np.float32]  # the cosine of each with the mean of its topic, (N,)
-    tree: NDArray[np.float64]  # joins of similar topics, (T - 1, 4); see `hf_dialemb.flow.linkage`
+    tree: NDArray[np.float64]  # joins of similar topics, (T - 1, 4); see `hf_dialemb.flow.clustering`
     places: NDArray[np.float32]  # on the map, (N, 2) in [0, 1]
     periods: tuple[str, ...]  # the beginnings of the periods that dialogues are counted in; empty without times
     unit: str  # hour, day, week, month or year
@@ -86,19 +86,12 @@ class Topics:
         """A row for each dialogue: id, topic, name, similarity (cosine with the mean of its topic), time."""
         return data_frame(self._dialogue_records())
 
-    @property
-    def over_time(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-        """A row for each period and a column for each topic, of counts; empty where no dialogue has a time."""
-        return data_frame(
-            [
-                {"period": begins, **{topic.id: topic.periods[row] for topic in self.by_size}}
-                for row, begins in enumerate(self.periods)
-            ]
-        )
-
     def page(self, path: str | Path, flows: Sequence[str] = ()) -> None:
         """Write the page: one HTML file. It links to flows of the topics with these ids beside it."""
-        write_page(Path(path), self.title, self.counts, self._page_record(flows))
+        folder, counts = Path(__file__).parent, self.counts.replace(", ", " · ")
+        record, styles = self._page_record(flows), folder.parent / "flow" / "page"
+        template, scripts = folder / "topics.html.jinja", ("tree.js", "topics.js")
+        write_page(Path(path), template, record, scripts, styles=styles, title=self.title, counts=counts)
 
     def save(self, folder: str | Path, flows: Sequence[str] = ()) -> None:
         """Write the page, ``topics.csv``, ``dialogues.csv`` and ``.parquet``, and ``topics.json``."""
@@ -136,8 +129,7 @@ class Topics:
 
     def _repr_html_(self) -> str:
         rows = ((topic.id, topic.name, f"{topic.size:,}", ", ".join(topic.phrases)) for topic in self.by_size)
-        picture = picture_of(self.places, self.labels, [topic.name for topic in self.by_size])
-        return notebook_view(repr(self), picture, ("topic", "name", "dialogues", "phrases"), rows)
+        return notebook_view(repr(self), ("topic", "name", "dialogues", "phrases"), rows)
 
     def _topic_records(self) -> list[dict[str, Any]]:
         ids = self.ids
@@ -151,13 +143,13 @@ class Topics:
         ]
 
     def _dialogue_records(self) -> list[dict[str, Any]]:
-        rows = zip(self.ids, self.labels.tolist(), self.similarity, self.corpus, strict=True)
+        rows = zip(self.ids, self.labels.tolist(), self.similarity.tolist(), self.corpus, strict=True)
         return [
             {
                 "id": name,
                 "topic": self.by_size[label].id,
                 "name": self.by_size[label].name,
-                "similarity": round(float(similarity), 4),
+                "similarity": round(similarity, 4),
                 "time": dialogue.time,
             }
             for name, label, similarity, dialogue in rows
@@ -183,8 +175,17 @@ class Topics:
             "labels": self.labels.tolist(),
             "near": np.round(self.similarity * 1000).astype(int).tolist(),
             "places": np.round(self.places * 10_000).astype(int).ravel().tolist(),
-            "texts": turns_on_page(self.corpus, roles),
+            "texts": self._turns(roles),
         }
+
+    def _turns(self, roles: Sequence[str]) -> list[list[list[Any]]]:
+        """Return the turns of each dialogue: the number of its role, its content, and its speaker's name if known."""
+        left, texts = MOST_CHARACTERS, []
+        for dialogue in self.corpus:
+            left -= sum(len(turn.content) for turn in dialogue.turns)
+            turns = dialogue.turns if left >= 0 else ()
+            texts.append([[roles.index(turn.role), turn.content, *filter(None, [turn.name])] for turn in turns])
+        return texts
 
 
 def find_topics(
@@ -224,12 +225,7 @@ def find_topics(
         find_writer(names)  # raises before anything is computed
     if vectors is None:
         vectors = load_encoder(encoder or default_encoder()).encode(list(corpus))
-    if np.ndim(vectors) != 2 or len(vectors) != len(corpus) or not np.isfinite(vectors).all():
-        raise InputError(
-            f"vectors: got shape {np.shape(vectors)}, expected finite numbers, a row for each of {len(corpus)} "
-            "dialogues; embed these again"
-        )
-    units = unit(vectors)
+    units = unit(checked_vectors(vectors, len(corpus), "dialogue"))
     labels = find_clusters(units, topics, seed)
     count = int(labels.max()) + 1
     means = np.stack([units[labels == number].mean(axis=0) for number in range(count)])
@@ -266,7 +262,7 @@ def _described(
 ) -> tuple[Topic, ...]:
     members = [np.flatnonzero(labels == number) for number in range(len(counts))]
     typical = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")][:EXAMPLES].tolist() for rows in members]
-    groups = [[corpus[int(row)] for row in rows] for rows in members]
+    groups = [[corpus[row] for row in rows] for rows in members]
     texts = [[text_of(dialogue) for dialogue in group] for group in groups]
     phrases = telling_phrases(texts)
     given = names_of(phrases, texts)

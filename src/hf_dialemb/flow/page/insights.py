@@ -1,18 +1,19 @@
-"""Tell the insights beside the map: how dialogues end, where they loop and fork, and which are unusual."""
+"""The insights beside the map: how dialogues end, where they loop and fork, and which are unusual."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ...runs.frames import counted
 from ..exports import line_of
 from ..flow import Flow
 from ..graph import END, START, State
 from ..naming import shortened
-from ..paths import End, ends, forks, loops, rare_paths
-from .page import Row, Section
+from ..paths import ends, forks, loops, rare_paths
 
 MOST_ROWS = 20  # of a section
+NAMED = 20  # dialogues of each row that the page has in full
 LONGEST_NAME = 60  # characters of a state's name
 NAMED_CONTINUATIONS = 4  # of a fork
 
@@ -24,42 +25,51 @@ _KINDS = (
 )
 
 
-def insights(flow: Flow, shown: Collection[State] | None = None) -> tuple[Section, ...]:
-    """Describe the paths of dialogues in sentences; see `hf_dialemb.flow.paths`.
+def insights(flow: Flow, shown: Iterable[State]) -> list[dict[str, Any]]:
+    """Describe the paths of dialogues in sections of sentences; see `hf_dialemb.flow.paths`.
 
-    Forks are looked for at the shown states, or at all.
+    Forks are looked for at the shown states. Each row has a text, ids of dialogues that show it, the best first, how
+    many more there are, and the `Flow.numbers` of its states.
     """
+
+    def row(text: str, dialogues: Sequence[str] = (), states: Iterable[State] = ()) -> dict[str, Any]:
+        more = max(0, len(dialogues) - NAMED)
+        numbers = [flow.numbers[state] for state in states]
+        return {"text": text, "dialogues": dialogues[:NAMED], "more": more, "states": numbers}
+
     names = {START: "Start", END: "End"} | {cluster.state: _named(cluster.name) for cluster in flow.clusters}
-    states = [state for state in (names if shown is None else shown) if state not in (START, END)]
-    rows: list[list[Row]] = [_ends(ends(flow)), [], [], []]
+    sections: list[list[dict[str, Any]]] = [[row(*words) for words in _ends(flow)], [], [], []]
     for loop in loops(flow)[:MOST_ROWS]:
-        chain = _chain(names, (*loop.states, loop.states[0]))
+        chain = " → ".join(names[state] for state in (*loop.states, loop.states[0]))
         text = f"{chain}: {counted(loop.laps, 'time')} in {counted(len(loop.dialogues), 'dialogue')}"
-        rows[1].append(Row(text, loop.dialogues, loop.states))
-    for fork in forks(flow.graph, states)[:MOST_ROWS]:
+        sections[1].append(row(text, loop.dialogues, loop.states))
+    for fork in forks(flow.graph, shown)[:MOST_ROWS]:
         ways = [f"{names[state]} {_percent(share)}" for state, share in fork.continuations[:NAMED_CONTINUATIONS]]
         rest = len(fork.continuations) - len(ways)
         text = f"{names[fork.state]}: {', '.join(ways)}{f', and {rest} more' if rest else ''}"
-        rows[2].append(Row(text, (), (fork.state,)))
-    for path in rare_paths(flow, MOST_ROWS):
-        text = f"{_isolated(line_of(path.dialogue))}: its rarest step is {_chain(names, path.step)}"
-        rows[3].append(Row(text, (path.dialogue,), path.step))
-    return tuple(Section(*words, tuple(of_kind)) for words, of_kind in zip(_KINDS, rows, strict=True))
+        sections[2].append(row(text, (), (fork.state,)))
+    for path in rare_paths(flow)[:MOST_ROWS]:
+        step = " → ".join(names[state] for state in path.step)
+        text = f"{_isolated(line_of(path.dialogue))}: its rarest step is {step}"
+        sections[3].append(row(text, (path.dialogue,), path.step))
+    pairs = zip(_KINDS, sections, strict=True)
+    return [{"title": title, "explanation": explanation, "rows": rows} for (title, explanation), rows in pairs]
 
 
-def _ends(every: Sequence[End]) -> list[Row]:
+def _ends(flow: Flow) -> list[tuple[str, tuple[str, ...], tuple[State, ...]]]:
     """Describe each way to end, with the number of dialogues and the words there; failures come first."""
-    rows, count = [], sum(len(end.dialogues) for end in every)
+    rows: list[tuple[str, tuple[str, ...], tuple[State, ...]]] = []
+    every, count = ends(flow), len(flow.utterances.dialogues)
     for kind, word in (("failed", "at"), ("cancelled", "with"), ("broken off", "at"), ("finished", "after")):
         ways = [end for end in every if end.kind == kind]
         dialogues = tuple(name for end in ways for name in end.dialogues)
         share = f"{counted(len(dialogues), 'dialogue')}, {_percent(len(dialogues) / count)}"
-        rows += [Row(f"{kind.capitalize()}: {share}", dialogues)] if len(ways) > 1 else []
+        rows += [(f"{kind.capitalize()}: {share}", dialogues, ())] if len(ways) > 1 else []
         for end in ways[: MOST_ROWS // 4]:
             size = share if len(ways) == 1 else counted(len(end.dialogues), "dialogue")
             similar = " or similar" if len(end.dialogues) > 1 else ""
             text = f'{kind.capitalize()} {word} "{_named(end.text)}"{similar}: {size}'
-            rows.append(Row(text, end.dialogues, (end.state,)))
+            rows.append((text, end.dialogues, (end.state,)))
     return rows
 
 
@@ -70,10 +80,6 @@ def _named(name: str) -> str:
 def _isolated(text: str) -> str:
     """Put text between marks with which its writing direction ends."""
     return f"\u2068{text}\u2069"
-
-
-def _chain(names: Mapping[State, str], states: Sequence[State]) -> str:
-    return " → ".join(names[state] for state in states)
 
 
 def _percent(share: float) -> str:

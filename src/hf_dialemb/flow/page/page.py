@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,10 @@ from ...runs.frames import counted
 from ..clustering import Choice
 from ..exports import line_of
 from ..flow import Flow
-from ..graph import END, START, State, steps_of
+from ..graph import Edge, Pruning, State, pruned, steps_of
 from ..naming import shortened
 from ..paths import typical_path
-from ..pruning import Pruning
+from .insights import insights
 
 SCRIPTS = ("graph", "layout", "draw", "move", "make", "panel", "overview", "search", "tables")
 """The parts of the page's program, in the order in which they need each other; ``page.js`` comes last."""
@@ -33,14 +34,10 @@ MOST_CHARACTERS = 4_000_000  # of these dialogues
 LONGEST_TEXT = 2_000  # characters
 MOST_TEXTS = 50  # different texts that are counted for each state
 MOST_TEXTS_OF_ALL = 20_000  # of all states together, about
-NAMED = 20  # dialogues of each row of an insight that are there in full
-SIGNIFICANT = 0.05  # a difference with a higher corrected p may be chance
 
 _SETTINGS = {
     "model": "encoder, which says how alike utterances are",
-    "vectors": "",  # a fingerprint
     "corpus": "dialogues from",
-    "split": "part of them",
     "clusters": "states of each speaker",
     "chosen_by": "how many states there are was decided by",
     "names": "names of states are",
@@ -53,24 +50,6 @@ _VALUES = {
     "nearest": "their most typical utterance",
     "phrases": "their typical words",
 }
-
-
-@dataclass(frozen=True)
-class Row:
-    """A fact about a flow."""
-
-    text: str  # a sentence
-    dialogues: tuple[str, ...] = ()  # ids of dialogues that show it, the best first
-    states: tuple[State, ...] = ()  # its states, in order
-
-
-@dataclass(frozen=True)
-class Section:
-    """Facts of one kind, the most important first."""
-
-    title: str
-    explanation: str
-    rows: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
@@ -93,18 +72,16 @@ class Comparison:
     names: tuple[str, str]  # of the sets
     dialogues: tuple[int, int]  # their sizes
     differences: Sequence[TransitionDifference]
-    second: Collection[str] = frozenset()  # the ids of the second set
+    second: Collection[str] = ()  # the ids of the second set
 
 
 def write_page(
     flow: Flow,
-    path: Path | str,
-    pruning: Pruning | None = None,
+    path: Path,
+    pruning: Pruning,
     *,
-    comparison: Comparison | None = None,
     choices: Mapping[str, Choice] | None = None,
-    insights: Sequence[Section] = (),
-    facts: Sequence[tuple[str, str]] = (),
+    comparison: Comparison | None = None,
     back: str = "",
 ) -> None:
     """Write the page, whole or not at all.
@@ -115,18 +92,15 @@ def write_page(
         flow: The flow.
         path: The file to write.
         pruning: What is shown at first; sliders change it.
-        comparison: Two sets of dialogues, which colours tell apart.
         choices: How the number of clusters of each role was decided.
-        insights: Facts that stand beside the map.
-        facts: Names and values of how the page was made.
+        comparison: Two sets of dialogues, which colours tell apart, in place of insights.
         back: The address of a page of topics.
     """
-    folder = Path(__file__).parent
-    record = _record(flow, pruning or Pruning(), comparison, choices or {}, insights, facts)
+    record = _record(flow, pruning, choices or {}, comparison)
     counts = record["counts"]
     frames.write_page(
-        Path(path),
-        folder / "page.html.jinja",
+        path,
+        Path(__file__).parent / "page.html.jinja",
         record,
         [*(f"page_{name}.js" for name in SCRIPTS), "page.js"],
         title=flow.title or "Dialogue flow",
@@ -137,25 +111,16 @@ def write_page(
 
 
 def _record(
-    flow: Flow,
-    pruning: Pruning,
-    comparison: Comparison | None,
-    choices: Mapping[str, Choice],
-    insights: Sequence[Section],
-    facts: Sequence[tuple[str, str]],
+    flow: Flow, pruning: Pruning, choices: Mapping[str, Choice], comparison: Comparison | None
 ) -> dict[str, Any]:
     """Return the content of the page, as JSON has it.
 
-    States are numbered in the order of the flow's clusters, then start and end; texts are numbers of their place in
-    ``texts``, which has each text once.
+    States are `Flow.numbers`; texts are numbers of their place in ``texts``, which has each text once.
     """
-    numbers = {cluster.state: number for number, cluster in enumerate(flow.clusters)}
-    numbers |= {START: len(numbers), END: len(numbers) + 1}
-    texts: dict[str, int] = {}
-    second, main = frozenset(comparison.second if comparison else ()), typical_path(flow)
-    named = [dialogue for section in insights for row in section.rows for dialogue in row.dialogues[:NAMED]]
-    kept = kept_dialogues(flow, [main.dialogue, *named])
-    roles = {cluster.role for cluster in flow.clusters}
+    numbers, texts = flow.numbers, dict[str, int]()
+    sections = [] if comparison else insights(flow, pruned(flow.graph, pruning).states)
+    main, roles = typical_path(flow), {cluster.role for cluster in flow.clusters}
+    named = [name for section in sections for row in section["rows"] for name in row["dialogues"]]
     return {
         "title": flow.title,
         "roles": [*(role for role in ROLES if role in roles), *sorted(roles - set(ROLES))],
@@ -167,7 +132,10 @@ def _record(
         },
         "states": _states(flow, texts),
         "edges": [[numbers[source], numbers[target], count] for (source, target), count in flow.graph.edges.items()],
-        "dialogues": [_dialogue(flow, place, texts, second) for place in kept],
+        "dialogues": [
+            _dialogue(flow, place, texts, comparison.second if comparison else ())
+            for place in kept_dialogues(flow, [main.dialogue, *named])
+        ],
         "main": {
             "dialogue": main.dialogue,
             "states": [numbers[state] for state in main.states],
@@ -176,29 +144,33 @@ def _record(
             "steps": [f"{numbers[source]}>{numbers[target]}" for source, target in sorted(main.steps)],
         },
         "pruning": asdict(pruning),
-        "insights": [_section(section, numbers) for section in insights],
+        "insights": sections,
         "comparison": _comparison(comparison, numbers) if comparison else None,
         "choices": [_choice(role, choice) for role, choice in choices.items()],
-        "facts": [list(fact) for fact in facts],
-        "settings": _settings(flow.settings),
+        "facts": [] if comparison else [["Made by", f"hf_dialemb {version('hf-dialemb')}"]],
+        "settings": [
+            [label, _printed(flow.settings[name])]
+            for name, label in _SETTINGS.items()
+            if flow.settings.get(name, "") != ""
+        ],
         "texts": list(texts),
     }
 
 
 def kept_dialogues(
-    flow: Flow, named: Iterable[str] = (), seed: int = 0, most: int = MOST_DIALOGUES, characters: int = MOST_CHARACTERS
+    flow: Flow, named: Iterable[str] = (), most: int = MOST_DIALOGUES, characters: int = MOST_CHARACTERS
 ) -> list[int]:
     """Return the places of the dialogues that a page has in full, ascending.
 
-    All of them, or the named ones first, then up to half of ``most`` that show a new transition, then others by the
-    seed. A dialogue with which there would be too many characters is left out, but at least one is there.
+    All of them, or the named ones first, then up to half of ``most`` that show a new transition, then others at random.
+    A dialogue with which there would be too many characters is left out, but at least one is there.
     """
     utterances = flow.utterances
     places = {name: place for place, name in enumerate(utterances.dialogues)}
-    shuffled = np.random.default_rng([seed, len(places)]).permutation(len(places)).tolist()
+    shuffled = np.random.default_rng([0, len(places)]).permutation(len(places)).tolist()
     order = dict.fromkeys(places[name] for name in named)
     if len(places) > most:
-        seen: set[tuple[State, State]] = set()
+        seen: set[Edge] = set()
         for place in shuffled:
             steps = set(steps_of(flow.trajectories[place]))
             if len(order) < most // 2 and not steps <= seen:
@@ -226,12 +198,11 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
     counts: list[Counter[str]] = [Counter() for _ in flow.clusters]
     for label, text in zip(flow.labels.tolist(), flow.utterances.texts, strict=True):
         counts[label][text] += 1
-    places, most = flow.utterances.places, _texts_per_state(len(flow.clusters))
-    pairs = np.unique(np.stack([flow.labels, places]), axis=1)
-    through = np.bincount(pairs[0], minlength=len(flow.clusters)).tolist()
-    firsts, lengths = np.searchsorted(places, places), np.bincount(places)[places]
-    passed = np.bincount(flow.labels, (np.arange(len(places)) - firsts) / lengths, len(flow.clusters))
-    when = passed / np.maximum(1, np.bincount(flow.labels, minlength=len(flow.clusters)))  # a state may have lost all
+    places, count = flow.utterances.places, len(flow.clusters)
+    through = np.bincount(np.unique(np.stack([flow.labels, places]), axis=1)[0], minlength=count).tolist()
+    since = (np.arange(len(places)) - np.searchsorted(places, places)) / np.bincount(places)[places]
+    sizes = np.maximum(1, np.bincount(flow.labels, minlength=count))  # a state may have lost all
+    when = np.bincount(flow.labels, since, count) / sizes
     return [
         {
             "id": cluster.id,
@@ -243,15 +214,16 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
             "distinct": len(counts[label]),
             "phrases": list(cluster.phrases),
             "examples": [_number(texts, text) for text in cluster.examples],
-            "frequent": [[_number(texts, text), count] for text, count in counts[label].most_common(most)],
+            "frequent": [
+                [_number(texts, text), times] for text, times in counts[label].most_common(_texts_per_state(count))
+            ],
         }
         for label, cluster in enumerate(flow.clusters)
     ]
 
 
 def _dialogue(flow: Flow, place: int, texts: dict[str, int], second: Collection[str]) -> dict[str, Any]:
-    rows = flow.utterances.rows_of(place)
-    name = flow.utterances.dialogues[place]
+    rows, name = flow.utterances.rows_of(place), flow.utterances.dialogues[place]
     return {
         "id": name,
         "states": flow.labels[rows.start : rows.stop].tolist(),
@@ -259,15 +231,6 @@ def _dialogue(flow: Flow, place: int, texts: dict[str, int], second: Collection[
         **({"names": flow.utterances.names[rows.start : rows.stop]} if flow.utterances.names else {}),
         **({"set": int(name in second)} if second else {}),
     }
-
-
-def _section(section: Section, numbers: Mapping[State, int]) -> dict[str, Any]:
-    rows = []
-    for row in section.rows:
-        shown, states = row.dialogues[:NAMED], [numbers[state] for state in row.states]
-        more = len(row.dialogues) - len(shown)
-        rows.append({"text": row.text, "dialogues": shown, "more": more, "states": states})
-    return {"title": section.title, "explanation": section.explanation, "rows": rows}
 
 
 def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[str, Any]:
@@ -284,21 +247,9 @@ def _choice(role: str, choice: Choice) -> dict[str, Any]:
     return {"role": role, "count": choice.count, "sentence": choice.sentence, "curve": curve}
 
 
-def _settings(settings: Mapping[str, Any]) -> list[list[str]]:
-    """Describe the settings of a flow, without those that are for programs alone."""
-    labels = {name: _SETTINGS.get(name, name.replace("_", " ")) for name in settings}
-    return [
-        [labels[name], _printed(value)]
-        for name, value in settings.items()
-        if labels[name] and value not in (None, "", {})
-    ]
-
-
-def _printed(value: object) -> str:
+def _printed(value: Any) -> str:  # noqa: ANN401 - of a setting
     if isinstance(value, Mapping):
         if value and set(map(type, value.values())) == {str} and len(set(value.values())) == 1:
             return _printed(next(iter(value.values())))  # the same for every speaker
         return ", ".join(f"{name}: {_printed(inner)}" for name, inner in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_printed, value))
     return _VALUES.get(str(value), str(value))
