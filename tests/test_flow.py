@@ -1,23 +1,26 @@
-"""What a dialogue flow is made of, the same from disk and in memory, and what comes next in one."""
+"""What a flow is made of, the same from disk and in memory; what comes next in one, and how two sets differ."""
 
 import json
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import networkx
 import numpy as np
 import pytest
-from flow_words import flow_of, flow_of_actions, named, random_words, state_of
+from flow_words import flow_of, flow_of_actions, graph, named, random_words, state_of
+from scipy import stats
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
+from hf_dialemb.flow.clustering import Choice
 from hf_dialemb.flow.extract import extract_flow
 from hf_dialemb.flow.flow import read_utterances, restricted_to
 from hf_dialemb.flow.folder import StoredFlow, read_flow, write_flow
-from hf_dialemb.flow.graph import END
-from hf_dialemb.flow.new_dialogues import assign, next_actions
+from hf_dialemb.flow.graph import END, FlowGraph
+from hf_dialemb.flow.new_dialogues import assign, compared, graph_of, next_actions
 
 HELLO, TAXI = Turn("user", "hello", ("greet",)), Turn("user", "I need a  taxi", ("request",))
 WHERE, BYE = Turn("assistant", "Where to?", ("request",)), Turn("assistant", "bye")
@@ -36,36 +39,42 @@ def test_utterances_are_in_order_and_know_their_dialogue():
     assert restricted_to(part, np.array([2])).dialogues == ("c",)
     with pytest.raises(InputError, match="dialogue 2: field id: got 'a' a second time"):
         read_utterances([DIALOGUES[0], DIALOGUES[0]])
-    with pytest.raises(InputError, match="got no dialogue, expected"):
-        read_utterances([])
 
 
-def test_a_flow_reads_back_and_damaged_or_mixed_files_are_refused(tmp_path):
+@pytest.fixture
+def stored():
     flow = replace(flow_of_actions(DIALOGUES, "taxis"), settings={"model": "m", "seed": 1})
-    stored = StoredFlow(flow, np.eye(len(flow.clusters), 7, dtype=np.float32), "some-key")
+    choices = {"user": Choice("chosen", 0.5, 2, ((2, 0.1, 0.5),), "Two.")}
+    return StoredFlow(flow, np.eye(len(flow.clusters), 7, dtype=np.float32), "some-key", choices)
+
+
+def test_a_flow_reads_back(stored, tmp_path):
     write_flow(stored, tmp_path / "flow")
-    found = read_flow(tmp_path / "flow").flow
-    assert (found.title, found.clusters, found.settings) == (flow.title, flow.clusters, flow.settings)
-    assert (found.trajectories, found.utterances.actions) == (flow.trajectories, flow.utterances.actions)
-    np.testing.assert_array_equal(read_flow(tmp_path / "flow").centroids, stored.centroids)
-    assert read_flow(tmp_path / "flow").key == "some-key"
-    for file in ("flow.json", "utterances.parquet", "centroids.safetensors"):
-        write_flow(stored, tmp_path)
-        (tmp_path / file).write_bytes(b"{")
-        with pytest.raises(InputError, match="cannot be read"):
-            read_flow(tmp_path)
-        (tmp_path / file).unlink()
-        with pytest.raises(InputError, match="run dialemb flow again"):
-            read_flow(tmp_path)
+    found, flow = read_flow(tmp_path / "flow"), stored.flow
+    assert (found.flow.title, found.flow.clusters, found.flow.settings) == (flow.title, flow.clusters, flow.settings)
+    assert (found.flow.trajectories, found.flow.utterances.actions) == (flow.trajectories, flow.utterances.actions)
+    assert (found.key, found.choices) == (stored.key, stored.choices)
+    np.testing.assert_array_equal(found.centroids, stored.centroids)
+
+
+@pytest.mark.parametrize("file", ["flow.json", "utterances.parquet", "centroids.safetensors"])
+def test_a_damaged_or_missing_file_of_a_flow_is_refused(stored, tmp_path, file):
+    write_flow(stored, tmp_path)
+    (tmp_path / file).write_bytes(b"{")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_flow(tmp_path)
+    (tmp_path / file).unlink()
+    with pytest.raises(InputError, match="run dialemb flow again"):
+        read_flow(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [{"key": "other"}, {"title": 2**60}, {"settings": {"model": True}}])
+def test_a_damaged_record_of_a_flow_is_refused(stored, tmp_path, damage):
     write_flow(stored, tmp_path)
     record = json.loads((tmp_path / "flow.json").read_text())
-    (tmp_path / "flow.json").write_text(json.dumps({**record, "key": "other"}))
-    with pytest.raises(InputError, match=r"different runs.*run dialemb flow again"):
+    (tmp_path / "flow.json").write_text(json.dumps({**record, **damage}))
+    with pytest.raises(InputError, match=r"(different runs|damaged).*run dialemb flow again"):
         read_flow(tmp_path)
-    for damaged in ({**record, "title": 2**60}, {**record, "settings": {"model": True}}):
-        (tmp_path / "flow.json").write_text(json.dumps(damaged))
-        with pytest.raises(InputError, match=r"damaged.*run dialemb flow again"):
-            read_flow(tmp_path)
 
 
 def chances(flow, history, top=99):
@@ -93,12 +102,15 @@ def test_the_last_two_states_predict_the_next():
     assert after_a["b"] > 0.8 < after_c["c"]
     assert chances(flow, "A")["b"] == pytest.approx(chances(flow, "A")["c"], abs=0.2)
     assert chances(flow, "aAbBaA") == after_a
+
+
+def test_chances_are_smoothed_sum_to_one_and_fall():
     flow = flow_of(*["aAb"] * 3, "cB")
     # Nothing followed c and A, so A alone decides: three times b, smoothed to how often all was done: 15 times, each of
     # the six outcomes at least once.
     unigram = (3 + 6 * (1 / 6)) / (15 + 6)
     assert chances(flow, "cA")["b"] == pytest.approx((3 + 1 * unigram) / (3 + 1))
-    flow = flow_of(*random_words(0))  # chances sum to one, and fall
+    flow = flow_of(*random_words(0))
     for history in ("", "a", "aA", "DD", "abc"):
         found = chances(flow, history)
         assert set(found) == {*(cluster.name for cluster in flow.clusters), ">"}
@@ -119,6 +131,45 @@ def test_the_end_can_be_next_and_what_is_unknown_is_told():
     ):
         with pytest.raises(InputError, match=sentence):
             next_actions(flow, history, top)
+
+
+def test_transitions_of_two_sets_are_two_proportions():
+    found = compared(graph(*["aA"] * 30, *["aB"] * 10), graph(*["aA"] * 15, *["aB"] * 25))
+    edge = found[0]
+    assert (edge.counts, edge.shares, edge.difference) == ((30, 15), (0.75, 0.375), -0.375)
+    p = stats.fisher_exact([[30, 10], [15, 25]]).pvalue
+    assert edge.p == pytest.approx(p)
+    assert edge.corrected_p == pytest.approx(5 * p)  # the least p of five transitions; the other has the same
+    assert [one.difference for one in found] == [-0.375, 0.375, 0, 0, 0]
+    assert [one.corrected_p for one in found[2:]] == [1, 1, 1]
+    assert found[1].corrected_p == found[0].corrected_p  # 4 p, but none is less than one before
+
+
+def test_what_may_be_chance_comes_after_what_is_not():
+    surely = compared(graph(*["aA"] * 200, *["aB"] * 100, "bC"), graph(*["aA"] * 100, *["aB"] * 200, "bD"))
+    assert [round(abs(one.difference), 2) for one in surely[:4]] == [0.33, 0.33, 1, 1]
+    assert surely[2].corrected_p > 0.05 > surely[1].corrected_p
+    unseen = next(one for one in surely if one.source == ("assistant", "C"))
+    assert (unseen.counts, unseen.shares, unseen.difference, unseen.p) == ((1, 0), (1, None), None, 1)
+    assert [one.difference is None for one in surely] == [False] * (len(surely) - 2) + [True] * 2
+    same = graph(*random_words(5))
+    found = compared(same, same)
+    assert len(found) == len(same.edges)
+    assert {(one.difference, one.p, one.corrected_p) for one in found} == {(0, 1, 1)}
+
+
+def test_transitions_are_compared_by_the_exact_test():
+    counts = (1, 199), (1, 1)
+    change, *_ = compared(*(FlowGraph({}, {("a", str(place)): n for place, n in enumerate(each)}) for each in counts))
+    assert change.p == pytest.approx(0.0198, abs=1e-4)  # where a normal curve would say 2e-12
+
+
+def test_some_dialogues_of_a_flow_have_a_graph():
+    flow = flow_of("aA", "aB", "aA")
+    a, b = state_of(flow, "A"), state_of(flow, "B")
+    assert graph_of(flow, ["d1", "d3"]).states == {state_of(flow, "a"): 2, a: 2}
+    assert graph_of(flow, ["d2"]).edges[b, END] == 1
+    assert graph_of(flow, flow.utterances.dialogues) == flow.graph
 
 
 class ByWords:
@@ -158,52 +209,30 @@ def test_dialogues_in_memory_have_a_graph_states_and_a_page(taxis, tmp_path):
 
 
 def test_what_is_saved_is_what_the_command_writes(sample_dialogues, tiny_bert, tmp_path):
-    write_jsonl(sample_dialogues[:12], tmp_path / "calls.jsonl")
+    write_jsonl(sample_dialogues[:12], calls := tmp_path / "calls.jsonl")
     settings = {"clusters": 5, "edges": 0.2, "names": "phrases", "seed": 3}
     words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
-    assert (
-        main(
-            [
-                "flow",
-                str(tmp_path / "calls.jsonl"),
-                "--by",
-                "all",
-                "--model",
-                tiny_bert,
-                "--output",
-                str(tmp_path / "by_command"),
-                *words,
-            ]
-        )
-        == 0
-    )
+    folders = "--model", tiny_bert, "--output", str(tmp_path / "by_command")
+    assert main(["flow", str(calls), "--by", "all", *folders, *words]) == 0
     settings |= {"encoder": tiny_bert, "title": "calls.jsonl"}
     extract_flow(sample_dialogues[:12], **settings).save(tmp_path / "saved")
-    kept = extract_flow(sample_dialogues[:12], **settings, output=tmp_path / "kept")
-    names = {path.name for path in (tmp_path / "by_command").iterdir()}
+    extract_flow(sample_dialogues[:12], **settings, output=tmp_path / "kept")
+    written = read_flow(tmp_path / "by_command")
     for folder in (tmp_path / "saved", tmp_path / "kept"):
-        assert {path.name for path in folder.iterdir()} == names
-        for name in ("graph.json", "policy.md", "clusters-user.csv"):
+        assert {path.name for path in folder.iterdir()} == {path.name for path in (tmp_path / "by_command").iterdir()}
+        for name in ("graph.json", "policy.md", "clusters-user.csv", "flow.json"):
             assert (folder / name).read_bytes() == (tmp_path / "by_command" / name).read_bytes()
-    stored, written = read_flow(tmp_path / "saved"), read_flow(tmp_path / "by_command")
-    assert stored.flow.clusters == written.flow.clusters == kept.flow.clusters
-    np.testing.assert_array_equal(stored.centroids, written.centroids)
-    assert next_actions(stored.flow, stored.flow.trajectories[0][:1])
+        np.testing.assert_array_equal(read_flow(folder).centroids, written.centroids)
 
 
-class Wrong:
-    def __init__(self, vectors):
-        self.encode_utterances = lambda texts: np.stack([vectors] * len(texts))
-
-
-def test_what_is_wrong_is_one_sentence(taxis, monkeypatch):
-    nothing = np.full(3, np.nan)
-    for settings, sentence in (
-        ({"dialogues": []}, "got none"),
-        ({"encoder": Wrong(nothing)}, "model 'Wrong': got NaN or infinity, expected a vector of finite numbers"),
+def test_what_is_missing_or_wrong_is_one_sentence(taxis, monkeypatch):
+    wrong = SimpleNamespace(encode_utterances=lambda texts: np.full((len(texts), 3), np.nan))
+    for given, sentence in (
+        (([], ByWords()), "got none"),
+        ((taxis, wrong), "got NaN or infinity, expected a vector of finite numbers"),
     ):
         with pytest.raises(InputError, match=sentence):
-            extract_flow(**{"dialogues": taxis, "encoder": ByWords(), **settings})
+            extract_flow(*given)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match="pandas is not installed; pip install pandas"):
         _ = extract_flow(taxis, ByWords()).states

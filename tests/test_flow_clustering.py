@@ -6,10 +6,9 @@ from itertools import islice
 import numpy as np
 import pytest
 from flow_words import angles
-from hf_dialemb.flow.linkage import average_linkage, cut, grouped_leaves
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import pdist
-from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import adjusted_rand_score
@@ -17,10 +16,16 @@ from sklearn.metrics import adjusted_rand_score
 from hf_dialemb.corpora import iterate_dialogues
 from hf_dialemb.errors import InputError
 from hf_dialemb.flow import clustering
-from hf_dialemb.flow import linkage as large
-from hf_dialemb.flow.clustering import CLEAR, SHARE_OF_HIGHEST, cluster, cluster_by_role
+from hf_dialemb.flow.clustering import (
+    CLEAR,
+    SHARE_OF_HIGHEST,
+    average_linkage,
+    cluster,
+    cluster_by_role,
+    cut,
+    grouped_leaves,
+)
 from hf_dialemb.flow.flow import read_utterances
-from hf_dialemb.flow.naming import named
 
 
 def unit(vectors):
@@ -91,42 +96,34 @@ def test_a_partition_does_not_depend_on_order_length_or_type():
     assert zeros.merges[0, 2] == 0
 
 
-def test_clusters_that_lie_apart_are_found_without_a_number():
-    for count in (3, 12, 40):
-        vectors, of = bundles(count, 6, width=64, spread=0.15)
-        found = cluster(vectors)
-        assert (found.choice.kind, found.choice.count) == ("chosen", count)
-        assert adjusted_rand_score(found.labels, of) == 1
+@pytest.mark.parametrize("count", [3, 12, 40])
+def test_clusters_that_lie_apart_are_found_without_a_number(count):
+    vectors, of = bundles(count, 6, width=64, spread=0.15)
+    found = cluster(vectors)
+    assert (found.choice.kind, found.choice.count, found.choice.curve[-1][2]) == ("chosen", count, 0)
+    assert found.choice.sentence.startswith(f"{count} clusters, where the curve of distances bends")
+    assert found.choice.value == max(score for *_, score in found.choice.curve)
+    assert adjusted_rand_score(found.labels, of) == 1
 
 
-def test_a_choice_says_what_it_looked_at():
+def test_each_threshold_of_the_curve_gives_its_number_of_clusters():
     vectors, _ = bundles(10, 30)
-    chosen = cluster(vectors).choice
-    assert [number for number, *_ in chosen.curve] == list(range(2, 101))
-    assert chosen.value == max(score for *_, score in chosen.curve)
-    assert chosen.curve[-1][2] == 0
-    assert chosen.sentence.startswith(f"{chosen.count} clusters, where the curve of distances bends")
-    for number, threshold, _ in chosen.curve[::20]:
+    curve = cluster(vectors).choice.curve
+    assert [number for number, *_ in curve] == list(range(2, 101))
+    for number, threshold, _ in curve[::20]:
         by_threshold = cluster(vectors, threshold=threshold)
-        assert (by_threshold.choice.count, by_threshold.choice.curve) == (number, chosen.curve)
+        assert (by_threshold.choice.count, by_threshold.choice.curve) == (number, curve)
         np.testing.assert_array_equal(by_threshold.labels, cluster(vectors, clusters=number).labels)
-    asked, below = cluster(vectors, clusters=7).choice, cluster(vectors, threshold=0.5).choice
-    assert (asked.kind, asked.value, asked.count, asked.sentence) == ("number", 7, 7, "7 clusters, as asked for.")
-    assert (below.kind, below.value, "below 0.5, as asked for" in below.sentence) == ("threshold", 0.5, True)
 
 
 @pytest.mark.parametrize("seed", [1, 3, 5])
-def test_sets_without_a_knee_are_cut_at_a_share_of_the_highest_distance(seed):
+def test_without_a_knee_a_share_of_the_highest_distance_decides(seed):
     vectors, of = bundles(12, 4, width=64, spread=1.3, seed=seed)
     found = cluster(vectors)
     assert 0 <= found.choice.value == max(score for *_, score in found.choice.curve) < CLEAR
     highest = found.merges[-1, 2]
     assert found.choice.count == cluster(vectors, threshold=SHARE_OF_HIGHEST * highest).choice.count
-    assert found.choice.sentence == (
-        f"{found.choice.count} clusters: the curve of distances has no clear bend, so clusters were joined up to a "
-        f"mean cosine distance of {2 * highest / 3:.2f}, two thirds of that at which all would be one."
-    )
-    assert knee(found) in {2, 48}
+    assert f"a mean cosine distance of {2 * highest / 3:.2f}, two thirds" in found.choice.sentence
     by_knee = cluster(vectors, clusters=knee(found)).labels
     assert adjusted_rand_score(of, found.labels) > 0.6 > 0.2 > adjusted_rand_score(of, by_knee)
 
@@ -151,17 +148,17 @@ def test_a_stray_utterance_or_two_directions_are_not_two_clusters(far):
     assert cluster(vectors[few]).choice.count == 2
 
 
-def test_identical_utterances_are_one_cluster():
-    assert cluster(np.outer([1, 2, 3, 7], [0.1, 0.3])).choice.sentence == "1 cluster, as all utterances are the same."
-    for vectors in (np.ones((1, 3)), np.ones((5, 3)), np.zeros((2, 3))):
-        found = cluster(vectors)
-        np.testing.assert_array_equal(found.labels, np.zeros(len(vectors)))
-        assert (found.choice.count, found.choice.curve, found.merges.shape) == (1, (), (0, 4))
-        reason = "all utterances are the same" if len(vectors) > 1 else "there is one utterance"
-        assert found.choice.sentence == f"1 cluster, as {reason}."
-        assert cluster(vectors, threshold=0.5).choice.count == cluster(vectors, clusters=1).choice.count == 1
-    for degrees in ((0, 10), (0, 10, 20), (0, 90, 180, 270)):
-        assert cluster(angles(*degrees)).choice.count >= 2
+@pytest.mark.parametrize("vectors", [np.ones((1, 3)), np.ones((5, 3)), np.zeros((2, 3))])
+def test_identical_utterances_are_one_cluster(vectors):
+    found = cluster(vectors)
+    np.testing.assert_array_equal(found.labels, np.zeros(len(vectors)))
+    assert (found.choice.count, found.choice.curve, found.merges.shape) == (1, (), (0, 4))
+    assert cluster(vectors, threshold=0.5).choice.count == cluster(vectors, clusters=1).choice.count == 1
+
+
+@pytest.mark.parametrize("degrees", [(0, 10), (0, 10, 20), (0, 90, 180, 270)])
+def test_different_utterances_are_two_clusters_or_more(degrees):
+    assert cluster(angles(*degrees)).choice.count >= 2
 
 
 def test_roles_are_clustered_for_themselves():
@@ -175,22 +172,22 @@ def test_roles_are_clustered_for_themselves():
     assert {each.choice.count for each in cluster_by_role(vectors, roles, clusters=3).values()} == {3}
 
 
-def test_what_cannot_be_is_one_sentence():
-    for settings, sentence in (
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
         ({"clusters": 3}, "^role user: field clusters: got 3, expected at most 2, the distinct utterances; lower it$"),
         ({"clusters": 0}, "^role user: field clusters: got 0, expected a whole number from 1 on"),
         ({"threshold": 0}, "field threshold: got 0, expected a distance above 0, such as 0.5"),
         ({"clusters": 2, "threshold": 0.5}, "role user: got field clusters and field threshold, expected one; leave"),
         ({"clusters": {"agent": 2}}, "field clusters: got role 'agent', expected one of user; correct it"),
-        ({"vectors": np.array([[1, 2], [np.inf, 1], [1, 1]])}, "NaN or infinity"),
-        ({"vectors": np.ones((2, 2))}, r"got shape \(2, 2\), expected \(3, D\): one for each utterance"),
-        ({"vectors": np.ones((3, 0))}, r"got shape \(3, 0\)"),
-    ):
-        with pytest.raises(ValueError if "vectors" in settings else InputError, match=sentence):
-            cluster_by_role(**{"vectors": angles(0, 90, 90), "roles": ["user"] * 3, **settings})
+    ],
+)
+def test_what_cannot_be_is_one_sentence(settings, sentence):
+    with pytest.raises(InputError, match=sentence):
+        cluster_by_role(angles(0, 90, 90), ["user"] * 3, **settings)
 
 
-def test_groups_of_many_vectors_are_linked_as_the_vectors_are(monkeypatch):
+def test_groups_of_many_vectors_are_linked_as_the_vectors_are():
     vectors, of = bundles(20, 60, width=32)
     leaves, weights = unit(vectors), np.random.default_rng(0).integers(1, 4, len(vectors)).astype(float)
     group, means, sizes = grouped_leaves(leaves.astype(np.float32), weights, groups=150, region=300)
@@ -202,24 +199,26 @@ def test_groups_of_many_vectors_are_linked_as_the_vectors_are(monkeypatch):
     merges, exact = average_linkage(means, sizes), average_linkage(leaves, weights)
     assert adjusted_rand_score(cut(merges, 20)[group], of) == 1
     np.testing.assert_allclose(merges[-19:, 2], exact[-19:, 2], atol=1e-5)
-    # One region gives the exact partition.
-    monkeypatch.setattr(large, "_regions", lambda unit, region, seed: [np.arange(len(unit))])
+
+
+def test_one_region_gives_the_exact_partition(monkeypatch):
+    monkeypatch.setattr(clustering, "_regions", lambda unit, region, seed: [np.arange(len(unit))])
     vectors = unit(normal(400, 8, seed=3))
     group, means, sizes = grouped_leaves(vectors.astype(np.float32), np.ones(400), groups=90)
     for number in (90, 40, 7):
         assert same_partition(cut(average_linkage(means, sizes), number)[group], vectors, n_clusters=number)
-    # Vectors that no middle parts are parted all the same.
-    monkeypatch.undo()
-    monkeypatch.setattr(large, "MOST_EXACT", 50)
-    monkeypatch.setattr(large, "_nearest_middles", lambda unit, number, seed: np.zeros(len(unit), dtype=np.intp))
+
+
+def test_vectors_that_no_middle_divides_are_divided_all_the_same(monkeypatch):
+    monkeypatch.setattr(clustering, "MOST_EXACT", 50)
+    monkeypatch.setattr(KMeans, "predict", lambda self, vectors: np.zeros(len(vectors), dtype=np.intp))
     group, means, sizes = grouped_leaves(unit(normal(170, 4)).astype(np.float32), np.ones(170), groups=20)
     assert (len(means), sizes.sum(), sorted(set(group))) == (20, 170, list(range(20)))
 
 
 def test_many_utterances_are_put_in_groups_first(monkeypatch):
-    for module in (clustering, large):
-        monkeypatch.setattr(module, "MOST_EXACT", 300)
-    monkeypatch.setattr(large.grouped_leaves, "__kwdefaults__", {**large.grouped_leaves.__kwdefaults__, "groups": 100})
+    monkeypatch.setattr(clustering, "MOST_EXACT", 300)
+    monkeypatch.setattr(grouped_leaves, "__kwdefaults__", {**grouped_leaves.__kwdefaults__, "groups": 100})
     vectors, of = bundles(10, 60, width=32)
     found = cluster(vectors, seed=1)
     assert len(found.merges) == 99
@@ -248,11 +247,6 @@ def test_real_utterances_are_clustered_as_by_scikit_learn(data_dir):
     for role, rows in said.rows_by_role().items():
         assert same_partition(found[role].labels, vectors[rows], n_clusters=found[role].choice.count)
         assert 5 <= found[role].choice.count <= 100
-    flow = named("SGD", said, vectors, {role: each.labels for role, each in found.items()})
-    assert len(flow.clusters) == sum(each.choice.count for each in found.values())
-    for label, each in enumerate(flow.clusters):
-        texts = [said.texts[row] for row in np.flatnonzero(flow.labels == label)]
-        assert (len(texts), each.name) == (each.size, each.examples[0])
 
 
 @pytest.mark.parametrize("width", [0.7, 0.1])

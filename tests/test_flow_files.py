@@ -33,10 +33,6 @@ def nasty_flow():
     return grouped('<b>"title" \\ & \0 \ud800', said, zip(roles, NASTY, strict=True))
 
 
-def whole(flow):
-    return pruned(flow.graph, Pruning(0, 0))
-
-
 def written(flow, folder, pruning=None):
     graph = pruned(flow.graph, pruning or Pruning(0, 0))
     folder.mkdir(exist_ok=True)
@@ -65,7 +61,7 @@ def dot_statements(text):
 
 
 def data_of(flow, folder):
-    write_page(flow, folder / "page.html")
+    write_page(flow, folder / "page.html", Pruning())
     page = (folder / "page.html").read_text(encoding="utf-8")
     return page, json.loads(re.search(r'<script type="application/json" id="flow">(.*?)</script>', page)[1])
 
@@ -74,11 +70,9 @@ def test_everything_reads_back_from_json(tmp_path):
     flow = flow_of(*["aAb"] * 5, *["aBb"] * 2, "c")
     graph, texts = written(flow, tmp_path, Pruning(0.3, 0.2))
     record = json.loads(texts["graph.json"])
-    assert record["title"] == "words"
     assert {state["name"]: state["count"] for state in record["states"]} == {"a": 7, "A": 5, "B": 2, "b": 7, "c": 1}
     weights = {state["name"]: state["weight"] for state in record["states"] if state["weight"]}
     assert weights == {named(flow, [state]): graph.nodes[state] for state in graph.states}
-    assert record["states"][0]["examples"] == ["say A"]
     counts = {(edge["source"], edge["target"]): edge["count"] for edge in record["transitions"]}
     assert counts == {(source[1], target[1]): count for (source, target), count in flow.graph.edges.items()}
     (unshown,) = [edge for edge in record["transitions"] if edge["target"] == state_of(flow, "c")[1]]
@@ -160,29 +154,27 @@ def test_the_page_needs_no_other_file_and_is_the_same_every_time(tmp_path):
 
 
 def test_the_page_tells_settings_in_words(tmp_path):
-    settings = {
-        "model": "some-encoder", "vectors": "0123456789abcdef", "corpus": "calls", "split": "all",
-        "chosen_by": {"user": "chosen", "assistant": "chosen"}, "clusters": {"user": 3, "assistant": 2},
-        "names": "nearest", "of_mine": None, "smooth_by": 3,
-    }  # fmt: skip
-    told = dict(data_of(replace(flow_of_turns(ORDER), settings=settings), tmp_path)[1]["settings"])
-    assert told["how many states there are was decided by"] == "the bend of the curve of distances"
-    assert told["states of each speaker"] == "user: 3, assistant: 2"
-    assert told["names of states are"] == "their most typical utterance"
-    assert told["smooth by"] == "3"
-    assert not {"vectors", "of mine", "0123456789abcdef"} & {*told, *told.values()}
+    chosen, counts = {"user": "chosen", "assistant": "chosen"}, {"user": 3, "assistant": 2}
+    settings = {"model": "", "vectors": "0123", "chosen_by": chosen, "clusters": counts, "names": "nearest"}
+    told = data_of(replace(flow_of_turns(ORDER), settings=settings), tmp_path)[1]["settings"]
+    assert told == [
+        ["states of each speaker", "user: 3, assistant: 2"],
+        ["how many states there are was decided by", "the bend of the curve of distances"],
+        ["names of states are", "their most typical utterance"],
+    ]
 
 
 def test_insights_are_told_in_sentences_in_which_names_turn_no_direction(tmp_path):
-    told = {section.title: [row.text for row in section.rows] for section in insights(flow_of_turns(ORDER))}
+    flow = flow_of_turns(ORDER)
+    told = {section["title"]: [row["text"] for row in section["rows"]] for section in insights(flow, flow.by_state)}
     assert told["Loops"] == ["\u2068place\u2069 → \u2068place\u2069: 1 time in 1 dialogue"]
     assert told["How dialogues end"][0] == 'Failed at "\u2068sorry\u2069": 1 dialogue, 25 %'
     assert "Start: \u2068greet\u2069 75 %, \u2068complain\u2069 25 %" in told["Forks"]
     assert told["Unusual dialogues"][0].startswith("\u2068d4\u2069: its rarest step is")
     flow = flow_of_turns({"d\u202e1": [("user", "pay\u202eme\n\x1b[31m", "pay")], "d2": [("user", "שלום", "שלום")]})
-    found = insights(flow)
-    assert found[2].rows[0].text == "Start: \u2068pay\\u202eme \\x1b[31m\u2069 50 %, \u2068שלום\u2069 50 %"
-    assert all("\u202e" not in row.text for section in found for row in section.rows)
+    found = insights(flow, flow.by_state)
+    assert found[2]["rows"][0]["text"] == "Start: \u2068pay\\u202eme \\x1b[31m\u2069 50 %, \u2068שלום\u2069 50 %"
+    assert all("\u202e" not in row["text"] for section in found for row in section["rows"])
     states = data_of(flow, tmp_path)[1]["states"]
     assert {state["name"] for state in states} == {"pay\\u202eme \\x1b[31m", "שלום"}
 
@@ -193,7 +185,7 @@ def test_the_page_keeps_named_dialogues_and_new_transitions():
     kept = kept_dialogues(flow, wanted, most=200)
     assert len(kept) == 200
     assert {7, 399} <= set(kept)
-    assert kept == kept_dialogues(flow, wanted, most=200) != kept_dialogues(flow, wanted, 1, most=200)
+    assert kept == kept_dialogues(flow, wanted, most=200)
     assert kept_dialogues(flow, ["d5"], characters=1) == [5]
     frequent = {edge for edge, count in flow.graph.edges.items() if count > 40}
     paths = [(START, *flow.trajectories[place], END) for place in kept_dialogues(flow, most=60)]

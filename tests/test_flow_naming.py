@@ -17,7 +17,7 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.flow import language_model
 from hf_dialemb.flow.flow import Cluster, Utterances
 from hf_dialemb.flow.language_model import LONGEST_NAME, clean_name, find_writer, named_by_model, prompt_for
-from hf_dialemb.flow.naming import LONGEST_TEXT, merged_names, named, phrase_names, typical_phrases, with_names
+from hf_dialemb.flow.naming import LONGEST_TEXT, named, phrase_names, typical_phrases, with_names
 
 
 def said(*turns):
@@ -53,7 +53,6 @@ def test_clusters_are_numbered_by_role_and_falling_size(flow):
     assert flow.clusters[1].examples == ("a train to Ely", "one train to Ely", "a train to Ely please")
     assert flow.clusters[0].examples == ("at nine", "at ten")
     assert flow.clusters[2].examples == ("thanks",)
-    # Ties go by frequency, and by what occurs first.
     found = named("", said("alpha", "beta", "beta", "gamma"), np.ones((4, 3)), {"user": np.zeros(4)})
     assert found.clusters[0].examples == ("beta", "alpha", "gamma")
     assert names(named("", said("late", "early"), np.eye(2), {"user": np.array([9, 3])})) == ["late", "early"]
@@ -80,29 +79,20 @@ def test_phrases_say_what_is_typical_and_are_neither_repeated_nor_empty():
 
 
 def test_clusters_of_one_name_and_role_become_one(flow):
-    renamed = with_names(flow, ["farewell", "ask", "Farewell ", "farewell"])
-    assert [cluster.size for cluster in renamed.clusters] == [2, 3, 2, 1]
-    merged = merged_names(renamed)
+    merged = with_names(flow, ["farewell", "ask", "Farewell ", "farewell"])
     assert [cluster.id for cluster in merged.clusters] == ["agent-1", "user-1", "user-2"]
-    assert sizes(merged, "agent") == [("farewell", 2)]
-    assert sizes(merged) == [("ask", 3), ("Farewell ", 3)]
+    assert sizes(merged, "agent") + sizes(merged) == [("farewell", 2), ("ask", 3), ("Farewell ", 3)]
     assert merged.clusters[2].examples == ("thanks", "bye")
     np.testing.assert_array_equal(merged.labels, [1, 0, 2, 1, 1, 0, 2, 2])
-    assert merged_names(with_names(flow, [""] * 4)).clusters == flow.clusters
-    assert sizes(merged_names(with_names(flow, ["", "x", "y", "y"]))) == [("x", 3), ("y", 3)]  # sorted anew
+    assert with_names(flow, [""] * 4).clusters == flow.clusters
+    assert sizes(with_names(flow, ["", "x", "y", "y"])) == [("x", 3), ("y", 3)]  # sorted anew
 
 
 def test_clusters_are_named_for_their_first_three_phrases(flow):
     phrases = [("at",), ("train", "ely", "seat", "window"), (), ("Train", "Ely", "seat")]
     clusters = (replace(cluster, phrases=its) for cluster, its in zip(flow.clusters, phrases, strict=True))
     found = phrase_names(replace(flow, clusters=tuple(clusters)))
-    assert names(found) == ["at", "train, ely, seat", "thanks", "Train, Ely, seat"]
-    np.testing.assert_array_equal(found.labels, flow.labels)
-    merged = merged_names(found)
-    assert sizes(merged, "agent") + sizes(merged) == [("at", 2), ("train, ely, seat", 4), ("thanks", 2)]
-    utterances = said("book a taxi", "a taxi please", "bye", "bye", "?!")
-    flow = named("", utterances, angles(0, 0, 90, 90, 180), {"user": np.array([0, 0, 1, 1, 2])})
-    assert names(phrase_names(flow)) == ["taxi", "bye", "?!"]
+    assert sizes(found, "agent") + sizes(found) == [("at", 2), ("train, ely, seat", 4), ("thanks", 2)]
 
 
 @pytest.mark.parametrize(
@@ -141,21 +131,18 @@ def test_utterances_cannot_break_out_of_the_prompt():
 @pytest.mark.parametrize(
     ("answer", "name"),
     [
-        ("request area", "request area"),
         ('\n "Request area."\nBecause they ask.', "Request area"),
         ("**Canonical form:** `inform time`", "inform time"),
-        ("The canonical form is: say goodbye", "say goodbye"),
-        ("<think>they ask\nfor it</think>\nask for it", "ask for it"),
+        ("<think>they ask\nfor it</think>\nThe canonical form is: ask for it", "ask for it"),
         ("- tell \x1b[31m\u202e the   time", "tell [31m the time"),
         ("...\n***\n", ""),
-        ("word " * 30, "word word word word word word word word word word word word"),
+        ("word " * 30, " ".join(["word"] * 12)),
         ("a" * 100, "a" * LONGEST_NAME),
         ("日本語の名前", "日本語の名前"),
     ],
 )
 def test_an_answer_is_cleaned(answer, name):
     assert clean_name(answer) == name
-    assert len(clean_name(answer)) <= LONGEST_NAME
 
 
 def test_an_endpoint_names_clusters_once(server, flow, tmp_path):
@@ -198,15 +185,11 @@ def test_a_server_that_refuses_is_not_asked_for_ever(server, flow, tmp_path, cap
     assert KEY not in caplog.text
 
 
-def test_a_wrong_writer_is_told_before_any_work(monkeypatch, tmp_path):
+@pytest.mark.parametrize("spec", ["api:", "api:small", "no-such-folder"])
+def test_a_wrong_writer_is_told_before_any_work(monkeypatch, spec):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    for spec, sentence in (
-        ("api:", "expected api:MODEL; name the model"),
-        ("api:small", "model 'api:small': "),
-        (str(tmp_path), "has no config"),
-    ):
-        with pytest.raises(InputError, match=sentence):
-            find_writer(spec)
+    with pytest.raises(InputError, match=f"odel '{spec}'"):
+        find_writer(spec)
 
 
 @pytest.fixture(scope="module")

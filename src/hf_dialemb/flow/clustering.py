@@ -86,9 +86,10 @@ def cluster_by_role(
     check_roles(clusters, threshold, roles)
     names, clusterings = np.array(roles, dtype=object), {}
     for role in sorted(set(roles)):
-        asked = [given.get(role) if isinstance(given, Mapping) else given for given in (clusters, threshold)]
+        count = clusters.get(role) if isinstance(clusters, Mapping) else clusters
+        distance = threshold.get(role) if isinstance(threshold, Mapping) else threshold
         try:
-            clusterings[role] = cluster(vectors[names == role], clusters=asked[0], threshold=asked[1], seed=seed)
+            clusterings[role] = cluster(vectors[names == role], clusters=count, threshold=distance, seed=seed)
         except InputError as error:
             raise InputError(f"role {role}: {error}") from error
     return clusterings
@@ -156,7 +157,7 @@ def _largest_split(vectors: NDArray[Any], clustering: Clustering, seed: int) -> 
 
 def _linked(vectors: NDArray[Any], number: int | None, threshold: float | None, seed: int) -> Clustering:
     """Link distinct vectors, in groups where there are many, and cut the tree."""
-    leaves = in_order(vector.tobytes() for vector in vectors)
+    leaves: NDArray[Any] = in_order(vector.tobytes() for vector in vectors)
     distinct = np.array(vectors[np.unique(leaves, return_index=True)[1]])
     distinct[~distinct.any(axis=1), 0] = 1
     weights, kind = np.bincount(leaves).astype(np.float64), "distinct utterances"

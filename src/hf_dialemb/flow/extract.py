@@ -180,7 +180,7 @@ def extract_flow(
         loaded = load_encoder(encoder or default_encoder("action"))
         model = loaded.spec
         cache = Path(overview or folder) / CACHE if folder else None
-        embed = partial(utterance_vectors, loaded, utterances.texts, cache)
+        embed: Callable[[], NDArray[np.float32]] = partial(utterance_vectors, loaded, utterances.texts, cache)
         vectors = None if model else embed()
     if vectors is None:
         source = source_of(loaded)

@@ -61,7 +61,8 @@ def telling_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
         totals = np.asarray(counts.sum(axis=0)).ravel()[counts.indices]
         elsewhere = (totals - often + 0.5) / (sizes.sum() - size + 1)
         worths = np.log(often / size / elsewhere) if len(groups) > 1 else np.ones(len(often))
-        return np.minimum(worths, _RARE) * np.array(worded, dtype=bool)[counts.indices]
+        kept: NDArray[Any] = np.minimum(worths, _RARE) * np.array(worded, dtype=bool)[counts.indices]
+        return kept
 
     return best_phrases(groups, worth)
 

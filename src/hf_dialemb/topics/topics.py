@@ -262,7 +262,7 @@ def _described(
 ) -> tuple[Topic, ...]:
     members = [np.flatnonzero(labels == number) for number in range(len(counts))]
     typical = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")][:EXAMPLES].tolist() for rows in members]
-    groups = [[corpus[row] for row in rows] for rows in members]
+    groups = [[corpus[row] for row in rows.tolist()] for rows in members]
     texts = [[text_of(dialogue) for dialogue in group] for group in groups]
     phrases = telling_phrases(texts)
     given = names_of(phrases, texts)

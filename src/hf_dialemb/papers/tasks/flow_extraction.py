@@ -28,8 +28,7 @@ from ...evaluation.tasks.sampling import fixed_sample, mean_interval, running_to
 from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage
 from ...evaluation.tasks.texts import TextVectors
 from ...flow.clustering import cluster
-from ...flow.graph import END, NOISE, FlowGraph, State, TransitionModel, transition_graph, within
-from ...flow.pruning import Pruning, pruned
+from ...flow.graph import END, NOISE, FlowGraph, Pruning, State, TransitionModel, pruned, transition_graph, within
 
 NAME = "flow-extraction"
 FEWEST_DIALOGUES = 50  # of a domain; the smallest of the paper has 58, and in a small one no action is told from noise
