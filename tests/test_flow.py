@@ -1,7 +1,6 @@
 """What a flow is made of, the same from disk and in memory; what comes next in one, and how two sets differ."""
 
 import json
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -225,7 +224,7 @@ def test_what_is_saved_is_what_the_command_writes(sample_dialogues, tiny_bert, t
         np.testing.assert_array_equal(read_flow(folder).centroids, written.centroids)
 
 
-def test_what_is_missing_or_wrong_is_one_sentence(taxis, monkeypatch):
+def test_what_is_wrong_is_one_sentence(taxis):
     wrong = SimpleNamespace(encode_utterances=lambda texts: np.full((len(texts), 3), np.nan))
     for given, sentence in (
         (([], ByWords()), "got none"),
@@ -233,6 +232,3 @@ def test_what_is_missing_or_wrong_is_one_sentence(taxis, monkeypatch):
     ):
         with pytest.raises(InputError, match=sentence):
             extract_flow(*given)
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match="pandas is not installed; pip install pandas"):
-        _ = extract_flow(taxis, ByWords()).states

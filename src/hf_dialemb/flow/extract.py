@@ -103,7 +103,7 @@ class ExtractedFlow:
 
     @property
     def states(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-        """A row for each state: id, role, name, size, and the tuple of its examples; an InputError without pandas."""
+        """A row for each state: id, role, name, size, and the tuple of its examples."""
         columns = ("id", "role", "name", "size", "examples")
         return data_frame([{name: getattr(cluster, name) for name in columns} for cluster in self.flow.clusters])
 
