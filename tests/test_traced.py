@@ -16,7 +16,7 @@ def traced(work):
 
     def note(frame, event, _):
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(root) and code.co_name[0] != "<":
+        if event == "call" and code.co_filename.startswith(root) and code.co_name != "<module>":
             codes.add(code)
 
     sys.setprofile(note)

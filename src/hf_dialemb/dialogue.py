@@ -61,15 +61,16 @@ class Turn:
                 raise InputError(f"field {needed} is missing; give every message a 'role' and a 'content'")
         slots = message.get("slots") or ()
         listed = isinstance(slots, Sequence) and not isinstance(slots, str)
-        if not listed or not all(isinstance(slot, Mapping) and isinstance(slot.get("name"), str) for slot in slots):
-            raise InputError(f"field slots: got {slots!r}, expected a list of objects with 'name' and 'value'")
+        for slot in slots if listed else [slots]:
+            if not isinstance(slot, Mapping) or not isinstance(slot.get("name"), str):
+                raise InputError(f"field slots: got {slots!r}, expected a list of objects with 'name' and 'value'")
         name = message.get("name")
         return cls(
             message["role"],
             message["content"],
-            _names(message.get("dialogue_acts"), "dialogue_acts"),
-            tuple((slot["name"], str(slot.get("value") or "")) for slot in slots),
-            _names(message.get("intents"), "intents"),
+            _names(message["dialogue_acts"], "dialogue_acts") if "dialogue_acts" in message else (),
+            tuple((slot["name"], str(slot.get("value") or "")) for slot in slots) if slots else (),
+            _names(message["intents"], "intents") if "intents" in message else (),
             name if isinstance(name, str) else "",
         )
 
@@ -128,7 +129,7 @@ class Dialogue:
                 turns.append(Turn.from_message(message))
             except InputError as error:
                 raise InputError(f"messages[{index}]: {error}") from None
-        return cls(tuple(turns), id, _names(domains or None, "domains"), time)
+        return cls(tuple(turns), id, _names(domains, "domains") if domains else (), time)
 
     def to_messages(self) -> list[dict[str, str]]:
         """Return the plain chat messages, as chat templates and sentence-transformers take them."""

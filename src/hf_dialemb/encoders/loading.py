@@ -86,17 +86,17 @@ def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -
             f"model: got a {type(model).__name__}, expected one of this package's; give its folder or Hub id instead"
         )
     if method.kind == "responses":
-        return _of_ranker(model, tokenizer, name)
+        return _of_ranker(model, tokenizer, name, batch_size)
     if method.kind == "utterances":
         from ..methods.utterance import encode_utterances
 
-        embed = partial(encode_utterances, model.float(), tokenizer, batch_size=batch_size)  # float32, as published
-        return Encoder(name, embed_texts=embed)
+        embed = partial(encode_utterances, model.float(), tokenizer)  # float32, as published
+        return Encoder(name, embed_texts=embed, batch_size=batch_size)
     from ..methods.encoder import encode, encode_speakers
 
-    whole = partial(encode, model, tokenizer, batch_size=batch_size)
+    whole = partial(encode, model, tokenizer)
     speakers = partial(encode_speakers, model, tokenizer, batch_size=batch_size)
-    return Encoder(name, embed_dialogues=whole, encode_speakers=speakers)
+    return Encoder(name, embed_dialogues=whole, batch_size=batch_size, encode_speakers=speakers)
 
 
 def _of_spec(spec: EncoderSpec, batch_size: int, device: str | None) -> Encoder:
@@ -118,10 +118,10 @@ def _of_spec(spec: EncoderSpec, batch_size: int, device: str | None) -> Encoder:
 
     layout = plain_layout(spec.path) if spec.kind == "sentence-transformers" else None
     if layout or spec.kind == "transformers":
-        texts, marks = transformers_texts(spec, batch_size, device, layout)
-        return Encoder(spec.name, embed_texts=texts.embed, marks=marks)
+        texts, marks = transformers_texts(spec, device, layout)
+        return Encoder(spec.name, embed_texts=texts.embed, batch_size=batch_size, marks=marks)
     model = load_sentence_transformer(spec.path, device, spec.numbers)
-    return Encoder(spec.name, embed_texts=sentence_texts(model, batch_size))
+    return Encoder(spec.name, embed_texts=sentence_texts(model), batch_size=batch_size)
 
 
 def _of_checkpoint(spec: EncoderSpec, batch_size: int, device: str) -> Encoder:
@@ -139,20 +139,20 @@ def _of_checkpoint(spec: EncoderSpec, batch_size: int, device: str) -> Encoder:
     return model_encoder(model, tokenizer, spec.name, batch_size)
 
 
-def _of_ranker(model: Any, tokenizer: Any, name: str) -> Encoder:  # noqa: ANN401
+def _of_ranker(model: Any, tokenizer: Any, name: str, batch_size: int) -> Encoder:  # noqa: ANN401
     from ..methods.ranker import encode_contexts, loaded_ranker
 
     ranker = loaded_ranker(model, tokenizer)
 
-    def embed(dialogues: Any) -> Any:  # noqa: ANN401
+    def embed(dialogues: Any, size: int, show_progress: bool | None) -> Any:  # noqa: ANN401
         if not ranker.model.embeds:
             raise InputError(
                 f"model '{name}': got a ranker that has no vectors, expected an encoder; it can only rank candidates "
                 "(dialemb rank, or the benchmark's task next-utterance-retrieval)"
             )
-        return encode_contexts(ranker, [dialogue.turns for dialogue in dialogues])
+        return encode_contexts(ranker, [dialogue.turns for dialogue in dialogues], 8 * size, show_progress)
 
-    return Encoder(name, embed_dialogues=embed, ranker=ranker)
+    return Encoder(name, embed_dialogues=embed, batch_size=batch_size, ranker=ranker)
 
 
 def _of_model_in_memory(model: Any, tokenizer: Any, batch_size: int) -> Encoder:  # noqa: ANN401
@@ -177,4 +177,4 @@ def _of_sentence_transformer(model: Any, batch_size: int) -> Encoder:  # noqa: A
     if inner is not None and method_of(inner) is not None:
         return _of_model_in_memory(inner, model.tokenizer, batch_size)
     name = Path(str(getattr(inner, "name_or_path", "") or "SentenceTransformer")).name
-    return Encoder(name, embed_texts=sentence_texts(model, batch_size))
+    return Encoder(name, embed_texts=sentence_texts(model), batch_size=batch_size)

@@ -63,11 +63,13 @@ class RememberingEncoder(Encoder):
         """Free the vectors."""
         self._vectors.clear()
 
-    def _of_dialogues(self, dialogues: Sequence[Dialogue]) -> Vectors:
-        return self._remembered(list(map(dialogue_key, dialogues)), dialogues, self.encoder._of_dialogues)
+    def _of_dialogues(self, dialogues: Sequence[Dialogue], *how: Any) -> Vectors:  # noqa: ANN401
+        embed = self.encoder._of_dialogues
+        return self._remembered(list(map(dialogue_key, dialogues)), dialogues, lambda items: embed(items, *how))
 
-    def _of_texts(self, texts: Sequence[str]) -> Vectors:
-        return self._remembered(list(map(utterance_key, texts)), texts, self.encoder._of_texts)
+    def _of_texts(self, texts: Sequence[str], *how: Any) -> Vectors:  # noqa: ANN401
+        embed = self.encoder._of_texts
+        return self._remembered(list(map(utterance_key, texts)), texts, lambda items: embed(items, *how))
 
     def _remembered(self, keys: list[str], items: Sequence[Any], embed: Callable[[Any], Vectors]) -> Vectors:
         from tqdm.auto import tqdm
@@ -94,7 +96,7 @@ class RememberingEncoder(Encoder):
     def _embed(self, rows: list[tuple[str, Any]], embed: Callable[[Any], Vectors]) -> None:
         keys, items = (list(column) for column in zip(*rows, strict=True))
         before = self.seconds
-        vectors = self._checked(self.timed(lambda: embed(items)), len(keys))
+        vectors = self._finished(self.timed(lambda: embed(items)), len(keys))
         if self._folder is not None:
             self._write(self._folder, keys, vectors, self.seconds - before)
         self._vectors.update(zip(keys, vectors, strict=True))

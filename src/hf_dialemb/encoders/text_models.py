@@ -42,11 +42,10 @@ class TextModel(nn.Module):
         prepare: Callable[[list[str]], Mapping[str, Any]],
         pool: Callable[[Any], Tensor],
         limit: int,
-        batch_size: int,
     ) -> None:
         super().__init__()
         self.inner, self.tokenizer, self.prepare, self.pool = inner, tokenizer, prepare, pool
-        self.limit, self.batch_size = limit, batch_size
+        self.limit = limit
         self.others: dict[str, Any] = {}  # features that are not tensors, the same for every batch
         self.device = next(inner.parameters()).device
         training = inner.training
@@ -57,7 +56,7 @@ class TextModel(nn.Module):
         """Embed a batch, as ``pooler_output`` (B, D)."""
         return SimpleNamespace(pooler_output=self.pool({**self.others, **batch}))
 
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
+    def embed(self, texts: Sequence[str], batch_size: int, show_progress: bool | None) -> np.ndarray:
         """Embed N texts, (N, D) float32; texts over the limit are cut, and a warning counts them."""
         side = "end" if self.tokenizer.truncation_side == "left" else "start"
         if max(map(len, texts)) > CHARACTERS * self.limit:
@@ -66,7 +65,7 @@ class TextModel(nn.Module):
         parts = []
         for start in range(0, len(texts), _PART):
             lengths, lay_out = self.tokens_of(texts[start : start + _PART])
-            parts.append(embeddings(self, lengths, lay_out, self.batch_size, False, limits))  # type: ignore[arg-type]
+            parts.append(embeddings(self, lengths, lay_out, batch_size, show_progress, limits))  # type: ignore[arg-type]
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def _by_ids(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
@@ -77,14 +76,20 @@ class TextModel(nn.Module):
         backend.encode_special_tokens = self.tokenizer.split_special_tokens
         for encoding in backend.encode_batch_fast(list(texts)):
             ids.append(encoding.ids)
-            overflowing = encoding.overflowing if len(encoding.ids) >= self.limit else ()
-            lost.append(sum(len(part.ids) - sum(part.special_tokens_mask) for part in overflowing))
+            lost.append(0)
+            for part in encoding.overflowing if len(encoding.ids) >= self.limit else ():
+                lost[-1] += len(part.ids) - sum(part.special_tokens_mask)
 
         def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
             count.unit = "texts"
-            for row in rows:
-                count.add(len(ids[row]) + lost[row], len(ids[row]))
-            return pad_right([ids[row] for row in rows], self.tokenizer.pad_token_id)
+            kept = list(map(ids.__getitem__, rows))
+            count.dialogues += len(rows)
+            count.tokens += sum(map(len, kept))
+            for row in filter(lost.__getitem__, rows):
+                count.truncated += 1
+                count.tokens += lost[row]
+                count.dropped_tokens += lost[row]
+            return pad_right(kept, self.tokenizer.pad_token_id)
 
         return list(map(len, ids)), lay_out
 
@@ -109,18 +114,22 @@ class TextModel(nn.Module):
         Also set ``others``, and the width of a vector in ``config``.
         """
         some = ["book a room", "", "  Two  words\n", "[SEP]</s>", " ".join(map(str, range(self.limit)))]
-        features = dict(self.prepare(some))
-        expected = {name: value for name, value in features.items() if isinstance(value, Tensor)}
-        self.others = {name: value for name, value in features.items() if name not in expected}
-        short = {name: value[:1, :8].to(self.device) for name, value in expected.items()}
+        expected, short = dict(self.prepare(some)), {}
+        for name, value in list(expected.items()):
+            if isinstance(value, Tensor):
+                short[name] = value[:1, :8].to(self.device)
+            else:
+                self.others[name] = expected.pop(name)
         with torch.inference_mode():
             self.config = SimpleNamespace(hidden_size=self.eval()(**short).pooler_output.shape[1])
         if not hasattr(self.tokenizer, "backend_tokenizer") or self.tokenizer.pad_token_id is None:
             return False
         types = expected.pop("token_type_ids", None)
         got = self._by_ids(some)[1](list(range(len(some))), Truncation())
-        same = got.keys() == expected.keys() and all(torch.equal(got[name], expected[name].cpu()) for name in got)
-        return same and (types is None or not types.any())
+        for name, value in expected.items():
+            if name not in got or not torch.equal(got[name], value.cpu()):
+                return False
+        return got.keys() == expected.keys() and (types is None or not types.any())
 
 
 class SentenceLayout(NamedTuple):
@@ -139,8 +148,10 @@ def plain_layout(path: str) -> SentenceLayout | None:
     folder = Path(path)
     try:
         modules = _json(folder / "modules.json")
-        kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
-        places = [folder / str(module["path"]) for module in modules]
+        kinds, places = [], []
+        for module in modules:
+            kinds.append(str(module["type"]).rpartition(".")[2])
+            places.append(folder / str(module["path"]))
         if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]) or places[0] != folder:
             return None
         pooling = dict(_json(places[1] / "config.json"))
@@ -169,7 +180,7 @@ def _json(file: Path, default: Any = None) -> Any:  # noqa: ANN401
 
 
 def transformers_texts(
-    spec: EncoderSpec, batch_size: int, device: str, layout: SentenceLayout | None = None
+    spec: EncoderSpec, device: str, layout: SentenceLayout | None = None
 ) -> tuple[TextModel, tuple[str, str] | None]:
     """Load any model that `AutoModel` loads, and the marks of speakers if its vocabulary has them.
 
@@ -197,7 +208,7 @@ def transformers_texts(
         return nn.functional.normalize(vectors) if normalized else vectors
 
     prepare = partial(tokenizer, truncation=True, max_length=limit, padding=True, return_tensors="pt")
-    return TextModel(model, tokenizer, prepare, pool, limit, batch_size), marks
+    return TextModel(model, tokenizer, prepare, pool, limit), marks
 
 
 def load_sentence_transformer(path: str, device: str | None = None, numbers: str = "float32") -> Any:  # noqa: ANN401
@@ -225,14 +236,15 @@ def load_sentence_transformer(path: str, device: str | None = None, numbers: str
     return model
 
 
-def sentence_texts(model: Any, batch_size: int) -> Callable[[Sequence[str]], np.ndarray]:  # noqa: ANN401
+def sentence_texts(model: Any) -> Callable[[Sequence[str], int, bool | None], np.ndarray]:  # noqa: ANN401
     """Return the embedding function of a loaded SentenceTransformer; it warns of texts that are cut."""
     # Models of static vectors or of words have tokenizers that cannot be called, and cut nothing.
     plain = model.max_seq_length and callable(model.tokenizer) and hasattr(model[0], "auto_model")
     if not plain or model._can_flatten_inputs():
 
-        def embed(texts: Sequence[str]) -> np.ndarray:
-            vectors = model.encode(list(texts), batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
+        def embed(texts: Sequence[str], batch_size: int, show_progress: bool | None) -> np.ndarray:
+            shown = bool(show_progress)
+            vectors = model.encode(list(texts), batch_size=batch_size, show_progress_bar=shown, convert_to_numpy=True)
             return np.asarray(vectors, dtype=np.float32)
 
         return embed
@@ -242,7 +254,7 @@ def sentence_texts(model: Any, batch_size: int) -> Callable[[Sequence[str]], np.
         return vectors[:, : model.truncate_dim]
 
     prepare = partial(model.preprocess, prompt=model._resolve_prompt(None, None))
-    return TextModel(model, model.tokenizer, prepare, pool, model.max_seq_length, batch_size).embed
+    return TextModel(model, model.tokenizer, prepare, pool, model.max_seq_length).embed
 
 
 def _marks_of(tokenizer: Any) -> tuple[str, str] | None:  # noqa: ANN401 - any of transformers' classes

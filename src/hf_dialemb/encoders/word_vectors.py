@@ -51,12 +51,13 @@ class TfidfEncoder:
 
 def dialogue_texts(dialogues: Sequence[Dialogue], marks: tuple[str, str] | None = None) -> list[str]:
     """Return each dialogue as one text: its turns joined by spaces, perhaps behind marks of assistant and others."""
-    if marks is None:
-        return [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
-    return [
-        " ".join(f"{marks[turn.role != 'assistant']} {turn.content}" for turn in dialogue.turns)
-        for dialogue in dialogues
-    ]
+    texts = []
+    for dialogue in dialogues:
+        words = []
+        for turn in dialogue.turns:
+            words += [turn.content] if marks is None else [marks[turn.role != "assistant"], turn.content]
+        texts.append(" ".join(words))
+    return texts
 
 
 def least_count(texts: Sequence[str]) -> int:

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 TOKENS = 16
 """Tokens that a row of a batch stands for: a batch holds more shorter texts, or fewer longer ones."""
 
+_ANY_SHAPE = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 _BATCH_COST = 4  # a batch costs about this part of the most tokens of a batch, besides its own
 
 LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
@@ -47,21 +48,30 @@ def batches(lengths: Sequence[int], most: int) -> list[np.ndarray]:
 
 
 def outputs(
-    model: PreTrainedModel, lengths: Sequence[int], lay_out: LayOut, size: int, show_progress: bool, limits: str = ""
+    model: PreTrainedModel,
+    lengths: Sequence[int],
+    lay_out: LayOut,
+    size: int,
+    show_progress: bool | None,
+    limits: str = "",
 ) -> Iterator[tuple[np.ndarray, Any, dict[str, Tensor]]]:
     """Run a model in evaluation mode, the longest rows first; log a warning, ending in ``limits``, if some were cut.
 
-    ``lengths`` are the tokens of the rows, estimated; a batch holds ``size`` rows of `TOKENS` tokens. Without
-    ``show_progress``, only a terminal shows a bar, after three seconds. Yield the rows of a batch (n,), the model's
-    output and its input.
+    ``lengths`` are the tokens of the rows, estimated; a batch holds ``size`` rows of `TOKENS` tokens. If
+    ``show_progress`` is None, only a terminal shows a bar, after three seconds. Yield the rows of a batch (n,), the
+    model's output and its input.
     """
     count, training = Truncation(), model.training
     model.train(False)
     parts = batches(lengths, size * tokens_of_row(model.device))
-    shown = {"disable": False} if show_progress else {"disable": None, "delay": 3, "leave": False}
+    shown: dict[str, Any] = {"disable": None, "delay": 3, "leave": False}
+    if show_progress is not None:
+        shown = {"disable": not show_progress}
     for rows in tqdm(parts, desc="encode", unit="batch", **shown):
-        batch = {name: value.to(model.device) for name, value in lay_out(rows.tolist(), count).items()}
-        with torch.inference_mode(), any_shape():
+        batch = lay_out(rows.tolist(), count)
+        for name in batch:
+            batch[name] = batch[name].to(model.device)
+        with torch.inference_mode(), sdpa_kernel(_ANY_SHAPE):
             output = model(**batch)
         yield rows, output, batch
     model.train(training)
@@ -71,7 +81,7 @@ def outputs(
 
 def any_shape() -> AbstractContextManager[None]:
     """Return a context without cuDNN's attention, whose plan for every new shape takes longer than the batch."""
-    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+    return sdpa_kernel(_ANY_SHAPE)
 
 
 def tokens_of_row(device: torch.device) -> int:
@@ -85,7 +95,12 @@ def tokens_of_row(device: torch.device) -> int:
 
 
 def embeddings(
-    model: PreTrainedModel, lengths: Sequence[int], lay_out: LayOut, size: int, show_progress: bool, limits: str = ""
+    model: PreTrainedModel,
+    lengths: Sequence[int],
+    lay_out: LayOut,
+    size: int,
+    show_progress: bool | None,
+    limits: str = "",
 ) -> np.ndarray:
     """Embed N rows, (N, D) float32; see `outputs`."""
     vectors = np.zeros((len(lengths), model.config.hidden_size), dtype=np.float32)

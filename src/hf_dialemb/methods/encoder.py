@@ -68,7 +68,7 @@ def encode(
     tokenizer: PreTrainedTokenizerBase,
     dialogues: Sequence[Dialogue],
     batch_size: int = 32,
-    show_progress: bool = False,
+    show_progress: bool | None = None,
 ) -> np.ndarray:
     """Embed N dialogues, (N, D) float32; log a warning if some are cut."""
     return embeddings(model, *_inputs(model, tokenizer, dialogues), batch_size, show_progress, _limits(model))
@@ -85,7 +85,7 @@ def encode_speakers(
     config, inputs = model.config, _inputs(model, tokenizer, dialogues)
     vectors = np.zeros((len(dialogues), config.num_roles, config.hidden_size), dtype=np.float32)
     counts = np.zeros(vectors.shape[:2], dtype=np.int64)
-    for rows, output, batch in outputs(model, *inputs, batch_size, False, _limits(model)):
+    for rows, output, batch in outputs(model, *inputs, batch_size, None, _limits(model)):
         vectors[rows] = output.role_embeddings.float().cpu().numpy()
         roles = nn.functional.one_hot(batch["role_ids"], config.num_roles) * batch["attention_mask"].unsqueeze(-1)
         counts[rows] = roles.sum(1).cpu().numpy()

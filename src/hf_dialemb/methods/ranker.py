@@ -222,7 +222,7 @@ class LoadedRanker:
     tokenizer: PreTrainedTokenizerBase
     method: Method
 
-    def embed(self, lengths: list[int], lay_out: LayOut, batch_size: int, show_progress: bool) -> np.ndarray:
+    def embed(self, lengths: list[int], lay_out: LayOut, batch_size: int, show_progress: bool | None) -> np.ndarray:
         """Embed N texts of some lengths in tokens, (N, D) float32; raise InputError if the ranker embeds nothing."""
         self.model.check_embeds()
         return embeddings(self.model, lengths, lay_out, batch_size, show_progress)
@@ -256,7 +256,7 @@ def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRa
 
 
 def encode_contexts(
-    ranker: LoadedRanker, contexts: Sequence[Sequence[Turn]], batch_size: int = 256, show_progress: bool = False
+    ranker: LoadedRanker, contexts: Sequence[Sequence[Turn]], batch_size: int = 256, show_progress: bool | None = None
 ) -> np.ndarray:
     """Embed N contexts, (N, D) float32; raise InputError if the ranker embeds nothing or a role has no marker."""
 
@@ -270,7 +270,7 @@ def encode_contexts(
 
 
 def encode_responses(
-    ranker: LoadedRanker, responses: Sequence[str], batch_size: int = 1024, show_progress: bool = False
+    ranker: LoadedRanker, responses: Sequence[str], batch_size: int = 1024, show_progress: bool | None = None
 ) -> np.ndarray:
     """Embed N responses, (N, D) float32; raise InputError if the ranker embeds nothing."""
 

@@ -137,7 +137,11 @@ def _head(width: int, size: int) -> nn.Sequential:
 
 
 def encode_utterances(
-    model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, utterances: Sequence[str], batch_size: int = 32
+    model: UtteranceEncoder,
+    tokenizer: PreTrainedTokenizerBase,
+    utterances: Sequence[str],
+    batch_size: int = 32,
+    show_progress: bool | None = None,
 ) -> np.ndarray:
     """Embed N utterances, (N, D) float32; cut long ones on the right, and log a warning."""
     limit = model.config.longest_text
@@ -148,4 +152,4 @@ def encode_utterances(
         return framed([ids[row] for row in rows], tokenizer, limit, count, "start")
 
     lengths = [min(len(row) + 2, limit) for row in ids]
-    return embeddings(model, lengths, lay_out, batch_size, False, f"; it reads {limit} tokens")
+    return embeddings(model, lengths, lay_out, batch_size, show_progress, f"; it reads {limit} tokens")
