@@ -129,8 +129,7 @@ results: setup
 	  runs/mgt-sgd/baseline runs/mgt-sgd/multi-granularity runs/mgt-sgd/seeds
 	cp runs/measured-sgd-rankers/mgt.json docs/results/benchmark/mgt_sgd.json
 	for corpus in sgd multiwoz dialog2flow_evaluation; do \
-	  $(BIN)/dialemb papers flow --corpus $$corpus --cache runs/measured/embeddings \
-	    --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
+	  $(BIN)/dialemb papers flow --corpus $$corpus --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
 	    runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm || exit 1; \
 	done
 	$(BIN)/python benchmarks/learning_curve.py --run "all corpora=runs/dialog2flow-single-minilm" \
