@@ -32,7 +32,6 @@ arguments = TrainingArguments(sys.argv[4], report_to="none", use_cpu=True)
 examples = make_examples(method, dialogues, model.config, arguments, RunArguments(method=name), lambda line: None)
 rows = range(8)
 if processes > 1:
-    dist.init_process_group("gloo")
     mesh = init_device_mesh("cpu", (processes,))
     rows = rows[dist.get_rank() :: processes]
     for module in model.modules():

@@ -50,6 +50,16 @@ class MethodModel(PreTrainedModel):
     def freeze_lower_layers(self) -> None:
         """Stop learning where the settings ask for it."""
 
+    def post_init(self) -> None:
+        """Complete the model; name the layers of its backbone, and nothing else, as what FSDP wraps by default.
+
+        transformers names tables of word vectors too, which methods read outside of the backbone.
+        """
+        super().post_init()  # type: ignore[no-untyped-call]
+        layers: Any = layers_of(getattr(self, "encoder", None)) or ()
+        listed = {name for name in self._no_split_modules or () if "Embeddings" not in name}
+        self._no_split_modules = {type(layer).__name__ for layer in layers} or listed
+
     def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:  # type: ignore[override]  # noqa: ANN401
         """Save the model; one that was loaded from its published form keeps its code."""
         super().save_pretrained(save_directory, **kwargs)
@@ -133,18 +143,25 @@ class BackboneModel(MethodModel):
         """Stop learning in the first ``frozen_layers`` layers and all tables below, so that autograd skips them."""
         if self.config.frozen_layers == 0:
             return
-        count = self.config.encoder_config.num_hidden_layers  # type: ignore[union-attr]
-        lists = (part for part in self.encoder.modules() if isinstance(part, nn.ModuleList) and len(part) == count)
-        layers = next(lists, None)
+        layers = layers_of(self.encoder)
         if layers is None:
             raise InputError(
-                f"frozen_layers: {type(self.encoder).__name__} has no list of {count} layers; expected frozen_layers: 0"
+                f"frozen_layers: {type(self.encoder).__name__} has no list of its layers; expected frozen_layers: 0"
             )
         layers[: self.config.frozen_layers].requires_grad_(False)
         for name, module in self.named_modules():
             last = name.split(".")[-1]
             if module is self.get_input_embeddings() or "embeddings" in last or last == "relative_attention_bias":
                 module.requires_grad_(False)
+
+
+def layers_of(encoder: Any) -> nn.ModuleList | None:  # noqa: ANN401
+    """Return the layers of a backbone; None where they are not in one list, as ALBERT's, or there is no backbone."""
+    if encoder is None:
+        return None
+    count = getattr(encoder.config, "num_hidden_layers", None)
+    lists = (part for part in encoder.modules() if isinstance(part, nn.ModuleList))
+    return next((part for part in lists if len(part) == count), None)
 
 
 class Backbone(NamedTuple):

@@ -1,14 +1,15 @@
 """Many sequences through a model, those of like length together, so that padding stays small."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch import distributed as dist
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 from tqdm.auto import tqdm
@@ -114,10 +115,26 @@ def embeddings(
     return vectors
 
 
-def in_parts(work: Callable[..., Any], mask: Tensor, size: int, *tensors: Tensor, again: bool = False) -> Any:  # noqa: ANN401
+def is_sharded(model: nn.Module) -> bool:
+    """Return whether several processes hold parts of the model's weights (FSDP, DeepSpeed's ZeRO-3).
+
+    All of them then have to run each layer equally often, as they gather its weights together.
+    """
+    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+        return False
+    from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
+
+    wrapped = any(isinstance(part, FSDPModule | FullyShardedDataParallel) for part in model.modules())
+    return wrapped or any(hasattr(parameter, "ds_id") for parameter in model.parameters())
+
+
+def in_parts(
+    model: nn.Module, work: Callable[..., Any], mask: Tensor, size: int, *tensors: Tensor, again: bool = False
+) -> Any:  # noqa: ANN401
     """Call ``work(*tensors)`` on parts of like length, and return its results in the order of the rows.
 
     Args:
+        model: What works; if it `is_sharded`, there are as many parts in all processes, and one unless ``again``.
         work: Takes some rows of the tensors; returns a tensor, or several, of as many rows.
         mask: 1 for real tokens, (N, L), padded on the right.
         size: Rows of `TOKENS` tokens in a part.
@@ -129,8 +146,9 @@ def in_parts(work: Callable[..., Any], mask: Tensor, size: int, *tensors: Tensor
     order = lengths.argsort(descending=True, stable=True)
     if again and torch.is_grad_enabled():
         work = partial(checkpoint, work, use_reentrant=False)
-    results, most = [], size * tokens_of_row(mask.device)
-    for rows in order.split(size) if again else map(torch.from_numpy, batches(lengths.tolist(), most)):
+    results = []
+    for rows in _parts(model, order, lengths, size, again):
+        rows = rows if len(rows) else order[:1]  # not used, as it comes after all others
         length = max(1, int(lengths[rows[0]]))
         cut = (tensor[rows, :length] if tensor.shape == mask.shape else tensor[rows] for tensor in tensors)
         results.append(work(*cut))
@@ -138,3 +156,14 @@ def in_parts(work: Callable[..., Any], mask: Tensor, size: int, *tensors: Tensor
     if isinstance(results[0], Tensor):
         return torch.cat(results)[back]
     return tuple(torch.cat(part)[back] for part in zip(*results, strict=True))
+
+
+def _parts(model: nn.Module, order: Tensor, lengths: Tensor, size: int, again: bool) -> Iterable[Tensor]:
+    """Divide the rows, given from the longest to the shortest, into the parts of `in_parts`."""
+    if not is_sharded(model):
+        most = size * tokens_of_row(order.device)
+        return order.split(size) if again else map(torch.from_numpy, batches(lengths.tolist(), most))
+    count = torch.tensor(-(-len(order) // size) if again else 1, device=order.device)
+    if again:
+        dist.all_reduce(count, dist.ReduceOp.MAX)
+    return order.tensor_split(int(count))

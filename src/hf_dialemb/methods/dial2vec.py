@@ -71,7 +71,7 @@ class Dial2VecModel(DialogueEncoder):
         flat = [
             tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids) if tensor is not None
         ]
-        parts = in_parts(self._represent, flat[1], _ROWS, *flat)
+        parts = in_parts(self, self._represent, flat[1], _ROWS, *flat)
         cosines, present, own, pooled = (tensor.unflatten(0, input_ids.shape[:2]) for tensor in parts)
         official = self.config.loss_scale == "official"
         loss = nt_xent(cosines, present[:, 0], self.config.loss_temperature, official)

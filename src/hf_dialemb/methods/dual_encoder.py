@@ -43,7 +43,7 @@ class TowerRanker(Ranker, published.TowerRanker):
     def encode_many(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
         """Embed any number of texts, (N, L) to (N, D) float32; ``tower`` is "context" or "response"."""
         encode = partial(self.encode_texts, tower=tower)
-        vectors: Tensor = in_parts(encode, attention_mask, _ROWS, input_ids, attention_mask)
+        vectors: Tensor = in_parts(self, encode, attention_mask, _ROWS, input_ids, attention_mask)
         return vectors.float()
 
 

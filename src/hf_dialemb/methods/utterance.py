@@ -53,7 +53,7 @@ class UtteranceEncoder(BackboneModel):
         self.heads = nn.ModuleDict()
         if config.projection_size is not None:
             self.heads.update({name: _head(config.hidden_size, config.projection_size) for name in objectives})
-        self.post_init()  # type: ignore[no-untyped-call]
+        self.post_init()
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -105,7 +105,7 @@ class UtteranceEncoder(BackboneModel):
         size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
         # Words are looked up once, as the gradient of every look-up is as large as the table.
         words = input_ids if again else self.get_input_embeddings()(input_ids)
-        return in_parts(work, attention_mask, size, words, attention_mask, *more, again=again)
+        return in_parts(self, work, attention_mask, size, words, attention_mask, *more, again=again)
 
     def states_of(self, words: Tensor, attention_mask: Tensor) -> Tensor:
         """Run the backbone over token ids (N, L), or over their vectors (N, at least L, D), with a mask (N, L)."""
