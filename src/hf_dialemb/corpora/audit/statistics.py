@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from itertools import accumulate
+from math import ceil
 from pathlib import Path
 from typing import Any, Self
 
@@ -226,7 +227,7 @@ def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> Non
         for axes, (name, labels) in zip(panels[1].subplots(1, len(kinds), squeeze=False).ravel(), kinds, strict=True):
             _draw_labels(axes, labels, 28 if len(kinds) > 2 else 48)
             axes.set_ylim(bars - 0.4, -0.6)  # bars are as high in every chart; the most frequent label is on top
-            _finish(axes, f"{name.replace('_', ' ')} ({len(labels):,})", LABELS[name], 6)
+            _style(axes, f"{name.replace('_', ' ')} ({len(labels):,})", LABELS[name], 6)
             axes.xaxis.get_major_locator().set_params(nbins=4)
             plain_text(axes.get_yticklabels())
     save(figure, path)
@@ -238,7 +239,7 @@ def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
     Return the first number of each bin, the counts, and the width.
     """
     low, high = min(histogram), histogram.percentile(SHOWN_PERCENT)
-    width = -(-(high - low + 1) // MAX_BINS)
+    width = ceil((high - low + 1) / MAX_BINS)
     width += width > 1 and width % 2  # even, as two speakers who alternate make more dialogues of even length
     starts = list(range(low, high + 1, width))
     sums: Counter[int] = Counter()
@@ -248,7 +249,7 @@ def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
 
 
 def _draw_histogram(axes: Any, name: str, histogram: Histogram) -> None:  # noqa: ANN401
-    unit, _, item = name.partition(" per ")  # the numbers below, and what has them
+    unit, _, item = name.partition(" per ")  # such as words of a turn
     starts, counts, width = bin_counts(histogram)
     edges = [start - 0.5 for start in starts]
     axes.bar(edges, counts, width, align="edge", color=BLUE, edgecolor="white", linewidth=0.4)
@@ -266,7 +267,7 @@ def _draw_histogram(axes: Any, name: str, histogram: Histogram) -> None:  # noqa
     axes.set_ylabel(f"{item}s per bar of {width} {unit}" if width > 1 else f"{item}s", fontsize=11)
     axes.yaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    _finish(axes, name, label, 24)  # the legend lies between the title and the bars
+    _style(axes, name, label, 24)  # the legend lies between the title and the bars
 
 
 def _draw_labels(axes: Any, labels: Counter[str], most_letters: int) -> None:  # noqa: ANN401
@@ -284,7 +285,7 @@ def _draw_labels(axes: Any, labels: Counter[str], most_letters: int) -> None:  #
     axes.set_xlim(0, 1.3 * max(lengths))  # room for the counts
 
 
-def _finish(axes: Any, title: str, label: str, pad: int) -> None:  # noqa: ANN401
+def _style(axes: Any, title: str, label: str, pad: int) -> None:  # noqa: ANN401
     axes.set_title(title, fontsize=12, fontweight="bold", pad=pad)
     axes.set_xlabel(label, fontsize=11)
     axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)

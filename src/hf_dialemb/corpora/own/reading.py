@@ -46,7 +46,7 @@ FORMS: dict[str, tuple[Find, str]] = {  # by ending: the reader, and what a file
     TRANSCRIPT: (_read_transcripts, "lines 'SPEAKER: text'"),
     **dict.fromkeys((*TABLES, ".csv.gz", ".tsv.gz"), (_read_table, "one turn per row")),
 }
-_ALONE = (".parquet", ".gz")  # passed over in a folder, as vectors may lie there; known packed forms are read
+_VECTORS = ".parquet"  # passed over in a folder, where such files may hold vectors
 
 
 def is_own(corpus: str | Path) -> bool:
@@ -92,9 +92,11 @@ def has_tables(path: Path) -> bool:
 
 def files_of(path: Path) -> Iterator[Path]:
     """Yield the files of a folder that are read, transcripts first; or the file itself."""
-    files = [file for file in files_within(path) if _ending(file)] if path.is_dir() else [path]
-    yield from (file for file in files if _ending(file) == TRANSCRIPT)
-    yield from (file for file in files if _ending(file) not in (TRANSCRIPT, *(_ALONE if path.is_dir() else ())))
+    if not path.is_dir():
+        yield path
+        return
+    files = [file for file in files_within(path) if _ending(file) not in ("", _VECTORS)]
+    yield from sorted(files, key=lambda file: _ending(file) != TRANSCRIPT)
 
 
 def _in_file(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
@@ -105,7 +107,7 @@ def _in_file(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[F
 def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
     """Read the transcripts of a folder together, and every other file by itself; ids begin with the file's name."""
     for file in files_within(folder):
-        if file.name.lower().endswith(_ALONE) and _ending(file) in ("", *_ALONE):
+        if _ending(file) == _VECTORS or (not _ending(file) and file.name.lower().endswith(".gz")):
             notes.add("passed over a file that a folder is not read with; give it by itself", str(file))
 
     def findings() -> Iterator[Finding]:
@@ -121,7 +123,7 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
                 sentence = str(error).removeprefix(f"{file}: ")
                 yield Finding(str(file), problems=(Problem(str(file), sentence),))
 
-    endings = [ending for ending in FORMS if not ending.endswith(_ALONE)]
+    endings = [ending for ending in FORMS if not ending.endswith((_VECTORS, ".gz"))]
     return distinct(findings(), folder, f"{', '.join(endings)} files")
 
 
