@@ -253,7 +253,7 @@ def _report_rows(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> lis
 
 
 def _corpus_and_split(item: str, default: str = "") -> tuple[str, str]:
-    """Part ``"sgd/test"`` into its corpus and its split, which a path does not have."""
+    """Return the corpus and the split of ``"sgd/test"``; the split of a path is empty."""
     corpus, split = with_split(item)
     if corpus not in CORPORA and reading.is_own(item):
         return item, ""
@@ -272,7 +272,7 @@ def _overlap(first: tuple[str, str], second: tuple[str, str]) -> bool:
 
 
 def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - of the corpus's kind
-    """Return the texts of an item that are evaluated as turns of a dialogue; their roles do not matter here."""
+    """Return a dialogue whose turns are the evaluated texts of an item; their roles do not matter here."""
     match item:
         case SentencePair():
             texts: tuple[str, ...] = (item.first, item.second)
