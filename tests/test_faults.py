@@ -126,7 +126,8 @@ def test_a_huge_turn_is_cut_before_it_is_tokenised_and_has_the_same_vector(healt
     for name in ("plain", "sentence", "dse", "dial2vec"):
         encoder, found = load_encoder(tmp_path / name), []
         for characters in (10**9, 64):
-            monkeypatch.setattr(layout, "_CHARACTERS", characters)
+            for module in (layout, text_models):
+                monkeypatch.setattr(module, "CHARACTERS", characters)
             found.append(encoder.encode_utterances(texts))
         assert np.array_equal(*found), name
     rows = [len(row) for row in token_ids(texts[:3], tokenizer, 64, keep)]
