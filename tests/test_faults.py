@@ -23,6 +23,7 @@ from transformers import AutoModel
 from hf_dialemb import load_encoder
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.source import files_within
+from hf_dialemb.encoders import text_models
 from hf_dialemb.methods import layout
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.layout import token_ids
