@@ -139,7 +139,9 @@ def _named_by_file(finding: Finding, file: Path) -> Finding:
 
 def _ending(path: Path) -> str:
     # Capitals do not matter, except in ".gz": the functions that unpack files look for small letters.
-    name = path.name.removesuffix(".gz").lower() + (".gz" if path.name.endswith(".gz") else "")
+    name = path.name.lower()
+    if name.endswith(".gz") and not path.name.endswith(".gz"):
+        return ""
     return next((ending for ending in sorted(FORMS, key=len, reverse=True) if name.endswith(ending)), "")
 
 
