@@ -11,6 +11,8 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Poolin
 
 import hf_dialemb
 from hf_dialemb.errors import InputError
+from hf_dialemb.hub.export import export
+from hf_dialemb.methods import get_method
 
 TEXTS = ["I need a cheap hotel in the north, please.", "My card was stolen!", "Yes."]
 STEPS = {"max_steps": 1, "learning_rate": 1e-12, "per_device_train_batch_size": 4, "disable_tqdm": True}
@@ -74,3 +76,34 @@ def test_a_dense_module_is_refused_by_name(tiny_bert, sample_dialogues, tmp_path
     folder = sentence_model(tmp_path, tiny_bert, "bert", "mean", Dense(16, 8))
     with pytest.raises(InputError, match="Dense"):
         vectors_after_training(folder, sample_dialogues, tmp_path / "run")
+
+
+@pytest.mark.habit("export of a model whose backbone has prompts and cls pooling", "keeps both, for texts and messages")
+@pytest.mark.parametrize(
+    ("architecture", "pooling", "side"), [("bert", "cls", "right"), ("qwen3", "lasttoken", "left")]
+)
+def test_an_export_has_the_pooling_and_prompts(architecture, pooling, side, tiny_bert, sample_dialogues, tmp_path):
+    prompts = {"prompts": {"query": "query: ", "passage": "passage: "}, "default_prompt_name": "query"}
+    folder = sentence_model(tmp_path, tiny_bert, architecture, pooling, side=side, **prompts)
+    run = hf_dialemb.train("dse", sample_dialogues[:8], output_dir=tmp_path / "run", backbone=folder, **STEPS)
+    before = SentenceTransformer(folder, device="cpu")
+    after = SentenceTransformer(str(export(run, tmp_path / "export")), device="cpu")
+    messages = [[{"role": "user", "content": text}] for text in TEXTS]
+    for options in ({}, {"prompt_name": "passage"}):
+        expected = before.encode(TEXTS, **options)
+        assert np.abs(after.encode(TEXTS, **options) - expected).max() <= 1e-5
+        assert np.abs(after.encode(messages, **options) - expected).max() <= 1e-5
+
+
+@pytest.mark.habit("dial2vec over a backbone with cls pooling", "pools by speakers, and warns")
+def test_dial2vec_warns_of_another_pooling(tiny_bert, tmp_path, caplog):
+    folder = sentence_model(tmp_path, tiny_bert, "bert", "cls")
+    get_method("dial2vec").model_class.from_backbone(folder)
+    assert "loses its cls pooling" in caplog.text
+
+
+@pytest.mark.habit("backbone with max pooling", "refused: name another")
+def test_another_pooling_is_refused(tiny_bert, tmp_path):
+    folder = sentence_model(tmp_path, tiny_bert, "bert", "max")
+    with pytest.raises(InputError, match="max pooling"):
+        get_method("dse").model_class.from_backbone(folder)

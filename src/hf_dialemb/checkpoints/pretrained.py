@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parents[1] / "weights"
 RECORD = "weights.json"
 """The file in each folder with the training corpora, the digests of its files, and of its backbone's weights."""
 
-_FETCH, _REINSTALL = "fetch or train the model again", "install hf_dialemb again"
+FETCH, _REINSTALL = "fetch or train the model again", "install hf_dialemb again"
 _PATIENCE = 5  # seconds for an answer of the Hub
 
 
@@ -190,7 +190,7 @@ _LARGEST = {
 def read_config(folder: str) -> dict[str, Any]:
     """Read the config.json of a model folder; refuse an unreadable one, or one of an impossible size."""
     file = Path(folder) / "config.json"
-    config = read_object(file, _FETCH)
+    config = read_object(file, FETCH)
     inner = config.get("encoder_config")
     for settings in (config, inner if isinstance(inner, dict) else {}):
         for name, largest in _LARGEST.items():
@@ -216,7 +216,7 @@ def reading(path: str) -> Iterator[None]:
     except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
         if type(error).__name__ == "RemoteEntryNotFoundError":
             raise
-        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); {_FETCH}") from None
+        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); {FETCH}") from None
     finally:
         if bars:
             bars.set_tqdm_hook(before)
@@ -273,10 +273,10 @@ def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noq
         if (not whole or name.startswith(f"{base}.")) and "pooler." not in name and "decoder." not in name:
             lost.append(name)
     if lost:
-        raise InputError(f"'{path}' lacks weights ({lost[0]}, {len(lost)} in all); {_FETCH}")
+        raise InputError(f"'{path}' lacks weights ({lost[0]}, {len(lost)} in all); {FETCH}")
     for name, value in model.named_parameters():
         if not isfinite(value).all():
-            raise InputError(f"'{path}': {name} holds numbers that are not finite; {_FETCH}")
+            raise InputError(f"'{path}': {name} holds numbers that are not finite; {FETCH}")
 
 
 def short_reason(error: Exception) -> str:

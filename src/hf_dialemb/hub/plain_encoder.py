@@ -34,13 +34,17 @@ from .verification import ARGUMENTS, WITHOUT_PACKAGE, Vectors, messages
 _STALE = ("is_local", "local_files_only", "max_length")  # of this machine, or an older limit
 
 _PROGRAM = """
-first = json.load(open(path + "/1_Pooling/config.json"))["pooling_mode_cls_token"]
+pooling = json.load(open(path + "/1_Pooling/config.json"))
 model, tokenizer = AutoModel.from_pretrained(path), AutoTokenizer.from_pretrained(path)
 def pooled(batch):
     mask = batch["attention_mask"].unsqueeze(-1)
     with torch.inference_mode():
         hidden = model(**batch).last_hidden_state
-    return (hidden[:, 0] if first else (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)).float().numpy()
+    if pooling["pooling_mode_mean_tokens"]:
+        return ((hidden * mask).sum(1) / mask.sum(1).clamp(min=1)).float().numpy()
+    places = mask.squeeze(-1) * torch.arange(1, mask.shape[1] + 1)
+    place = mask.squeeze(-1).argmax(1) if pooling["pooling_mode_cls_token"] else places.argmax(1)
+    return hidden[torch.arange(len(hidden)), place].float().numpy()
 options = {"return_tensors": "pt", "padding": True, "truncation": True}
 strings, messages = probes["AutoModel, strings"], probes["AutoModel, messages"]
 vectors = {
@@ -77,10 +81,11 @@ def write(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: P
         "modality_config": {"text": tokens, "message": {**tokens, "format": "flat"}},
         "module_output_name": "token_embeddings",
     }
-    write_sentence_files(folder, {"": "Transformer", PublishedFolder.POOLING: "Pooling"}, transformer)
+    modules, prompts = {"": "Transformer", PublishedFolder.POOLING: "Pooling"}, config.prompts
+    write_sentence_files(folder, modules, transformer, prompts, default_prompt=config.default_prompt_name)
     # One key per mode, which all servers read; some ignore the newer form with a single key.
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
-    chosen = {"mean": "mean_tokens", "cls": "cls_token"}[config.pooling]
+    chosen = {"cls": "cls_token", "lasttoken": "lasttoken"}.get(str(config.pooling), "mean_tokens")
     pooling = {f"pooling_mode_{mode}": mode == chosen for mode in modes}
     (folder / PublishedFolder.POOLING).mkdir()
     form = {"word_embedding_dimension": config.hidden_size, **pooling, "include_prompt": True}
@@ -92,11 +97,13 @@ def probes(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase) -> tuple
     with reading(str(tokenizer.name_or_path)):  # its template may be any
         inputs = _probes(tokenizer, model.config.longest_text)
     expected = {}
+    prompt = model.config.prompt
     for way, given in inputs.items():
         texts = [probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe) for probe in given]
-        batch = tokenize_utterances(texts, tokenizer, model.config.longest_text, Truncation())
+        batch = tokenize_utterances(texts, tokenizer, model.config.longest_text, Truncation(), prompt)
         with torch.inference_mode():
             expected[way] = model(**batch).pooler_output.numpy()
+    inputs["AutoModel, strings"] = [prompt + text for text in inputs["AutoModel, strings"]]
     return inputs, expected
 
 

@@ -11,12 +11,13 @@ from transformers.dynamic_module_utils import custom_object_save
 
 from .. import modeling
 from ..checkpoints.pretrained import has_decoder, load_pretrained
+from ..checkpoints.sentence_modules import SentenceModules, read_sentence_modules
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..modeling.modeling_dial2vec import position_offset
 from ..ranges import check_range
 from .batching import any_shape
-from .config import EncoderConfig
+from .config import EncoderConfig, UtteranceConfig
 
 PLAIN_TOKENS = {"float32": 64, "bfloat16": 256}
 """Lengths up to which plain attention is quicker on a processor, measured by ``benchmarks/attention.py``."""
@@ -103,6 +104,7 @@ class BackboneModel(MethodModel):
         config_class: Any = cls.config_class
         config = config_class(encoder_config=backbone.encoder.config, **settings)
         config.fit(backbone.positions, name)
+        config.take_over(backbone.modules, name)
         check_range("frozen_layers", config.frozen_layers, 0, backbone.encoder.config.num_hidden_layers)
         cls.prepare_tokenizer(backbone.tokenizer, config)
         backbone.make_room()
@@ -167,13 +169,15 @@ def layers_of(encoder: Any) -> nn.ModuleList | None:  # noqa: ANN401
 class Backbone(NamedTuple):
     """A pretrained encoder, its tokenizer, and its number of positions if the config states it.
 
-    ``tables`` are the parameters outside of encoder and heads of a model of this package.
+    ``tables`` are the parameters outside of encoder and heads of a model of this package, ``modules`` what is known of
+    pooling and prompts.
     """
 
     encoder: Any
     tokenizer: PreTrainedTokenizerBase
     positions: int | None
     tables: dict[str, Tensor]
+    modules: SentenceModules
 
     def make_room(self) -> None:
         """Give every word of the tokenizer a vector."""
@@ -198,7 +202,10 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
         raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
     # Training needs float32 weights, whatever they were published in; bf16 and fp16 are settings of the training.
     backbone, tables = load_pretrained(AutoModel, name).float(), {}
+    modules = read_sentence_modules(name)
     if isinstance(backbone, BackboneModel):
+        if isinstance(settings := backbone.config, UtteranceConfig):
+            modules = SentenceModules(settings.pooling, settings.prompts, settings.default_prompt_name)
         parameters = backbone.named_parameters()
         tables = {key: value.detach() for key, value in parameters if not key.startswith(("encoder.", "heads."))}
         backbone = backbone.encoder
@@ -212,7 +219,7 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
     if dropout is not None:
         check_range("dropout", dropout, 0, 1)
         backbone.config.update(dict.fromkeys(_DROPOUTS & vars(backbone.config).keys(), dropout))
-    return Backbone(backbone, tokenizer, _position_limit(backbone.config), tables)
+    return Backbone(backbone, tokenizer, _position_limit(backbone.config), tables, modules)
 
 
 @contextmanager

@@ -1,22 +1,29 @@
 """Settings that methods share: of encoders of dialogues or utterances, and of rankers of responses."""
 
+import logging
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 from huggingface_hub.dataclasses import strict
 from transformers import AutoConfig, PreTrainedConfig
 
+from ..checkpoints.sentence_modules import SentenceModules
 from ..dialogue import ROLES
 from ..errors import InputError, unknown_name
 from ..modeling.configuration_dial2vec import Dial2VecConfig
 from ..ranges import Range, Ranges, check_range, check_ranges
+
+logger = logging.getLogger(__name__)
 
 Kind = Literal["dialogues", "utterances", "responses"]
 """What a model reads: whole dialogues, single utterances, or contexts with responses to choose from."""
 
 _BASE = {field.name for field in fields(PreTrainedConfig)}
 # Settings that the backbone, the corpus or the members decide.
-_DERIVED = {"encoder_config", "marker_ids", "vocab_size", "opening_tokens", "closing_tokens", "members"}
+_DERIVED = {
+    "encoder_config", "marker_ids", "vocab_size", "opening_tokens", "closing_tokens", "members",
+    "prompts", "default_prompt_name",
+}  # fmt: skip
 _LONGEST = 512  # tokens that an encoder reads by default if its backbone has positions for more
 # Keywords that transformers adds when it copies a config, beside the fields of PreTrainedConfig.
 _LOADER_KEYS = {
@@ -86,6 +93,10 @@ class EncoderConfig(MethodConfig):
         """Fit lengths to the positions of a backbone, None for any number; raise InputError if one is too long."""
         check_positions("max_tokens", self.max_tokens, limit, backbone)
 
+    def take_over(self, modules: SentenceModules, backbone: str) -> None:
+        """Take over how a backbone makes vectors; log a warning for what the method does in its own way."""
+        warn_of_modules(modules, backbone, self.model_type)
+
 
 @strict
 class DialogueConfig(Dial2VecConfig, EncoderConfig):
@@ -119,11 +130,14 @@ class UtteranceConfig(EncoderConfig):
         max_tokens: Where training cuts texts.
         encoding_tokens: Where the encoder cuts texts afterwards, such as whole dialogues; None means ``max_tokens``. A
             new training sets it to the backbone's positions, at most 512.
-        pooling: The vector of an utterance: the mean of its tokens' vectors, or the vector of the first, ``[CLS]``.
+        pooling: The vector of an utterance: the ``mean`` of its tokens' vectors, that of the first (``cls``) or of the
+            last (``lasttoken``). None means the backbone's own, which is the mean where its folder says nothing.
         projection_size: Width of the contrastive head's output (DSE and Dialog2Flow: 128); None contrasts the
             embeddings themselves. Heads serve training only and are not exported.
         chunk_size: Gradient caching: number of utterances whose activations are in memory at once. The others are
             computed again in the backward pass; the gradients are the same. None keeps all.
+        prompts: Texts that may stand before an utterance, by name, as the backbone has them.
+        default_prompt_name: Which of them stands before every utterance; None for none.
     """
 
     kind: ClassVar[Kind] = "utterances"
@@ -131,13 +145,25 @@ class UtteranceConfig(EncoderConfig):
 
     max_tokens: int = 64
     encoding_tokens: int | None = None
-    pooling: Literal["mean", "cls"] = "mean"
+    pooling: Literal["mean", "cls", "lasttoken"] | None = None
     projection_size: int | None = 128
     chunk_size: int | None = None
+    prompts: dict[str, str] | None = None
+    default_prompt_name: str | None = None
 
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
         super().__post_init__(**kwargs)
         check_range("encoding_tokens", self.encoding_tokens, self.max_tokens)
+
+    @property
+    def prompt(self) -> str:
+        """The text before every utterance."""
+        return (self.prompts or {}).get(self.default_prompt_name or "", "")
+
+    def take_over(self, modules: SentenceModules, backbone: str) -> None:
+        """Take over prompts, and the pooling unless the settings name one."""
+        self.pooling = self.pooling or modules.pooling or "mean"  # type: ignore[assignment]
+        self.prompts, self.default_prompt_name = modules.prompts, modules.default_prompt_name
 
     def fit(self, limit: int | None, backbone: str) -> None:
         """Fit lengths to the positions of a backbone; see `EncoderConfig.fit`."""
@@ -186,6 +212,15 @@ def check_positions(name: str, value: int, limit: int | None, backbone: str) -> 
     """Raise InputError if a backbone has fewer positions than are read; None is any number of positions."""
     if limit is not None and value > limit:
         raise InputError(f"{name}: got {value}, expected at most {limit}, the positions of '{backbone}'")
+
+
+def warn_of_modules(modules: SentenceModules, backbone: str, model_type: str) -> None:
+    """Log a warning where a method has its own pooling and no prompts, but the backbone has others."""
+    if str(modules):
+        method = model_type.removeprefix("dialemb-")
+        logger.warning(
+            "%s pools tokens in its own way and reads no prompts: '%s' loses its %s.", method, backbone, modules
+        )
 
 
 def own_settings(config_class: type) -> list[str]:

@@ -305,7 +305,7 @@ def collate(
 ) -> dict[str, Tensor]:
     """Lay out B examples of one pair per label space, as `Dialog2FlowModel.contrast` takes them."""
     texts = [text for example in examples for pair in example for text in pair.texts]
-    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count)
+    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, config.prompt)
     batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
     batch["drawn_labels"] = torch.tensor([[pair.label for pair in example] for example in examples])
     # As wide as the whole data needs: processes gather tensors of one shape.

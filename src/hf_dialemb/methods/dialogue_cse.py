@@ -31,7 +31,7 @@ from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .losses import nt_xent
 from .method import Examples, Method
-from .utterance import UtteranceEncoder, UtteranceOutput, mean_of_tokens
+from .utterance import UtteranceEncoder, UtteranceOutput
 
 
 @strict
@@ -95,7 +95,7 @@ class DialogueCSEModel(UtteranceEncoder):
             hidden = hidden.to(guides.dtype)
             tokens = hidden * mask.unsqueeze(-1).to(hidden.dtype)
             scores = tokens @ guides.unsqueeze(-1) * tokens.shape[-1] ** -0.5  # (N, L, 1)
-            return mean_of_tokens(hidden, mask), (scores * tokens).sum(1)
+            return self.pool(hidden, mask), (scores * tokens).sum(1)
 
 
 class ResponseInContext(NamedTuple):
@@ -185,7 +185,7 @@ def collate(
         texts.update(enumerate(example.previous, start))
         texts.update(enumerate(example.following, start + reach))
         texts.update(enumerate((example.response, *example.negatives), start + 2 * reach))
-    batch = tokenize_utterances(list(texts.values()), tokenizer, config.max_tokens, count)
+    batch = tokenize_utterances(list(texts.values()), tokenizer, config.max_tokens, count, config.prompt)
     for name, fill in (("input_ids", tokenizer.pad_token_id or 0), ("attention_mask", 0)):
         rows = torch.full((width * len(examples), batch[name].shape[1]), fill)
         rows[list(texts)] = batch[name]

@@ -92,7 +92,7 @@ def collate(
 ) -> dict[str, Tensor]:
     """Lay out B pairs, (B, 2, L); a long text keeps its start."""
     texts = [text for pair in examples for text in pair]
-    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count)
+    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, config.prompt)
     return {name: tensor.unflatten(0, (-1, 2)) for name, tensor in batch.items()}
 
 

@@ -18,7 +18,7 @@ from ..modeling import modeling_dual_encoder as published
 from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import load_backbone
 from .batching import in_parts
-from .config import RankerConfig, check_positions
+from .config import RankerConfig, check_positions, warn_of_modules
 from .layout import UNLIMITED, Truncation, add_markers, ranking_template, special_tokens_around
 from .method import Method
 from .ranker import Ranker, RankingExample, RankingExamples, candidates_of, context_ids, response_ids, with_candidates
@@ -87,6 +87,7 @@ class TransformerDualEncoderModel(TowerRanker, published.TransformerDualEncoderM
         config = TransformerDualEncoderConfig(encoder_config=pretrained.encoder.config, **settings)  # type: ignore[arg-type]
         for name in config.limits:
             check_positions(name, getattr(config, name), pretrained.positions, str(backbone))
+        warn_of_modules(pretrained.modules, str(backbone), config.model_type)
         config.marker_ids = add_markers(tokenizer, len(ROLES) + 1)
         tokenizer.chat_template = ranking_template(tokenizer, config.marker_ids)
         tokenizer.model_max_length = UNLIMITED

@@ -136,11 +136,13 @@ def _row(
 
 
 def tokenize_utterances(
-    utterances: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_tokens: int, count: Truncation
+    utterances: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_tokens: int, count: Truncation, prompt: str = ""
 ) -> dict[str, Tensor]:
-    """Lay out N utterances as a padded batch, with the tokenizer's special tokens around each; see `framed`."""
+    """Lay out N utterances, each after a prompt, as a padded batch with special tokens around each; see `framed`."""
     count.unit = "utterances"
-    return framed(token_ids(utterances, tokenizer, max_tokens), tokenizer, max_tokens, count, "start")
+    return framed(
+        token_ids([prompt + text for text in utterances], tokenizer, max_tokens), tokenizer, max_tokens, count, "start"
+    )
 
 
 def token_ids(
@@ -241,10 +243,16 @@ def chat_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) ->
     )
 
 
-def utterance_template(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Return the Jinja template that renders messages as one text: their contents, with a space between."""
+def utterance_template(tokenizer: PreTrainedTokenizerBase, prompts: Iterable[str] = (), default: str = "") -> str:
+    """Return the Jinja template that renders messages as one text: their contents, with a space between.
+
+    A prompt stands before them: the default, or another that the first message, a system message, consists of.
+    """
     start, end = _texts_around(tokenizer)
-    return f"{_SPOKEN}{start}{{%- for message in spoken.turns -%}}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}{end}"
+    chosen = f"messages[0]['content'] if messages and messages[0]['content'] in {list(prompts)} else {default!r}"
+    prompt = f"{{{{- {chosen} -}}}}" if prompts else ""
+    turns = f"{{%- for message in spoken.turns -%}}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}"
+    return f"{_SPOKEN}{start}{prompt}{turns}{end}"
 
 
 def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:

@@ -64,7 +64,8 @@ class UtteranceEncoder(BackboneModel):
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: UtteranceConfig) -> None:
         """Set the chat template, which joins messages to one text, and the length limit."""
-        tokenizer.chat_template = utterance_template(tokenizer)
+        prompts = [text for text in (config.prompts or {}).values() if text]
+        tokenizer.chat_template = utterance_template(tokenizer, prompts, config.prompt)
         tokenizer.model_max_length = config.longest_text
         tokenizer.truncation_side = "right"
 
@@ -116,7 +117,12 @@ class UtteranceEncoder(BackboneModel):
 
     def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """Pool token vectors (N, L, D) by their mask (N, L) to embeddings (N, D)."""
-        return hidden[:, 0].float() if self.config.pooling == "cls" else mean_of_tokens(hidden, mask)
+        if self.config.pooling == "cls":
+            return hidden[:, 0].float()
+        if self.config.pooling == "lasttoken":  # the last of ones, as padding may stand on either side
+            place = mask.shape[1] - 1 - mask.flip(-1).argmax(-1)
+            return hidden[torch.arange(len(mask), device=mask.device), place].float()
+        return mean_of_tokens(hidden, mask)
 
     def project(self, embeddings: Tensor, objective: str = "pairs") -> Tensor:
         """Map embeddings (N, D) to unit vectors (N, projection_size) through the head of an objective."""
@@ -145,7 +151,7 @@ def encode_utterances(
 ) -> np.ndarray:
     """Embed N utterances, (N, D) float32; cut long ones on the right, and log a warning."""
     limit = model.config.longest_text
-    ids = token_ids(utterances, tokenizer, limit)
+    ids = token_ids([model.config.prompt + text for text in utterances], tokenizer, limit)
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         count.unit = "utterances"

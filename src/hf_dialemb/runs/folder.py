@@ -101,13 +101,14 @@ def write_sentence_files(
     transformer: dict[str, Any],
     prompts: dict[str, str] | None = None,
     similarity: str = "cosine",
+    default_prompt: str | None = None,
 ) -> None:
     """Write the files of a sentence-transformers model, with module types as all its versions name them."""
     listed = [
         {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{name}"}
         for index, (path, name) in enumerate(modules.items())
     ]
-    settings = {"prompts": prompts or {}, "default_prompt_name": None, "similarity_fn_name": similarity}
+    settings = {"prompts": prompts or {}, "default_prompt_name": default_prompt, "similarity_fn_name": similarity}
     write_record(folder / "modules.json", listed)
     write_record(folder / "sentence_bert_config.json", transformer)
     write_record(folder / "config_sentence_transformers.json", {"model_type": "SentenceTransformer", **settings})
