@@ -78,11 +78,13 @@ def test_the_trainer_takes_a_model_and_dialogues(tiny_bert, tmp_path, run):
 
     model, tokenizer = DSEModel.from_backbone(tiny_bert)
     args = TrainingArguments(str(tmp_path), max_steps=2, use_cpu=True, report_to="none", save_strategy="no")
-    trainer = DialogueTrainer(model, args, DIALOGUES, tokenizer, dev_dialogues=DIALOGUES[:6])
+    trainer = DialogueTrainer(
+        model, args, train_dataset=DIALOGUES, eval_dataset=DIALOGUES[:6], processing_class=tokenizer
+    )
     assert trainer.train().global_step == 2
     assert 0 <= trainer.evaluate()["eval_contrastive_accuracy"] <= 1
     with pytest.raises(InputError, match="its tokenizer"):
-        DialogueTrainer(model, args, DIALOGUES)
+        DialogueTrainer(model, args, train_dataset=DIALOGUES)
 
 
 def test_what_cannot_be_meant_is_refused_in_one_sentence(run):

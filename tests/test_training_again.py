@@ -24,8 +24,9 @@ from hf_dialemb.runs.files import locked
 from hf_dialemb.runs.folder import RunFolder
 from hf_dialemb.training.data import check_number, label_vectors
 from hf_dialemb.training.dialogues import training_dialogues
+from hf_dialemb.training.measuring import ranked_first
+from hf_dialemb.training.resuming import last_complete_checkpoint
 from hf_dialemb.training.run import build_trainer
-from hf_dialemb.training.trainer import _ranked_first, last_complete_checkpoint
 
 
 class Runs:
@@ -203,8 +204,8 @@ def test_scores_and_means_are_float32_where_the_backbone_is_not(sample_dialogues
 
 def test_neither_a_tie_nor_what_is_no_number_comes_first():
     scores = torch.tensor([[0.5, 0.4], [0.5, 0.5], [torch.nan, torch.nan], [0.0, 0.0]]).unsqueeze(-1)
-    assert _ranked_first(scores).tolist() == [1.0, 0.0, 0.0, 0.0]
-    assert _ranked_first(torch.tensor([[[0.5, 0.0, 0.1], [0.4, 0.0, 0.2]]])).tolist() == [0.5]  # one role is not there
+    assert ranked_first(scores).tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert ranked_first(torch.tensor([[[0.5, 0.0, 0.1], [0.4, 0.0, 0.2]]])).tolist() == [0.5]  # one role is not there
 
 
 def test_a_run_that_starts_over_is_not_complete_by_an_old_report(runs, monkeypatch):

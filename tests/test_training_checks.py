@@ -23,9 +23,9 @@ from hf_dialemb.methods.dse import DSEModel
 from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.ranker import encode_responses, load_ranker
 from hf_dialemb.training.arguments import describe_settings, make_settings, read_words
-from hf_dialemb.training.data import response_vectors
+from hf_dialemb.training.data import make_examples, response_vectors
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
-from hf_dialemb.training.run import _check_finite, _dev_examples
+from hf_dialemb.training.run import check_finite
 
 BASE = {"use_cpu": True, "output_dir": "run", "corpus": "missing.jsonl"}
 CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
@@ -132,8 +132,8 @@ def test_a_training_that_goes_astray_says_so_and_saves_nothing(tiny_bert, tmp_pa
         train(tmp_path / "run", backbone=tiny_bert, corpus=tmp_path / "calls.jsonl", **steps, **leap)
     assert not (tmp_path / "run" / "model.safetensors").exists()
     with pytest.raises(InputError, match="the last step's gradient holds numbers that are not finite"):
-        _check_finite(torch.nn.Linear(2, 2), [{"grad_norm": 1.0}, {"grad_norm": float("inf")}, {"train_loss": 2.0}])
-    _check_finite(torch.nn.Linear(2, 2), [{"grad_norm": float("inf")}, {"grad_norm": 1.0}])
+        check_finite(torch.nn.Linear(2, 2), [{"grad_norm": 1.0}, {"grad_norm": float("inf")}, {"train_loss": 2.0}])
+    check_finite(torch.nn.Linear(2, 2), [{"grad_norm": float("inf")}, {"grad_norm": 1.0}])
 
 
 @pytest.mark.parametrize("model_class", [T5EncoderModel, T5ForConditionalGeneration])
@@ -256,7 +256,7 @@ def test_dev_examples_of_a_granularity_are_drawn_from_all_responses(tmp_path, sa
     level = {"granularity": 1, "granularity_model": "there", "dev_split": "dev", "exclude": "none"}
     settings = settings_in(tmp_path, **ranking, **level, train_split="train")
     config = method.config_class(**settings.method)
-    made = _dev_examples(settings, sample_dialogues[:20], config)
+    made = make_examples(method, sample_dialogues[:20], config, settings.training, settings.run, print, "eval")
     assert config.granularity == 1
     config = method.config_class(**settings_in(tmp_path, **ranking).method)
     same = method.examples(sample_dialogues[:20], config, settings.training.seed)

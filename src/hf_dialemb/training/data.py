@@ -1,5 +1,6 @@
 """Examples for the trainer, a pure function of (seed, epoch, index) in any process and order."""
 
+import copy
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -30,8 +31,8 @@ class ExampleDataset(Dataset[Any]):
     The epoch is part of the number, so that workers, processes and resumed runs share the sampler's epoch.
     """
 
-    def __init__(self, examples: Examples) -> None:
-        self.examples = examples
+    def __init__(self, examples: Examples, dialogues: Sequence[Dialogue] = ()) -> None:
+        self.examples, self.dialogues = examples, dialogues
         self.sampler: EpochSampler | None = None
 
     def __len__(self) -> int:
@@ -99,6 +100,9 @@ def make_examples(
     part: str = "train",
 ) -> Examples:
     """Make a method's examples, report what they leave out, and embed the labels and responses that they need."""
+    if part == "eval" and method.kind == "responses":  # candidates that choose a checkpoint are of all responses
+        config = copy.deepcopy(config)
+        config.granularity = None
     examples: Any = method.examples(dialogues, config, args.seed)
     for note in examples.notes:
         report(note)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import copy
-import hashlib
-import json
 import logging
 import math
-import shutil
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from accelerate import PartialState
+from accelerate.utils import gather_object
+from torch import nn
 from transformers import set_seed
 
 from ..checkpoints.pretrained import resolve_backbone
@@ -25,21 +22,20 @@ from ..corpora import load_dialogues
 from ..dialogue import Dialogue
 from ..encoders.loading import EncoderRun
 from ..errors import InputError
-from ..hashing import sha256, text_key
 from ..methods import get_method
 from ..methods.backbone_model import MethodModel
 from ..methods.encoder import DialogueEncoder, encode
-from ..methods.method import Examples
-from ..runs.files import check_not_read, check_writable, locked, write_json_atomically
-from ..runs.folder import RunFolder, check_same, field_of, read_object
-from ..runs.hardware import describe_hardware
+from ..runs.files import check_not_read, check_writable, locked
+from ..runs.folder import RunFolder
 from .arguments import make_settings
-from .data import given_examples, make_examples, weights_digest
+from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
 from .language_model import adapted_backbone
 from .low_rank import merge_factors
+from .record import recorded_settings, starting_point
+from .resuming import restore_finished
 from .settings import SELECTIONS, Report, Settings
-from .trainer import DialogueTrainer, last_complete_checkpoint, restore_finished
+from .trainer import DialogueTrainer
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +50,7 @@ def train(
     backbone: str | None = None,
     dev_dialogues: Any = None,  # noqa: ANN401
     recipe: str | Path | None = None,
+    callbacks: Sequence[Any] = (),
     **settings: Any,  # noqa: ANN401
 ) -> EncoderRun:
     """Train an encoder on dialogues; call it again with the same arguments to resume.
@@ -72,6 +69,7 @@ def train(
         dev_dialogues: Dialogues that choose the checkpoint (see ``checkpoint_selection``), in the forms of
             ``dialogues``.
         recipe: The name of a recipe, such as ``dse_minilm``, or a YAML file; the arguments here win over it.
+        callbacks: Callbacks of transformers' Trainer.
         **settings: Settings of `RunArguments`, of the method's config, or of transformers' ``TrainingArguments``.
 
     Raises:
@@ -86,7 +84,7 @@ def train(
     report = logger.info if request.training.process_index == 0 else lambda line: None
     learnt = load_dialogues(dialogues) if in_memory else None
     dev = None if dev_dialogues is None else load_dialogues(dev_dialogues)
-    return EncoderRun(run_training(request, report, learnt, dev))
+    return EncoderRun(run_training(request, report, learnt, dev, callbacks))
 
 
 def run_training(
@@ -94,6 +92,7 @@ def run_training(
     report: Report = lambda line: None,
     dialogues: Sequence[Dialogue] | None = None,
     dev: Sequence[Dialogue] | None = None,
+    callbacks: Sequence[Any] = (),
 ) -> Path:
     """Train an encoder and save it with its tokenizer, its settings and a report to ``output_dir``.
 
@@ -104,6 +103,7 @@ def run_training(
         report: Receives one line per fact.
         dialogues: Replace the corpora that the settings name.
         dev: Replace their dev split.
+        callbacks: Callbacks of transformers' Trainer.
 
     Raises:
         InputError: The data, the backbone or the output folder cannot be used.
@@ -117,43 +117,54 @@ def run_training(
         dialogues = training_dialogues(run, method, settings.sample_seed, report, dialogues)
         backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
         check_not_read(output, *filter(None, [backbone]))
-        checkpoint = _starting_point(settings, output, dialogues, dev, report)
+        checkpoint = starting_point(settings, backbone or run.backbone, output, dialogues, dev, report)
         if checkpoint is not None and RunFolder(output).complete:
             report(f"Complete already: {output}")
             return output
         if backbone is not None:
             backbone = adapted_backbone(settings, backbone, dialogues, report)
-        trainer = build_trainer(settings, backbone, dialogues, dev, report)
+        trainer = build_trainer(settings, backbone, dialogues, dev, report, callbacks)
+        trainer.started, trainer.recorded = started, recorded_settings(settings)
         if checkpoint is not None:
             report(f"Resuming from {checkpoint}")
         if checkpoint is None or not restore_finished(trainer, checkpoint):
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
         _save(trainer, settings, backbone, dialogues)
         if trainer.is_world_process_zero():
-            _report(trainer, output, len(dialogues), checkpoint, started, report)
+            facts = RunFolder(output).report()
+            report(f"Trained {facts['steps']:,} steps on {len(dialogues):,} dialogues in {facts['seconds']:.0f} s")
+            report(f"{facts['truncation']}; kept: checkpoint '{facts['checkpoint']}'")
+            report(f"Wrote {output}")
     return output
 
 
 def build_trainer(
-    settings: Settings, backbone: str | None, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue], report: Report
+    settings: Settings,
+    backbone: str | None,
+    dialogues: Sequence[Dialogue],
+    dev: Sequence[Dialogue],
+    report: Report,
+    callbacks: Sequence[Any] = (),
 ) -> DialogueTrainer:
     """Build the model of a run and the trainer of its examples."""
     run, args = settings.run, settings.training
     method = get_method(run.method)
     set_seed(args.seed)  # heads begin at random
     model, tokenizer = method.model_class.build(backbone, dialogues, run.dropout, **settings.method)
-    examples = make_examples(method, dialogues, model.config, args, run, report)
-    dev_examples = _dev_examples(settings, dev, model.config)
-    model.freeze_lower_layers()
-    if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise InputError("frozen_layers: got all layers, which leaves nothing to learn; lower it")
+    learnt = ExampleDataset(make_examples(method, dialogues, model.config, args, run, report), dialogues)
+    measured = None
+    if run.dev_candidates is not None:
+        measured = ExampleDataset(given_examples(run.dev_candidates))
+    elif dev:
+        measured = ExampleDataset(make_examples(method, dev, model.config, args, run, logger.info, "eval"), dev)
     if run.checkpoint_selection != "last":  # Trainer evaluates where it saves, and ends with the best checkpoint
         args.eval_strategy, args.eval_steps = args.save_strategy, args.save_steps
         args.load_best_model_at_end, args.metric_for_best_model = True, run.checkpoint_selection
         args.greater_is_better = SELECTIONS[run.checkpoint_selection]
     trainer = DialogueTrainer(
-        model, args, (), tokenizer, dev_dialogues=dev or None, run=run, examples=examples, dev_examples=dev_examples
-    )
+        model, args, train_dataset=learnt, eval_dataset=measured, processing_class=tokenizer, run=run,
+        callbacks=list(callbacks),
+    )  # fmt: skip
     shards = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
     if shards and (run.center or run.average_with_backbone or run.rank):
         raise InputError(
@@ -163,26 +174,13 @@ def build_trainer(
     return trainer
 
 
-def _dev_examples(settings: Settings, dev: Sequence[Dialogue], config: Any) -> Examples | None:  # noqa: ANN401
-    """Make the examples that choose a checkpoint; a ranker's candidates are drawn from all responses."""
-    if settings.run.dev_candidates is not None:
-        return given_examples(settings.run.dev_candidates)
-    if not dev:
-        return None
-    method = get_method(settings.run.method)
-    if method.kind == "responses":
-        config = copy.deepcopy(config)
-        config.granularity = None
-    return make_examples(method, dev, config, settings.training, settings.run, lambda line: None, "eval")
-
-
 @torch.no_grad()
 def _save(trainer: DialogueTrainer, settings: Settings, backbone: str | None, dialogues: Sequence[Dialogue]) -> None:
     """Save the trained model, once averaged with the backbone and centred; refuse one that went astray."""
     # Without the wrapper of mixed precision, the centre is the same whether or not the run was resumed at its end.
     model: Any = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
     merge_factors(model)
-    _check_finite(model, trainer.state.log_history)
+    check_finite(model, trainer.state.log_history)
     if trainer.is_world_process_zero():
         if settings.run.average_with_backbone:
             _average(model, str(backbone), settings)
@@ -191,11 +189,14 @@ def _save(trainer: DialogueTrainer, settings: Settings, backbone: str | None, di
     trainer.save_model(str(trainer.args.output_dir))
 
 
-def _check_finite(model: torch.nn.Module, log: Sequence[dict[str, float]]) -> None:
-    lost = next((name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()), None)
+def check_finite(model: nn.Module, log: Sequence[dict[str, float]]) -> None:
+    """Refuse weights that are not finite; all processes stop where those of one are not."""
+    own = ((name, getattr(value, "to_local", lambda: value)()) for name, value in model.named_parameters())  # noqa: B023
+    lost = next((name for name, value in own if not torch.isfinite(value).all()), None)
     norms = [entry["grad_norm"] for entry in log if "grad_norm" in entry]
     if lost is None and norms and not math.isfinite(norms[-1]):  # clipping turned such a step into nothing
         lost = "the last step's gradient"
+    lost = next(filter(None, gather_object([lost])), None)
     if lost is not None:
         raise InputError(
             f"the training went astray: {lost} holds numbers that are not finite; start over (--resume false) with a "
@@ -218,114 +219,3 @@ def _center(model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequenc
     rows = np.random.default_rng(trainer.args.seed).permutation(len(dialogues))[:_CENTER_SAMPLE]
     vectors = encode(model, trainer.collator.tokenizer, [dialogues[row] for row in rows], show_progress=True)
     model.center.add_(torch.from_numpy(vectors.mean(axis=0)).to(model.center))
-
-
-def _report(
-    trainer: DialogueTrainer, output: Path, dialogues: int, resumed: Path | None, started: float, report: Report
-) -> None:
-    """Write the facts of a finished run, and report the most important."""
-    state, counted = trainer.state, trainer.collator.truncation
-    truncation = f"{counted}, counted on every pass{' since the run was resumed' if resumed else ''}"
-    if trainer.args.dataloader_num_workers:
-        truncation = "truncation was not counted, as other processes made the batches"
-    elif not counted.dialogues:
-        truncation = "truncation was not counted, as an earlier run had made all batches"
-    record = {
-        "steps": state.global_step,
-        "dialogues": dialogues,
-        "examples": len(trainer.examples),
-        "processes": trainer.args.world_size,
-        "hardware": describe_hardware(trainer.args.device.type == "cuda"),
-        "energy": _energy(trainer),
-        "resumed_from": None if resumed is None else resumed.name,
-        "seconds": time.time() - started,
-        "truncation": truncation,
-        "checkpoint": Path(state.best_model_checkpoint or "last").name,
-        "log": [{name: _number(value) for name, value in entry.items()} for entry in state.log_history],
-    }
-    write_json_atomically(RunFolder(output).report_file, record)
-    report(f"Trained {state.global_step:,} steps on {dialogues:,} dialogues in {record['seconds']:.0f} s")
-    report(f"{truncation}; kept: checkpoint '{record['checkpoint']}'")
-    report(f"Wrote {output}")
-
-
-def _number(value: Any) -> Any:  # noqa: ANN401 - of a log
-    """Return None for what JSON does not have: the infinite gradient of a step that mixed precision skips."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _energy(trainer: DialogueTrainer) -> dict[str, Any] | None:
-    """Return what codecarbon measured; None unless ``report_to`` names it."""
-    trackers = (getattr(callback, "tracker", None) for callback in trainer.callback_handler.callbacks)
-    measured: Any = next(filter(None, (getattr(tracker, "final_emissions_data", None) for tracker in trackers)), None)
-    return measured and {
-        "kwh": measured.energy_consumed,
-        "co2eq_kg": measured.emissions,
-        "country": measured.country_name,
-        "tool": f"codecarbon {metadata.version('codecarbon')}",
-    }
-
-
-def _starting_point(
-    settings: Settings, output: Path, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue], report: Report
-) -> Path | None:
-    """Find the checkpoint to resume from, and refuse that of another run; only the main process writes."""
-    folder, state, fingerprint = RunFolder(output), PartialState(), settings.fingerprint()
-    saving = {
-        "save_strategy": str(getattr(settings.training.save_strategy, "value", settings.training.save_strategy)),
-        "save_steps": settings.training.save_steps,
-    }
-    # Processes share the batches of a step.
-    data = {"num_processes": state.num_processes, **_described(dialogues), **_chosen_by(settings, dev, saving)}
-    with state.main_process_first():
-        others = [output / name for name in ("config.json", "modules.json") if (output / name).is_file()]
-        if not folder.settings_file.is_file() and (folder.checkpoints() or others):
-            raise InputError(
-                f"{output} holds {'a model' if others else 'checkpoints'} without {folder.settings_file.name}, which "
-                "another program wrote; choose another --output_dir"
-            )
-        if not settings.run.resume and state.is_main_process:
-            for begun in folder.checkpoints():
-                shutil.rmtree(begun)
-        checkpoint = last_complete_checkpoint(output, report)
-        if checkpoint is not None:
-            again = "start over with --resume false"
-            for path, now, name in (
-                (folder.settings_file, fingerprint, "method"), (folder.data_file, data, "sha256")
-            ):  # fmt: skip
-                check_same(path, now, "a run")
-                field_of(read_object(path, again), name, str(path), again)
-        elif state.is_main_process:
-            folder.report_file.unlink(missing_ok=True)  # of the run before
-            write_json_atomically(folder.data_file, data)
-            write_json_atomically(folder.settings_file, fingerprint | saving)
-        if state.is_main_process:
-            write_json_atomically(folder.texts_file, {"texts": sorted({text_key(dialogue) for dialogue in dialogues})})
-    return checkpoint
-
-
-def check_same_data(output: Path, dialogues: Sequence[Dialogue]) -> None:
-    """Raise InputError unless a run was trained on these dialogues."""
-    check_same(RunFolder(output).data_file, _described(dialogues), "a run")
-
-
-def _described(dialogues: Sequence[Dialogue]) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    for dialogue in dialogues:
-        digest.update(json.dumps(dialogue.to_json(), sort_keys=True).encode() + b"\n")
-    return {"dialogues": len(dialogues), "sha256": digest.hexdigest()}
-
-
-def _chosen_by(settings: Settings, dev: Sequence[Dialogue], saving: dict[str, Any]) -> dict[str, Any]:
-    """Describe further inputs that decide the last weights: the data of the signal, and the granularity model."""
-    run, facts = settings.run, dict[str, Any]()
-    if run.dev_candidates is not None and Path(run.dev_candidates).is_file():
-        facts["dev_sha256"] = sha256(Path(run.dev_candidates))
-    elif dev:
-        facts["dev_sha256"] = _described(dev)["sha256"]
-    if run.checkpoint_selection != "last":
-        # Some losses are of batches. When checkpoints are written decides nothing where the last one is kept.
-        facts |= {"per_device_eval_batch_size": settings.training.per_device_eval_batch_size, **saving}
-    if run.granularity_model is not None:
-        facts["granularity_model_sha256"] = weights_digest(Path(run.granularity_model))
-    return facts

@@ -44,6 +44,19 @@ _TRAINING_RANGES = {
     "gradient_accumulation_steps": Range(1), "weight_decay": Range(0), "dataloader_num_workers": Range(0),
     "seed": Range(0, 2**32 - 1), "data_seed": Range(0, 2**32 - 1),
 }  # fmt: skip
+_WITHOUT_EFFECT = (
+    ("train_sampling_strategy", "random", "batches are always made of examples of similar length"),
+    ("label_smoothing_factor", 0.0, "no method has labels of classes"),
+    ("label_names", None, "no method has labels of classes"),
+    ("batch_eval_metrics", False, "metrics are of all embeddings"),
+    ("include_for_metrics", [], "metrics are of embeddings and domains"),
+    ("prediction_loss_only", False, "an evaluation needs more"),
+    ("fp16_full_eval", False, "evaluations compute as training does"),
+    ("bf16_full_eval", False, "evaluations compute as training does"),
+    ("use_liger_kernel", False, "liger has no kernel for these models"),
+)
+"""Arguments of Trainer, the value that they have without a choice, and why another does nothing."""
+
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _NOUNS = {dict: "a mapping", bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
 """What a field may hold, in the order in which a value is tried."""
@@ -190,6 +203,7 @@ class TrainingSettings(TrainingArguments):
 
     output_dir: str | None = "runs/dial2vec"
     remove_unused_columns: bool = False
+    fsdp: bool | str | None = None  # type: ignore[assignment]  # Trainer takes true, though it says otherwise
     report_to: str | list[str] | None = "none"
     logging_steps: float = 10
 
@@ -201,9 +215,10 @@ class TrainingSettings(TrainingArguments):
         if self.max_steps == 0:
             raise InputError("max_steps: got 0, expected at least 1, or -1 for as many as the epochs have; change it")
         for name, only, reason in (
-            ("train_sampling_strategy", "random", "batches are always made of examples of similar length"),
             ("resume_from_checkpoint", None, "a run resumes from its own last checkpoint"),
             ("load_best_model_at_end", False, "checkpoint_selection says which checkpoint a run ends with"),
+            ("metric_for_best_model", None, "checkpoint_selection says by which signal"),
+            ("greater_is_better", None, "checkpoint_selection knows"),
         ):
             if getattr(self, name) != only:
                 raise InputError(f"{name}: got {getattr(self, name)}, but {reason}; leave it out")
@@ -214,11 +229,7 @@ class TrainingSettings(TrainingArguments):
             self._build_parts()
         except (ValueError, TypeError, ImportError, RuntimeError) as error:
             raise InputError(f"{' '.join(str(error).split())}; correct the setting") from None
-        if self.n_gpu > 1:  # Trainer would split batches over threads, and each part would have its own negatives
-            raise InputError(
-                f"got {self.n_gpu} GPUs for one process, expected one; start with accelerate launch, or set "
-                "CUDA_VISIBLE_DEVICES=0"
-            )
+        check_arguments(self)
 
     def _build_parts(self) -> None:
         """Build the optimizer, its schedule and the loggers once, for a single number, to see what they lack."""
@@ -278,15 +289,39 @@ class Settings:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return everything that decides the final weights; a resumed run must agree with it."""
-        names = (
-            "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
-            "max_steps", "seed", "data_seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps",
-            "max_grad_norm", "optim", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler_kwargs",
-            "dataloader_drop_last", "optim_args", "neftune_noise_alpha",
-        )  # fmt: skip
-        run = {key: value for key, value in vars(self.run).items() if key not in ("resume", "data_dir")}
-        training = {name: getattr(self.training, name) for name in names}
-        return dict(json.loads(json.dumps({**run, **self.method, **training}, default=str)))
+        return facts_of(self.run, self.method, self.training)
+
+
+def facts_of(run: RunArguments, method: dict[str, Any], training: TrainingArguments) -> dict[str, Any]:
+    """Return everything that decides the final weights, as JSON holds it."""
+    names = (
+        "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
+        "max_steps", "seed", "data_seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps",
+        "max_grad_norm", "optim", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler_kwargs",
+        "dataloader_drop_last", "optim_args", "neftune_noise_alpha",
+    )  # fmt: skip
+    chosen = {key: value for key, value in vars(run).items() if key not in ("resume", "data_dir")}
+    decisive = {name: getattr(training, name) for name in names}
+    return dict(json.loads(json.dumps({**chosen, **method, **decisive}, default=str)))
+
+
+def check_arguments(args: TrainingArguments) -> None:
+    """Refuse arguments of Trainer that would have no effect, or that the device lacks."""
+    for name, only, reason in _WITHOUT_EFFECT:
+        if getattr(args, name, only) != only:
+            raise InputError(f"{name}: got {getattr(args, name)}, but {reason}; leave it out")
+    if args.fp16 and args.device.type == "cpu":
+        raise InputError("fp16: got true on a processor, which has no such training; leave it out, or set bf16")
+    if args.n_gpu > 1:  # Trainer would split batches over threads, and each part would have its own negatives
+        raise InputError(
+            f"got {args.n_gpu} GPUs for one process, expected one; start with accelerate launch, or set "
+            "CUDA_VISIBLE_DEVICES=0"
+        )
+    strategy = str(getattr(args.hub_strategy, "value", args.hub_strategy))
+    if args.push_to_hub and strategy not in ("end", "every_save"):
+        raise InputError(
+            f"hub_strategy: got {strategy}, whose optimizer states are pickles, expected end or every_save; choose one"
+        )
 
 
 def _check_together(method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments) -> None:

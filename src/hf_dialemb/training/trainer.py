@@ -1,46 +1,45 @@
-"""A thin subclass of transformers' Trainer: our sampler, whole checkpoints only, evaluation without labels."""
+"""A thin subclass of transformers' Trainer: our batches, whole checkpoints only, evaluation without labels."""
 
 import logging
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from copy import copy
-from errno import EACCES, ENOSPC
-from functools import partial
+import math
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import torch
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import Sampler
-from transformers import PreTrainedTokenizerBase, Trainer, TrainerState, TrainingArguments
-from transformers.trainer import TRAINER_STATE_NAME
-from transformers.trainer_utils import rotate_checkpoints
+from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments, set_seed
+from transformers.trainer_utils import (
+    EvalPrediction,
+    PredictionOutput,
+    default_compute_objective,
+    get_last_checkpoint,
+    rotate_checkpoints,
+    speed_metrics,
+)
 
 from ..corpora import load_dialogues
 from ..errors import InputError
 from ..hashing import sha256
 from ..methods import method_of
 from ..methods.backbone_model import MethodModel
-from ..methods.encoder import encode
-from ..methods.method import Examples
-from ..metrics.alignment_uniformity import uniformity
-from ..metrics.purity import cluster_purity
+from ..methods.config import own_settings
 from ..runs.files import open_to_others, write_json_atomically
-from ..runs.folder import RunFolder, read_object, write_files_of_our_own
+from ..runs.folder import write_files_of_our_own
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .dialogues import unified
 from .low_rank import is_limited, limit_rank, load_factors, save_factors, whole_weights
-from .settings import SELECTIONS, Report, RunArguments
+from .measuring import MEASURES, labels_of, measure, vectors_of
+from .record import write_record
+from .resuming import COMPLETE, as_system_error, out_of_patience
+from .settings import RunArguments, check_arguments
 
 logger = logging.getLogger(__name__)
 
-COMPLETE = "complete"
-"""The file that marks a whole checkpoint, with the digests of its files."""
-
-_UNIFORMITY_SAMPLE = 2_000  # embeddings, of which all pairs are compared
+_OF_THE_METHOD = ("data_collator", "compute_loss_func", "preprocess_logits_for_metrics")
 
 
 class DialogueTrainer(Trainer):
@@ -48,65 +47,135 @@ class DialogueTrainer(Trainer):
 
     Examples:
         >>> model, tokenizer = DSEModel.from_backbone("sentence-transformers/all-MiniLM-L6-v2")
-        >>> trainer = DialogueTrainer(model, TrainingArguments("runs/mine", max_steps=100), dialogues, tokenizer)
+        >>> args = TrainingArguments("runs/mine", max_steps=100)
+        >>> trainer = DialogueTrainer(model, args, train_dataset=dialogues, processing_class=tokenizer)
         >>> trainer.train()
+        >>> trainer.save_model()  # with the record of the training, for its card
 
     Args:
         model: An untrained or trained model of a registered method.
-        args: Trainer's arguments; by default its own.
-        dialogues: The training dialogues, in any form that `hf_dialemb.corpora.load_dialogues` takes.
+        args: Trainer's arguments; by default its own. An argument without effect is refused.
+        train_dataset: The training dialogues, in any form that `hf_dialemb.corpora.load_dialogues` takes.
+        eval_dataset: The dialogues that ``evaluate`` measures, or a dict of several sets by name.
         processing_class: The model's tokenizer, as ``from_backbone`` returns it.
-        dev_dialogues: The dialogues that ``evaluate`` measures and that choose a checkpoint.
         run: Further settings of a run.
-        examples: The method's training examples, if they exist already.
-        dev_examples: Its examples of the dev dialogues, if they exist already.
-        **kwargs: Trainer's other arguments.
+        model_init: Makes the model, instead of ``model``; ``hyperparameter_search`` needs it.
+        **kwargs: Trainer's other arguments. ``compute_metrics`` gets the embeddings (N, D) of the measured dialogues as
+            predictions, and the first domain of each, or None, as labels.
 
     Raises:
-        InputError: The model is of no registered method, the tokenizer is missing, or it cannot use the dialogues.
+        InputError: The model is of no registered method, the tokenizer is missing, it cannot use the dialogues, or an
+            argument is wrong or has no effect.
     """
 
     def __init__(
         self,
-        model: MethodModel,
+        model: MethodModel | None = None,
         args: TrainingArguments | None = None,
-        dialogues: Any = (),  # noqa: ANN401 - see load_dialogues
-        processing_class: PreTrainedTokenizerBase | None = None,
         *,
-        dev_dialogues: Any = None,  # noqa: ANN401
+        train_dataset: Any = (),  # noqa: ANN401 - see load_dialogues
+        eval_dataset: Any = None,  # noqa: ANN401
+        processing_class: PreTrainedTokenizerBase | None = None,
         run: RunArguments | None = None,
-        examples: Examples | None = None,
-        dev_examples: Examples | None = None,
+        model_init: Any = None,  # noqa: ANN401
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        method = method_of(model)
-        if method is None or processing_class is None:
+        self.args = TrainingArguments("runs/mine") if args is None else args
+        for name in _OF_THE_METHOD:
+            if kwargs.get(name) is not None:
+                raise InputError(f"{name}: got one, but the method makes its batches and its loss; leave it out")
+        check_arguments(self.args)
+        self.args.remove_unused_columns = False  # examples have no columns
+        self.run, self.processing_class = run, processing_class
+        self.started: float | None = None
+        self.resumed: Path | None = None
+        self.recorded: dict[str, Any] | None = None  # the settings of a run, where more than the trainer decides them
+        if model_init is not None:
+            if model is not None or kwargs.get("optimizers", (None, None)) != (None, None):
+                raise InputError("model_init: got a model or optimizers beside it, expected model_init alone")
+            set_seed(self.args.seed)
+            self.model_init = model_init
+            model = self.call_model_init()
+        else:
+            self._adopt(model)
+        self.source = train_dataset if isinstance(train_dataset, str) else None
+        nothing = train_dataset is None or train_dataset == ()
+        self.train_dataset = None if nothing else self._dataset(train_dataset, "train")
+        try:
+            super().__init__(
+                model,
+                self.args,
+                train_dataset=self.train_dataset,
+                eval_dataset=self._eval_sets(eval_dataset),
+                data_collator=self.collator,
+                processing_class=processing_class,
+                **kwargs,
+            )
+        except InputError:
+            raise
+        except (ValueError, TypeError, ImportError, RuntimeError) as error:
+            raise InputError(f"{' '.join(str(error).split())}; correct the argument") from None
+        self.model_init = model_init
+
+    def call_model_init(self, trial: Any = None) -> Any:  # noqa: ANN401
+        """Make a model by ``model_init``, and make the examples again where its settings ask for others."""
+        before = self._own_settings() if hasattr(self, "collator") else None
+        model = super().call_model_init(trial)
+        self._adopt(model)
+        if before not in (None, self._own_settings()):
+            sets = [*self.eval_dataset.values()] if isinstance(self.eval_dataset, dict) else [self.eval_dataset]
+            for dataset, part in [(self.train_dataset, "train"), *((dataset, "eval") for dataset in sets)]:
+                if dataset is not None:
+                    dataset.examples = self._dataset(dataset.dialogues, part).examples
+        return model
+
+    def _own_settings(self) -> dict[str, Any]:
+        config = self.collator.config
+        return {name: getattr(config, name) for name in own_settings(type(config))}
+
+    def _adopt(self, model: Any) -> None:  # noqa: ANN401
+        """Prepare a model for its training, and the batches for the model."""
+        method, tokenizer = method_of(model), self.processing_class
+        if method is None or tokenizer is None:
             got = f"a {type(model).__name__}, of no registered method" if method is None else "no processing_class"
             raise InputError(f"DialogueTrainer: got {got}; give what from_backbone returns: a model and its tokenizer")
-        args = TrainingArguments("runs/mine") if args is None else args
-        args.remove_unused_columns = False  # examples have no columns
-        self.run = run or RunArguments(method=method.name)
+        self.run = self.run or RunArguments(method=method.name)
+        model.freeze_lower_layers()
         if self.run.rank is not None:
             limit_rank(model, self.run.rank)
         for name in ("pad_token_id", "bos_token_id", "eos_token_id"):  # as Trainer does, with a warning
-            if (token := getattr(processing_class, name)) is not None:
+            if (token := getattr(tokenizer, name)) is not None:
                 setattr(model.config.get_text_config(), name, token)
-        self.collator = Collator(method, processing_class, model.config)
-        self.dev = [] if dev_dialogues is None else load_dialogues(dev_dialogues)
+        self.data_collator = self.collator = Collator(method, tokenizer, model.config)
+        if method.in_batch_negatives:
+            self.args.dataloader_drop_last = True  # a last batch of one would have no negatives
 
-        made_of = partial(make_examples, method, config=model.config, args=args, run=self.run, report=logger.info)
-        self.examples = examples or made_of(unified(load_dialogues(dialogues), method))
-        if dev_examples is None and self.dev:
-            dev_examples = made_of(unified(self.dev, method), part="eval")
-        super().__init__(
-            model,
-            args,
-            train_dataset=ExampleDataset(self.examples),
-            eval_dataset=None if dev_examples is None else ExampleDataset(dev_examples),
-            data_collator=self.collator,
-            processing_class=processing_class,
-            **kwargs,
-        )
+    def _dataset(self, given: Any, part: str) -> ExampleDataset:  # noqa: ANN401
+        if isinstance(given, ExampleDataset):
+            return given
+        method = self.collator.method
+        dialogues = unified(load_dialogues(given), method)
+        made = make_examples(method, dialogues, self.collator.config, self.args, self.run, logger.info, part)
+        return ExampleDataset(made, dialogues)
+
+    def _eval_sets(self, given: Any) -> Any:  # noqa: ANN401
+        if isinstance(given, Mapping):
+            return {name: self._dataset(dialogues, "eval") for name, dialogues in given.items()}
+        return None if given is None else self._dataset(given, "eval")
+
+    @property
+    def examples(self) -> Any:  # noqa: ANN401
+        """The training examples."""
+        return cast("ExampleDataset", self.train_dataset).examples
+
+    def train(self, resume_from_checkpoint: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Train as Trainer does."""
+        if self.train_dataset is None:
+            raise InputError("train_dataset: got none, expected dialogues to learn from; give some")
+        self.started = self.started or time.time()
+        last = get_last_checkpoint(self.args.output_dir) if resume_from_checkpoint is True else resume_from_checkpoint
+        self.resumed = Path(last) if last else None
+        return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:  # noqa: ANN401
         sampler = EpochSampler(self.examples, self._train_batch_size * self.args.world_size, self.args.seed)
@@ -148,23 +217,29 @@ class DialogueTrainer(Trainer):
         # run can be killed, one whole checkpoint is there.
         limit, self.args.save_total_limit = self.args.save_total_limit, None
         try:
-            with _as_system_error():
+            with as_system_error():
                 super()._save_checkpoint(model, trial)
         finally:
             self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            output = str(self.args.output_dir)
+            output = self._get_output_dir(trial)
             folder = Path(output, f"checkpoint-{self.state.global_step}")
             digests = {file.name: sha256(file) for file in sorted(folder.iterdir()) if file.is_file()}
             write_json_atomically(folder / COMPLETE, digests)
             rotate_checkpoints(output, limit, self.state.best_model_checkpoint, use_mtime=True)
 
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Save the model as Trainer does, with the record of its training."""
+        super().save_model(output_dir, _internal_call=True)
+        if not _internal_call:
+            write_record(self, Path(output_dir or str(self.args.output_dir)))
+
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """Save as Trainer does, with the files by which sentence-transformers loads the folder."""
         model, folder = self.accelerator.unwrap_model(self.model), Path(str(output_dir or self.args.output_dir))
         limited = is_limited(model)
-        with _as_system_error():
+        with as_system_error():
             super()._save(output_dir, whole_weights(model) if limited else state_dict)
         if not self.args.should_save:
             return
@@ -181,127 +256,89 @@ class DialogueTrainer(Trainer):
             load_factors(own, Path(resume_from_checkpoint))
 
     def _load_best_model(self) -> None:
-        if self.state.best_model_checkpoint:  # the run's folder may have moved
-            best = Path(str(self.args.output_dir)) / Path(self.state.best_model_checkpoint).name
-            self.state.best_model_checkpoint = str(best)
+        best = self.state.best_model_checkpoint
+        if best and not Path(best).is_dir():  # the run's folder has moved
+            self.state.best_model_checkpoint = str(Path(str(self.args.output_dir)) / Path(best).name)
         super()._load_best_model()
 
-    @torch.no_grad()
-    def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:  # noqa: ANN401
-        """Measure the dev dialogues: how well the model solves the method's task, and how the embeddings spread.
+    def evaluate(
+        self,
+        eval_dataset: Any = None,  # noqa: ANN401 - see load_dialogues
+        ignore_keys: Any = None,  # noqa: ANN401
+        metric_key_prefix: str = "eval",
+    ) -> dict[str, float]:
+        """Measure dialogues: how well the model solves the method's task, and how the embeddings spread.
 
-        The metrics are ``eval_contrastive_loss``, ``eval_contrastive_accuracy`` (share of intact dialogues that rank
-        first, over speakers), ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even) and, for the paper's
-        protocol alone, ``eval_dev_purity``.
+        The metrics are ``eval_loss``, also as ``eval_contrastive_loss``; ``eval_contrastive_accuracy`` (share of intact
+        dialogues that rank first, over speakers); ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even); for
+        the paper's protocol alone, ``eval_dev_purity``; those of ``compute_metrics``; and ``eval_runtime``.
+
+        Args:
+            eval_dataset: Dialogues in any form, a dict of several sets, or the name of a set that the trainer was made
+                with; by default all of these sets. Metrics of a named set begin with ``eval_<name>_``.
+            ignore_keys: Not used.
+            metric_key_prefix: What all names begin with.
+
+        Raises:
+            InputError: There are no dialogues, or the model cannot use them.
         """
-        losses: list[torch.Tensor] = []
-        correct: list[torch.Tensor] = []
-        embeddings: list[torch.Tensor] = []
-        model = cast("torch.nn.Module", self.model)
-        training, counted = model.training, copy(self.collator.truncation)
-        model.eval()
-        for batch in self.get_eval_dataloader():
-            with self.compute_loss_context_manager():
-                output = model(**self._prepare_inputs(batch))
-            first = _ranked_first(output.similarities)  # (B,)
-            row = [output.loss.expand(len(first)), first]
-            row += [] if output.pooler_output is None else [output.pooler_output.float()]
-            gathered = self.accelerator.gather_for_metrics(row)
-            for store, value in zip((losses, correct, embeddings), gathered, strict=False):
-                store.append(value.cpu())
-        loss, accuracy = (torch.cat(store).mean().item() for store in (losses, correct))
-        metrics = {"contrastive_loss": loss, "contrastive_accuracy": accuracy}
-        if sum(map(len, embeddings)) > 1:
-            metrics["uniformity"] = uniformity(torch.cat(embeddings)[:_UNIFORMITY_SAMPLE].numpy())
-        if self.run.checkpoint_selection == "dev_purity":
-            metrics["dev_purity"] = self._dev_purity()
-        model.train(training)
-        self.collator.truncation = counted  # of what is learnt from alone
-        result = {f"{metric_key_prefix}_{name}": value for name, value in metrics.items()}
-        self.log(result)
-        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, result)
+        own, given = self.eval_dataset, self.eval_dataset if eval_dataset is None else eval_dataset
+        if isinstance(given, str) and isinstance(own, dict) and given in own:
+            given = {given: own[given]}
+        if given is None:
+            raise InputError("eval_dataset: got none, neither here nor in the trainer, expected dialogues; give some")
+        if isinstance(given, Mapping):
+            parts = [self.evaluate(part, None, f"{metric_key_prefix}_{name}") for name, part in given.items()]
+            return {name: value for part in parts for name, value in part.items()}
+        dataset = self._dataset(given, "eval")
+        metrics = self._measured(dataset, metric_key_prefix)
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         self.control.should_training_stop |= out_of_patience(self.state, self.run)
-        return result
+        return metrics
 
-    def _dev_purity(self) -> float:
-        labelled = [dialogue for dialogue in self.dev if len(dialogue.domains) == 1]
-        tokenizer: Any = self.processing_class
-        vectors = encode(self.accelerator.unwrap_model(self.model), tokenizer, labelled)
-        return float(np.mean(cluster_purity(vectors, [d.domains[0] for d in labelled], seeds=range(3))["purity"]))
+    def predict(
+        self,
+        test_dataset: Any,  # noqa: ANN401 - see load_dialogues
+        ignore_keys: Any = None,  # noqa: ANN401
+        metric_key_prefix: str = "test",
+    ) -> PredictionOutput:
+        """Embed N dialogues in any form: (N, D) float32, their first domains as labels, and metrics of `evaluate`.
 
+        Where the dialogues are too few or too short for the method's loss, there is none among the metrics, and a
+        warning says so.
+        """
+        started, dialogues = time.time(), load_dialogues(test_dataset)
+        vectors = vectors_of(self, dialogues)
+        try:
+            metrics = self._measured(self._dataset(dialogues, "eval"), metric_key_prefix, vectors)
+        except InputError as error:
+            logger.warning("No loss is measured: %s", error)
+            metrics = speed_metrics(metric_key_prefix, started, num_samples=len(dialogues))
+        self.control = self.callback_handler.on_predict(self.args, self.state, self.control, metrics)
+        return PredictionOutput(vectors, labels_of(dialogues), metrics)
 
-def _ranked_first(similarities: torch.Tensor) -> torch.Tensor:
-    """Return the share of roles whose first candidate is the most similar, (B,) in [0, 1]; a tie is no success."""
-    first = (similarities[:, :1] > similarities[:, 1:]).all(1).float()  # (B, R)
-    present = (similarities != 0).any(1).float()
-    return (first * present).sum(1) / present.sum(1).clamp(min=1)
+    def _measured(self, dataset: ExampleDataset, prefix: str, vectors: Any = None) -> dict[str, float]:  # noqa: ANN401
+        started = time.time()
+        metrics = measure(self, dataset)
+        if self.compute_metrics is not None:
+            vectors = vectors_of(self, dataset.dialogues) if vectors is None else vectors
+            metrics |= self.compute_metrics(EvalPrediction(vectors, labels_of(dataset.dialogues)))
+        named = {name if name.startswith(f"{prefix}_") else f"{prefix}_{name}": metrics[name] for name in metrics}
+        batches = math.ceil(len(dataset) / (self.args.eval_batch_size * self.args.world_size))
+        return named | speed_metrics(prefix, started, num_samples=len(dataset), num_steps=batches)
 
-
-def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
-    """Return whether a run was measured often enough without gain, by its log, so that a resumed run agrees."""
-    name = f"eval_{run.checkpoint_selection}"
-    values = [entry[name] for entry in state.log_history if name in entry]
-    if run.patience is None or not values:
-        return False
-    best = max(values) if SELECTIONS[run.checkpoint_selection] else min(values)
-    return len(values) - 1 - values.index(best) >= run.patience
-
-
-def restore_finished(trainer: DialogueTrainer, checkpoint: Path) -> bool:
-    """Restore a run that was killed after its last step, by count or patience; Trainer itself would take more."""
-    state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-    if not (out_of_patience(state, trainer.run) or 0 < state.max_steps <= state.global_step):
-        return False
-    chosen = checkpoint
-    if trainer.args.load_best_model_at_end and state.best_model_checkpoint:
-        chosen = checkpoint.parent / Path(state.best_model_checkpoint).name  # the run's folder may have moved
-        state.best_model_checkpoint = str(chosen)
-    trainer._load_from_checkpoint(str(chosen))
-    trainer.state = state
-    return True
-
-
-def last_complete_checkpoint(output_dir: Path, report: Report = lambda line: None) -> Path | None:
-    """Find the checkpoint to resume from, and remove those that are not whole.
-
-    Such a checkpoint was being written when the run died, was damaged since, or has lost the best one before it.
-    """
-    whole: list[Path] = []
-    for folder in RunFolder(output_dir).checkpoints():
-        wrong = _damage(folder, {path.name for path in whole})
-        if not wrong:
-            whole.append(folder)
-            continue
-        if (folder / COMPLETE).exists():
-            report(f"Left out {folder}, which is damaged ({wrong})")
-        shutil.rmtree(folder)
-    return whole[-1] if whole else None
+    def hyperparameter_search(
+        self,
+        hp_space: Any = None,  # noqa: ANN401
+        compute_objective: Any = None,  # noqa: ANN401
+        *args: Any,  # noqa: ANN401
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Search as Trainer does: by default for the least loss, or by the sum of what ``compute_metrics`` returns."""
+        return super().hyperparameter_search(hp_space, compute_objective or _objective, *args, **kwargs)
 
 
-def _damage(checkpoint: Path, before: set[str]) -> str:
-    """Describe the damage of a checkpoint, given the names of the whole ones before it; empty if it is whole."""
-    try:
-        digests = read_object(checkpoint / COMPLETE, "")
-    except InputError:
-        return f"{COMPLETE} cannot be read"
-    if TRAINER_STATE_NAME not in digests:
-        return f"{COMPLETE} is not as it was written"
-    for name, digest in digests.items():
-        if not (checkpoint / name).is_file() or sha256(checkpoint / name) != digest:
-            return f"{name} is not as it was written"
-    best = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME)).best_model_checkpoint
-    best = Path(best or checkpoint).name  # the run's folder may have moved
-    return "" if best in {checkpoint.name, *before} else f"{best}, the best before it, is lost"
-
-
-@contextmanager
-def _as_system_error() -> Iterator[None]:
-    """Raise torch's error of a file that cannot be written as the system's own error."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "PytorchStreamWriter" not in str(error) and "inline_container" not in str(error):
-            raise
-        if "Permission denied" in str(error):
-            raise PermissionError(EACCES, "a file there cannot be written; change its rights and run again") from error
-        raise OSError(ENOSPC, "the checkpoint cannot be written; free space and run again") from error
+def _objective(metrics: dict[str, float]) -> float:
+    own = {name: value for name, value in metrics.items() if not name.endswith(MEASURES)}
+    return float(default_compute_objective(own))

@@ -26,7 +26,7 @@ from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolde
 from ...training.arguments import read_recipe
 from ...training.data import response_vectors, similarity_ranker, weights_digest
 from ...training.dialogues import training_dialogues
-from ...training.run import check_same_data
+from ...training.record import check_same_data
 from .plan import CANDIDATE_SEED, EnsemblePlan
 
 _PATIENCE = 30  # seconds that a run has to end itself
