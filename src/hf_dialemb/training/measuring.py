@@ -1,10 +1,8 @@
 """What an evaluation measures: the method's own task, without labels, and the vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,9 +13,6 @@ from ..metrics.alignment_uniformity import uniformity
 from ..metrics.purity import cluster_purity
 from .data import ExampleDataset
 
-if TYPE_CHECKING:
-    from .trainer import DialogueTrainer
-
 MEASURES = ("contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity")
 """The metrics of every evaluation, beside its loss and its duration."""
 
@@ -25,7 +20,7 @@ _UNIFORMITY_SAMPLE = 2_000  # embeddings, of which all pairs are compared
 
 
 @torch.no_grad()
-def measure(trainer: DialogueTrainer, dataset: ExampleDataset) -> dict[str, float]:
+def measure(trainer: Any, dataset: ExampleDataset) -> dict[str, float]:  # noqa: ANN401
     """Return the loss of examples, and those of `MEASURES` that apply; see `DialogueTrainer.evaluate`."""
     losses: list[torch.Tensor] = []
     correct: list[torch.Tensor] = []
@@ -56,7 +51,7 @@ def measure(trainer: DialogueTrainer, dataset: ExampleDataset) -> dict[str, floa
     return metrics
 
 
-def vectors_of(trainer: DialogueTrainer, dialogues: Sequence[Dialogue]) -> np.ndarray:
+def vectors_of(trainer: Any, dialogues: Sequence[Dialogue]) -> np.ndarray:  # noqa: ANN401
     """Embed N dialogues as the trained encoder would, (N, D) float32; every process embeds all."""
     model: Any = trainer.accelerator.unwrap_model(trainer.model)
     return model_encoder(model, trainer.processing_class, "the model").encode(dialogues)

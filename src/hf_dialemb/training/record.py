@@ -1,7 +1,5 @@
 """The record of a training in its folder: settings, digests of its data, and what it did."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -11,7 +9,7 @@ import time
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accelerate import PartialState
 from accelerate.utils import gather_object
@@ -28,11 +26,8 @@ from .data import weights_digest
 from .resuming import last_complete_checkpoint
 from .settings import Report, RunArguments, Settings, facts_of, method_hints
 
-if TYPE_CHECKING:
-    from .trainer import DialogueTrainer
 
-
-def write_record(trainer: DialogueTrainer, output: Path) -> None:
+def write_record(trainer: Any, output: Path) -> None:  # noqa: ANN401
     """Write the record of a finished training beside its weights; every process must call it."""
     report = _facts(trainer)
     if not trainer.is_world_process_zero() or trainer.train_dataset is None:
@@ -43,7 +38,7 @@ def write_record(trainer: DialogueTrainer, output: Path) -> None:
     write_json_atomically(folder.report_file, report)
 
 
-def _settings_by_hand(trainer: DialogueTrainer) -> dict[str, Any]:
+def _settings_by_hand(trainer: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return the settings of a training without `Settings`: by the model, and by Trainer's arguments."""
     config: Any = trainer.collator.config
     backbone = config.name_or_path or getattr(getattr(config, "encoder_config", None), "name_or_path", None) or None
@@ -53,7 +48,7 @@ def _settings_by_hand(trainer: DialogueTrainer) -> dict[str, Any]:
     return facts_of(run, chosen, trainer.args)
 
 
-def _facts(trainer: DialogueTrainer) -> dict[str, Any]:
+def _facts(trainer: Any) -> dict[str, Any]:  # noqa: ANN401
     state, dataset = trainer.state, trainer.train_dataset
     counted = _of_all_processes(trainer.collator.truncation)
     truncation = f"{counted}, counted on every pass{' since the run was resumed' if trainer.resumed else ''}"
@@ -87,7 +82,7 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - of a log
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _energy(trainer: DialogueTrainer) -> dict[str, Any] | None:
+def _energy(trainer: Any) -> dict[str, Any] | None:  # noqa: ANN401
     """Return what codecarbon measured; None unless ``report_to`` names it."""
     trackers = (getattr(callback, "tracker", None) for callback in trainer.callback_handler.callbacks)
     measured: Any = next(filter(None, (getattr(tracker, "final_emissions_data", None) for tracker in trackers)), None)

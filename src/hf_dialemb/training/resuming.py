@@ -1,13 +1,11 @@
 """Checkpoints that a killed run goes on from: whole ones only."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EACCES, ENOSPC
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from transformers import TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
@@ -16,9 +14,6 @@ from ..errors import InputError
 from ..hashing import sha256
 from ..runs.folder import RunFolder, read_object
 from .settings import SELECTIONS, Report, RunArguments
-
-if TYPE_CHECKING:
-    from .trainer import DialogueTrainer
 
 COMPLETE = "complete"
 """The file that marks a whole checkpoint, with the digests of its files."""
@@ -34,7 +29,7 @@ def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
     return len(values) - 1 - values.index(best) >= run.patience
 
 
-def restore_finished(trainer: DialogueTrainer, checkpoint: Path) -> bool:
+def restore_finished(trainer: Any, checkpoint: Path) -> bool:  # noqa: ANN401
     """Restore a run that was killed after its last step, by count or patience; Trainer itself would take more."""
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
     if not (out_of_patience(state, trainer.run) or 0 < state.max_steps <= state.global_step):

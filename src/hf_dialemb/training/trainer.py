@@ -141,6 +141,8 @@ class DialogueTrainer(Trainer):
             raise InputError(f"DialogueTrainer: got {got}; give what from_backbone returns: a model and its tokenizer")
         self.run = self.run or RunArguments(method=method.name)
         model.freeze_lower_layers()
+        if not any(parameter.requires_grad for parameter in model.parameters()):
+            raise InputError("frozen_layers: got all layers, which leaves nothing to learn; lower it")
         if self.run.rank is not None:
             limit_rank(model, self.run.rank)
         for name in ("pad_token_id", "bos_token_id", "eos_token_id"):  # as Trainer does, with a warning
