@@ -72,7 +72,7 @@ def _facts(trainer: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _of_all_processes(count: Truncation) -> Truncation:
-    counts = gather_object([count])
+    counts: list[Truncation] = gather_object([count])
     names = (field.name for field in dataclasses.fields(Truncation) if field.name != "unit")
     return dataclasses.replace(counts[0], **{name: sum(getattr(part, name) for part in counts) for name in names})
 

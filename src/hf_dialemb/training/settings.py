@@ -44,7 +44,7 @@ _TRAINING_RANGES = {
     "gradient_accumulation_steps": Range(1), "weight_decay": Range(0), "dataloader_num_workers": Range(0),
     "seed": Range(0, 2**32 - 1), "data_seed": Range(0, 2**32 - 1),
 }  # fmt: skip
-_WITHOUT_EFFECT = (
+_WITHOUT_EFFECT: tuple[tuple[str, Any, str], ...] = (
     ("train_sampling_strategy", "random", "batches are always made of examples of similar length"),
     ("label_smoothing_factor", 0.0, "no method has labels of classes"),
     ("label_names", None, "no method has labels of classes"),

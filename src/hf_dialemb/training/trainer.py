@@ -86,7 +86,8 @@ class DialogueTrainer(Trainer):
                 raise InputError(f"{name}: got one, but the method makes its batches and its loss; leave it out")
         check_arguments(self.args)
         self.args.remove_unused_columns = False  # examples have no columns
-        self.run, self.processing_class = run, processing_class
+        self.run: Any = run
+        self.processing_class: Any = processing_class
         self.started: float | None = None
         self.resumed: Path | None = None
         self.recorded: dict[str, Any] | None = None  # the settings of a run, where more than the trainer decides them
@@ -124,7 +125,8 @@ class DialogueTrainer(Trainer):
         self._adopt(model)
         if before not in (None, self._own_settings()):
             sets = [*self.eval_dataset.values()] if isinstance(self.eval_dataset, dict) else [self.eval_dataset]
-            for dataset, part in [(self.train_dataset, "train"), *((dataset, "eval") for dataset in sets)]:
+            pairs: Any = [(self.train_dataset, "train"), *((dataset, "eval") for dataset in sets)]
+            for dataset, part in pairs:
                 if dataset is not None:
                     dataset.examples = self._dataset(dataset.dialogues, part).examples
         return model
@@ -322,13 +324,14 @@ class DialogueTrainer(Trainer):
 
     def _measured(self, dataset: ExampleDataset, prefix: str, vectors: Any = None) -> dict[str, float]:  # noqa: ANN401
         started = time.time()
-        metrics = measure(self, dataset)
+        metrics: dict[str, float] = measure(self, dataset)
         if self.compute_metrics is not None:
             vectors = vectors_of(self, dataset.dialogues) if vectors is None else vectors
             metrics |= self.compute_metrics(EvalPrediction(vectors, labels_of(dataset.dialogues)))
         named = {name if name.startswith(f"{prefix}_") else f"{prefix}_{name}": metrics[name] for name in metrics}
         batches = math.ceil(len(dataset) / (self.args.eval_batch_size * self.args.world_size))
-        return named | speed_metrics(prefix, started, num_samples=len(dataset), num_steps=batches)
+        named |= speed_metrics(prefix, started, num_samples=len(dataset), num_steps=batches)
+        return named
 
     def hyperparameter_search(
         self,
