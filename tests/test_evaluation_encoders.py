@@ -126,7 +126,7 @@ def test_words_stand_in_any_order_after_the_last_sign(folders, tmp_path):
 @pytest.mark.parametrize("work", [find_encoder, load_encoder, fingerprint, has_weights])
 def test_wrong_words_are_refused_before_anything_is_looked_up(work):
     for words, reason in (
-        ("turns", "got 'turns' after the '@', expected dialogue, utterances, cls, bfloat16, int8 or whitened"),
+        ("turns", "got 'turns' after the '@', expected dialogue, utterances, cls, bfloat16, float16, int8 or whitened"),
         ("utterances,dialogue", "expected each word once, one level"),
     ):
         with pytest.raises(InputError, match=reason):

@@ -17,7 +17,7 @@ needs_nncf = pytest.mark.skipif(not find_spec("nncf"), reason="nncf is not insta
 REFUSED = {
     "tfidf@int8": "got int8 for a baseline",
     "dialogue-static@int8": "expected a transformer that reads texts",
-    "dialogue-minilm@int8,bfloat16": "one of bfloat16 and int8",
+    "dialogue-minilm@int8,bfloat16": "one of bfloat16, float16 and int8",
 }
 
 

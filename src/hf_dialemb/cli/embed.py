@@ -34,5 +34,5 @@ def _run(options: argparse.Namespace) -> None:
     from ..retrieval.embed import embed
 
     more = named(options, "shard_size", "level", "columns", "roles")
-    rows = embed(chosen_model(options.model), path_or_address(options.input), options.output, **more)
+    rows = embed(chosen_model(options, options.model), path_or_address(options.input), options.output, **more)
     say(f"Wrote {rows:,} embeddings to {options.output}")

@@ -38,7 +38,10 @@ def _run(options: argparse.Namespace) -> None:
     for path in filter(None, (options.output, options.plot)):
         check_not_read(path, options.corpus)
     more = named(options, "data_dir", "split", "output", "plot", "limit", "columns", "roles", "vectors")
-    models = options.model or ([] if options.vectors else [chosen_model(None)])
+    given = options.model or ([] if options.vectors else [None])
+    models = [chosen_model(options, model) for model in given]
+    if not models:
+        chosen_model(options, None, needed=False)
     print(evaluate(models, options.corpus, tasks=options.task, seeds=options.seeds, command=command_line(), **more))
     say(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
 

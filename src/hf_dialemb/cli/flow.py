@@ -108,7 +108,7 @@ def _build(options: argparse.Namespace) -> None:
         options.threshold = _by_role("threshold", options.threshold, float)
         settings = named(options, *_SETTINGS)
         FlowSettings(**settings)
-        model = "" if options.vectors else chosen_model(options.model, "action")
+        model = chosen_model(options, options.model, "action", needed=not options.vectors)
         dialogues = _dialogues(options)
         if options.by == "topic" or (options.by is None and _is_mixed(options, dialogues)):
             return _by_topic(options, dialogues, model, settings)
@@ -188,7 +188,7 @@ def _several(dialogues: list[Any]) -> list[str]:
     return [_SEVERAL] if about_several_things(dialogues) else []
 
 
-def _by_topic(options: argparse.Namespace, dialogues: list[Any], model: str, settings: dict[str, Any]) -> None:
+def _by_topic(options: argparse.Namespace, dialogues: list[Any], model: object, settings: dict[str, Any]) -> None:
     from ..flow.folder import remove_report
     from ..runs.files import check_writable
     from ..topics.topics import FEWEST, FLOWS, PAGE, find_topics

@@ -41,7 +41,7 @@ def _run(options: argparse.Namespace) -> None:
     topics = read_topics(options.labels) if options.labels else {}
     dialogues = read_own(options.input, columns=options.columns, roles=options.roles) if options.input else None
     made = options.output.exists() or dialogues is None
-    model = options.model if made else chosen_model(options.model)
+    model = chosen_model(options, options.model, needed=not made)
     index = DialogueIndex(options.output, model, options.level)
     if options.delete:
         print(f"Deleted {index.delete(options.delete):,} dialogues")

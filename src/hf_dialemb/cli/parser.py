@@ -114,28 +114,51 @@ def reading_options(parser: argparse.ArgumentParser, split: str) -> None:
 
 
 def model_option(parser: argparse._ActionsContainer, **options: Any) -> None:  # noqa: ANN401 - of add_argument
-    """Add the option that names a model, which may be left out; see `chosen_model`."""
+    """Add the options that name a model and say how it is loaded; all may be left out, see `chosen_model`."""
     help = "a checkpoint folder, a Hub id, or an encoder from the package, such as dialogue-minilm "
     parser.add_argument("--model", help=help + "(default: the best one available)", **options)
+    parser.add_argument("--revision", help="for a Hub id: a branch, a tag or the id of a commit")
+    parser.add_argument("--device", help="such as cpu, cuda:1 or mps (default: the accelerator if there is one)")
+    parser.add_argument("--batch-size", type=int, help="texts or conversations in the model at once (default: 32)")
+    parser.add_argument("--dtype", help="float32 (the default), bfloat16 or float16: what the model computes in")
 
 
-def chosen_model(given: str | None, of: str = "dialogue") -> str:
-    """Return the model that was named, or the best one available, and print which."""
-    if given:
+def chosen_model(options: argparse.Namespace, given: str | None, of: str = "dialogue", *, needed: bool = True) -> Any:  # noqa: ANN401
+    """Return the model ``given`` or the best one available, which is printed: a spec, or with options an encoder.
+
+    If none is given or ``needed``, return None, and refuse the options of loading.
+    """
+    loading = named(options, "revision", "device", "batch_size", "dtype")
+    loading = {name: value for name, value in loading.items() if value is not None}
+    if not given and not needed:
+        for name, value in loading.items():
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option}: got {value} without a model to load; name one with --model, or leave it out")
+        return None
+    if not given:
+        from ..checkpoints.pretrained import default_encoder
+
+        given = default_encoder(of)
+        print(f"Model: {given} (choose another with --model)", file=sys.stderr)
+    written = loading.pop("revision", None), loading.pop("dtype", None)
+    if any(written):
+        from ..encoders.specs import EncoderSpec
+
+        given = EncoderSpec.written(given, *written)
+    if not loading:
         return given
-    from ..checkpoints.pretrained import default_encoder
+    from ..encoders import load_encoder
 
-    name = default_encoder(of)
-    print(f"Model: {name} (choose another with --model)", file=sys.stderr)
-    return name
+    return load_encoder(given, **loading)
 
 
 def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) -> tuple[str, Any]:  # noqa: ANN401
     """Return the stored vectors of the dialogues with their model, or the chosen model and None."""
     if not options.vectors:
-        return chosen_model(options.model), None
+        return chosen_model(options, options.model), None
     from ..encoders.stored_vectors import stored_vectors
 
+    chosen_model(options, None, needed=False)
     stored = stored_vectors(options.vectors, options.model)
     return stored.model, stored.of_dialogues(dialogues, corpus)
 

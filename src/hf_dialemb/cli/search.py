@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..runs.files import check_writable, write_text_atomically
-from .parser import Parser, add_command, corpus_options, model_and_vectors, model_option, named, say
+from .parser import Parser, add_command, chosen_model, corpus_options, model_and_vectors, model_option, named, say
 
 if TYPE_CHECKING:
     from ..retrieval.search import Hits
@@ -56,7 +56,7 @@ def _in_index(options: argparse.Namespace) -> Hits:
 
     if options.vectors:
         raise InputError("--vectors: is of a corpus, but got --index, which has its own; leave it out")
-    index = DialogueIndex(options.index, options.model)
+    index = DialogueIndex(options.index, chosen_model(options, options.model, needed=False))
     if options.id is not None:
         return index.near(options.id, options.top, options.where)
     return index.search(options.query, options.top, options.where)

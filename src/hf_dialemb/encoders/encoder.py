@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..corpora import load_dialogues
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
-from .specs import fingerprint
+from .specs import PLAIN, Loading, fingerprint
 from .whitening import whitened
 from .word_vectors import dialogue_texts
 
@@ -43,6 +43,7 @@ class Encoder:
         fitted: Whether the encoder is fitted on its input.
         batch_size: How many texts or dialogues go through the model at once; None where there are no batches, and
             ``embed_texts`` or ``embed_dialogues`` takes its items alone.
+        loading: How the spec was loaded.
         ranker: The `LoadedRanker` behind the vectors, which scores candidates too; else None.
         encode_speakers: Returns vectors (N, R, D) of the R roles, and (N, R) numbers of tokens; None where unknown.
     """
@@ -57,6 +58,7 @@ class Encoder:
     marks: tuple[str, str] | None = None
     fitted: bool = False
     batch_size: int | None = None
+    loading: Loading = PLAIN
     ranker: Any = None
     encode_speakers: Callable[[Sequence[Dialogue]], Any] | None = None
 
@@ -68,7 +70,7 @@ class Encoder:
     @property
     def fingerprint(self) -> str:
         """The digest of everything that decides the vectors (see `specs.fingerprint`); empty without a spec."""
-        return fingerprint(self.spec) if self.spec else ""
+        return fingerprint(self.spec, self.loading) if self.spec else ""
 
     def encode(
         self,

@@ -18,7 +18,6 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from ..errors import InputError
 from ..runs.files import working_folder
-from ..runs.hardware import multiplies_bfloat16
 from .word_vectors import dialogue_texts
 
 logger = logging.getLogger(__name__)
@@ -27,14 +26,14 @@ _CALIBRATION = 300  # dialogues that show the range of values between layers
 
 
 def compute_in(numbers: str, model: Any, tokenizer: Any) -> None:  # noqa: ANN401 - whatever AutoModel loads
-    """Make a transformer compute in ``"bfloat16"`` or ``"int8"`` from now on; ``"float32"`` changes nothing.
+    """Make a transformer compute in ``"bfloat16"``, ``"float16"`` or ``"int8"`` from now on.
 
-    A CPU that cannot multiply bfloat16 stays with float32. A model is quantised to int8 once, in half a minute, and the
+    A model is quantised to int8 once, in half a minute, and the
     result is kept in Hugging Face's cache (``HF_HOME``). Raise InputError for int8 on an accelerator.
     """
-    if numbers == "bfloat16" and (model.device.type != "cpu" or multiplies_bfloat16()):
-        _compute_in_bfloat16(model)
-    if numbers == "int8":
+    if numbers != "int8":
+        _compute_in(getattr(torch, numbers), model)
+    else:
         if model.device.type != "cpu":
             raise InputError(f"int8: got the device {model.device.type}, expected cpu; choose bfloat16 there")
         graph = _compiled(_graph_file(model, tokenizer), torch.get_num_threads())
@@ -53,9 +52,9 @@ def check_int8() -> None:
             raise InputError(f'int8: the package {name} is missing; pip install "hf-dialemb[int8]"')
 
 
-def _compute_in_bfloat16(model: Any) -> None:  # noqa: ANN401
-    """Keep weights and states in bfloat16; pooling stays in float32."""
-    forward = model.bfloat16().forward
+def _compute_in(dtype: torch.dtype, model: Any) -> None:  # noqa: ANN401
+    """Keep weights and states in a type; pooling stays in float32."""
+    forward = model.to(dtype).forward
 
     def quick(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         output = forward(*args, **kwargs)

@@ -14,7 +14,7 @@ from ..runs.folder import RunFolder
 from ..runs.hardware import let_waiting_threads_sleep
 from .encoder import Encoder
 from .endpoint import Endpoint
-from .specs import FITTED, EncoderSpec, find_encoder
+from .specs import FITTED, EncoderSpec, Loading, find_encoder
 from .word_vectors import StaticVectors, WordVectors
 
 if TYPE_CHECKING:
@@ -24,12 +24,23 @@ _MORE = 4  # larger batches by this factor in fewer bits on a CPU, where setting
 
 
 def load_encoder(
-    model: object, *, tokenizer: PreTrainedTokenizerBase | None = None, batch_size: int = 32, device: str | None = None
+    model: object,
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    batch_size: int = 32,
+    device: str | None = None,
+    revision: str | None = None,
+    token: str | bool | None = None,
+    cache_dir: str | Path | None = None,
+    trust_remote_code: bool = False,
+    dtype: Any = None,  # noqa: ANN401 - see Args
+    attn_implementation: str | None = None,
 ) -> Encoder:
     """Load an encoder; its vectors are float32, and not normalised beyond what the model does itself.
 
     Examples:
         >>> hf_dialemb.load_encoder("runs/mine").encode(dialogues)
+        >>> hf_dialemb.load_encoder("org/name", revision="v1", dtype="bfloat16", device="cuda")
 
     Args:
         model: A spec such as ``"all-MiniLM-L6-v2@utterances"`` (see `hf_dialemb.encoders.specs`); the folder of a
@@ -38,19 +49,40 @@ def load_encoder(
             encoder.
         tokenizer: The tokenizer of a model object; by default the one saved beside its weights.
         batch_size: The number of texts or dialogues that go through the model at once.
-        device: By default a GPU if there is one.
+        device: Such as ``cpu``, ``cuda:1``, ``mps``, ``xpu`` or ``npu``; by default the accelerator if there is one.
+        revision: A branch, a tag or the id of a commit of a model on the Hub, also written ``"org/name@v1"``.
+        token: A token of the Hub; by default that of the login.
+        cache_dir: The folder of downloaded models; by default that of Hugging Face.
+        trust_remote_code: Whether Python code that comes with the model may run.
+        dtype: What a transformer computes in: ``float32`` (the default), ``bfloat16`` or ``float16``, also written
+            ``"org/name@bfloat16"``, or the dtype of torch.
+        attn_implementation: Such as ``eager`` or ``sdpa``, as in ``from_pretrained``.
 
     Raises:
-        InputError: There is no such model, its training is not finished, or the object is not a model.
+        InputError: There is no such model, its training is not finished, the object is not a model, or an option
+            does not go with it.
     """
-    if isinstance(model, Encoder):
-        return model
+    if batch_size < 1:
+        raise InputError(f"batch_size: got {batch_size}, expected at least 1; correct it")
+    loading = Loading(batch_size, device, token, cache_dir, trust_remote_code, attn_implementation)
     if "torch" not in sys.modules:
         let_waiting_threads_sleep()
     if isinstance(model, str | os.PathLike):
-        spec = find_encoder(str(os.fspath(model)))
-        encoder = _of_spec(spec, batch_size, device)
-        return replace(encoder, spec=spec.name, level=spec.level, whitened=spec.whitened)
+        text = str(os.fspath(model))
+        spec = find_encoder(text if revision is dtype is None else EncoderSpec.written(text, revision, dtype), loading)
+        encoder = _of_spec(spec, loading)
+        return replace(encoder, spec=spec.name, level=spec.level, whitened=spec.whitened, loading=loading)
+    if loading != Loading(batch_size) or revision or dtype:
+        raise InputError(
+            f"model: got a {type(model).__name__} in memory with options of loading, expected tokenizer and batch_size "
+            "alone; leave the others out, or give its folder or Hub id"
+        )
+    return _in_memory(model, tokenizer, batch_size)
+
+
+def _in_memory(model: object, tokenizer: PreTrainedTokenizerBase | None, batch_size: int) -> Encoder:
+    if isinstance(model, Encoder):
+        return model
     if hasattr(model, "encode_document"):  # a SentenceTransformer; importing its class to ask takes two seconds
         return _of_sentence_transformer(model, batch_size)
     if hasattr(model, "config") and hasattr(model, "state_dict"):
@@ -99,32 +131,47 @@ def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -
     return Encoder(name, embed_dialogues=whole, batch_size=batch_size, encode_speakers=speakers)
 
 
-def _of_spec(spec: EncoderSpec, batch_size: int, device: str | None) -> Encoder:
+def _of_spec(spec: EncoderSpec, loading: Loading) -> Encoder:
     if spec.kind == "fitted":
         return Encoder(spec.name, embed_dialogues=FITTED[spec.path]().encode, fitted=True)
     if spec.kind == "api":
-        return Encoder(spec.name, embed_texts=Endpoint(spec.path, batch_size))
+        return Encoder(spec.name, embed_texts=Endpoint(spec.path, loading.batch_size))
     if spec.kind in ("words", "static"):
         vectors = WordVectors(spec.path) if spec.kind == "words" else StaticVectors(Path(spec.path))
         return Encoder(spec.name, embed_texts=vectors)
-    import torch
-
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device, batch_size = _checked_device(loading.device), loading.batch_size
     if spec.numbers != "float32" and device == "cpu":
         batch_size *= _MORE
     if spec.kind == "dialemb":
-        return _of_checkpoint(spec, batch_size, device)
+        return _of_checkpoint(spec, loading, device, batch_size)
     from .text_models import load_sentence_transformer, plain_layout, sentence_texts, transformers_texts
 
     layout = plain_layout(spec.path) if spec.kind == "sentence-transformers" else None
     if layout or spec.kind == "transformers":
-        texts, marks = transformers_texts(spec, device, layout)
+        texts, marks = transformers_texts(spec, loading, device, layout)
         return Encoder(spec.name, embed_texts=texts.embed, batch_size=batch_size, marks=marks)
-    model = load_sentence_transformer(spec.path, device, spec.numbers)
+    options = {**spec.files, "trust_remote_code": loading.trust_remote_code, "device": device}
+    options["cache_folder"] = options.pop("cache_dir", None)
+    options["model_kwargs"] = {"attn_implementation": loading.attn_implementation}
+    model = load_sentence_transformer(spec.path, spec.numbers, **options)
     return Encoder(spec.name, embed_texts=sentence_texts(model), batch_size=batch_size)
 
 
-def _of_checkpoint(spec: EncoderSpec, batch_size: int, device: str) -> Encoder:
+def _checked_device(given: str | None) -> str:
+    """Return the device, or the accelerator of this machine where none is given; refuse one that is not there."""
+    import torch
+
+    there = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    known = ["cpu"] if there is None else ["cpu", there.type]
+    if given is None:
+        return known[-1]
+    if given.partition(":")[0] not in known:
+        raise InputError(f"device: got '{given}', but this machine has {' and '.join(known)}; leave it out")
+    return given
+
+
+def _of_checkpoint(spec: EncoderSpec, loading: Loading, device: str, batch_size: int) -> Encoder:
+    import torch
     from transformers import AutoModel, AutoTokenizer
 
     from ..checkpoints.pretrained import load_pretrained
@@ -132,10 +179,15 @@ def _of_checkpoint(spec: EncoderSpec, batch_size: int, device: str) -> Encoder:
     from .fewer_bits import compute_in
 
     register()
-    model = load_pretrained(AutoModel, spec.path).to(device)
-    tokenizer = load_pretrained(AutoTokenizer, spec.path)
+    model = load_pretrained(AutoModel, spec.path, attn_implementation=loading.attn_implementation, **spec.files).to(
+        device
+    )
+    tokenizer = load_pretrained(AutoTokenizer, spec.path, **spec.files)
     if spec.numbers != "float32":
-        compute_in(spec.numbers, model.float().encoder, tokenizer)
+        if spec.reads == "texts":
+            compute_in(spec.numbers, model.float().encoder, tokenizer)
+        else:
+            model.to(getattr(torch, spec.numbers))
     return model_encoder(model, tokenizer, spec.name, batch_size)
 
 

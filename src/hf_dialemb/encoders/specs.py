@@ -4,8 +4,10 @@ A spec is ``MODEL``, or ``MODEL@WORD,WORD`` with words in any order:
 
 - ``dialogue`` (the default) or ``utterances``: what a text model reads at once;
 - ``cls``: the vector is the first token, not the mean of all; for plain transformers models;
-- ``bfloat16`` or ``int8``: a transformer that reads texts computes in fewer bits, which is quicker;
-- ``whitened``: the vectors of a call are whitened by themselves, see `hf_dialemb.encoders.whitening`.
+- ``bfloat16``, ``float16`` or ``int8``: a transformer computes in fewer bits, which is quicker where the hardware
+  multiplies such numbers; ``int8`` is for models of texts on a CPU;
+- ``whitened``: the vectors of a call are whitened by themselves, see `hf_dialemb.encoders.whitening`;
+- after a Hub id, any other word: a revision of that model, such as a tag or the id of a commit.
 
 MODEL is one of
 
@@ -24,13 +26,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..checkpoints.pretrained import known_to_transformers, model_file, read_config, resolve_backbone
+from ..checkpoints.pretrained import known_to_transformers, model_file, read_config, resolve_backbone, shipped
 from ..errors import InputError
 from ..hashing import sha256
 from ..hooks import Registry
@@ -47,14 +49,33 @@ They may name a ``package`` that they need.
 
 RESPONSE_VECTORS = "response_vectors-"  # prefix of files that cache a ranker's vectors; not part of a fingerprint
 
-_LEVELS, _BITS = {"dialogue", "utterances"}, {"bfloat16", "int8"}
-_WORDS = ("dialogue", "utterances", "cls", "bfloat16", "int8", "whitened")
+DTYPES = ("float32", "bfloat16", "float16")
+"""The types of numbers that transformers compute in; the first is the default, and no word of a spec."""
+
+_LEVELS, _BITS = {"dialogue", "utterances"}, {*DTYPES[1:], "int8"}
+_WORDS = ("dialogue", "utterances", "cls", "bfloat16", "float16", "int8", "whitened")
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
 _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # the parts of a sentence-transformers model, and of its routers
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "modules.json")
 _BASELINES = ("fitted", "words", "api")
 
 _hub_path = lru_cache(maxsize=64)(resolve_backbone)  # errors are not cached
+
+
+@dataclass(frozen=True)
+class Loading:
+    """The options of `load_encoder` beside the spec; they say how a model is loaded, and decide no vector."""
+
+    batch_size: int = 32
+    device: str | None = None
+    token: str | bool | None = field(default=None, repr=False)
+    cache_dir: str | Path | None = None
+    trust_remote_code: bool = False
+    attn_implementation: str | None = None
+
+
+PLAIN = Loading()
 
 
 @dataclass(frozen=True)
@@ -67,10 +88,12 @@ class EncoderSpec:
         level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
         cls: Whether the first token is the vector, not the mean of all.
         whitened: Whether vectors are whitened by themselves.
-        numbers: ``"float32"``, ``"bfloat16"`` or ``"int8"``.
+        numbers: One of `DTYPES`, or ``"int8"``.
+        revision: The revision of a model on the Hub, if one is named.
         kind: ``fitted``, ``words``, ``api``, ``static``, ``dialemb``, ``sentence-transformers`` or ``transformers``.
         path: A folder or Hub id; for ``words`` the file, for ``api`` the model, for ``fitted`` the name.
         reads: What the model reads: ``"texts"``, or whole ``"dialogues"``.
+        files: Where the Hub's files come from: ``revision``, ``token`` and ``cache_dir``, as far as they are given.
     """
 
     name: str
@@ -79,9 +102,11 @@ class EncoderSpec:
     cls: bool = False
     whitened: bool = False
     numbers: str = "float32"
+    revision: str | None = None
     kind: str = ""
     path: str = ""
     reads: str = "texts"
+    files: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> EncoderSpec:
@@ -91,20 +116,35 @@ class EncoderSpec:
             return cls(text, text)
         model, _, after = text.rpartition("@")
         words = re.split(r"\s*,\s*", after.strip())
-        unknown = next((word for word in words if word not in _WORDS), None)
-        if unknown is not None:
+        unknown = [word for word in words if word not in _WORDS]
+        if unknown and (len(unknown) > 1 or not unknown[0] or not _on_hub(model)):
             raise InputError(
-                f"model '{text}': got '{unknown}' after the '@', expected {', '.join(_WORDS[:-1])} or {_WORDS[-1]}, "
-                "separated by commas; correct it"
+                f"model '{text}': got '{unknown[0]}' after the '@', expected {', '.join(_WORDS[:-1])} or {_WORDS[-1]}, "
+                "separated by commas, or a revision after a Hub id; correct it"
             )
-        if len(set(words)) < len(words) or set(words) >= _LEVELS or set(words) >= _BITS:
+        if len(set(words)) < len(words) or set(words) >= _LEVELS or len(_BITS & set(words)) > 1:
             raise InputError(
                 f"model '{text}': got '{after}' after the '@', expected each word once, one level, dialogue or "
-                "utterances, and at most one of bfloat16 and int8; leave the others out"
+                "utterances, and at most one of bfloat16, float16 and int8; leave the others out"
             )
         level = "utterances" if "utterances" in words else "dialogue"
         numbers = next((word for word in words if word in _BITS), "float32")
-        return cls(text, model, level, "cls" in words, "whitened" in words, numbers)
+        return cls(text, model, level, "cls" in words, "whitened" in words, numbers, unknown[0] if unknown else None)
+
+    @classmethod
+    def written(cls, text: str, revision: str | None, dtype: object) -> str:
+        """Return a spec with a revision and a type of numbers, by its torch object or its name, as further words."""
+        parsed, numbers = cls.parse(text), str(dtype or DTYPES[0]).removeprefix("torch.")
+        if numbers not in DTYPES:
+            raise InputError(f"dtype: got {numbers!r}, expected {', '.join(DTYPES[:-1])} or {DTYPES[-1]}; correct it")
+        words = []
+        for name, given, known, default in (
+            ("revision", revision, parsed.revision, None), ("dtype", dtype and numbers, parsed.numbers, DTYPES[0])
+        ):  # fmt: skip
+            if given is not None and known not in (default, given):
+                raise InputError(f"{name}: got {given!r} for '{text}', expected one of both; leave one out")
+            words += [str(given)] if given not in (None, known) else []
+        return f"{text}{'@' if parsed.model == text else ','}{','.join(words)}" if words else text
 
     @property
     def fitted_on_input(self) -> bool:
@@ -117,34 +157,26 @@ def has_weights(spec: str) -> bool:
     return _without_weights(EncoderSpec.parse(spec).model) is None
 
 
-def find_encoder(spec: str) -> EncoderSpec:
+def find_encoder(spec: str, loading: Loading = PLAIN) -> EncoderSpec:
     """Parse a spec and look its model up without loading weights, so that mistakes show before long work.
 
     Raises:
         InputError: The model is unknown or lacks a package, a file or a key; or the words do not suit the model.
     """
     parsed = EncoderSpec.parse(spec)
+    for name, value in (
+        ("revision", parsed.revision), ("token", loading.token), ("cache_dir", loading.cache_dir)
+    ):  # fmt: skip
+        if value is not None:
+            parsed.files[name] = value
     kind, path = _without_weights(parsed.model) or ("", "")
     reads = "dialogues" if kind == "fitted" else "texts"
     if not kind:
-        kind, path, reads = _with_weights(parsed.model)
+        kind, path, reads = _with_weights(parsed.model, parsed.files)
     parsed = replace(parsed, kind=kind, path=path, reads=reads)
-    baseline, numbers, problem = kind in _BASELINES, parsed.numbers, ""
-    if parsed.cls and kind != "transformers":
-        got = "a baseline" if baseline else f"a {kind} model, which chooses its tokens itself"
-        problem = f"got cls for {got}, expected a plain transformers model; leave 'cls' out"
-    elif parsed.level == "utterances" and reads == "dialogues":
-        problem = "this model reads whole dialogues; leave '@utterances' out"
-    elif numbers != "float32" and (baseline or kind == "static" or reads == "dialogues"):
-        got = f"{numbers} for {'a baseline' if baseline else 'this model'}"
-        problem = f"got {got}, expected a transformer that reads texts; leave '{numbers}' out"
-    elif kind == "fitted" and (package := getattr(FITTED[path], "package", "")) and find_spec(package) is None:
-        problem = f'the package {package} is missing; pip install "hf-dialemb[baselines]"'
-    elif kind == "words" and not Path(path).is_file():
-        problem = f"got no file '{path}', expected a text file of word vectors; check the path"
-    if problem:
+    if problem := _misfit(parsed, loading):
         raise InputError(f"model '{spec}': {problem}")
-    if numbers == "int8":
+    if parsed.numbers == "int8":
         from .fewer_bits import check_int8
 
         check_int8()
@@ -153,32 +185,64 @@ def find_encoder(spec: str) -> EncoderSpec:
     return parsed
 
 
-def trained_encoder(spec: str) -> EncoderSpec:
-    """Look an encoder up as `find_encoder` does; refuse an encoder that is fitted on its input."""
-    parsed = find_encoder(spec)
-    if parsed.fitted_on_input:
+def _misfit(spec: EncoderSpec, loading: Loading) -> str:
+    """Say which word or option of a spec does not suit its model; return nothing if all do."""
+    kind, numbers, baseline = spec.kind, spec.numbers, spec.kind in _BASELINES
+    package = getattr(FITTED[spec.path], "package", "") if kind == "fitted" else ""
+    if spec.cls and kind != "transformers":
+        got = "a baseline" if baseline else f"a {kind} model, which chooses its tokens itself"
+        return f"got cls for {got}, expected a plain transformers model; leave 'cls' out"
+    if spec.level == "utterances" and spec.reads == "dialogues":
+        return "this model reads whole dialogues; leave '@utterances' out"
+    if numbers != "float32" and (baseline or kind == "static" or (numbers == "int8" and spec.reads == "dialogues")):
+        got = f"{numbers} for {'a baseline' if baseline else 'this model'}"
+        return f"got {got}, expected a transformer that reads texts; leave '{numbers}' out"
+    if baseline or kind == "static":
+        for name, given in (
+            ("device", loading.device != "cpu" and loading.device),
+            ("attn_implementation", loading.attn_implementation),
+            ("trust_remote_code", loading.trust_remote_code),
+        ):
+            if given:
+                return f"got {name}={given!r}, which only models that transformers loads take; leave it out"
+    if package and find_spec(package) is None:
+        return f'the package {package} is missing; pip install "hf-dialemb[baselines]"'
+    if kind == "words" and not Path(spec.path).is_file():
+        return f"got no file '{spec.path}', expected a text file of word vectors; check the path"
+    return ""
+
+
+def trained_encoder(encoder: Any) -> None:  # noqa: ANN401 - a spec or an Encoder
+    """Look a spec up as `find_encoder` does; refuse an encoder that is fitted on its input."""
+    looked_up = find_encoder(encoder) if isinstance(encoder, str) else encoder
+    if looked_up.fitted_on_input:
         raise InputError(
-            f"model '{spec}': got an encoder that is fitted on the dialogues that it embeds, expected a trained "
+            f"model '{looked_up.name}': got an encoder that is fitted on the dialogues that it embeds, expected a trained "
             "encoder; name a checkpoint or a Hub id"
         )
-    return parsed
 
 
-def fingerprint(spec: str) -> str:
+def fingerprint(spec: str, loading: Loading = PLAIN) -> str:
     """Return 16 hex digits that tell an encoder's vectors from all others under the same name.
 
     They depend on the spec's words except ``whitened``, which is applied after the model, and on what it names:
 
     - the contents of a folder or a file of word vectors, wherever it lies;
-    - the commit of a model on the Hub;
+    - the commit of a model on the Hub, whatever the revision is called;
     - the model and the address of an endpoint;
     - the settings of an encoder that is fitted on its input.
     """
-    parsed = find_encoder(spec)
+    parsed = find_encoder(spec, loading)
     kind = parsed.path if parsed.kind == "fitted" else parsed.kind
     parts = [kind, parsed.level, str(parsed.cls), *_source(parsed)]
     parts += [] if parsed.numbers == "float32" else [parsed.numbers]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _on_hub(model: str) -> bool:
+    """Return whether a name can be a Hub id: it is neither that of a folder nor of anything in the package."""
+    known = Path(model).is_dir() or model in shipped() or _without_weights(model) is not None
+    return not known and _HUB_ID.fullmatch(model) is not None
 
 
 def _without_weights(model: str) -> tuple[str, str] | None:
@@ -192,26 +256,22 @@ def _without_weights(model: str) -> tuple[str, str] | None:
     return name, path
 
 
-def _with_weights(model: str) -> tuple[str, str, str]:
+def _with_weights(model: str, files: dict[str, Any]) -> tuple[str, str, str]:
     """Return the kind of a model, the folder or Hub id of its weights, and what it reads."""
-    path = model if Path(model).is_dir() else _hub_path(model)
+    path = model if Path(model).is_dir() else _hub_path(model, **files)
     if is_static(path):
         return "static", path, "texts"
     _check_finished(model)
-    model_type = str(_config(path).get("model_type") or "")
+    file = model_file(path, "config.json", **files)  # old folders of sentence-transformers have none at their root
+    model_type = "" if file is None else str(read_config(str(file.parent)).get("model_type") or "")
     method = method_of(model_type) if model_type and not known_to_transformers(model_type) else None
     if method is not None:
         return "dialemb", path, "texts" if method.kind == "utterances" else "dialogues"
-    if model_file(path, "modules.json") is not None:
+    if model_file(path, "modules.json", **files) is not None:
         return "sentence-transformers", path, "texts"
     if not model_type:
         raise InputError(f"model '{model}': got no model in it, expected config.json or modules.json; check the path")
     return "transformers", path, "texts"
-
-
-def _config(path: str) -> dict[str, Any]:
-    file = model_file(path, "config.json")  # old folders of sentence-transformers have none at their root
-    return {} if file is None else read_config(str(file.parent))
 
 
 def _check_finished(model: str) -> None:
@@ -242,5 +302,7 @@ def _source(parsed: EncoderSpec) -> Iterator[str]:
             yield from (path.relative_to(folder).as_posix(), sha256(path))
     else:
         yield parsed.path
-        config = model_file(parsed.path, "config.json")  # lies in a folder that is named after the commit
+        config = model_file(
+            parsed.path, "config.json", **parsed.files
+        )  # lies in a folder that is named after the commit
         yield "" if config is None else config.parent.name

@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..methods.batching import LayOut, embeddings
 from ..methods.layout import CHARACTERS, Truncation, pad_right, shortened
 from .fewer_bits import compute_in
-from .specs import EncoderSpec
+from .specs import EncoderSpec, Loading
 
 _MAX_TOKENS = 512  # plain transformers models cut texts here, or at their own limit if it is lower
 # Marks before the assistant's turns, and before all others; TOD-BERT's models have them, in upper or lower case.
@@ -180,18 +180,22 @@ def _json(file: Path, default: Any = None) -> Any:  # noqa: ANN401
 
 
 def transformers_texts(
-    spec: EncoderSpec, device: str, layout: SentenceLayout | None = None
+    spec: EncoderSpec, loading: Loading, device: str, layout: SentenceLayout | None = None
 ) -> tuple[TextModel, tuple[str, str] | None]:
     """Load any model that `AutoModel` loads, and the marks of speakers if its vocabulary has them.
 
     A text's vector is the mean of the last layer's tokens, or the first token with ``cls``. Of an encoder-decoder, only
     the encoder is used. ``layout`` holds the settings of a sentence-transformers folder.
     """
-    tokenizer = load_pretrained(AutoTokenizer, spec.path)
-    model = load_pretrained(AutoModel, spec.path).to(device=device, dtype=torch.float32).eval()
+    options = {**spec.files, "trust_remote_code": loading.trust_remote_code}
+    tokenizer = load_pretrained(AutoTokenizer, spec.path, **options)
+    options["attn_implementation"] = loading.attn_implementation
+    dtype = torch.float32 if spec.numbers == "int8" else getattr(torch, spec.numbers)
+    model = load_pretrained(AutoModel, spec.path, dtype=dtype, **options).to(device).eval()
     if has_decoder(model):
         model = model.get_encoder()
-    compute_in(spec.numbers, model, tokenizer)
+    if spec.numbers != "float32":
+        compute_in(spec.numbers, model, tokenizer)
     marks = _marks_of(tokenizer) if spec.level == "dialogue" and layout is None else None
     positions = getattr(model.config, "max_position_embeddings", None) or _MAX_TOKENS
     longest = _MAX_TOKENS if layout is None else layout.max_tokens or positions
@@ -211,28 +215,30 @@ def transformers_texts(
     return TextModel(model, tokenizer, prepare, pool, limit), marks
 
 
-def load_sentence_transformer(path: str, device: str | None = None, numbers: str = "float32") -> Any:  # noqa: ANN401
-    """Load a folder or Hub id with sentence-transformers, as `load_pretrained` does."""
+def load_sentence_transformer(path: str, numbers: str = "float32", **options: Any) -> Any:  # noqa: ANN401
+    """Load a folder or Hub id with sentence-transformers, whose options they are, as `load_pretrained` does."""
     from sentence_transformers import SentenceTransformer
 
     for file in Path(path).glob("**/config.json"):
         read_config(str(file.parent))
     with reading(path):
-        model = SentenceTransformer(path, device=device, trust_remote_code=False).float()
+        model = SentenceTransformer(path, **{"trust_remote_code": False, **options}).float()
         inner: Any = getattr(model[0], "auto_model", None)
         missing: set[str] = set()
         place = str(inner.name_or_path) if isinstance(inner, PreTrainedModel) else ""
         if place and (Path(place) / "config.json").is_file():
-            options = {"device_map": "meta", "output_loading_info": True, "trust_remote_code": False}
-            _, report = AutoModel.from_pretrained(place, **options)  # reports missing weights without reading any
+            trusted = options.get("trust_remote_code", False)
+            reporting = {"device_map": "meta", "output_loading_info": True, "trust_remote_code": trusted}
+            _, report = AutoModel.from_pretrained(place, **reporting)  # reports missing weights without reading any
             missing = report["missing_keys"]
         check_weights(model, missing, path)
         model.encode(["a"], show_progress_bar=False)  # fails if the model's parts do not fit together
     if inner is not None and hasattr(model.tokenizer, "get_vocab"):
         check_tokenizer(model.tokenizer, path)
-    if numbers != "float32" and inner is None:
-        raise InputError(f"'{path}': got {numbers}, but there is no transformer in it; leave '{numbers}' out")
-    compute_in(numbers, inner, model.tokenizer)
+    if numbers != "float32":
+        if inner is None:
+            raise InputError(f"'{path}': got {numbers}, but there is no transformer in it; leave '{numbers}' out")
+        compute_in(numbers, inner, model.tokenizer)
     return model
 
 

@@ -86,12 +86,12 @@ class DialogueIndex:
         if self._table is None:
             if spec is None:
                 raise InputError(f"index {path}: no such index; make one with dialemb index FILE --output {path}")
-            trained_encoder(spec)
-            self._record = {"model": spec, "weights": fingerprint(spec), "level": level or LEVELS[0]}
+            trained_encoder(self._encoder)
+            self._record = {"model": spec, "weights": self._weights(), "level": level or LEVELS[0]}
             return
         self._record = json.loads(self._table.schema.metadata[METADATA])
         self._encoder = self._encoder or self._record["model"]
-        if fingerprint(spec or self._record["model"]) != self._record["weights"]:
+        if self._weights() != self._record["weights"]:
             raise InputError(
                 f"index {path}: is of {self._record['model']} ({self._record['weights']}), got "
                 f"{spec or 'that model with other weights'}; name that model, or make another index"
@@ -104,6 +104,9 @@ class DialogueIndex:
         """What embeds dialogues; it is loaded when it is needed first."""
         self._encoder = load_encoder(self._encoder)
         return self._encoder
+
+    def _weights(self) -> str:
+        return self._encoder.fingerprint if isinstance(self._encoder, Encoder) else fingerprint(self._encoder)
 
     def __len__(self) -> int:
         return 0 if self._table is None else int(self._table.count_rows())

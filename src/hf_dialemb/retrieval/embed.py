@@ -28,7 +28,7 @@ from ..runs.files import check_writable, write_json_atomically
 from ..runs.shards import in_parts, in_shards, metadata_of, parts_beside
 
 
-def embed(model: str, source: Path | str, output: Path | str, **options: Any) -> int:  # noqa: ANN401 - of embed_file
+def embed(model: Any, source: Path | str, output: Path | str, **options: Any) -> int:  # noqa: ANN401 - see embed_file
     """Embed as `embed_file` does; a string is an address, whose file is copied to this machine meanwhile.
 
     A killed run goes on, on the same machine. A file appears whole at its address, or not at all.
@@ -50,7 +50,7 @@ def embed(model: str, source: Path | str, output: Path | str, **options: Any) ->
 
 
 def embed_file(
-    model: str,
+    model: str | Encoder,
     source: Path,
     output: Path,
     shard_size: int = 2000,
@@ -77,7 +77,11 @@ def embed_file(
     reading = partial(read_own, source, columns=columns, roles=roles)
     reading()  # refuses malformed files before weights are loaded
     encoder = load_encoder(model)
-    made_by = {"model": model, "weights": encoder.fingerprint, "rows": level}
+    made_by = {
+        "model": model if isinstance(model, str) else encoder.spec,
+        "weights": encoder.fingerprint,
+        "rows": level,
+    }
     digest, lines = _digest(source)
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
     with parts_beside(output) as parts, tqdm(desc="embed", unit="dialogue", total=lines) as progress:
