@@ -214,10 +214,10 @@ def _misfit(spec: EncoderSpec, loading: Loading) -> str:
 
 def trained_encoder(encoder: Any) -> None:  # noqa: ANN401 - a spec or an Encoder
     """Look a spec up as `find_encoder` does; refuse an encoder that is fitted on its input."""
-    looked_up = find_encoder(encoder) if isinstance(encoder, str) else encoder
-    if looked_up.fitted_on_input:
+    known = find_encoder(encoder) if isinstance(encoder, str) else encoder
+    if known.fitted_on_input:
         raise InputError(
-            f"model '{looked_up.name}': got an encoder that is fitted on the dialogues that it embeds, expected a trained "
+            f"model '{known.name}': got an encoder that is fitted on the dialogues that it embeds, expected a trained "
             "encoder; name a checkpoint or a Hub id"
         )
 
