@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import hf_dialemb
+
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *(f"docs/tutorials/{name}.md" for name in ("analyst", "engineer", "researcher"))]
 BLOCK = re.compile(r"^(?:<!-- not run: (?P<reason>.+?) -->\n+)?```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.M | re.S)
@@ -30,6 +32,12 @@ SHORTER = {
 }  # fmt: skip
 
 
+def test_the_reference_has_every_public_name():
+    pages = (ROOT / "docs" / "reference").glob("*.md")
+    listed = {name for page in pages for name in re.findall(r"^::: hf_dialemb\.\S+\.(\w+)$", page.read_text(), re.M)}
+    assert set(hf_dialemb.__all__) <= listed
+
+
 def blocks(page):
     """The code blocks of a page: why each is not run or None, its kind, its text."""
     found = [match.groups() for match in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8"))]
@@ -40,7 +48,6 @@ def make_files():
     """What the README takes for granted: conversations as a table and as JSON, and labelled ones."""
     import csv
 
-    import hf_dialemb
     from hf_dialemb.corpora import write_jsonl
 
     found = hf_dialemb.load_dialogues("star_small", split="test")[:24]

@@ -2,10 +2,11 @@
 
 import json
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
-from simcse import METHOD
 from talks import dialogue
 from transformers import AutoConfig, AutoModel
 
@@ -20,7 +21,6 @@ from hf_dialemb.methods.dialogue_cse import DialogueCSEConfig
 from hf_dialemb.methods.dse import DSEConfig
 from hf_dialemb.methods.dual_encoder import DualEncoderConfig
 from hf_dialemb.methods.layout import Truncation, tokenize
-from hf_dialemb.methods.method import Method
 
 DEEP = "deep_attention_matching" in METHODS
 SMALL = {"embedding_size": 8, "num_blocks": 1, "max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8}
@@ -156,10 +156,12 @@ def test_weights_under_the_name_of_others_are_refused(tmp_path, monkeypatch):
         backbones.resolve_backbone("all-MiniLM-L6-v2")
 
 
+EXAMPLE = Path(__file__).parents[1] / "examples" / "own_method.py"
+
+
 @pytest.fixture(scope="module", autouse=True)
-def known():
-    hf_dialemb.register(METHOD)
-    yield
+def own_method():
+    yield get_method(str(EXAMPLE))
     del METHODS["simcse"]
 
 
@@ -172,7 +174,7 @@ def run(tiny_bert, sample_dialogues, tmp_path_factory):
     return folder, settings
 
 
-def test_an_outside_method_is_evaluated_exported_and_described(run, tiny_bert, tmp_path, capsys):
+def test_an_outside_method_is_evaluated_exported_and_described(run, own_method, tiny_bert, tmp_path, capsys):
     folder, exported = run[0], tmp_path / "simcse"
     results = tmp_path / "results.json"
     words = ["--corpus", "sample", "--split", "dev", "--seeds", "2", "--output", str(results)]
@@ -185,10 +187,10 @@ def test_an_outside_method_is_evaluated_exported_and_described(run, tiny_bert, t
     assert main(["model", "card", "--model", str(exported), "--run", str(folder), "--results", str(results)]) == 0
     card = (exported / "README.md").read_text()
     assert "SimCSE" in card
-    assert METHOD.what in " ".join(card.split())
+    assert own_method.what in " ".join(card.split())
 
 
-def test_another_method_of_its_name_is_refused():
-    other = Method("simcse", METHOD.config_class, METHOD.model_class, METHOD.examples, METHOD.collate)
+def test_another_method_of_its_name_is_refused(own_method):
+    other = replace(own_method, title="Another")
     with pytest.raises(InputError, match="another method has this name"):
         hf_dialemb.register(other)

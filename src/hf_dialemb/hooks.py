@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from zlib import crc32
+
+from .errors import InputError
 
 
 def entries(kind: str) -> dict[str, EntryPoint]:
@@ -21,6 +26,26 @@ def _is_there(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
+
+
+def load_file(path: str | Path) -> ModuleType:
+    """Import a file of a user's own, once; an InputError says why it cannot be imported."""
+    file = Path(path).expanduser().resolve()
+    name = f"{file.stem}_{crc32(str(file).encode()):08x}"  # two files of one name are two modules
+    if name in sys.modules:
+        return sys.modules[name]
+    if not file.is_file():
+        raise InputError(f"{path}: no such file; give a Python file that ends in METHOD = Method(...)")
+    spec = spec_from_file_location(name, file)
+    assert spec is not None, "a file that ends in .py has a loader"
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise InputError(f"{path}: cannot be imported ({type(error).__name__}: {error}); correct it") from error
+    return module
 
 
 class Registry(MutableMapping[str, Any]):

@@ -1,33 +1,137 @@
 """Methods of one's own, from a file or an installed package, in every command."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+import hf_dialemb
 from hf_dialemb import load_encoder
+from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.errors import InputError
+from hf_dialemb.hooks import Registry
+from hf_dialemb.hub.export import export
+from hf_dialemb.methods import METHODS, get_method, origin
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "wordsim.py"
+OWN_DIALOGUES = """
+from dataclasses import replace
+from huggingface_hub.dataclasses import strict
+from hf_dialemb.methods.dial2vec import METHOD as BASE, Dial2VecConfig, Dial2VecModel
+
+@strict
+class OwnConfig(Dial2VecConfig):
+    model_type = "own-dialogues"
+
+class OwnModel(Dial2VecModel):
+    config_class = OwnConfig
+
+METHOD = replace(BASE, name="own_dialogues", config_class=OwnConfig, model_class=OwnModel)
+"""
+EXAMPLE = Path(__file__).parents[2] / "examples" / "own_method.py"
 
 
-@pytest.mark.habit("--method FILE.py: a method of one's own", "works in every command")
-def test_a_method_in_a_file_trains_embeds_and_is_exported(tiny_bert, tmp_path, printed):
-    method = shutil.copy(EXAMPLE, tmp_path / "wordsim.py")
+@pytest.fixture
+def file(tmp_path):
+    """A file of a method, which is forgotten afterwards."""
+    yield Path(shutil.copy(EXAMPLE, tmp_path / "wordsim.py"))
+    METHODS.pop("simcse", None)
+
+
+@pytest.fixture
+def run(file, tiny_bert, tmp_path, printed):
     printed(
-        "train", "sample", "--method", method, "--backbone", tiny_bert, "--output", tmp_path / "run", "--max-steps", 2,
+        "train", "sample", "--method", file, "--backbone", tiny_bert, "--output", tmp_path / "run", "--max-steps", 2,
         "--max-dialogues", 16, "--exclude", "none",
     )  # fmt: skip
-    printed("embed", "sample/dev", "--model", tmp_path / "run", "--output", tmp_path / "vectors.parquet")
-    assert load_encoder(tmp_path / "run").encode_utterances(["hello"]).shape == (1, 16)
+    return tmp_path / "run"
+
+
+@pytest.mark.slow
+@pytest.mark.habit("--method FILE.py: a method of one's own", "works in every command")
+def test_a_method_in_a_file_works_in_every_command(run, file, tiny_bert, sample_dialogues, tmp_path, printed):
+    settings = json.loads((run / "training_settings.json").read_text())
+    assert (settings["method"], settings["method_from"]) == ("simcse", str(file))
+    model, calls = ("--method", file, "--model", run), tmp_path / "calls.jsonl"
+    results = tmp_path / "results.json"
+    write_jsonl(sample_dialogues, calls)
+    for words in (
+        ("embed", calls, *model, "--output", tmp_path / "vectors.parquet"),
+        ("evaluate", "--corpus", "sample/dev", *model, tiny_bert, "--seeds", 2, "--output", results),
+        ("search", calls, *model, "--query", "a cheap hotel"),
+        ("export", *model, "--output", tmp_path / "published"),
+        ("publish", run, "--method", file, "--repo-id", "org/own", "--dry-run"),
+    ):
+        METHODS.pop("simcse", None)
+        assert printed(*words)
+    METHODS.pop("simcse", None)
+    words = ("--run", run, "--results", results)
+    printed("model", "card", "--method", file, "--model", tmp_path / "published", *words)
+    card = (tmp_path / "published" / "README.md").read_text()
+    assert "SimCSE" in card
+    assert str(tmp_path) not in card
+
+
+@pytest.mark.slow
+@pytest.mark.habit("a dialogue encoder of one's own method, exported", "loads with trust_remote_code")
+def test_an_own_method_of_dialogues_is_exported(tiny_bert, sample_dialogues, tmp_path):
+    (tmp_path / "own.py").write_text(OWN_DIALOGUES)
+    settings = {"backbone": tiny_bert, "max_steps": 1, "per_device_train_batch_size": 4}
+    run = hf_dialemb.train(str(tmp_path / "own.py"), sample_dialogues[:8], output_dir=tmp_path / "run", **settings)
+    lines = []
+    folder = export(run, tmp_path / "published", report=lines.append)
+    METHODS.pop("own_dialogues")
+    assert all("trust_remote_code" in line for line in lines)
+    assert json.loads((folder / "config.json").read_text())["model_type"] == "own-dialogues"
+
+
+@pytest.mark.habit("train(FILE.py) and register(FILE.py) in Python", "work")
+def test_a_file_is_registered_in_python(file, tiny_bert, sample_dialogues, tmp_path):
+    settings = {"backbone": tiny_bert, "max_steps": 1, "per_device_train_batch_size": 4}
+    run = hf_dialemb.train(str(file), sample_dialogues[:8], output_dir=tmp_path / "run", **settings)
+    vectors = run.encoder().encode_utterances(["hello"])
+    METHODS.pop("simcse")
+    with pytest.raises(InputError, match=f"method simcse, which is not registered; name its file .--method {file}"):
+        load_encoder(tmp_path / "run")
+    hf_dialemb.register(file)
+    assert load_encoder(tmp_path / "run").encode_utterances(["hello"]) == pytest.approx(vectors, abs=1e-6)
+
+
+@pytest.mark.habit("a method of an installed package, by entry point", "works as its name")
+def test_an_installed_method_goes_by_its_name(monkeypatch, tmp_path):
+    shutil.copy(EXAMPLE, tmp_path / "own_package.py")
+    (tmp_path / "own-1.dist-info").mkdir()
+    (tmp_path / "own-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1\n")
+    (tmp_path / "own-1.dist-info" / "entry_points.txt").write_text("[hf_dialemb.methods]\nsimcse = own_package\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(hf_dialemb.methods, "METHODS", Registry("methods", {}))
+    method = get_method("simcse")
+    assert (method.title, origin(method)) == ("SimCSE", str(tmp_path / "own_package.py"))
 
 
 @pytest.mark.habit("a run of a method that is not registered", "says to register it")
-def test_a_run_of_an_unknown_method_says_to_register_it(tiny_bert, tmp_path, printed, refused):
-    (tmp_path / "run").mkdir()
-    shutil.copytree(tiny_bert, tmp_path / "run", dirs_exist_ok=True)
+def test_a_run_of_an_unknown_method_says_to_register_it(tiny_bert, tmp_path, refused):
+    shutil.copytree(tiny_bert, tmp_path / "run")
     config = (tmp_path / "run" / "config.json").read_text().replace('"bert"', '"hf-dialemb-wordsim"')
     (tmp_path / "run" / "config.json").write_text(config)
     (tmp_path / "run" / "training_settings.json").write_text('{"method": "wordsim"}')
-    sentence = refused("embed", "sample/dev", "--model", tmp_path / "run", "--output", tmp_path / "vectors.parquet")
-    assert "wordsim" in sentence
-    assert "register" in sentence
+    for command in (("evaluate", "--corpus", "sample/dev"), ("export",)):
+        sentence = refused(*command, "--model", tmp_path / "run", "--output", tmp_path / "output")
+        assert "method wordsim, which is not registered; name its file (--method FILE.py)" in sentence
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "no such file"),
+        ("METHOD = 3", "expected METHOD = hf_dialemb.Method"),
+        ("import nowhere", "cannot be imported (ModuleNotFoundError: No module named 'nowhere'); correct it"),
+    ],
+)
+def test_a_file_without_a_method_is_refused(content, sentence, tmp_path, refused):
+    if content is not None:
+        (tmp_path / "mine.py").write_text(content)
+    output = ("--output", tmp_path / "output")
+    assert sentence in refused("train", "sample", "--method", tmp_path / "mine.py", *output)
+    assert sentence in refused("embed", "sample", "--method", tmp_path / "mine.py", *output)
+    assert "leave it out" in refused("embed", "sample", "--method", "dse", *output)

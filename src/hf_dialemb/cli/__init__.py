@@ -142,10 +142,20 @@ def _run(words: list[str]) -> None:
     for name, value in vars(options).items():
         if not name.startswith(("output", "query")):  # an output may well be a device
             check_regular(*(value if isinstance(value, list) else [value]))
+    if file := getattr(options, "method", None):
+        _register(file)
     check_split(options)
     options.run(options)
     if sys.stdout is not None:
         sys.stdout.flush()  # here, where a reader that has left is told
+
+
+def _register(file: str) -> None:
+    if not file.endswith(".py"):
+        raise InputError(f"--method: got {file}, expected the file of a method of your own (FILE.py); leave it out")
+    from ..methods import register
+
+    register(file)
 
 
 def _fail(message: str, code: int) -> int:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import InputError
-from .parser import Parser, add_command, add_group, conversations, named, own_options, say
+from .parser import Parser, add_command, add_group, conversations, method_option, named, own_options, say
 
 _MERGE = """This adds to the backbone what each training changed, times its weight. The result is a run folder like any
 other. With --rank it also holds a LoRA adapter.
@@ -27,6 +27,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(group, "merge", "Merge trainings of one backbone into one encoder.", _MERGE)
     parser.add_argument("--backbone", required=True, help="folder or Hub id of the model that all of them started from")
     parser.add_argument("--model", nargs="+", required=True, help="FOLDER=WEIGHT ..., or FOLDER for a weight of 1")
+    method_option(parser)
     parser.add_argument("--rank", type=int, help="keep only this many singular values of the change, as a LoRA adapter")
     parser.add_argument("--max-tokens", type=int, default=512, help="where texts are cut (default: 512)")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
@@ -35,6 +36,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     summary = "Distil an encoder of texts into a table of word vectors: many times faster, small, no labels needed."
     parser = add_command(group, "distil", summary, _DISTIL)
     parser.add_argument("--model", required=True, help="folder or Hub id of an encoder of texts, the teacher")
+    method_option(parser)
     conversations(parser, "corpus", "sets to learn from: sgd/train, files, ...", several=True)
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     own_options(parser)
@@ -51,6 +53,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
     parser = add_command(group, "card", "Write the model card of an exported folder from its results.", _CARD)
     parser.add_argument("--model", type=Path, required=True, help="folder that dialemb export wrote")
+    method_option(parser)
     parser.add_argument("--run", dest="training", type=Path, required=True, help="folder of the training")
     parser.add_argument("--results", type=Path, nargs="+", default=[], help="results files of the model, if any")
     parser.add_argument("--repo-id", help="where you will publish it (default: org/ and the folder's name)")

@@ -121,6 +121,12 @@ def model_option(parser: argparse._ActionsContainer, **options: Any) -> None:  #
     parser.add_argument("--device", help="such as cpu, cuda:1 or mps (default: the accelerator if there is one)")
     parser.add_argument("--batch-size", type=int, help="texts or conversations in the model at once (default: 32)")
     parser.add_argument("--dtype", help="float32 (the default), bfloat16 or float16: what the model computes in")
+    method_option(parser)
+
+
+def method_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option that names the file of a user's own method."""
+    parser.add_argument("--method", metavar="FILE.py", help="for a model of a method of your own: the method's file")
 
 
 def chosen_model(options: argparse.Namespace, given: str | None, of: str = "dialogue", *, needed: bool = True) -> Any:  # noqa: ANN401

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, named, say
+from .parser import Parser, add_command, method_option, named, say
 
 _EXPORT = """AutoModel and sentence-transformers load the written folder in fresh processes, and every embedding is
 compared. ONNX graphs go into the folder onnx.
@@ -29,6 +29,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     summary = "Turn a trained checkpoint into a form that other libraries load, and check it."
     parser = add_command(commands, "export", summary, _EXPORT)
     parser.add_argument("--model", required=True, help="folder of the training, or one of its checkpoints")
+    method_option(parser)
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.add_argument("--dtype", choices=("bf16", "fp16", "fp32"), help="precision of the weights (default: fp32 for "
                         "encoders of utterances, otherwise as in the checkpoint)")  # fmt: skip
@@ -40,6 +41,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     summary = "Publish a model, a metric or a dataset on the Hub in one commit."
     parser = add_command(commands, "publish", summary, _PUBLISH)
     parser.add_argument("path", type=Path, help="the folder")
+    method_option(parser)
     parser.add_argument("--repo-id", required=True, help="where to: org/name; created if absent")
     parser.add_argument("--repo-type", default="model", help="model, space or dataset (default: model)")
     parser.add_argument("--private", action="store_true", help="create a private repository")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..runs.files import check_writable
-from .parser import Parser, add_command, corpus_options, named, own_options, say
+from .parser import Parser, add_command, corpus_options, method_option, named, own_options, say
 
 _READ = ("columns", "roles")
 
@@ -22,6 +22,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "--candidates responses.txt --top 5",
     )
     parser.add_argument("--model", required=True, help="checkpoint folder of a ranker or an ensemble, or a Hub id")
+    method_option(parser)
     parser.add_argument("--context", type=Path, required=True, help="the dialogues so far: your file or folder")
     own_options(parser)
     parser.add_argument("--candidates", type=Path, required=True, help="text file with one response per line")

@@ -9,7 +9,7 @@ from .parser import Parser, add_command, say
 _HELP = """Write a setting as '--field value' (this wins), or as a line 'field: value' in the YAML file.
 
 what to learn, from what
-  --method NAME           see below (default: dial2vec)
+  --method NAME           see below (default: dial2vec), or the file of a method of your own: own_method.py
   --backbone MODEL        where it starts: a folder, a Hub id, dialogue-minilm (default: all-MiniLM-L6-v2)
   --corpus FILE ...       your file or folder, a Hub dataset, or a corpus such as sgd/train (default: sample)
   --columns, --roles      how to read your table: id=call,role=speaker,content=text; Agent=assistant
@@ -53,12 +53,16 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from ..methods import register
     from ..training.arguments import describe_settings, make_settings, read_words
 
+    values = read_words(options.rest)
     if options.list_settings:
+        if str(values.get("method")).endswith(".py"):
+            register(values["method"])
         print(describe_settings())
         return
-    settings = make_settings(read_words(options.rest), options.config)
+    settings = make_settings(values, options.config)
     from ..training.run import run_training
 
     run_training(settings, say if settings.training.process_index == 0 else lambda line: None)

@@ -36,7 +36,7 @@ from ..checkpoints.pretrained import known_to_transformers, model_file, read_con
 from ..errors import InputError
 from ..hashing import sha256
 from ..hooks import Registry
-from ..methods import method_of
+from ..methods import check_registered, method_of
 from ..runs.folder import RunFolder
 from .endpoint import check_endpoint, endpoint_url
 from .word_vectors import TfidfEncoder, is_static
@@ -263,7 +263,9 @@ def _with_weights(model: str, files: dict[str, Any]) -> tuple[str, str, str]:
         return "static", path, "texts"
     _check_finished(model)
     file = model_file(path, "config.json", **files)  # old folders of sentence-transformers have none at their root
-    model_type = "" if file is None else str(read_config(str(file.parent)).get("model_type") or "")
+    config = {} if file is None else read_config(str(file.parent))
+    check_registered(path, config)
+    model_type = str(config.get("model_type") or "")
     method = method_of(model_type) if model_type and not known_to_transformers(model_type) else None
     if method is not None:
         return "dialemb", path, "texts" if method.kind == "utterances" else "dialogues"

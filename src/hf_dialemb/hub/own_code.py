@@ -42,8 +42,10 @@ for kind, (_, inputs, encode) in probes.items():
 np.savez(output_path, **vectors)
 """
 
+IMPORTED = "package imported"
+
 WAYS = {
-    "package imported": "import hf_dialemb\nOPTIONS = {}" + ARGUMENTS + _PROGRAM,
+    IMPORTED: "import hf_dialemb\nOPTIONS = {}" + ARGUMENTS + _PROGRAM,
     "package absent, trust_remote_code": (
         WITHOUT_PACKAGE + "OPTIONS = {'trust_remote_code': True}" + ARGUMENTS + _PROGRAM
     ),

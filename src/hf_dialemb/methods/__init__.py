@@ -1,18 +1,21 @@
 """The methods: one file each, registered by name.
 
 A further method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`. The command line, the
-trainer, AutoModel, export, cards and the benchmark then know it. Another package adds a method by `register`, or by an
-entry point of the group ``hf_dialemb.methods`` with the method's name. Methods are imported when they are needed.
+trainer, AutoModel, export, cards and the benchmark then know it. A method of one's own is added by `register`, by its
+file in place of a name (``--method FILE.py``), or by an entry point of the group ``hf_dialemb.methods`` with the
+method's name. Methods are imported when they are needed.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InputError, unknown_name
-from ..hooks import Registry
+from ..hooks import Registry, load_file
 
 if TYPE_CHECKING:
     from .method import Method
@@ -34,9 +37,15 @@ METHODS = Registry(
 
 
 def get_method(name: str) -> Method:
-    """Import a method of `METHODS`; raise InputError if none has this name."""
+    """Import a method of `METHODS`, or register that of a file; raise InputError if there is none."""
+    if name.endswith(".py"):
+        method = getattr(load_file(name), "METHOD", None)
+        if not hasattr(method, "config_class"):
+            raise InputError(f"{name}: got no METHOD in it, expected METHOD = hf_dialemb.Method(...); end the file so")
+        register(method)
+        return cast("Method", method)
     if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
+        raise InputError(f"{unknown_name('method', name, METHODS)} One of your own goes by its file, as own_method.py.")
     method = METHODS[name]
     if isinstance(method, str):
         module, _, attribute = method.partition(":")
@@ -55,21 +64,47 @@ def method_of(model_type: Any) -> Method | None:  # noqa: ANN401 - a name, a con
     return next((method for method in methods if method.config_class.model_type == name), None)
 
 
-def register(method: Method | None = None) -> None:
+def origin(method: Method) -> str | None:
+    """Return the file of a method from outside; None for the package's own."""
+    module = method.config_class.__module__
+    return None if method.name in METHODS.own else str(getattr(sys.modules.get(module), "__file__", module))
+
+
+def check_registered(path: str, config: Mapping[str, Any]) -> None:
+    """Refuse a model whose ``config.json`` names a type that neither transformers nor a registered method knows."""
+    from ..checkpoints.pretrained import known_to_transformers
+    from ..runs.folder import RunFolder
+
+    model_type = str(config.get("model_type") or "")
+    if not model_type or "auto_map" in config or known_to_transformers(model_type) or method_of(model_type):
+        return
+    runs = map(RunFolder, (Path(path), Path(path).parent))  # of a model, or of one of its checkpoints
+    settings = next((run.settings() for run in runs if run.settings_file.is_file()), {})
+    file = settings.get("method_from", "FILE.py")
+    raise InputError(
+        f"'{path}': got a model of the method {settings.get('method', model_type)}, which is not registered; name its "
+        f"file (--method {file}), or call hf_dialemb.register('{file}') first"
+    )
+
+
+def register(method: Method | str | Path | None = None) -> None:
     """Make the package, ``AutoConfig`` and ``AutoModel`` know a method from outside, or all methods of `METHODS`.
 
-    Registering a method again changes nothing. Raise InputError if another method has the same name.
+    A method is given itself, or by the path of a file that ends in ``METHOD = Method(...)``. Registering a method again
+    changes nothing. Raise InputError if another method has the same name.
     """
-    if method is not None:
+    if isinstance(method, str | Path):
+        get_method(str(method))
+    elif method is not None:
         if METHODS.setdefault(method.name, method) is not method:
             raise InputError(f"method {method.name}: another method has this name already; choose another")
         register_method(method)
-        return
-    for name, path in METHODS.items():
-        module = sys.modules.get(str(path).partition(":")[0])
-        if isinstance(path, str) and module is not None and not hasattr(module, "METHOD"):
-            continue  # it is being imported right now, and registers itself afterwards
-        register_method(get_method(name))
+    else:
+        for name, path in METHODS.items():
+            module = sys.modules.get(str(path).partition(":")[0])
+            if isinstance(path, str) and module is not None and not hasattr(module, "METHOD"):
+                continue  # it is being imported right now, and registers itself afterwards
+            register_method(get_method(name))
 
 
 def register_method(method: Method) -> None:

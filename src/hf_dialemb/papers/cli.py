@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..cli.parser import Parser, add_command, add_group, corpus_options, named, own_options, say
+from ..cli.parser import Parser, add_command, add_group, corpus_options, method_option, named, own_options, say
 
 _GROUP = "example: dialemb papers benchmark --suite dial2vec --output runs/measured --model all-MiniLM-L6-v2"
 _BENCHMARK = """suites: {suites}, or all.
@@ -74,6 +74,7 @@ def _add_benchmark(commands: _Commands) -> None:
     parser = add_command(commands, "benchmark", summary, _BENCHMARK, suites=_suites)
     parser.add_argument("--suite", nargs="+", required=True, help="see below")
     parser.add_argument("--model", nargs="+", required=True, help="see below")
+    method_option(parser)
     _data_dir(parser)
     _output(parser, "folder for figures, tables, vectors and the report")
     parser.add_argument("--fine-tune", action="store_true", help="also fine-tune where papers do; takes hours")
@@ -157,6 +158,7 @@ def _add_flow(commands: _Commands) -> None:
     )
     parser = add_command(commands, "flow", summary, _FLOW)
     parser.add_argument("--model", nargs="+", required=True, help="checkpoint folders, Hub ids, or baselines")
+    method_option(parser)
     corpus_options(parser)
     parser.add_argument("--limit", type=int, help="measure on a fixed random sample of this many dialogues")
     _output(parser, "results file (default: flow.json)", default=Path("flow.json"))

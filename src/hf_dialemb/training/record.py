@@ -18,6 +18,7 @@ from huggingface_hub import try_to_load_from_cache
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..hashing import sha256, text_key
+from ..methods import get_method, origin
 from ..methods.layout import Truncation
 from ..runs.files import write_json_atomically
 from ..runs.folder import RunFolder, check_same, field_of, read_object
@@ -96,7 +97,8 @@ def _energy(trainer: Any) -> dict[str, Any] | None:  # noqa: ANN401
 
 def recorded_settings(settings: Settings) -> dict[str, Any]:
     """Return what a run's folder says of its settings."""
-    return settings.fingerprint() | _saving(settings)
+    file = origin(get_method(settings.run.method))
+    return settings.fingerprint() | _saving(settings) | ({} if file is None else {"method_from": file})
 
 
 def _saving(settings: Settings) -> dict[str, Any]:

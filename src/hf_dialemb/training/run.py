@@ -60,8 +60,8 @@ def train(
         >>> run.encoder().encode(dialogues)
 
     Args:
-        method: ``dial2vec``, ``dse``, ``dialog2flow``, ``dialogue_cse``, a ranker of responses, or a method that was
-            registered.
+        method: ``dial2vec``, ``dse``, ``dialog2flow``, ``dialogue_cse``, a ranker of responses, a method that was
+            registered, or the path of the file of one's own.
         dialogues: A list of dialogues (lists of chat messages, or `Dialogue` objects), a ``datasets.Dataset``, a path,
             or the name of a corpus.
         output_dir: The folder of the run; it loads as an encoder everywhere.

@@ -117,7 +117,7 @@ class RunArguments:
     """Method, backbone and data of a run, and which checkpoint it ends with.
 
     Attributes:
-        method: What to learn; the help lists all methods.
+        method: What to learn; the help lists all methods. One of your own is the path of its file, as own_method.py.
         backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2). Methods that start from the
             words of the corpus take a text file of word vectors such as GloVe's, or nothing.
         dropout: Replaces the backbone's dropout, in [0, 1]; 0 is fastest.
@@ -301,6 +301,7 @@ def facts_of(run: RunArguments, method: dict[str, Any], training: TrainingArgume
         "dataloader_drop_last", "optim_args", "neftune_noise_alpha",
     )  # fmt: skip
     chosen = {key: value for key, value in vars(run).items() if key not in ("resume", "data_dir")}
+    chosen["method"] = get_method(run.method).name
     decisive = {name: getattr(training, name) for name in names}
     return dict(json.loads(json.dumps({**chosen, **method, **decisive}, default=str)))
 

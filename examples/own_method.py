@@ -1,6 +1,18 @@
-"""A method of another package, in one file: SimCSE without labels (Gao et al., 2021), with [CLS] pooling.
+"""A method of one's own in a file: SimCSE without labels (Gao et al., EMNLP 2021), with [CLS] pooling.
 
 An utterance and itself under another dropout are a positive pair; the other utterances of the batch are its negatives.
+
+    dialemb train calls.jsonl --method own_method.py --output runs/own
+    dialemb embed calls.jsonl --method own_method.py --model runs/own --output vectors.parquet
+    dialemb publish runs/own --method own_method.py --repo-id org/own
+
+In Python, `hf_dialemb.train("own_method.py", ...)` trains it, and `hf_dialemb.register("own_method.py")` lets
+`load_encoder`, `AutoModel` and all else know it. An installed package names it by an entry point instead:
+
+    [project.entry-points."hf_dialemb.methods"]
+    simcse = "my_package.own_method"
+
+A published model needs neither the file nor this package.
 """
 
 from collections.abc import Sequence
