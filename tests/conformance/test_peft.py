@@ -47,7 +47,7 @@ def test_an_adapter_is_saved_and_loaded_again(model_class, tiny_bert, sample_dia
     assert np.abs(plain - expected).max() > 1e-3
     again = peft.PeftModel.from_pretrained(base, tmp_path / "adapter")
     for way in (load_encoder(again, tokenizer=tokenizer), load_encoder(str(tmp_path / "adapter"))):
-        assert np.abs(way.encode(sample_dialogues[:3]) - expected).max() <= 1e-5
+        np.testing.assert_allclose(way.encode(sample_dialogues[:3]), expected, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.habit("model.add_adapter(config), save_pretrained, AutoModel.from_pretrained", "works")
@@ -61,7 +61,7 @@ def test_an_added_adapter_is_saved_and_loaded_again(model_class, tiny_bert, samp
     tokenizer.save_pretrained(tmp_path / "adapter")
     again = AutoModel.from_pretrained(tmp_path / "adapter")
     for way in (load_encoder(again, tokenizer=tokenizer), load_encoder(str(tmp_path / "adapter"))):
-        assert np.abs(way.encode(sample_dialogues[:3]) - expected).max() <= 1e-5
+        np.testing.assert_allclose(way.encode(sample_dialogues[:3]), expected, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.habit("Trainer over a peft model", "the adapter alone learns")

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import InputError, explained, nearest
 from ..hashing import json_key, sha256
 from ..runs.folder import read_object
+from .adapters import BASE, without_adapters
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -22,6 +23,8 @@ FOLDER = Path(__file__).parents[1] / "weights"
 RECORD = "weights.json"
 """The file in each folder with the training corpora, the digests of its files, and of its backbone's weights."""
 
+_ADAPTER = "adapter_config.json"
+_CONFIGS = ("config.json", _ADAPTER)
 FETCH, _REINSTALL = "fetch or train the model again", "install hf_dialemb again"
 _PATIENCE = 5  # seconds for an answer of the Hub
 
@@ -41,7 +44,7 @@ def resolve_backbone(name: str, **files: Any) -> str:  # noqa: ANN401
         InputError: Neither a folder nor a model that can be reached.
     """
     folder = Path(name)
-    if (folder / "config.json").is_file():
+    if any((folder / file).is_file() for file in _CONFIGS):
         return name
     if folder.is_dir():
         inside = sorted(file.parent.name for file in folder.glob("*/config.json"))
@@ -62,7 +65,7 @@ def resolve_backbone(name: str, **files: Any) -> str:  # noqa: ANN401
     from huggingface_hub import HfApi
 
     try:
-        if _cached(name, "config.json", **files) is None:
+        if not any(_cached(name, file, **files) for file in _CONFIGS):
             HfApi().model_info(name, timeout=_PATIENCE, revision=files.get("revision"), token=files.get("token"))
         return name
     except Exception as error:  # those of the HTTP library come through beside the Hub's own
@@ -241,6 +244,11 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
     Raises:
         InputError: Files are damaged or missing, or weights are: none is ever drawn at random.
     """
+    files = {name: options[name] for name in ("revision", "token", "cache_dir") if name in options}
+    base, words = base_of(path, **files), auto_class.__name__ == "AutoTokenizer"
+    if base is not None and not (words and model_file(path, "tokenizer_config.json", **files)):
+        loaded = load_pretrained(auto_class, resolve_backbone(base), **{**options, "revision": None})
+        return _with_adapter(loaded, path, files) if hasattr(loaded, "load_adapter") else loaded
     options = {"trust_remote_code": False, **options}
     if (Path(path) / "config.json").is_file():
         model_type = str(read_config(path).get("model_type") or "")
@@ -260,6 +268,37 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
     if auto_class.__name__ == "AutoTokenizer":
         check_tokenizer(loaded, path)
     return loaded
+
+
+def base_of(path: str, **files: Any) -> str | None:  # noqa: ANN401 - those of resolve_backbone
+    """Return the folder or Hub id of the model that an adapter is for; None if a folder or Hub id holds a whole model.
+
+    Raises:
+        InputError: The adapter does not say it.
+    """
+    file = None if model_file(path, "config.json", **files) else model_file(path, _ADAPTER, **files)
+    if file is None:
+        return None
+    name = read_object(file, FETCH).get("base_model_name_or_path")
+    if not isinstance(name, str) or not name:
+        raise InputError(
+            f"{file}: got no base_model_name_or_path, expected the folder or Hub id of the model below the adapter; "
+            "save that model before you add the adapter, and write its folder there"
+        )
+    if not Path(name).is_dir():  # a run may have moved together with the base in it
+        beside = next((place / BASE for place in (file.parent, file.parent.parent) if (place / BASE).is_dir()), name)
+        return str(beside)
+    return name
+
+
+def _with_adapter(model: Any, path: str, files: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Add an adapter to the weights of its base."""
+    if find_spec("peft") is None:
+        raise InputError(f"'{path}' is an adapter, which the package peft reads; pip install \"hf-dialemb[adapters]\"")
+    with reading(path):
+        report = model.load_adapter(path, adapter_kwargs=files)
+        check_weights(model, report.missing_keys, path)
+        return without_adapters(model, merge=True)
 
 
 def check_tokenizer(tokenizer: Any, path: str) -> None:  # noqa: ANN401

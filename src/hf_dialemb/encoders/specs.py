@@ -32,7 +32,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..checkpoints.pretrained import known_to_transformers, model_file, read_config, resolve_backbone, shipped
+from ..checkpoints.pretrained import base_of, known_to_transformers, model_file, read_config, resolve_backbone, shipped
 from ..errors import InputError
 from ..hashing import sha256
 from ..hooks import Registry
@@ -262,13 +262,20 @@ def _with_weights(model: str, files: dict[str, Any]) -> tuple[str, str, str]:
     if is_static(path):
         return "static", path, "texts"
     _check_finished(model)
-    file = model_file(path, "config.json", **files)  # old folders of sentence-transformers have none at their root
+    base = base_of(path, **files)
+    whole, of_whole = (path, files) if base is None else (resolve_backbone(base), {})
+    file = model_file(whole, "config.json", **of_whole)  # old folders of sentence-transformers have none at their root
     config = {} if file is None else read_config(str(file.parent))
     check_registered(path, config)
     model_type = str(config.get("model_type") or "")
     method = method_of(model_type) if model_type and not known_to_transformers(model_type) else None
     if method is not None:
         return "dialemb", path, "texts" if method.kind == "utterances" else "dialogues"
+    if base is not None:
+        raise InputError(
+            f"model '{model}': got an adapter over a {model_type} model, expected one over a model of this package; "
+            "give a SentenceTransformer that the adapter was added to"
+        )
     if model_file(path, "modules.json", **files) is not None:
         return "sentence-transformers", path, "texts"
     if not model_type:
@@ -304,7 +311,8 @@ def _source(parsed: EncoderSpec) -> Iterator[str]:
             yield from (path.relative_to(folder).as_posix(), sha256(path))
     else:
         yield parsed.path
-        config = model_file(
-            parsed.path, "config.json", **parsed.files
-        )  # lies in a folder that is named after the commit
+        names = ("config.json", "adapter_config.json")  # lie in a folder that is named after the commit
+        config = next(filter(None, (model_file(parsed.path, name, **parsed.files) for name in names)), None)
         yield "" if config is None else config.parent.name
+    if parsed.kind == "dialemb" and (base := base_of(parsed.path, **parsed.files)) is not None:
+        yield from _source(replace(parsed, path=resolve_backbone(base), files={}))

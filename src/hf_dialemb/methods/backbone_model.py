@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import torch
@@ -10,6 +11,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 from transformers.dynamic_module_utils import custom_object_save
 
 from .. import modeling
+from ..checkpoints.adapters import has_adapters, save_base
 from ..checkpoints.pretrained import has_decoder, load_pretrained
 from ..checkpoints.sentence_modules import SentenceModules, read_sentence_modules
 from ..dialogue import Dialogue
@@ -62,7 +64,9 @@ class MethodModel(PreTrainedModel):
         self._no_split_modules = {type(layer).__name__ for layer in layers} or listed
 
     def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:  # type: ignore[override]  # noqa: ANN401
-        """Save the model; one that was loaded from its published form keeps its code."""
+        """Save the model, or its adapters; one that was loaded from its published form keeps its code."""
+        if has_adapters(self):
+            save_base(self, Path(save_directory))
         super().save_pretrained(save_directory, **kwargs)
         if getattr(self.config, "auto_map", None) is not None:
             custom_object_save(published_class(type(self)), save_directory)

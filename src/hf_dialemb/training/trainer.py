@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from accelerate.utils import broadcast_object_list
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import Sampler
@@ -21,6 +22,7 @@ from transformers.trainer_utils import (
     speed_metrics,
 )
 
+from ..checkpoints.adapters import has_adapters, save_base
 from ..corpora import load_dialogues
 from ..errors import InputError
 from ..hashing import sha256
@@ -145,7 +147,12 @@ class DialogueTrainer(Trainer):
         model.freeze_lower_layers()
         if not any(parameter.requires_grad for parameter in model.parameters()):
             raise InputError("frozen_layers: got all layers, which leaves nothing to learn; lower it")
+        adapted = has_adapters(model)
+        if adapted and self.args.should_save:
+            save_base(model, Path(str(self.args.output_dir)))
         if self.run.rank is not None:
+            if adapted:
+                raise InputError(f"rank: got {self.run.rank} and a model with adapters, expected one of them")
             limit_rank(model, self.run.rank)
         for name in ("pad_token_id", "bos_token_id", "eos_token_id"):  # as Trainer does, with a warning
             if (token := getattr(tokenizer, name)) is not None:
@@ -226,6 +233,8 @@ class DialogueTrainer(Trainer):
         finally:
             self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
+        best = [self.state.best_model_checkpoint]  # None where a process looked for the folder before it was made
+        (self.state.best_model_checkpoint,) = broadcast_object_list(best)
         if self.args.should_save:
             output = self._get_output_dir(trial)
             folder = Path(output, f"checkpoint-{self.state.global_step}")
@@ -234,7 +243,9 @@ class DialogueTrainer(Trainer):
             rotate_checkpoints(output, limit, self.state.best_model_checkpoint, use_mtime=True)
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save the model as Trainer does, with the record of its training."""
+        """Save the whole model as Trainer does, with the record of its training; checkpoints may be sharded."""
+        if self.is_fsdp_enabled and not _internal_call:
+            self.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
         super().save_model(output_dir, _internal_call=True)
         if not _internal_call:
             write_record(self, Path(output_dir or str(self.args.output_dir)))

@@ -1,0 +1,49 @@
+"""Adapters of peft: models without them, as they were before or with what the adapters learnt."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+BASE = "base"
+"""The folder of an adapter's base where that was in no folder of its own, beside the adapter."""
+
+
+def has_adapters(model: Any) -> bool:  # noqa: ANN401
+    """Return whether a model has adapters, by ``get_peft_model`` or by ``add_adapter``."""
+    return bool(getattr(model, "peft_config", None))
+
+
+def without_adapters(model: Any, merge: bool) -> Any:  # noqa: ANN401
+    """Take the adapters out of a model, and return the model below them.
+
+    Args:
+        model: A ``PeftModel``, or a model after ``add_adapter``; it is changed.
+        merge: Whether the weights keep what the active adapters learnt, or become the base's again.
+    """
+    from peft.tuners.tuners_utils import BaseTunerLayer
+    from peft.utils import ModulesToSaveWrapper
+
+    plain = model.get_base_model() if hasattr(model, "get_base_model") else model
+    for name, module in list(plain.named_modules()):
+        if isinstance(module, BaseTunerLayer):
+            if merge:
+                module.merge()
+            plain.set_submodule(name, module.get_base_layer())
+        elif isinstance(module, ModulesToSaveWrapper):
+            chosen = module.modules_to_save[module.active_adapters[0]] if merge else module.original_module
+            plain.set_submodule(name, chosen)
+    plain._hf_peft_config_loaded = False
+    vars(plain).pop("peft_config", None)
+    return plain
+
+
+def save_base(model: Any, folder: Path) -> None:  # noqa: ANN401
+    """Save the base of a model's adapters in `BASE` of a folder, and name it there, unless it lies in a folder."""
+    unnamed = [config for config in model.peft_config.values() if not config.base_model_name_or_path]
+    if unnamed:
+        place = folder / BASE
+        without_adapters(copy.deepcopy(model), merge=False).save_pretrained(place)
+        for config in unnamed:
+            config.base_model_name_or_path = str(place)
