@@ -190,7 +190,7 @@ def _add_leakage(actions: _Actions) -> None:
         actions,
         "leakage",
         "Find dialogues and utterances of evaluation sets, or near copies of them, in training sets.",
-        "example: dialemb corpus leakage --train multiwoz/train titan/train --evaluation multiwoz/test clinc150/test "
+        "example: dialemb corpus leakage --train multiwoz/train sgd/train --evaluation multiwoz/test clinc150/test "
         "--data-dir data --output leakage.json",
     )
     sets: dict[str, Any] = {"nargs": "+", "required": True, "metavar": "CORPUS/SPLIT"}

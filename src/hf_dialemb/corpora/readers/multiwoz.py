@@ -1,4 +1,4 @@
-"""MultiWOZ, written dialogues of visitors to Cambridge and a town clerk over seven domains; and TITAN, made from it.
+"""MultiWOZ, written dialogues of visitors to Cambridge and a town clerk over seven domains.
 
 Layout: ``multiwoz2.1_convlab2/{val,test}.json`` (an object from id to dialogue) and
 ``multiwoz2.0_single_domain/dialogues/*.txt`` (one JSON object per line, one file per domain).
@@ -6,21 +6,14 @@ Layout: ``multiwoz2.1_convlab2/{val,test}.json`` (an object from id to dialogue)
 Dev and test are version 2.1 as in https://github.com/thu-coai/ConvLab-2. Train is the single-domain extract of version
 2.0 that came with the DSTC8 MetaLWOZ task, without any dialogue of dev or test. The greeting that the extract opens
 every dialogue with is left out. An act such as ``Hotel-Inform`` becomes ``inform``, and slot names are in lower case.
-
-TITAN: ``titan_903/annotated_user_da_with_span_full.json`` and the lists of ids ``titan_903/{val,test}ListFile.json``.
-Acts keep their refinement: ``inform-specific``. The ids are MultiWOZ's but the splits are not: 182 of the dialogues,
-141 of them in train here, are dev or test there. Leave them out of training when testing on MultiWOZ. Of the id that
-comes twice, alike, one dialogue is read.
 """
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from pathlib import PurePosixPath
+from collections.abc import Callable
 
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
-from ..corpus import SPLITS, Records, Source, catalogued
-from ..parsing import json_lines, json_members, text_lines
+from ..corpus import Records, Source, catalogued
+from ..parsing import json_lines, json_members
 from ..records import Raw, Slots, convert_each, field, names, strings
 from ..source import MissingFilesError
 from .shapes import alternating
@@ -35,8 +28,6 @@ NO_DOMAIN, NO_SLOT = ("booking", "general"), "none"
 _FILES = {"train": (SINGLE_DOMAIN, *HELD_OUT.values()), "dev": (HELD_OUT["dev"],), "test": (HELD_OUT["test"],)}
 _GREETING = "Hello, how may I help you?"
 _BESIDE_DOMAINS = ("message", "topic", "eod", "messageLen", "profile")  # other members of goals
-_TITAN = "titan_903/annotated_user_da_with_span_full.json"
-_TITAN_LISTS = {"dev": "titan_903/valListFile.json", "test": "titan_903/testListFile.json"}
 
 
 def goal_and_log(key: str, record: Raw, turn: Callable[[str, Raw], Turn] | None = None) -> Dialogue:
@@ -107,26 +98,6 @@ def identifier(key: str) -> str:
     return key.upper().removesuffix(".JSON")
 
 
-def members_of_split(source: Source, split: str, pattern: str, lists: Mapping[str, str], beside: str = "") -> Records:
-    """Read the dialogues of a split from a file of all of them; ids in none of the lists are train.
-
-    The lists must lie in the folder of the file ``beside``, if that is given.
-    """
-    splits = {
-        identifier(line.strip()): name
-        for name, ids in lists.items()
-        for place, line in text_lines(source, ids)
-        if line.strip() and (not beside or PurePosixPath(place).parent == PurePosixPath(beside).parent)
-    }
-    missing = [ids for name, ids in lists.items() if name not in splits.values()]
-    for place, (key, record) in json_members(source, pattern):
-        if missing:
-            needs = f"{pattern} needs {missing[0]} too, which names the dialogues of a split; add the file"
-            raise MissingFilesError(f"{source.path}: {needs}")
-        if splits.get(identifier(key), "train") == split:
-            yield place, (key, record)
-
-
 def _records(source: Source, split: str) -> Records:
     return extract_records(source, split) if split == "train" else json_members(source, HELD_OUT[split])
 
@@ -135,6 +106,4 @@ def _dialogue(first: Raw, *more: Raw) -> Dialogue:
     return goal_and_log(first, *more) if more else extract_dialogue(first)
 
 
-_TITAN_FILES = dict.fromkeys(SPLITS, (_TITAN, *_TITAN_LISTS.values()))
-_TITAN_RECORDS = partial(members_of_split, pattern=_TITAN, lists=_TITAN_LISTS)
-CORPORA = catalogued({"multiwoz": (_FILES, _records, _dialogue), "titan": (_TITAN_FILES, _TITAN_RECORDS, goal_and_log)})
+CORPORA = catalogued({"multiwoz": (_FILES, _records, _dialogue)})

@@ -3,11 +3,13 @@
 All but multiwoz21_restaurant and SpokenWOZ have the ids of MultiWOZ.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
+from pathlib import PurePosixPath
 
 from ....corpora.corpus import SPLITS, Records, Source, catalogued
-from ....corpora.parsing import grouped, json_list, json_members, parse_json, table_rows
+from ....corpora.parsing import grouped, json_list, json_members, parse_json, table_rows, text_lines
 from ....corpora.readers.multiwoz import (
     HELD_OUT,
     NO_DOMAIN,
@@ -18,7 +20,6 @@ from ....corpora.readers.multiwoz import (
     goal_and_log,
     identifier,
     labels,
-    members_of_split,
     text_and_acts,
 )
 from ....corpora.readers.shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, cells, split_patterns
@@ -27,6 +28,27 @@ from ....corpora.source import MissingFilesError
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
+
+
+def members_of_split(source: Source, split: str, pattern: str, lists: Mapping[str, str], beside: str = "") -> Records:
+    """Read the dialogues of a split from a file of all of them; ids in none of the lists are train.
+
+    The lists must lie in the folder of the file ``beside``, if that is given.
+    """
+    splits = {
+        identifier(line.strip()): name
+        for name, ids in lists.items()
+        for place, line in text_lines(source, ids)
+        if line.strip() and (not beside or PurePosixPath(place).parent == PurePosixPath(beside).parent)
+    }
+    missing = [ids for name, ids in lists.items() if name not in splits.values()]
+    for place, (key, record) in json_members(source, pattern):
+        if missing:
+            needs = f"{pattern} needs {missing[0]} too, which names the dialogues of a split; add the file"
+            raise MissingFilesError(f"{source.path}: {needs}")
+        if splits.get(identifier(key), "train") == split:
+            yield place, (key, record)
+
 
 # multiwoz20_single_domain: the 2,924 dialogues of version 2.0 with a single domain, out of ``dstc8_multiwoz2.0.zip``.
 # Dev and test are the dialogues that are so in version 2.1, in their older wording.
@@ -102,6 +124,14 @@ def _whole_turn(role: str, turn: Raw) -> Turn:
     text, acts = field(turn, "text", str), turn.get("dialog_act", {})
     return Turn(role, text, *labels({} if acts == "No Annotation" else acts))
 
+
+# titan: acts keep their refinement, as in ``inform-specific``. The ids are MultiWOZ's but the splits are not: 182 of
+# the dialogues, 141 of them in train here, are dev or test there. Leave them out of training when testing on MultiWOZ.
+# Of the id that comes twice, alike, one dialogue is read.
+
+_TITAN = "titan_903/annotated_user_da_with_span_full.json"
+_TITAN_LISTS = {"dev": "titan_903/valListFile.json", "test": "titan_903/testListFile.json"}
+_TITAN_FILES = dict.fromkeys(SPLITS, (_TITAN, *_TITAN_LISTS.values()))
 
 # spokenwoz: telephone calls, transcribed by machine, in MultiWOZ's layout, where ``tag`` says who speaks.
 
@@ -185,6 +215,7 @@ CORPORA = catalogued(
         "multiwoz21_restaurant": (split_patterns(_RESTAURANTS), _restaurant_records, _restaurant_dialogue),
         "multiwoz22_text": ({"train": (_TEXT,)}, _text_records, _text_dialogue),
         "multiwoz21": (_WHOLE_FILES, _whole_records, _whole_dialogue),
+        "titan": (_TITAN_FILES, partial(members_of_split, pattern=_TITAN, lists=_TITAN_LISTS), goal_and_log),
         "spokenwoz": (_CALL_FILES, _call_records, partial(goal_and_log, turn=_call_turn)),
         "hdsa": (_HDSA_FILES, _hdsa_records, _hdsa_dialogue),
     },

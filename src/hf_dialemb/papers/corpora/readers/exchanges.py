@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ...dialogue import Dialogue, Turn
-from ..corpus import Files, Reading, catalogued
-from ..parsing import json_list, out_of_all, split_files, with_split, without_empty
-from ..records import (
+from ....corpora.corpus import Files, Reading, catalogued
+from ....corpora.parsing import json_list, out_of_all, split_files, with_split, without_empty
+from ....corpora.readers.shapes import split_patterns
+from ....corpora.records import (
     Label,
     Raw,
     Slots,
@@ -23,17 +23,18 @@ from ..records import (
     optional,
     strings,
 )
-from .shapes import split_patterns
+from ....dialogue import Dialogue, Turn
+from .. import CATALOGUE
 
 # WOZ 2.0: ``woz_{train,validate,test}_en.json``. An exchange is what the system says, first nothing, and the user's
 # reply. ``["request", "phone"]`` requests the slot phone, any other pair informs; labels without a slot are left out.
 # A system act that is a slot's name requests it, a pair informs.
 
-WOZ_SPLITS = {"train": "train", "dev": "validate", "test": "test"}
+_WOZ_SPLITS = {"train": "train", "dev": "validate", "test": "test"}
 
 
-def woz_dialogue(split: str, record: Raw) -> Dialogue:
-    """Convert a record of WOZ 2.0 or the cleaned DSTC2, whose numbers repeat between the splits."""
+def _woz_dialogue(split: str, record: Raw) -> Dialogue:
+    """Convert a record of WOZ 2.0, whose numbers repeat between the splits."""
     exchanges = convert_each(enumerate(field(record, "dialogue", list)), "dialogue", _woz_exchange)
     return Dialogue(flattened(exchanges), f"{split}/{field(record, 'dialogue_idx', int)}", ("restaurant",))
 
@@ -60,7 +61,7 @@ def system_label(act: Raw) -> Label:
     return "inform", slot, value
 
 
-_WOZ_FILES = split_patterns("woz_{}_en.json", **WOZ_SPLITS)
+_WOZ_FILES = split_patterns("woz_{}_en.json", **_WOZ_SPLITS)
 
 # CamRest676, ``CamRest676.json``, and GECOR, the same dialogues with corrected spelling and annotated ellipses, which
 # are not read, ``CamRest676_annotated.json``. A user's turn lists all that was informed of so far: it informs of what
@@ -180,10 +181,11 @@ def _with_kvret_labels(turn: Turn, values: dict[str, str], flagged: list[str], k
 _KVRET_READING = (_KVRET_FILES, without_empty("dialogue", split_files(json_list, _KVRET_FILES)), _kvret_dialogue)
 CORPORA = catalogued(
     {
-        "woz2": (_WOZ_FILES, with_split(split_files(json_list, _WOZ_FILES)), woz_dialogue),
+        "woz2": (_WOZ_FILES, with_split(split_files(json_list, _WOZ_FILES)), _woz_dialogue),
         "camrest676": _camrest("CamRest676.json"),
         "gecor": _camrest("CamRest676_annotated.json"),
         "sim_m": (_SIM_M_FILES, split_files(json_list, _SIM_M_FILES), partial(simulated_dialogue, domain="movie")),
         "kvret": _KVRET_READING,
-    }
+    },
+    CATALOGUE,
 )
