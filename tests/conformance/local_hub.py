@@ -1,4 +1,4 @@
-"""A small server of the Hub's interface: models in memory, each with one branch and its commits.
+"""A small server of the Hub's interface: models in memory, each with one branch, its commits and tags.
 
     with serving() as hub:
         environment = hub.environment(cache)  # for a process whose Hub this is
@@ -27,6 +27,8 @@ class LocalHub:
         self.commits: dict[str, list[dict[str, bytes]]] = {}
         self.private: dict[str, bool] = {}
         self.large: dict[str, bytes] = {}
+        self.tags: dict[str, dict[str, int]] = {}  # of a repository: the places of commits
+        self.tokens: set[str] = set()
         self.requests: list[str] = []
         self.url = ""
 
@@ -46,12 +48,12 @@ class LocalHub:
         place %= len(self.commits[repository])
         return hashlib.sha1(f"{repository} {place}".encode()).hexdigest()
 
-    def revision(self, repository: str, name: str) -> dict[str, bytes] | None:
-        """Return the files of a revision, ``main`` or the id of a commit; None where there is none."""
+    def place(self, repository: str, name: str) -> int | None:
+        """Return the place of a revision, ``main``, a tag or the id of a commit; None where there is none."""
         shas = [self.sha(repository, place) for place in range(len(self.commits[repository]))]
-        if name == "main":
-            return self.files(repository)
-        return self.commits[repository][shas.index(name)] if name in shas else None
+        return {"main": len(shas) - 1, **self.tags.get(repository, {})}.get(
+            name, shas.index(name) if name in shas else None
+        )
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -79,6 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         hub, path = self.hub, unquote(urlsplit(self.path).path)
         hub.requests.append(f"{self.command} {path}")
+        hub.tokens.add((self.headers.get("Authorization") or "").removeprefix("Bearer "))
         if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/(revision|tree)/([^/]+)(?:/(.*))?)?", path):
             self._listing(*match.groups())
         elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
@@ -94,10 +97,10 @@ class _Handler(BaseHTTPRequestHandler):
         hub = self.hub
         if repository not in hub.commits:
             return self.missing("RepoNotFound")
-        files = hub.revision(repository, revision or "main")
-        if files is None:
+        place = hub.place(repository, revision or "main")
+        if place is None:
             return self.missing("RevisionNotFound")
-        sha = hub.sha(repository) if revision in (None, "main") else revision
+        files, sha = hub.commits[repository][place], hub.sha(repository, place)
         if kind != "tree":
             siblings = [{"rfilename": name} for name in files]
             facts = {"id": repository, "sha": sha, "private": hub.private[repository], "siblings": siblings, "tags": []}
@@ -112,10 +115,10 @@ class _Handler(BaseHTTPRequestHandler):
         hub = self.hub
         if repository not in hub.commits:
             return self.missing("RepoNotFound")
-        files = hub.revision(repository, revision)
-        if files is None:
+        place = hub.place(repository, revision)
+        if place is None:
             return self.missing("RevisionNotFound")
-        sha = hub.sha(repository) if revision == "main" else revision
+        files, sha = hub.commits[repository][place], hub.sha(repository, place)
         if name not in files:
             return self.answer(404, b"", X_Error_Code="EntryNotFound", X_Repo_Commit=sha)
         return self.answer(200, files[name], X_Repo_Commit=sha, ETag=f'"{hashlib.sha256(files[name]).hexdigest()}"')

@@ -1,15 +1,23 @@
 """Options of loading and encoding, by their names in transformers and sentence-transformers."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import transformers
+from local_hub import serving
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import cos_sim
 
 from hf_dialemb import load_encoder
 from hf_dialemb.cli import main
+from hf_dialemb.encoders.loading import EncoderRun
+from hf_dialemb.errors import InputError
 
 TEXTS = ["I need a cheap hotel.", "My card was stolen!", "Yes."]
 DIALOGUES = [[{"role": "user", "content": text}, {"role": "assistant", "content": "Certainly."}] for text in TEXTS]
@@ -81,3 +89,139 @@ def test_commands_take_the_options_of_loading(tiny_bert, tmp_path, printed, caps
             main([command, "--help"])
         text = capsys.readouterr().out
         assert [name for name in (*options[::2], "--revision") if name not in text] == [], command
+
+
+REVISIONS = """
+import sys
+import numpy as np
+from hf_dialemb import load_encoder
+from hf_dialemb.errors import InputError
+cache, commit, file = sys.argv[1:]
+vectors = {}
+for name in ("org/plain", "org/sentence", "org/dial2vec"):
+    encoders = {
+        "tag": load_encoder(name, revision="v1", token="hf_other", cache_dir=cache),
+        "word": load_encoder(f"{name}@v1"), "main": load_encoder(name),
+    }
+    assert encoders["tag"].spec == encoders["word"].spec == f"{name}@v1"
+    fingerprints = {way: encoder.fingerprint for way, encoder in encoders.items()}
+    assert fingerprints["tag"] == fingerprints["word"] != fingerprints["main"]
+    vectors |= {f"{name} {way}": encoder.encode_utterances(TEXTS) for way, encoder in encoders.items()}
+commit = load_encoder("org/plain", revision=commit)
+assert commit.fingerprint == load_encoder("org/plain@v1").fingerprint
+np.savez(file, commit=commit.encode_utterances(TEXTS), **vectors)
+for spec, said in (("org/plain@v2", "RevisionNotFound"), ("org/plain@v1,v2", "separated by commas")):
+    try:
+        load_encoder(spec)
+        raise SystemExit(f"{spec} was loaded")
+    except InputError as error:
+        assert said in str(error), error
+"""
+
+
+def files_of(folder: str | Path) -> dict[str, bytes]:
+    """Return the files of a folder by their names in it."""
+    paths = [path for path in Path(folder).rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.mark.slow
+@pytest.mark.habit("load(revision=..., token=..., cache_dir=...)", "works; also 'org/name@v1'")
+def test_models_load_at_a_revision_with_a_token_into_a_cache(tiny_bert, tiny_checkpoint, tmp_path):
+    model = transformers.AutoModel.from_pretrained(tiny_bert)
+    for parameter in model.parameters():
+        parameter.data.mul_(1.5)
+    folders = {"plain": Path(tiny_bert), "sentence": tmp_path / "sentence", "dial2vec": tiny_checkpoint}
+    SentenceTransformer(tiny_bert, device="cpu").save(str(folders["sentence"]))
+    model.save_pretrained(tmp_path / "later")
+    moved = tmp_path / "later" / "model.safetensors"
+    with serving() as hub:
+        for name, folder in folders.items():
+            files = files_of(folder)
+            changed = {"README.md": b"Later."} if name == "dial2vec" else {"model.safetensors": moved.read_bytes()}
+            later = {**files, **changed}
+            hub.commits[f"org/{name}"], hub.tags[f"org/{name}"] = [{}, files, later], {"v1": 1}
+            hub.private[f"org/{name}"] = False
+        environment = {**os.environ, **hub.environment(tmp_path / "home")}
+        program = REVISIONS.replace("TEXTS", repr(TEXTS))
+        words = [tmp_path / "cache", hub.sha("org/plain", 1), tmp_path / "vectors.npz"]
+        command = [sys.executable, "-c", program, *map(str, words)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert hub.tokens >= {"hf_local", "hf_other"}
+    assert {path.name for path in (tmp_path / "cache").glob("models--*")} == {
+        f"models--org--{name}" for name in folders
+    }
+    vectors = np.load(tmp_path / "vectors.npz")
+    for name, folder in folders.items():
+        expected = load_encoder(folder).encode_utterances(TEXTS)
+        for way in ("tag", "word"):
+            assert np.abs(vectors[f"org/{name} {way}"] - expected).max() <= 1e-6, (name, way)
+        assert name == "dial2vec" or np.abs(vectors[f"org/{name} main"] - expected).max() > 0.01, name
+    assert np.array_equal(vectors["commit"], vectors["org/plain tag"])
+
+
+OWN = """
+from torch import nn
+from transformers import BertConfig, BertModel
+class OwnConfig(BertConfig):
+    model_type = "own_bert"
+class OwnModel(BertModel):
+    config_class = OwnConfig
+"""
+
+
+@pytest.mark.habit("load(trust_remote_code=True)", "works; without it, refused in one sentence")
+def test_code_beside_a_model_runs_only_if_it_is_trusted(tiny_bert, tmp_path):
+    for name, data in files_of(tiny_bert).items():
+        (tmp_path / name).write_bytes(data)
+    config = json.loads((tmp_path / "config.json").read_text())
+    classes = {"AutoConfig": "modeling_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
+    (tmp_path / "config.json").write_text(json.dumps({**config, "model_type": "own_bert", "auto_map": classes}))
+    (tmp_path / "modeling_own.py").write_text(OWN)
+    with pytest.raises(InputError, match="trust_remote_code=True"):
+        load_encoder(tmp_path)
+    vectors = load_encoder(tmp_path, trust_remote_code=True).encode_utterances(TEXTS)
+    assert np.abs(vectors - load_encoder(tiny_bert).encode_utterances(TEXTS)).max() <= 1e-5
+
+
+@pytest.mark.habit("load(device=None)", "the accelerator that torch has, else the CPU")
+def test_the_accelerator_is_the_default_device(monkeypatch):
+    from hf_dialemb.encoders.loading import checked_device
+
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    assert checked_device(None) == "cpu"
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    for kind in ("cuda", "mps", "xpu"):
+        monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda kind=kind: torch.device(kind))
+        assert (checked_device(None), checked_device(f"{kind}:0"), checked_device("cpu")) == (kind, f"{kind}:0", "cpu")
+    with pytest.raises(InputError, match="this machine has cpu and xpu"):
+        checked_device("tpu")
+
+
+@pytest.mark.habit("an option of loading that a model does not take", "refused in one sentence")
+@pytest.mark.parametrize(
+    ("model", "options", "reason"),
+    [
+        ("tfidf", {"device": "cuda"}, "got device='cuda'"),
+        ("dialogue-static", {"attn_implementation": "eager"}, "got attn_implementation='eager'"),
+        ("dialogue-static", {"dtype": "float16"}, "got float16"),
+        ("dialogue-static", {"revision": "v1"}, "got 'v1' after the '@'"),
+        ("org/name@v1", {"revision": "v2"}, "expected one of both"),
+        ("org/name@bfloat16", {"dtype": "float16"}, "expected one of both"),
+        ("org/name", {"dtype": "int4"}, "expected float32, bfloat16 or float16"),
+        ("org/name", {"batch_size": 0}, "expected at least 1"),
+        (EncoderRun(Path("nowhere")), {"revision": "v1"}, "nowhere"),
+    ],
+)
+def test_options_without_an_effect_are_refused(model, options, reason):
+    with pytest.raises(InputError, match=reason) as refused:
+        load_encoder(model, **options)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.habit("load(a model in memory, dtype=...)", "refused: it is loaded already")
+def test_models_in_memory_take_no_options_of_loading(encoder):
+    with pytest.raises(InputError, match="Encoder in memory with options of loading"):
+        load_encoder(encoder, dtype="bfloat16")
+    assert load_encoder(encoder, batch_size=4) is encoder

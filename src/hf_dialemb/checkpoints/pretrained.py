@@ -230,6 +230,9 @@ def reading(path: str) -> Iterator[None]:
     except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
         if type(error).__name__ == "RemoteEntryNotFoundError":
             raise
+        if "trust_remote_code" in str(error):
+            sentence = "comes with Python code, which runs only if you say so; read it, and set trust_remote_code=True"
+            raise InputError(f"'{path}' {sentence}") from None
         raise InputError(f"'{path}' cannot be read ({short_reason(error)}); {FETCH}") from None
     finally:
         if bars:
@@ -258,7 +261,8 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
             with reading(path):  # a config at hand spares the Auto classes the look through all methods
                 options["config"] = CONFIG_MAPPING[model_type].from_pretrained(path)
     elif not Path(path).is_dir():
-        options["local_files_only"] = _cached(path, WEIGHTS, **options) is not None
+        sign = "tokenizer.json" if auto_class.__name__ == "AutoTokenizer" else WEIGHTS
+        options["local_files_only"] = _cached(path, sign, **options) is not None
     with reading(path):
         if auto_class.__name__ in ("AutoConfig", "AutoTokenizer"):
             loaded = auto_class.from_pretrained(path, **options)

@@ -139,7 +139,7 @@ def _of_spec(spec: EncoderSpec, loading: Loading) -> Encoder:
     if spec.kind in ("words", "static"):
         vectors = WordVectors(spec.path) if spec.kind == "words" else StaticVectors(Path(spec.path))
         return Encoder(spec.name, embed_texts=vectors)
-    device, batch_size = _checked_device(loading.device), loading.batch_size
+    device, batch_size = checked_device(loading.device), loading.batch_size
     if spec.numbers != "float32" and device == "cpu":
         batch_size *= _MORE
     if spec.kind == "dialemb":
@@ -157,7 +157,7 @@ def _of_spec(spec: EncoderSpec, loading: Loading) -> Encoder:
     return Encoder(spec.name, embed_texts=sentence_texts(model), batch_size=batch_size)
 
 
-def _checked_device(given: str | None) -> str:
+def checked_device(given: str | None) -> str:
     """Return the device, or the accelerator of this machine where none is given; refuse one that is not there."""
     import torch
 
