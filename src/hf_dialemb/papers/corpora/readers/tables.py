@@ -6,12 +6,13 @@ import re
 from itertools import groupby
 from pathlib import PurePosixPath
 
-from ...dialogue import Dialogue, Turn
-from ...errors import InputError
-from ..corpus import SPLITS, Records, Source, catalogued
-from ..parsing import grouped, table_rows, text_lines
-from ..records import Slots, convert_each, flattened
-from .shapes import cells, split_patterns
+from ....corpora.corpus import SPLITS, Records, Source, catalogued
+from ....corpora.parsing import grouped, table_rows, text_lines
+from ....corpora.readers.shapes import cells, split_patterns
+from ....corpora.records import Slots, convert_each, flattened
+from ....dialogue import Dialogue, Turn
+from ....errors import InputError
+from .. import CATALOGUE
 
 # MultiDoGO, customers who call an airline, a bank and the like: ``<domain>/{train,dev,test}.tsv`` of the splits that
 # are annotated at turn level. Customers' turns alone are annotated, so ``user`` is the only speaker. ``slot-labels``
@@ -157,5 +158,6 @@ CORPORA = catalogued(
         "muldogo": (_DOGO_FILES, _dogo_records, _dogo_dialogue),
         "self_dialogue": (_SELF_FILES, _self_records, _self_dialogue),
         "ubuntu_irc": (_IRC_FILES, _irc_records, _irc_dialogue),
-    }
+    },
+    CATALOGUE,
 )
