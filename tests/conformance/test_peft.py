@@ -10,6 +10,7 @@ from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
 from hf_dialemb.methods.dialogue_cse import DialogueCSEModel
 from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.methods.dual_encoder import TransformerDualEncoderModel
 
 peft = pytest.importorskip("peft")
 
@@ -38,7 +39,7 @@ def moved(model):
 @pytest.mark.parametrize("model_class", MODELS)
 def test_an_adapter_is_saved_and_loaded_again(model_class, tiny_bert, sample_dialogues, tmp_path):
     model, tokenizer = saved(model_class, tiny_bert, tmp_path / "base")
-    adapted = moved(peft.get_peft_model(model, peft.LoraConfig(**CONFIG)))
+    adapted = moved(peft.get_peft_model(model, peft.LoraConfig(**CONFIG, task_type="FEATURE_EXTRACTION")))
     expected = load_encoder(adapted, tokenizer=tokenizer).encode(sample_dialogues[:3])
     adapted.save_pretrained(tmp_path / "adapter")
     tokenizer.save_pretrained(tmp_path / "adapter")
@@ -79,3 +80,45 @@ def test_an_adapter_alone_learns(model_class, tiny_bert, sample_dialogues, tmp_p
     changed = {name for name, value in adapted.state_dict().items() if not torch.equal(value, before[name])}
     assert changed
     assert all("lora_" in name for name in changed)
+
+
+@pytest.mark.habit("Trainer over get_peft_model(model), save_model, load_encoder", "the base is saved beside")
+def test_an_adapter_over_an_unsaved_model_is_saved_with_it(tiny_bert, sample_dialogues, tmp_path):
+    model, tokenizer = DSEModel.from_backbone(tiny_bert)
+    adapted = peft.get_peft_model(model, peft.LoraConfig(**CONFIG))
+    settings = {"max_steps": 2, "learning_rate": 0.1, "report_to": "none", "use_cpu": True, "disable_tqdm": True}
+    arguments = TrainingArguments(str(tmp_path / "run"), per_device_train_batch_size=8, save_steps=2, **settings)
+    trainer = DialogueTrainer(adapted, arguments, train_dataset=sample_dialogues[:16], processing_class=tokenizer)
+    trainer.train()
+    trainer.save_model()
+    expected = load_encoder(adapted, tokenizer=tokenizer).encode(sample_dialogues[:3])
+    (tmp_path / "run").rename(tmp_path / "moved")
+    for folder in ("moved", "moved/checkpoint-2"):
+        vectors = load_encoder(str(tmp_path / folder)).encode(sample_dialogues[:3])
+        np.testing.assert_allclose(vectors, expected, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.habit("peft over a ranker of responses", "works")
+def test_an_adapter_over_a_ranker(tiny_bert, sample_dialogues, tmp_path):
+    ranker, tokenizer = TransformerDualEncoderModel.build(tiny_bert, ())
+    config = peft.LoraConfig(**CONFIG, task_type="FEATURE_EXTRACTION")
+    ranker.save_pretrained(tmp_path / "base")
+    adapted = moved(peft.get_peft_model(AutoModel.from_pretrained(tmp_path / "base"), config))
+    expected = load_encoder(adapted, tokenizer=tokenizer).encode(sample_dialogues[:3])
+    adapted.save_pretrained(tmp_path / "adapter")
+    tokenizer.save_pretrained(tmp_path / "adapter")
+    vectors = load_encoder(str(tmp_path / "adapter")).encode(sample_dialogues[:3])
+    np.testing.assert_allclose(vectors, expected, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.habit("dialemb export over an adapter", "merges it into its base")
+def test_an_adapter_is_merged_on_export(tiny_bert, sample_dialogues, exporting, tmp_path):
+    model, tokenizer = DSEModel.from_backbone(tiny_bert)
+    model.add_adapter(peft.LoraConfig(**CONFIG))
+    expected = load_encoder(moved(model), tokenizer=tokenizer).encode(sample_dialogues[:3])
+    model.save_pretrained(tmp_path / "adapter")
+    tokenizer.save_pretrained(tmp_path / "adapter")
+    folder, _ = exporting(tmp_path / "adapter")
+    assert not list(folder.rglob("adapter*"))
+    vectors = load_encoder(str(folder)).encode(sample_dialogues[:3])
+    np.testing.assert_allclose(vectors, expected, atol=1e-5 * np.abs(expected).max())

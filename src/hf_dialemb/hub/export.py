@@ -108,7 +108,7 @@ def load_checkpoint(path: str) -> tuple[Model, Any]:
     """
     register()
     folder = resolve_backbone(path)
-    if Path(folder).is_dir():
+    if (Path(folder) / "config.json").is_file():
         check_registered(folder, read_config(folder))
     config = load_pretrained(AutoConfig, folder)
     if method_of(config) is None:

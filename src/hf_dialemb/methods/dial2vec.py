@@ -59,7 +59,7 @@ class Dial2VecModel(DialogueEncoder):
         attention_mask: Tensor | None = None,
         role_ids: Tensor | None = None,
         turn_ids: Tensor | None = None,
-        return_dict: bool = True,
+        return_dict: bool | None = None,
         **kwargs: Any,  # noqa: ANN401 - for the backbone
     ) -> Any:  # noqa: ANN401 - an output or a tuple
         """Embed dialogues (B, L) as the published model does, or compute the loss of samples (B, N, L).
@@ -76,7 +76,7 @@ class Dial2VecModel(DialogueEncoder):
         official = self.config.loss_scale == "official"
         loss = nt_xent(cosines, present[:, 0], self.config.loss_temperature, official)
         output = DialogueOutput(loss=loss, pooler_output=pooled[:, 0], role_embeddings=own[:, 0], similarities=cosines)
-        return output if return_dict else output.to_tuple()
+        return output.to_tuple() if return_dict is False else output
 
     def _represent(self, *sequences: Tensor) -> tuple[Tensor, ...]:
         """Return cosines, presence and vectors of the speakers of samples (n, L), and the samples' embeddings."""

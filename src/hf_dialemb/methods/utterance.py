@@ -70,13 +70,14 @@ class UtteranceEncoder(BackboneModel):
         tokenizer.truncation_side = "right"
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, return_dict: bool = True, **kwargs: object
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, return_dict: bool | None = None, **kwargs: object
     ) -> UtteranceOutput | tuple[Any, ...]:
         """Embed utterances (N, L), or compute the loss of a training batch (B, S, L), of B examples of S utterances.
 
         The mask is 1 for real tokens; None means all. ``kwargs`` hold the rest of a training batch, or arguments of the
         backbone.
         """
+        kwargs = {name: value for name, value in kwargs.items() if value is not None}  # peft names all that there are
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         if input_ids.dim() == 3:
             output = self.contrast(input_ids, mask, **kwargs)
@@ -84,7 +85,7 @@ class UtteranceEncoder(BackboneModel):
             encoded = self.encoder(input_ids=input_ids, attention_mask=mask, **kwargs)
             states, layers = encoded.last_hidden_state, (encoded.hidden_states, encoded.attentions)
             output = UtteranceOutput(None, self.pool(states, mask), states, None, *layers)
-        return output if return_dict else output.to_tuple()
+        return output.to_tuple() if return_dict is False else output
 
     def contrast(self, input_ids: Tensor, attention_mask: Tensor, **kwargs: object) -> UtteranceOutput:
         """Compute the loss of a training batch (B, S, L); ``kwargs`` are what the method's ``collate`` adds."""

@@ -100,7 +100,7 @@ class Dial2VecModel(PreTrainedModel):
         attention_mask: Tensor | None = None,
         role_ids: Tensor | None = None,
         turn_ids: Tensor | None = None,
-        return_dict: bool = True,
+        return_dict: bool | None = None,
         **kwargs: Any,
     ) -> Dial2VecOutput | tuple[Any, ...]:
         """Embed dialogues.
@@ -113,6 +113,7 @@ class Dial2VecModel(PreTrainedModel):
             return_dict: Whether to return a `Dial2VecOutput` instead of a tuple.
             **kwargs: Arguments for the encoder, such as ``output_hidden_states``.
         """
+        kwargs = {name: value for name, value in kwargs.items() if value is not None}  # peft names all that there are
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
         if role_ids is None or turn_ids is None:
             kwargs.pop("token_type_ids", None)  # tokenizers add them, but they distinguish nothing here
@@ -126,7 +127,7 @@ class Dial2VecModel(PreTrainedModel):
             places = tokens.places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
             hidden = nn.functional.pad(hidden, (0, 0, 0, 1)).gather(1, places)
         output = Dial2VecOutput(embeddings, speakers, hidden, encoded.hidden_states, encoded.attentions)
-        return output if return_dict else output.to_tuple()
+        return output.to_tuple() if return_dict is False else output
 
     def encode_tokens(self, tokens: DialogueTokens, **kwargs: Any) -> Any:
         """Run the encoder on tokens with their turns and speakers; return the encoder's own output."""

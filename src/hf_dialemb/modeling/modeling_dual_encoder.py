@@ -48,8 +48,9 @@ class Ranker(PreTrainedModel):
         attention_mask: Tensor | None = None,
         candidate_ids: Tensor | None = None,
         candidate_mask: Tensor | None = None,
-        return_dict: bool = True,
+        return_dict: bool | None = None,
         token_type_ids: Tensor | None = None,
+        **kwargs: None,
     ) -> RankingOutput | tuple[Any, ...]:
         """Score candidates, or embed contexts and responses.
 
@@ -61,14 +62,17 @@ class Ranker(PreTrainedModel):
             candidate_mask: 1 for real tokens, (B, K, M); None means all.
             return_dict: False returns a tuple.
             token_type_ids: Ignored; some tokenizers make them.
+            **kwargs: None for all; peft names arguments that other models have.
         """
+        if unknown := [name for name, value in kwargs.items() if value is not None]:
+            raise TypeError(f"forward: got {', '.join(unknown)}, expected texts and their candidates alone")
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         if candidate_ids is None:
             output = RankingOutput(pooler_output=self.embed(input_ids, mask))
         else:
             candidate_mask = torch.ones_like(candidate_ids) if candidate_mask is None else candidate_mask
             output = self.rank(input_ids, mask, candidate_ids, candidate_mask)
-        return output if return_dict else output.to_tuple()
+        return output.to_tuple() if return_dict is False else output
 
     def rank(
         self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor

@@ -10,6 +10,7 @@ from typing import Any
 
 from safetensors.torch import save_file
 
+from ..checkpoints.pretrained import MINILM
 from ..corpora.loading import data_hash
 from ..corpora.own.reading import is_own
 from ..encoders.loading import EncoderRun
@@ -97,7 +98,7 @@ def _write_adapter(folder: Path, adapter: Mapping[str, Factors], backbone: str) 
     record = {
         "peft_type": "LORA",
         "task_type": "FEATURE_EXTRACTION",
-        "base_model_name_or_path": backbone,
+        "base_model_name_or_path": MINILM if backbone == MINILM.split("/")[1] else backbone,  # peft asks the Hub
         "r": rank,
         "lora_alpha": rank,  # a factor of one
         "lora_dropout": 0.0,
