@@ -6,6 +6,7 @@ import torch
 from transformers import AutoModel, TrainingArguments
 
 from hf_dialemb import DialogueTrainer, load_encoder
+from hf_dialemb.checkpoints.pretrained import FOLDER, MINILM
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
 from hf_dialemb.methods.dialogue_cse import DialogueCSEModel
@@ -122,3 +123,9 @@ def test_an_adapter_is_merged_on_export(tiny_bert, sample_dialogues, exporting, 
     assert not list(folder.rglob("adapter*"))
     vectors = load_encoder(str(folder)).encode(sample_dialogues[:3])
     np.testing.assert_allclose(vectors, expected, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.habit("The adapters that come with the package", "name their base on the Hub")
+@pytest.mark.parametrize("name", ["dialogue-minilm", "action-minilm"])
+def test_shipped_adapters_name_their_base(name):
+    assert peft.PeftConfig.from_pretrained(FOLDER / name).base_model_name_or_path == MINILM
