@@ -87,7 +87,7 @@ def test_another_setting_is_not_mistaken_for_the_same_run(tiny_bert, tmp_path):
 def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path, start, machines):
     # One plain gradient step of size 1: the difference of the weights is the gradient.
     plain = {"max_steps": 1, "optim": "sgd", "learning_rate": 1.0, "lr_scheduler_type": "constant"}
-    step = settings(tiny_bert, **plain, max_grad_norm=0, dropout=0)
+    step = settings(tiny_bert, **plain, max_grad_norm=0, dropout=0, max_tokens=40)
     train(tmp_path / "one", **step)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -100,9 +100,15 @@ def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path, start, mac
         for _ in pool.map(lambda rank: process([*program, rank, "training_scripts/train.py", *words]), "01"[:machines]):
             pass
     assert report_of(tmp_path / "two")["processes"] == 2
+    assert report_of(tmp_path / "two")["truncation"] == report_of(tmp_path / "one")["truncation"]
     one, two = weights_of(tmp_path / "one"), weights_of(tmp_path / "two")
     assert max(float((one[name] - two[name]).abs().max()) for name in one) < 1e-5
     assert (one[f"encoder.{LAYER}"] - start[LAYER]).abs().max() > 1e-3
+
+
+@pytest.mark.slow
+def test_a_number_that_is_not_finite_stops_all_processes():
+    process(["-m", "torch.distributed.run", "--nproc_per_node", "2", "tests/astray_process.py"])
 
 
 @pytest.mark.slow

@@ -51,6 +51,21 @@ again = SentenceTransformer("org/calls", device="cpu", **options)
 vectors["tuned"] = again.encode(MESSAGES)
 np.savez(sys.argv[3], **vectors)
 """
+BY_HAND = """
+import sys
+import hf_dialemb
+from transformers import TrainingArguments
+model, tokenizer = hf_dialemb.DSEModel.from_backbone(sys.argv[1])
+arguments = TrainingArguments(
+    sys.argv[2], max_steps=1, save_steps=1, push_to_hub=True, hub_model_id="org/by-hand", hub_private_repo=True,
+    hub_strategy="every_save", report_to="none", use_cpu=True,
+)
+dialogues = hf_dialemb.load_dialogues("sample")[:20]
+trainer = hf_dialemb.DialogueTrainer(model, arguments, train_dataset=dialogues, processing_class=tokenizer)
+trainer.train()
+print("commit", trainer.push_to_hub())
+trainer.create_model_card()
+"""
 MESSAGES = [
     [{"role": "user", "content": "I need a cheap hotel."}, {"role": "assistant", "content": "For how many nights?"}],
     [{"role": "user", "content": "My card was stolen!"}],
@@ -78,3 +93,21 @@ def test_a_pushed_model_is_loaded_tuned_and_pushed_again(method, tiny_bert, tmp_
     expected, vectors = np.load(tmp_path / "trained.npy"), np.load(tmp_path / "vectors.npz")
     for way in ("loaded", "AutoModel", "tuned"):
         assert np.abs(vectors[way] - expected).max() <= 1e-5 * np.abs(expected).max(), way
+
+
+@pytest.mark.habit("Trainer(push_to_hub=True), trainer.push_to_hub()", "the exported form with the project's card")
+def test_a_trainer_by_hand_pushes_its_checkpoints_and_its_end(tiny_bert, tmp_path):
+    with serving() as hub:
+        command = [sys.executable, "-c", BY_HAND, tiny_bert, str(tmp_path / "run")]
+        environment = {**os.environ, **hub.environment(tmp_path / "cache")}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert hub.private["org/by-hand"]
+        for files in hub.commits["org/by-hand"][1:]:  # the first is empty
+            assert {"README.md", "config.json", "model.safetensors", "modules.json"} <= files.keys()
+            assert not [name for name in files if name.endswith((".bin", ".pt")) or name.startswith("training_")]
+        assert len(hub.commits["org/by-hand"]) == 3
+        card = hub.files("org/by-hand")["README.md"].decode()
+    assert "DSE" in card
+    assert "by-hand" in card
+    assert (tmp_path / "run" / "README.md").read_text().startswith("---")

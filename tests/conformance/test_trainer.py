@@ -172,6 +172,53 @@ def test_fsdp_is_switched_on_by_true(tiny_bert, tmp_path):
         assert make_settings({**values, "fsdp": value}).training.fsdp
 
 
+@pytest.mark.habit("fsdp or deepspeed without their launcher or package, use_liger_kernel", "one sentence")
+@pytest.mark.parametrize(
+    "setting", [{"fsdp": True}, {"deepspeed": {"zero_optimization": {"stage": 3}}}, {"use_liger_kernel": True}]
+)
+def test_what_shards_or_speeds_up_says_what_it_lacks(tiny_bert, sample_dialogues, tmp_path, setting):
+    settings = {"output_dir": tmp_path, "backbone": tiny_bert, "max_steps": 1, **setting}
+    with pytest.raises(InputError, match=next(iter(setting))) as refused:
+        hf_dialemb.train("dse", sample_dialogues[:16], **settings)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.habit("hub_strategy checkpoint, all_checkpoints", "refused: they need pickles")
+@pytest.mark.parametrize("strategy", ["checkpoint", "all_checkpoints"])
+def test_states_of_the_optimizer_are_not_pushed(training, strategy):
+    with pytest.raises(InputError, match="hub_strategy"):
+        training(arguments={"push_to_hub": True, "hub_strategy": strategy, "hub_model_id": "org/calls"})
+
+
+@pytest.mark.habit("hyperparameter_search", "works, by eval_loss")
+def test_trials_have_models_of_their_own(tiny_bert, sample_dialogues, tmp_path, monkeypatch):
+    from transformers import hyperparameter_search as searches
+
+    losses = []
+
+    class Backend(searches.OptunaBackend):
+        def ensure_available(self):
+            """Nothing is needed."""
+
+        def run(self, trainer, n_trials, direction, **_):
+            for rate in (1e-12, 0.1):
+                trainer.args.learning_rate = rate
+                trainer.train(trial={"rate": rate})
+                losses.append(trainer.compute_objective(trainer.evaluate()))
+
+    monkeypatch.setitem(searches.ALL_HYPERPARAMETER_SEARCH_BACKENDS, searches.HPSearchBackend.OPTUNA, Backend)
+    _, tokenizer = DSEModel.from_backbone(tiny_bert)
+    trainer = DialogueTrainer(
+        args=TrainingArguments(str(tmp_path), max_steps=3, save_strategy="no", **QUIET), processing_class=tokenizer,
+        train_dataset=sample_dialogues[:16], eval_dataset=sample_dialogues[:16],
+        model_init=lambda trial: DSEModel.from_backbone(tiny_bert)[0],
+    )  # fmt: skip
+    untrained = trainer.evaluate()["eval_loss"]
+    trainer.hyperparameter_search(lambda trial: {}, backend="optuna", n_trials=2)
+    assert losses[0] == pytest.approx(untrained)
+    assert abs(losses[1] - untrained) > 1e-3
+
+
 @pytest.mark.habit("resume over a backbone that changed", "refused")
 def test_a_changed_backbone_is_no_place_to_resume_from(tiny_bert, sample_dialogues, tmp_path):
     import shutil

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ def push(
     commit_message: str | None = None,
     dry_run: bool = False,
     verify: bool = False,
+    card: str | Path | None = None,
     report: Report = logger.info,
 ) -> str | None:
     """Export a model, write its card, check both, and publish them; return the commit's id, None after a dry run.
@@ -51,6 +53,7 @@ def push(
         commit_message: What the commit says.
         dry_run: Only list the files and whatever stands in the way; nothing is sent.
         verify: Download the commit afterwards, and compare its files with what was sent.
+        card: Where to write the card as well.
         report: Receives each line of the report.
 
     Raises:
@@ -72,4 +75,6 @@ def push(
         export(folder, published, dtype=dtype, report=report)
         if not (published / PublishedFolder.CARD).is_file():  # an encoder that comes with the package has one
             write_card(published, folder, results, repo_id=repo_id, licences=licences)
+        if card:
+            shutil.copyfile(published / PublishedFolder.CARD, card)
         return publish(published, repo_id, dry_run=dry_run, verify=verify, report=report, **options)

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from transformers.trainer_utils import default_compute_objective
 
 from ..dialogue import Dialogue
 from ..encoders.loading import model_encoder
@@ -55,6 +56,12 @@ def vectors_of(trainer: Any, dialogues: Sequence[Dialogue]) -> np.ndarray:  # no
     """Embed N dialogues as the trained encoder would, (N, D) float32; every process embeds all."""
     model: Any = trainer.accelerator.unwrap_model(trainer.model)
     return model_encoder(model, trainer.processing_class, "the model").encode(dialogues)
+
+
+def objective(metrics: dict[str, float]) -> float:
+    """Return what a search makes small by default: the loss, or the sum of what a user's function measured."""
+    own = {name: value for name, value in metrics.items() if not name.endswith(MEASURES)}
+    return float(default_compute_objective(own))
 
 
 def labels_of(dialogues: Sequence[Dialogue]) -> np.ndarray:

@@ -32,6 +32,7 @@ from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
 from .language_model import adapted_backbone
 from .low_rank import merge_factors
+from .pushing import create_repository, push_run
 from .record import recorded_settings, starting_point
 from .resuming import restore_finished
 from .settings import SELECTIONS, Report, Settings
@@ -120,6 +121,7 @@ def run_training(
         checkpoint = starting_point(settings, backbone or run.backbone, output, dialogues, dev, report)
         if checkpoint is not None and RunFolder(output).complete:
             report(f"Complete already: {output}")
+            _push(settings, output, report)
             return output
         if backbone is not None:
             backbone = adapted_backbone(settings, backbone, dialogues, report)
@@ -135,7 +137,14 @@ def run_training(
             report(f"Trained {facts['steps']:,} steps on {len(dialogues):,} dialogues in {facts['seconds']:.0f} s")
             report(f"{facts['truncation']}; kept: checkpoint '{facts['checkpoint']}'")
             report(f"Wrote {output}")
+            _push(settings, output, report)
     return output
+
+
+def _push(settings: Settings, output: Path, report: Report) -> None:
+    args = settings.training
+    if args.push_to_hub and PartialState().is_main_process:
+        push_run(args, output, create_repository(args), "End of training", report=report)
 
 
 def build_trainer(
@@ -186,7 +195,7 @@ def _save(trainer: DialogueTrainer, settings: Settings, backbone: str | None, di
             _average(model, str(backbone), settings)
         if settings.run.center:
             _center(model, trainer, dialogues)
-    trainer.save_model(str(trainer.args.output_dir))
+    trainer.save_finished(Path(str(trainer.args.output_dir)))
 
 
 def check_finite(model: nn.Module, log: Sequence[dict[str, float]]) -> None:

@@ -16,7 +16,6 @@ from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments, se
 from transformers.trainer_utils import (
     EvalPrediction,
     PredictionOutput,
-    default_compute_objective,
     get_last_checkpoint,
     rotate_checkpoints,
     speed_metrics,
@@ -34,7 +33,8 @@ from ..runs.folder import write_files_of_our_own
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .dialogues import unified
 from .low_rank import is_limited, limit_rank, load_factors, save_factors, whole_weights
-from .measuring import MEASURES, labels_of, measure, vectors_of
+from .measuring import labels_of, measure, objective, vectors_of
+from .pushing import create_repository, push_checkpoint, push_run, repository_name
 from .record import write_record
 from .resuming import COMPLETE, as_system_error, out_of_patience
 from .settings import RunArguments, check_arguments
@@ -243,12 +243,70 @@ class DialogueTrainer(Trainer):
             rotate_checkpoints(output, limit, self.state.best_model_checkpoint, use_mtime=True)
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save the whole model as Trainer does, with the record of its training; checkpoints may be sharded."""
-        if self.is_fsdp_enabled and not _internal_call:
+        """Save the model as Trainer does, with the record of its training; ``push_to_hub`` publishes it."""
+        if _internal_call:
+            super().save_model(output_dir, _internal_call)
+            return
+        folder = Path(output_dir or str(self.args.output_dir))
+        self.save_finished(folder)
+        if self.args.push_to_hub and self.is_world_process_zero():
+            push_run(self.args, folder, str(self.hub_model_id), "Model save")
+
+    def save_finished(self, folder: Path) -> None:
+        """Save the whole model, where checkpoints may be sharded, with the record of its training."""
+        if self.is_fsdp_enabled:
             self.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
-        super().save_model(output_dir, _internal_call=True)
-        if not _internal_call:
-            write_record(self, Path(output_dir or str(self.args.output_dir)))
+        super().save_model(str(folder), _internal_call=True)
+        write_record(self, folder)
+
+    def init_hf_repo(self, token: str | None = None, private: bool | None = None) -> None:
+        """Create the repository that the arguments name."""
+        if self.is_world_process_zero():
+            self.hub_model_id = create_repository(self.args, token, private)  # type: ignore[assignment]
+
+    def push_to_hub(  # type: ignore[override]
+        self,
+        commit_message: str | None = "End of training",
+        blocking: bool = True,
+        token: str | None = None,
+        revision: str | None = None,
+        private: bool | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> str | None:
+        """Save the model and publish it, exported, checked and with its card; return the commit's id.
+
+        ``options`` are those of `hf_dialemb.push`, such as ``licences``, ``results`` or ``dry_run``.
+
+        Raises:
+            InputError: It may not be published, the Hub refuses it, or an argument has no effect.
+            ConnectionError: The Hub cannot be reached or fails.
+        """
+        if not blocking:
+            raise InputError("blocking: got False, but what is sent is checked first; leave it out")
+        self.save_finished(Path(str(self.args.output_dir)))
+        if not self.is_world_process_zero():
+            return None
+        self.callback_handler.on_push_begin(self.args, self.state, self.control)
+        if self.hub_model_id is None and not options.get("dry_run"):
+            self.init_hf_repo(token, private)
+        return push_run(
+            self.args, Path(str(self.args.output_dir)), self._repository(), commit_message, private=private,
+            revision=revision, token=token, **options,
+        )  # fmt: skip
+
+    def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
+        if self.args.hub_strategy != "end":
+            push_checkpoint(self, Path(checkpoint_folder))
+
+    def create_model_card(self, *_: Any, **settings: Any) -> None:  # noqa: ANN401
+        """Save the model, and write its card as README.md beside it; the card states its facts by itself."""
+        card = Path(str(self.args.output_dir)) / "README.md"
+        given = {name: value for name, value in settings.items() if value is not None}
+        self.push_to_hub(dry_run=True, card=card, **given)
+
+    def _repository(self) -> str:
+        name = self.hub_model_id or repository_name(self.args)
+        return name if "/" in name else f"org/{name}"
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """Save as Trainer does, with the files by which sentence-transformers loads the folder."""
@@ -352,9 +410,4 @@ class DialogueTrainer(Trainer):
         **kwargs: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
         """Search as Trainer does: by default for the least loss, or by the sum of what ``compute_metrics`` returns."""
-        return super().hyperparameter_search(hp_space, compute_objective or _objective, *args, **kwargs)
-
-
-def _objective(metrics: dict[str, float]) -> float:
-    own = {name: value for name, value in metrics.items() if not name.endswith(MEASURES)}
-    return float(default_compute_objective(own))
+        return super().hyperparameter_search(hp_space, compute_objective or objective, *args, **kwargs)
