@@ -1,5 +1,7 @@
 """Habits of transformers' Trainer, with the trainer of this package."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from datasets import Dataset
@@ -202,8 +204,7 @@ def test_trials_have_models_of_their_own(tiny_bert, sample_dialogues, tmp_path, 
 
         def run(self, trainer, n_trials, direction, **_):
             for rate in (1e-12, 0.1):
-                trainer.args.learning_rate = rate
-                trainer.train(trial={"rate": rate})
+                trainer.train(trial=SimpleNamespace(params={"learning_rate": rate}))
                 losses.append(trainer.compute_objective(trainer.evaluate()))
 
     monkeypatch.setitem(searches.ALL_HYPERPARAMETER_SEARCH_BACKENDS, searches.HPSearchBackend.OPTUNA, Backend)
@@ -214,7 +215,7 @@ def test_trials_have_models_of_their_own(tiny_bert, sample_dialogues, tmp_path, 
         model_init=lambda trial: DSEModel.from_backbone(tiny_bert)[0],
     )  # fmt: skip
     untrained = trainer.evaluate()["eval_loss"]
-    trainer.hyperparameter_search(lambda trial: {}, backend="optuna", n_trials=2)
+    trainer.hyperparameter_search(lambda trial: trial.params, backend="optuna", n_trials=2)
     assert losses[0] == pytest.approx(untrained)
     assert abs(losses[1] - untrained) > 1e-3
 
