@@ -208,6 +208,7 @@ def test_trials_have_models_of_their_own(tiny_bert, sample_dialogues, tmp_path, 
                 losses.append(trainer.compute_objective(trainer.evaluate()))
 
     monkeypatch.setitem(searches.ALL_HYPERPARAMETER_SEARCH_BACKENDS, searches.HPSearchBackend.OPTUNA, Backend)
+    monkeypatch.setattr("transformers.integrations.hp_params", vars)  # it asks the backend's package
     _, tokenizer = DSEModel.from_backbone(tiny_bert)
     trainer = DialogueTrainer(
         args=TrainingArguments(str(tmp_path), max_steps=3, save_strategy="no", **QUIET), processing_class=tokenizer,
