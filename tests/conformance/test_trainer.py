@@ -204,7 +204,7 @@ def test_trials_have_models_of_their_own(tiny_bert, sample_dialogues, tmp_path, 
 
         def run(self, trainer, n_trials, direction, **_):
             for rate in (1e-12, 0.1):
-                trainer.train(trial=SimpleNamespace(params={"learning_rate": rate}))
+                trainer.train(trial=SimpleNamespace(number=0, params={"learning_rate": rate}))
                 losses.append(trainer.compute_objective(trainer.evaluate()))
 
     monkeypatch.setitem(searches.ALL_HYPERPARAMETER_SEARCH_BACKENDS, searches.HPSearchBackend.OPTUNA, Backend)

@@ -10,7 +10,6 @@ from typing import Any, cast
 import torch
 from accelerate.utils import broadcast_object_list
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import Sampler
 from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments, set_seed
 from transformers.trainer_utils import (
@@ -34,6 +33,7 @@ from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .dialogues import unified
 from .low_rank import is_limited, limit_rank, load_factors, save_factors, whole_weights
 from .measuring import labels_of, measure, objective, vectors_of
+from .optimizing import released_schedule, separate_heads
 from .pushing import create_repository, push_checkpoint, push_run, repository_name
 from .record import write_record
 from .resuming import COMPLETE, as_system_error, out_of_patience
@@ -196,31 +196,15 @@ class DialogueTrainer(Trainer):
     def create_optimizer(self, model: torch.nn.Module | None = None) -> Optimizer:
         """Make Trainer's optimizer; contrastive heads with a learning rate become separate groups."""
         optimizer: Optimizer = super().create_optimizer(*([] if model is None else [model]))
-        rate = self.run.head_learning_rate
-        if rate is None:
-            return optimizer
-        named = cast("torch.nn.Module", self.model).named_parameters()
-        heads = {parameter for name, parameter in named if "heads." in name}
-        if not heads:
-            raise InputError(f"head_learning_rate: got {rate}, but with these settings there is no head; leave it out")
-        for group in list(optimizer.param_groups):
-            own = [parameter for parameter in group["params"] if parameter in heads]
-            group["params"] = [parameter for parameter in group["params"] if parameter not in heads]
-            if own:
-                optimizer.add_param_group({**group, "params": own, "lr": rate})
+        if self.run.head_learning_rate is not None:
+            separate_heads(optimizer, cast("torch.nn.Module", self.model), self.run.head_learning_rate)
         return optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:  # noqa: ANN401
         """Make Trainer's schedule, or the released program's, which counts examples."""
         if self.run.learning_rate_schedule == "trainer":
             return super().create_scheduler(num_training_steps, optimizer)
-        total = len(self.examples)
-
-        def factor(step: int) -> float:
-            progress = step / total
-            return progress / 0.1 if progress < 0.1 else max(0.0, 1 - progress)
-
-        self.lr_scheduler = LambdaLR(cast("Optimizer", optimizer or self.optimizer), factor)
+        self.lr_scheduler = released_schedule(cast("Optimizer", optimizer or self.optimizer), len(self.examples))
         return self.lr_scheduler
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:  # noqa: ANN401
