@@ -18,13 +18,13 @@ from typing import NamedTuple
 from ....corpora.corpus import Records, Source, catalogued
 from ....corpora.parsing import json_members
 from ....corpora.readers.multiwoz import NO_DOMAIN, NO_SLOT, value_of
-from ....corpora.readers.turns import annotated_slots
 from ....corpora.records import Label, Raw, distinct, each_of, field, flattened, marked, names, optional, strings
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
 from .exchanges import simulated_labels, system_label, user_label
 from .task_dialogues import abcd_intents, abcd_slots
+from .turns import annotated_slots
 from .unmet import bitod_domain, bitod_labels
 
 _EXAMPLES = "converted_examples.json"

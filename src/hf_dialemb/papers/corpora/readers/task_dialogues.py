@@ -8,11 +8,11 @@ from functools import partial
 from ....corpora.corpus import SPLITS, Files, Reading, Records, Source, catalogued
 from ....corpora.parsing import grouped, json_list, numbered, parallel_lines, parse_json, text_lines, without_empty
 from ....corpora.readers.shapes import split_patterns, utterance
-from ....corpora.readers.turns import TASKMASTER, taskmaster_labels
 from ....corpora.records import Raw, Slots, convert_each, distinct, field, flattened, hashed_split, one_of, strings
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
+from .turns import TASKMASTER, taskmaster_labels
 
 # ABCD, customers of a shop and its agents: ``abcd_v1.1.json``, an object from split to a list of conversations; or
 # ``abcd_sample.json``, such a list, as train. Rows by ``action`` are clicks of the agent and are left out. The slots

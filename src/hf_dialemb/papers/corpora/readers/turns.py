@@ -1,39 +1,14 @@
-"""Corpora whose records list the turns of a dialogue: SGD, DailyDialog, DSTC2, Doc2Dial, Taskmaster 4."""
+"""Corpora whose records list the turns of a dialogue: DailyDialog, DSTC2, Doc2Dial, Taskmaster 4."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from ..corpus import Files, Reading, Records, Source, catalogued
-from ..parsing import hashed_by, json_list, json_members, named_by, out_of_all, split_files, with_split, without_empty
-from ..records import Raw, Slots, distinct, field, names, one_of, optional, placed
-from .shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, Labels, TurnList, only, split_patterns
-
-# SGD, the Schema-Guided Dialogues: ``{train,dev,test}/dialogues_*.json``. The domains are services, such as
-# ``Restaurants_2``. Ids repeat between the splits. Two dialogues end in a turn without text, which is left out.
-
-
-def schema_labels(turn: Raw) -> Labels:
-    """Read the labels in the frames of a turn."""
-    acts, slots, intents = [], [], []
-    for frame in field(turn, "frames", list):
-        for action in field(frame, "actions", list):
-            acts.append(field(action, "act", str))
-            slot, values = field(action, "slot", str), field(action, "values", list)
-            if slot:
-                slots.append((slot, str(values[0]) if values else ""))
-        if "state" in frame:
-            intents.append(field(frame["state"], "active_intent", str))
-    return distinct(acts), tuple(slots), tuple(dict.fromkeys(intent for intent in intents if intent != "NONE"))
-
-
-_services = partial(names, name="services")
-SGD = TurnList(
-    *("turns", "speaker", "utterance", UPPER_CASE_ROLES, "dialogue_id", _services, schema_labels),
-    is_spoken=lambda turn: field(turn, "utterance", str) != "",
-)
-_SGD_FILES = split_patterns("{}/dialogues_*.json")
+from ....corpora.corpus import Files, Reading, Records, Source, catalogued
+from ....corpora.parsing import hashed_by, json_list, json_members, named_by, out_of_all, without_empty
+from ....corpora.readers.shapes import USER_AND_SYSTEM, Labels, TurnList, only, split_patterns
+from ....corpora.records import Raw, Slots, distinct, field, names, one_of, optional, placed
+from .. import CATALOGUE
 
 # DailyDialog in the form of ConvLab-3: ``data/dialogues.json``. The domain is the topic. Emotions are not read.
 
@@ -138,10 +113,10 @@ def taskmaster_records(pattern: str) -> Reading:
 _TM4_FILES = "TM-4-2024/data/data_*.json"
 CORPORA = catalogued(
     {
-        "sgd": (_SGD_FILES, with_split(split_files(json_list, _SGD_FILES)), SGD),
         "dailydialog": _of_split("data/dialogues.json", _DAILY_SPLITS, domains=_daily_topics, labels=_daily_acts),
         "dstc2": _of_split("data.json", _DSTC2_SPLITS, domains=_restaurant),
         "doc2dial": (_DOC2DIAL_FILES, _doc2dial_records, _DOC2DIAL),
         "taskmaster4": (split_patterns(_TM4_FILES), taskmaster_records(_TM4_FILES), TASKMASTER),
-    }
+    },
+    CATALOGUE,
 )
