@@ -76,6 +76,14 @@ def test_a_malformed_answer_is_one_sentence(server):
 def test_vectors_are_of_one_length_and_an_unreachable_server_is_told(server, monkeypatch):
     server.answers = [(200, None), (200, items([1, 2]))]
     assert "got vectors of different lengths" in failure(batch_size=2)
+    encoder = load_encoder("api:small", batch_size=8)
+    assert encoder.encode_utterances(["a", "b"]).shape == (2, 3)
+    server.answers = [(200, items([1, 2]))]  # in a later call
+    with pytest.raises(InputError, match="got vectors of different lengths"):
+        encoder.encode_utterances(["a"])
+    server.answers = [(200, items([0, 0, 0]))]
+    with pytest.raises(InputError, match="got a vector of zeros"):
+        encoder.encode_utterances(["a"])
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
     monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.0)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
@@ -89,6 +97,7 @@ def test_vectors_are_of_one_length_and_an_unreachable_server_is_told(server, mon
         ("OPENAI_API_KEY", f"{KEY}\n", "OPENAI_API_KEY holds spaces"),
         ("OPENAI_API_KEY", f"{KEY}é", "characters that no key has"),
         ("OPENAI_BASE_URL", "localhost:8000", "OPENAI_BASE_URL: got something that is not a URL, expected one such as"),
+        ("OPENAI_BASE_URL", "http://user:12/secret@host/v1", "OPENAI_BASE_URL: got something that is not a URL"),
         ("the package", "", r"openai is missing; pip install \"hf-dialemb\[api\]\""),
     ],
 )

@@ -12,5 +12,5 @@ vectors = {}
 for name, folder in wishes["folders"].items():
     options = {"trust_remote_code": True} if "dial2vec" in name else {}
     model = SentenceTransformer(folder, device="cpu", **options)
-    vectors[name] = model.encode(wishes["messages"], show_progress_bar=False)
+    vectors[name] = model.encode(wishes["messages"], batch_size=1, show_progress_bar=False)
 np.savez(sys.argv[2], **vectors)

@@ -1,13 +1,18 @@
 """Backbones of sentence-transformers keep what their folder says of pooling, prompts and further modules."""
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from architectures import save_architecture
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Transformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+from transformers import AutoTokenizer, T5GemmaConfig, T5GemmaEncoderModel
 
 import hf_dialemb
 from hf_dialemb.errors import InputError
@@ -93,6 +98,37 @@ def test_an_export_has_the_pooling_and_prompts(architecture, pooling, side, tiny
         expected = before.encode(TEXTS, **options)
         assert np.abs(after.encode(TEXTS, **options) - expected).max() <= 1e-5
         assert np.abs(after.encode(messages, **options) - expected).max() <= 1e-5
+
+
+@pytest.mark.habit("backbone whose weights are int8, or of another architecture than named", "refused")
+def test_weights_of_another_kind_are_refused(tiny_bert, tmp_path):
+    rounded, renamed = tmp_path / "rounded", tmp_path / "renamed"
+    for folder in (rounded, renamed):
+        shutil.copytree(tiny_bert, folder)
+    weights = load_file(rounded / "model.safetensors")
+    save_file({name: (20 * value).to(torch.int8) for name, value in weights.items()}, rounded / "model.safetensors")
+    config = json.loads((renamed / "config.json").read_text())
+    (renamed / "config.json").write_text(json.dumps({**config, "model_type": "roberta", "pad_token_id": 1}))
+    for load in (get_method("dse").model_class.from_backbone, hf_dialemb.load_encoder):
+        with pytest.raises(InputError, match=r"8 bits \(I8\)"):
+            load(str(rounded))
+        with pytest.raises(InputError, match="names the architecture BertModel, but the model_type roberta"):
+            load(str(renamed))
+
+
+@pytest.mark.habit("T5GemmaEncoderModel as a backbone", "works")
+@pytest.mark.parametrize("method", ["dse", "dial2vec"])
+def test_an_encoder_of_t5gemma_trains(method, tiny_bert, sample_dialogues, tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
+    part = {**size, "head_dim": 8, "intermediate_size": 32, "vocab_size": len(tokenizer)}
+    config = T5GemmaConfig(encoder=part, decoder=part, vocab_size=len(tokenizer), is_encoder_decoder=False)
+    T5GemmaEncoderModel(config).save_pretrained(tmp_path / "backbone")
+    tokenizer.save_pretrained(tmp_path / "backbone")
+    options = {"output_dir": tmp_path / "run", "backbone": str(tmp_path / "backbone"), **STEPS}
+    vectors = hf_dialemb.train(method, sample_dialogues[:8], **options).encoder().encode(sample_dialogues[:2])
+    assert vectors.shape == (2, 16)
+    assert np.isfinite(vectors).all()
 
 
 @pytest.mark.habit("dial2vec over a backbone with cls pooling", "pools by speakers, and warns")

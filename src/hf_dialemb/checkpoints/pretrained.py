@@ -1,5 +1,6 @@
 """Find and load models: a folder, the Hub and its cache, or a package that carries them, such as this one."""
 
+import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -253,6 +254,8 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
         loaded = load_pretrained(auto_class, resolve_backbone(base), **{**options, "revision": None})
         return _with_adapter(loaded, path, files) if hasattr(loaded, "load_adapter") else loaded
     options = {"trust_remote_code": False, **options}
+    if auto_class.__name__ == "AutoModel" and (file := model_file(path, "config.json", **files)) is not None:
+        auto_class = _class_of(read_config(str(file.parent)), auto_class, path)
     if (Path(path) / "config.json").is_file():
         model_type = str(read_config(path).get("model_type") or "")
         if auto_class.__name__ != "AutoConfig" and known_to_transformers(model_type):
@@ -305,6 +308,17 @@ def _with_adapter(model: Any, path: str, files: dict[str, Any]) -> Any:  # noqa:
         return without_adapters(model, merge=True)
 
 
+def _class_of(config: dict[str, Any], auto_model: Any, path: str) -> Any:  # noqa: ANN401
+    """Return the Auto class of the model that a config names: of an encoder without its decoder, or ``AutoModel``."""
+    import transformers
+
+    named, model_type = str((config.get("architectures") or [""])[0]), config.get("model_type")
+    kind = getattr(getattr(transformers, named, None), "config_class", None)
+    if kind is not None and known_to_transformers(str(model_type)) and kind.model_type != model_type:
+        raise InputError(f"'{path}' names the architecture {named}, but the model_type {model_type}; {FETCH}")
+    return transformers.AutoModelForTextEncoding if kind and named.endswith("EncoderModel") else auto_model
+
+
 def check_tokenizer(tokenizer: Any, path: str) -> None:  # noqa: ANN401
     """Refuse a tokenizer without words, which transformers makes up where files are missing; set a padding token."""
     if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
@@ -330,9 +344,21 @@ def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noq
             lost.append(name)
     if lost:
         raise InputError(f"'{path}' lacks weights ({lost[0]}, {len(lost)} in all); {FETCH}")
+    file = Path(path) / WEIGHTS if Path(path).is_dir() else _cached(path, WEIGHTS)
+    if file is not None and file.is_file() and (kinds := _number_kinds(file) & {"I8", "U8", "F8_E4M3", "F8_E5M2"}):
+        raise InputError(
+            f"'{path}' holds numbers of 8 bits ({', '.join(kinds)}), expected weights of 16 or 32; name the model that "
+            "it was made from"
+        )
     for name, value in model.named_parameters():
         if not isfinite(value).all():
             raise InputError(f"'{path}': {name} holds numbers that are not finite; {FETCH}")
+
+
+def _number_kinds(file: Path) -> set[str]:
+    with file.open("rb") as tensors:
+        header = json.loads(tensors.read(int.from_bytes(tensors.read(8), "little")))
+    return {tensor["dtype"] for name, tensor in header.items() if name != "__metadata__"}
 
 
 def short_reason(error: Exception) -> str:

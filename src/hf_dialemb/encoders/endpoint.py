@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..runs.addresses import without_login
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 _TIMEOUT = 60.0  # seconds for the server to answer
@@ -28,8 +29,7 @@ def _address() -> str:
 
 def endpoint_url() -> str:
     """Return the server's address without the user name and password that it may hold."""
-    parts = urlsplit(_address())
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl().rstrip("/")
+    return urlsplit(without_login(_address()))._replace(query="").geturl().rstrip("/")
 
 
 def check_endpoint(spec: str) -> None:
@@ -38,6 +38,7 @@ def check_endpoint(spec: str) -> None:
     try:
         parts = urlsplit(url)
         right = parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in url and parts.port != 0
+        right = right and "@" not in parts.path  # the end of a password that holds a slash
     except ValueError:
         right = False
     if find_spec("openai") is None:
@@ -98,6 +99,7 @@ class Endpoint:
 
     def __init__(self, model: str, batch_size: int) -> None:
         self.model, self.batch_size = model, batch_size
+        self.width: int | None = None  # of all vectors so far
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed N texts, at least one, as ``(N, D)`` float32; the endpoint decides how long they may be."""
@@ -116,8 +118,11 @@ class Endpoint:
                     if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
                         raise ValueError("no vectors")
                     parts.append(vectors)
-                if parts[-1].shape[1] != parts[0].shape[1]:
+                self.width = self.width or vectors.shape[1]
+                if self.width != vectors.shape[1]:
                     raise self._error("got vectors of different lengths, expected one length; choose another model")
+                if not vectors.any(axis=1).all():
+                    raise self._error("got a vector of zeros, expected numbers that differ; choose another model")
         return np.concatenate(parts)
 
     def _error(self, reason: str) -> InputError:

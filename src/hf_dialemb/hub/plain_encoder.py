@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from transformers import AutoModel, PreTrainedTokenizerBase
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..checkpoints.pretrained import reading
 from ..methods import method_of
@@ -35,7 +35,9 @@ _STALE = ("is_local", "local_files_only", "max_length")  # of this machine, or a
 
 _PROGRAM = """
 pooling = json.load(open(path + "/1_Pooling/config.json"))
-model, tokenizer = AutoModel.from_pretrained(path), AutoTokenizer.from_pretrained(path)
+alone = json.load(open(path + "/config.json"))["architectures"][0].endswith("EncoderModel")
+loader = AutoModelForTextEncoding if alone else AutoModel
+model, tokenizer = loader.from_pretrained(path), AutoTokenizer.from_pretrained(path)
 def pooled(batch):
     mask = batch["attention_mask"].unsqueeze(-1)
     with torch.inference_mode():
@@ -125,10 +127,10 @@ def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, li
     }
 
 
-def _unused_weights(encoder: nn.Module) -> dict[str, Tensor]:
+def _unused_weights(encoder: PreTrainedModel) -> dict[str, Tensor]:
     """Return zeros for the pooler that ours lacks; without it each loading would report it as missing."""
     with torch.device("meta"):
-        complete = AutoModel.from_config(encoder.config).state_dict()
+        complete = type(encoder)(encoder.config).state_dict()
     missing = complete.keys() - encoder.state_dict().keys()
     dtype = next(encoder.parameters()).dtype
     return {name: torch.zeros(complete[name].shape, dtype=dtype) for name in sorted(missing)}

@@ -32,7 +32,7 @@ ARGUMENTS = """
 import json, sys
 import numpy as np
 import torch
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoModelForTextEncoding, AutoTokenizer
 path, probes, output_path = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
 """
 

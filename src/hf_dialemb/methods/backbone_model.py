@@ -109,7 +109,8 @@ class BackboneModel(MethodModel):
         config = config_class(encoder_config=backbone.encoder.config, **settings)
         config.fit(backbone.positions, name)
         config.take_over(backbone.modules, name)
-        check_range("frozen_layers", config.frozen_layers, 0, backbone.encoder.config.num_hidden_layers)
+        layers = getattr(backbone.encoder.config, "encoder", backbone.encoder.config).num_hidden_layers  # T5Gemma
+        check_range("frozen_layers", config.frozen_layers, 0, layers)
         cls.prepare_tokenizer(backbone.tokenizer, config)
         backbone.make_room()
         model = cls(config)

@@ -87,7 +87,8 @@ class EncoderConfig(MethodConfig):
     @property
     def hidden_size(self) -> int:
         """Width D of the embedding."""
-        return int(self.encoder_config.hidden_size)  # type: ignore[union-attr]
+        config: Any = self.encoder_config
+        return int(getattr(config, "hidden_size", None) or config.encoder.hidden_size)
 
     def fit(self, limit: int | None, backbone: str) -> None:
         """Fit lengths to the positions of a backbone, None for any number; raise InputError if one is too long."""

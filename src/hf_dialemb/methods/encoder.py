@@ -30,15 +30,6 @@ class DialogueEncoder(BackboneModel, published.Dial2VecModel):
 
     config: DialogueConfig
 
-    def __init__(self, config: DialogueConfig) -> None:
-        super().__init__(config)
-        width = self.get_input_embeddings().weight.shape[-1]
-        if width != config.hidden_size:
-            raise InputError(
-                f"backbone: got word vectors of {width} numbers and states of {config.hidden_size}, expected as many "
-                "of both, as vectors of roles and turns are added to those of words; name another backbone"
-            )
-
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> None:
         """Add markers and chat template, and note the markers' ids; refuse an unknown ``end_of_utterance``."""

@@ -50,4 +50,5 @@ class Dial2VecConfig(PreTrainedConfig):
     @property
     def hidden_size(self) -> int:
         """Width D of the embedding."""
-        return int(self.encoder_config.hidden_size)  # type: ignore[union-attr]
+        config: Any = self.encoder_config
+        return int(getattr(config, "hidden_size", None) or config.encoder.hidden_size)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, PreTrainedModel
+from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
 from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
@@ -69,11 +69,10 @@ class Dial2VecModel(PreTrainedModel):
 
     def __init__(self, config: Dial2VecConfig) -> None:
         super().__init__(config)
-        self.encoder = AutoModel.from_config(config.encoder_config)
-        if getattr(self.encoder, "pooler", None) is not None:
-            self.encoder.pooler = None
-        self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, config.hidden_size)
-        self.role_embeddings = nn.Embedding(config.num_roles, config.hidden_size)
+        self.encoder = encoder_without_pooler(config.encoder_config)
+        width = self.get_input_embeddings().weight.shape[-1]  # below ``hidden_size`` in ALBERT and ELECTRA
+        self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, width)
+        self.role_embeddings = nn.Embedding(config.num_roles, width)
         self.register_buffer("center", torch.zeros(config.hidden_size))
         self.post_init()
 
@@ -160,8 +159,11 @@ class Dial2VecModel(PreTrainedModel):
         # Kept tokens move to the front in their order, all others to the back.
         rank, behind = kept.long().cumsum(-1), kept.long().sum(-1, keepdim=True) + (~kept).long().cumsum(-1)
         places = torch.where(kept, rank, behind) - 1
-        # Not min(), which would tie an exported graph to dialogues on one side of the limit.
-        length = torch.sym_min(input_ids.shape[1], self.config.max_tokens)
+        if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined]
+            # Not min(), which would tie an exported graph to dialogues on one side of the limit.
+            length = torch.sym_min(input_ids.shape[1], self.config.max_tokens)
+        else:  # ConvBERT and MobileBERT read what stands behind the last token
+            length = max(1, int(kept.sum(-1).max()))
 
         def moved(values: Tensor) -> Tensor:
             return torch.zeros_like(values).scatter(1, places, values)[:, :length]
@@ -186,6 +188,15 @@ class Dial2VecModel(PreTrainedModel):
         last = torch.where(some, words.shape[1] - 1 - words.int().flip(-1).argmax(-1, keepdim=True), 0)
         beside = torch.where(rank < opening, roles.gather(1, first), roles.gather(1, last))
         return torch.where(frame, beside, roles), turns, words | frame
+
+
+def encoder_without_pooler(config: Any) -> Any:
+    """Build the encoder of a configuration, such as T5's without its decoder, and without a pooler, as none is used."""
+    alone = (config.architectures or [""])[0].endswith("EncoderModel")
+    encoder = (AutoModelForTextEncoding if alone else AutoModel).from_config(config)
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None
+    return encoder
 
 
 def speakers_and_turns(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[Tensor, Tensor, Tensor]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, PreTrainedModel
+from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
 from .configuration_dual_encoder import DualEncoderConfig, TowerRankerConfig, TransformerDualEncoderConfig
@@ -223,8 +223,9 @@ class TransformerDualEncoderModel(TowerRanker):
 
 
 def encoder_without_pooler(config: Any) -> Any:
-    """Build the encoder of a configuration without its pooler, which is never used."""
-    encoder = AutoModel.from_config(config)
+    """Build the encoder of a configuration, such as T5's without its decoder, and without a pooler, as none is used."""
+    alone = (config.architectures or [""])[0].endswith("EncoderModel")
+    encoder = (AutoModelForTextEncoding if alone else AutoModel).from_config(config)
     if getattr(encoder, "pooler", None) is not None:
         encoder.pooler = None
     return encoder

@@ -23,7 +23,7 @@ from ..encoders import Encoder, load_encoder
 from ..encoders.specs import trained_encoder
 from ..encoders.stored_vectors import METADATA, ROWS
 from ..errors import InputError
-from ..runs.addresses import Address, copied_here
+from ..runs.addresses import Address, copied_here, without_login
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.shards import in_parts, in_shards, metadata_of, parts_beside
 
@@ -35,7 +35,9 @@ def embed(model: Any, source: Path | str, output: Path | str, **options: Any) ->
     """
     if isinstance(output, str):
         if output.startswith(("http://", "https://")):
-            raise InputError(f"--output {output}: got an address that can only be read; give one like s3:// or hf://")
+            raise InputError(
+                f"--output {without_login(output)}: got an address that can only be read; give one like s3:// or hf://"
+            )
         there = Address(output)
         with there.explained("written"):
             if there.system.exists(there.path):
@@ -69,7 +71,7 @@ def embed_file(
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
     check_writable(output, source)
     if output.suffix != ".parquet":
-        raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
+        raise InputError(f"--output {without_login(output)}: expected a name that ends in .parquet; rename it")
     if output.exists() and not is_whole(output):
         raise _not_ours(output)
     output = output.resolve()  # a link stays a link
@@ -106,7 +108,9 @@ def is_whole(file: Path | BinaryIO) -> bool:
 
 
 def _not_ours(output: Path | str) -> InputError:
-    return InputError(f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose another")
+    return InputError(
+        f"--output {without_login(output)}: is no file that dialemb embed wrote, and would be lost; choose another"
+    )
 
 
 def _claim(parts: Path, owner: dict[str, Any]) -> None:

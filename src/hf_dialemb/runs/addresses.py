@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,11 @@ from .files import working_folder
 def path_or_address(text: str) -> Path | str:
     """Return an address as it is, and anything else as a `Path`."""
     return text if "://" in text else Path(text)
+
+
+def without_login(address: Path | str) -> str:
+    """Return an address without the user name and the password that it may hold, for messages."""
+    return re.sub(r"(?<=://)[^/]*@", "", str(address))
 
 
 @contextmanager
@@ -31,7 +37,7 @@ def copied_here(source: Path | str) -> Iterator[Path]:
         try:
             yield copy
         except InputError as error:
-            raise InputError(str(error).replace(str(copy), source)) from None
+            raise InputError(str(error).replace(str(copy), without_login(source))) from None
 
 
 class Address:
@@ -44,9 +50,11 @@ class Address:
         try:
             from fsspec.core import url_to_fs
         except ImportError:
-            raise InputError(f'{url}: the package fsspec is missing; pip install "hf-dialemb[addresses]"') from None
+            raise InputError(
+                f'{without_login(url)}: the package fsspec is missing; pip install "hf-dialemb[addresses]"'
+            ) from None
 
-        self.url = url
+        self.url = without_login(url)
         with self.explained("opened"):
             self.system, self.path = url_to_fs(url)
         name = PurePosixPath(urlsplit(self.path).path if "://" in self.path else self.path).name
@@ -64,7 +72,7 @@ class Address:
             package = getattr(error.__cause__, "name", None) or "what it names"
             raise InputError(f"{self.url}: a package is missing ({error}); pip install {package}") from None
         except Exception as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
+            reason = without_login(" ".join(str(error).split())) or type(error).__name__
             raise InputError(f"{self.url}: cannot be {done} ({reason}); {remedy}") from None
 
     def put(self) -> None:
