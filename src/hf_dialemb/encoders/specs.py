@@ -261,14 +261,17 @@ def _with_weights(model: str, files: dict[str, Any]) -> tuple[str, str, str]:
     path = model if Path(model).is_dir() else _hub_path(model, **files)
     if is_static(path):
         return "static", path, "texts"
-    _check_finished(model)
-    base = base_of(path, **files)
+    if path == model:
+        _check_finished(model)
+    base = None if (Path(path) / "config.json").is_file() else base_of(path, **files)
     whole, of_whole = (path, files) if base is None else (resolve_backbone(base), {})
     file = model_file(whole, "config.json", **of_whole)  # old folders of sentence-transformers have none at their root
     config = {} if file is None else read_config(str(file.parent))
-    check_registered(path, config)
     model_type = str(config.get("model_type") or "")
-    method = method_of(model_type) if model_type and not known_to_transformers(model_type) else None
+    method = None
+    if not known_to_transformers(model_type):
+        check_registered(path, config)
+        method = method_of(model_type) if model_type else None
     if method is not None:
         return "dialemb", path, "texts" if method.kind == "utterances" else "dialogues"
     if base is not None:
