@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from accelerate.utils import broadcast_object_list
 from torch.optim import Optimizer
 from torch.utils.data import Sampler
 from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments, set_seed
@@ -211,17 +210,16 @@ class DialogueTrainer(Trainer):
         # The mark comes when every process has written, and older checkpoints go only after it: at any moment that the
         # run can be killed, one whole checkpoint is there.
         limit, self.args.save_total_limit = self.args.save_total_limit, None
+        output = self._get_output_dir(trial)
+        folder = Path(output, f"checkpoint-{self.state.global_step}")
+        folder.mkdir(parents=True, exist_ok=True)  # Trainer may choose it as the best before it writes there
         try:
             with as_system_error():
                 super()._save_checkpoint(model, trial)
         finally:
             self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
-        best = [self.state.best_model_checkpoint]  # None where a process looked for the folder before it was made
-        (self.state.best_model_checkpoint,) = broadcast_object_list(best)
         if self.args.should_save:
-            output = self._get_output_dir(trial)
-            folder = Path(output, f"checkpoint-{self.state.global_step}")
             digests = {file.name: sha256(file) for file in sorted(folder.iterdir()) if file.is_file()}
             write_json_atomically(folder / COMPLETE, digests)
             rotate_checkpoints(output, limit, self.state.best_model_checkpoint, use_mtime=True)
