@@ -247,8 +247,10 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
     Raises:
         InputError: Files are damaged or missing, or weights are: none is ever drawn at random.
     """
+    files: dict[str, Any] = {}
+    for name in options.keys() & {"revision", "token", "cache_dir"}:
+        files[name] = options[name]
     if not (Path(path) / "config.json").is_file():
-        files: dict[str, Any] = {name: options[name] for name in ("revision", "token", "cache_dir") if name in options}
         base, words = base_of(path, **files), auto_class.__name__ == "AutoTokenizer"
         if base is not None and not (words and model_file(path, "tokenizer_config.json", **files)):
             loaded = load_pretrained(auto_class, resolve_backbone(base), **{**options, "revision": None})
