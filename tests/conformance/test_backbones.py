@@ -100,6 +100,22 @@ def test_an_export_has_the_pooling_and_prompts(architecture, pooling, side, tiny
         assert np.abs(after.encode(messages, **options) - expected).max() <= 1e-5
 
 
+@pytest.mark.habit("backbone with Python code of its own", "refused: name one of transformers'")
+def test_a_backbone_with_code_is_refused(tiny_bert, tmp_path):
+    shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
+    config = json.loads((tmp_path / "config.json").read_text())
+    own = {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config", "AutoModel": "mine.Model"}}
+    (tmp_path / "config.json").write_text(json.dumps({**config, **own}))
+    with pytest.raises(InputError, match="a model with Python code of its own"):
+        get_method("dse").model_class.from_backbone(str(tmp_path))
+
+
+def test_an_export_that_refuses_itself_says_why(tiny_checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr("hf_dialemb.hub.export.tolerance", lambda *_: 0.0)
+    with pytest.raises(InputError, match=r"other embeddings .* rounding alone changes this model's own by .*e-0"):
+        export(tiny_checkpoint, tmp_path / "export")
+
+
 @pytest.mark.habit("backbone whose weights are int8, or of another architecture than named", "refused")
 def test_weights_of_another_kind_are_refused(tiny_bert, tmp_path):
     rounded, renamed = tmp_path / "rounded", tmp_path / "renamed"

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import CONFIG_MAPPING, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.dynamic_module_utils import custom_object_save
 
 from .. import modeling
 from ..checkpoints.adapters import has_adapters, save_base
-from ..checkpoints.pretrained import has_decoder, load_pretrained
+from ..checkpoints.pretrained import has_decoder, load_pretrained, model_file, read_config
 from ..checkpoints.sentence_modules import SentenceModules, read_sentence_modules
 from ..dialogue import Dialogue
 from ..errors import InputError
@@ -202,6 +202,14 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
     The dropout replaces that of hidden layers and attention; None keeps them. Raise InputError if the dropout is out of
     range, the model is no encoder, or its tokenizer is not a fast one.
     """
+    file = model_file(name, "config.json")
+    config = {} if file is None else read_config(str(file.parent))
+    model_type = str(config.get("model_type") or "")
+    if "auto_map" in config and not model_type.startswith("dialemb-") and model_type not in CONFIG_MAPPING:
+        raise InputError(
+            f"backbone: got '{name}', a model with Python code of its own, expected an architecture of transformers; "
+            "name another backbone"
+        )
     tokenizer = load_pretrained(AutoTokenizer, name)
     if not tokenizer.is_fast:
         raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
