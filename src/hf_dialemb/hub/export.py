@@ -163,7 +163,7 @@ def verify(folder: Path, model: Model, tokenizer: Any, dtype: str | None = None)
 def _rounding(form: Any, model: Model, tokenizer: Any) -> float:  # noqa: ANN401
     """Return the largest relative difference between the embeddings of a model in 32 and in 64 bits."""
     exact: Any = copy.deepcopy(model)
-    (_, rounded), (_, wanted) = (form.probes(each, tokenizer) for each in (model, exact.double()))
+    (_, rounded), (_, wanted) = (form.probes(either, tokenizer) for either in (model, exact.double()))
     return max(float(np.abs(rounded[name] - wanted[name]).max() / np.abs(wanted[name]).max()) for name in wanted)
 
 
