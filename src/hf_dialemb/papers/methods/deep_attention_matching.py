@@ -88,7 +88,7 @@ class DeepAttentionMatchingModel(WordRanker):
         self.reader = SimilarityReader(2 * levels)
         features = number_of_features(config.max_turns, config.max_turn_tokens, config.max_response_tokens)
         self.output = nn.Linear(features, 1)
-        self.post_init()  # type: ignore[no-untyped-call]
+        self.post_init()
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
