@@ -83,6 +83,7 @@ def test_a_dense_module_is_refused_by_name(tiny_bert, sample_dialogues, tmp_path
         vectors_after_training(folder, sample_dialogues, tmp_path / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.habit("export of a model whose backbone has prompts and cls pooling", "keeps both, for texts and messages")
 @pytest.mark.parametrize(
     ("architecture", "pooling", "side"), [("bert", "cls", "right"), ("qwen3", "lasttoken", "left")]
@@ -110,6 +111,7 @@ def test_a_backbone_with_code_is_refused(tiny_bert, tmp_path):
         get_method("dse").model_class.from_backbone(str(tmp_path))
 
 
+@pytest.mark.slow
 def test_an_export_that_refuses_itself_says_why(tiny_checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr("hf_dialemb.hub.export.tolerance", lambda *_: 0.0)
     with pytest.raises(InputError, match=r"other embeddings .* rounding alone changes this model's own by .*e-0"):

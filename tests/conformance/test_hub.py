@@ -115,6 +115,7 @@ def test_a_card_of_another_name_and_who_may_see_it_are_reported(trained, tmp_pat
         assert f"{seen} model acme/x" in text
 
 
+@pytest.mark.slow
 @pytest.mark.habit("push without a network", "one sentence")
 def test_a_push_without_a_network_is_one_sentence(published, tmp_path):
     (published / "README.md").write_text("# A model\n")

@@ -112,6 +112,7 @@ def test_an_adapter_over_a_ranker(tiny_bert, sample_dialogues, tmp_path):
     np.testing.assert_allclose(vectors, expected, atol=1e-5 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.habit("dialemb export over an adapter", "merges it into its base")
 def test_an_adapter_is_merged_on_export(tiny_bert, sample_dialogues, exporting, tmp_path):
     model, tokenizer = DSEModel.from_backbone(tiny_bert)
