@@ -108,7 +108,7 @@ def test_a_benchmark_runs(name, run, trained, tiny_bert, tmp_path, request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HELP_ALONE)
+@pytest.mark.parametrize("name", sorted(HELP_ALONE))
 def test_a_program_that_needs_more_shows_its_help(name, run, capsys):
     assert run(name, ["--help"], {}) == 0
     assert "--output" in capsys.readouterr().out
