@@ -113,7 +113,7 @@ def test_a_backbone_with_code_is_refused(tiny_bert, tmp_path):
 
 @pytest.mark.slow
 def test_an_export_that_refuses_itself_says_why(tiny_checkpoint, tmp_path, monkeypatch):
-    monkeypatch.setattr("hf_dialemb.hub.export.tolerance", lambda *_: 0.0)
+    monkeypatch.setattr("hf_dialemb.hub.export.tolerance", lambda *_: -1.0)
     with pytest.raises(InputError, match=r"other embeddings .* rounding alone changes this model's own by .*e-0"):
         export(tiny_checkpoint, tmp_path / "export")
 
