@@ -1,4 +1,7 @@
-"""One of several processes; the weights of one are not finite, and all must stop."""
+"""One of several processes; the weights of one are not finite. Each process that stops leaves a file."""
+
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,3 +16,4 @@ with torch.no_grad():
     model.weight[0, 0] = torch.nan if state.process_index == 1 else 0.0
 with pytest.raises(InputError, match="weight holds numbers that are not finite"):
     check_finite(model, [])
+Path(sys.argv[1], str(state.process_index)).touch()

@@ -108,8 +108,9 @@ def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path, start, mac
 
 
 @pytest.mark.slow
-def test_a_number_that_is_not_finite_stops_all_processes():
-    process(["-m", "torch.distributed.run", "--nproc_per_node", "2", "tests/astray_process.py"])
+def test_a_number_that_is_not_finite_stops_all_processes(tmp_path):
+    process(["-m", "torch.distributed.run", "--nproc_per_node", "2", "tests/astray_process.py", str(tmp_path)])
+    assert {file.name for file in tmp_path.iterdir()} == {"0", "1"}
 
 
 @pytest.mark.slow

@@ -11,46 +11,41 @@ from architectures import save_architecture
 pytestmark = pytest.mark.slow
 
 PROGRAM = str(Path(__file__).with_name("sharded_process.py"))
-LAUNCHER = [
-    "-m",
-    "torch.distributed.run",
-    "--nproc_per_node",
-    "2",
-    "--rdzv-backend",
-    "c10d",
-    "--rdzv-endpoint",
-    "localhost:0",
-]
-METHODS = [
-    ("dse", {}),
-    ("dialogue_cse", {}),
-    ("dialogue_cse", {"chunk_size": 3}),  # of contexts, whose number differs between the processes
-    ("dialog2flow", {}),
-    ("dial2vec", {}),
-    ("transformer_dual_encoder", {}),
-]
+TWO = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+METHODS = ["dse", "dialogue_cse", "dialogue_cse in chunks", "dialog2flow", "dial2vec", "transformer_dual_encoder"]
+ARCHITECTURES = ["roberta", "modernbert"]
 
 
-def losses(launcher: list[str], *words: str) -> list[float]:
-    done = subprocess.run(
-        [sys.executable, *launcher, PROGRAM, *words], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+@pytest.fixture(scope="module")
+def losses(tiny_bert, tmp_path_factory) -> dict[str, tuple[list[float], list[float]]]:
+    """The losses of every job by one process and by two; all jobs share their processes, which take long to start."""
+    place = tmp_path_factory.mktemp("sharded")
+    settings = {
+        "dialogue_cse in chunks": {"chunk_size": 3},  # of contexts, whose number differs between the processes
+        "dialog2flow": {"label_encoder": tiny_bert},
+    }
+    jobs = [(name.split()[0], tiny_bert, settings.get(name, {})) for name in METHODS]
+    for name in ARCHITECTURES:
+        jobs.append(("dse", str(save_architecture(name, place / name, tiny_bert)), {}))
+    results = []
+    for launcher in ([], TWO):
+        command = [sys.executable, *launcher, PROGRAM, json.dumps(jobs), str(place)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        results.append(json.loads(done.stdout.splitlines()[-1]))
+    return dict(zip((*METHODS, *ARCHITECTURES), zip(*results, strict=True), strict=True))
 
 
 @pytest.mark.habit("FSDP (fully_shard) over two processes, each method", "same losses as one process")
-@pytest.mark.parametrize(("method", "settings"), METHODS)
-def test_two_processes_that_share_a_model_equal_one(method, settings, tiny_bert, tmp_path):
-    given = json.dumps({"label_encoder": tiny_bert} if method == "dialog2flow" else settings)
-    one, two = (losses(launcher, method, tiny_bert, given, str(tmp_path)) for launcher in ([], LAUNCHER))
+@pytest.mark.parametrize("name", METHODS)
+def test_two_processes_that_share_a_model_equal_one(losses, name):
+    one, two = losses[name]
     assert two == pytest.approx(one, rel=1e-5)
     assert one[0] != one[-1]
 
 
 @pytest.mark.habit("FSDP's default wrapping of BERT, RoBERTa, ModernBERT", "layers are wrapped, embeddings are not")
-@pytest.mark.parametrize("architecture", ["roberta", "modernbert"])
-def test_other_backbones_are_wrapped_by_layer(architecture, tiny_bert, tmp_path):
-    backbone = str(save_architecture(architecture, tmp_path / "backbone", tiny_bert))
-    one, two = (losses(launcher, "dse", backbone, "{}", str(tmp_path)) for launcher in ([], LAUNCHER))
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_other_backbones_are_wrapped_by_layer(losses, architecture):
+    one, two = losses[architecture]
     assert two == pytest.approx(one, rel=1e-5)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..corpora import load_dialogues
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
+from ..metrics.vectors import unit
 from .specs import PLAIN, Loading, fingerprint
 from .whitening import whitened
 from .word_vectors import dialogue_texts
@@ -163,7 +164,7 @@ class Encoder:
         count: int,
         whiten: bool = False,
         width: int | None = None,
-        unit: bool = False,
+        normalize: bool = False,
         tensor: bool = False,
     ) -> Vectors:
         """Check the vectors of ``count`` items, and give them their final form."""
@@ -182,8 +183,8 @@ class Encoder:
         if width is not None and not 1 <= width <= checked.shape[1]:
             raise InputError(f"truncate_dim: got {width}, expected 1 to {checked.shape[1]}, the width of the vectors")
         checked = checked[:, :width]
-        if unit:
-            checked = checked / np.maximum(np.linalg.norm(checked, axis=1, keepdims=True), 1e-12)
+        if normalize:
+            checked = unit(checked)
         if tensor:
             from torch import from_numpy
 

@@ -55,7 +55,7 @@ def scatter(embeddings_by_model: Mapping[str, NDArray[Any]], labels: Sequence[st
 
 
 def method_of(count: int) -> str:
-    """Return the name of the method by which so many vectors are projected."""
+    """Name the method that projects ``count`` vectors."""
     return "PCA" if count < FEWEST else "t-SNE"
 
 

@@ -1,9 +1,9 @@
 """The methods: one file each, registered by name.
 
 A further method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`. The command line, the
-trainer, AutoModel, export, cards and the benchmark then know it. A method of one's own is added by `register`, by its
-file in place of a name (``--method FILE.py``), or by an entry point of the group ``hf_dialemb.methods`` with the
-method's name. Methods are imported when they are needed.
+trainer, AutoModel, export, cards and the benchmark then know it. A method from outside is added in one of three ways:
+by `register`, by its file in place of a name (``--method FILE.py``), or by an entry point of the group
+``hf_dialemb.methods`` with the method's name. Methods are imported when they are needed.
 """
 
 from __future__ import annotations

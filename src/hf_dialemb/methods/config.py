@@ -132,7 +132,7 @@ class UtteranceConfig(EncoderConfig):
         encoding_tokens: Where the encoder cuts texts afterwards, such as whole dialogues; None means ``max_tokens``. A
             new training sets it to the backbone's positions, at most 512.
         pooling: The vector of an utterance: the ``mean`` of its tokens' vectors, that of the first (``cls``) or of the
-            last (``lasttoken``). None means the backbone's own, which is the mean where its folder says nothing.
+            last (``lasttoken``). None takes over the backbone's pooling, or the mean if its folder names none.
         projection_size: Width of the contrastive head's output (DSE and Dialog2Flow: 128); None contrasts the
             embeddings themselves. Heads serve training only and are not exported.
         chunk_size: Gradient caching: number of utterances whose activations are in memory at once. The others are

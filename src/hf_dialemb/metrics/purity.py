@@ -13,7 +13,7 @@ from .specification import Metric, labelled
 from .vectors import labelled_vectors, require
 
 SMALL = 10_000  # up to this many vectors one thread is used: on a busy machine several threads took 30 times as long
-N_INIT = 10  # random starts of a run, of which the best is kept: scikit-learn's default at the time of the papers
+N_INIT = 10  # random starts; a run keeps the best. It was scikit-learn's default when the papers were written
 MAX_ITER, TOL = 500, 1e-5  # of a start of k-means: the most iterations, the relative tolerance on moving centres
 
 

@@ -14,7 +14,7 @@ from .vectors import COSINE_STEPS, average_precision, directions, reciprocal_ran
 def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike) -> dict[str, float]:
     """Compute ``average_precision`` and ``reciprocal_rank`` of one query, in (0, 1]; their means are MAP and MRR.
 
-    Takes a finite vector ``(D,)``, others ``(C, D)``, of which it is none, and booleans ``(C,)`` of both values.
+    Takes a finite vector ``(D,)``, other vectors ``(C, D)`` without it, and booleans ``(C,)`` of both values.
     """
     queries, vectors = directions("query", np.asarray(query)[None]), directions("candidates", candidates)
     mask, width = np.asarray(relevant), f"that of the query, {queries.shape[1]}"

@@ -9,7 +9,7 @@ answer; in longer ones most queries find themselves before all else.
 ``dialogue-response-selection`` asks it of a dialogue so far, whose end is kept. Some corpora give the candidates; from
 dialogues each repeat draws one response of each, with at least two turns before it, and 99 of the same role from other
 dialogues. What says the same as the true response is correct as well. The setting ``official`` is DSE's program: the
-beginning is kept, and the true response comes twice among the candidates, of which only one is correct.
+beginning is kept, and the true response stands twice among the candidates, but only one copy counts as correct.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ def train_layers(
 ) -> dict[int, float]:
     """Take a step for each ``loss`` of the next batch; the layers end with the weights of the best score.
 
-    Scores are taken after the ascending steps ``scored_at``, of which the last ends the training, and returned by step.
+    Scores are taken after the steps ``scored_at``, in ascending order, and returned by step. The last one ends it.
     It stops after ``patience`` scores in a row that are not better than the best, the first of equal ones.
     """
     scores: dict[int, float] = {}

@@ -6,7 +6,7 @@ is the share of all triples, in which anchors of many sentences count more.
 
 For retrieval a corpus of kind retrieval gives the candidates. From the intents of any other they are built as
 DialogueCSE built its own (section 5.1.2): a sentence, which always comes with the same intent, retrieves `HITS` others
-by BM25, of which the first `RELEVANT` of its intent are relevant and the first `OTHER` are to be ranked below them. So
+by BM25. The first `RELEVANT` of its intent are relevant, and the first `OTHER` are to be ranked below them. So
 all candidates share words with the query. The paper has people check the intents and limits relevant ones to 30; the
 limit of 40 on others is that of its files, whose queries have full lists, while here one of each is enough.
 """
