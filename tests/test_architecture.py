@@ -1,8 +1,10 @@
 """The rules of the source tree: who may import whom, how large things are, and what an import costs."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import networkx
@@ -100,6 +102,19 @@ def test_a_metric_imports_only_what_its_space_copies():
                 first = name.split(".")[0]
                 assert first != "hf_dialemb", f"{name_of(file)} imports {name}"
                 assert not dots or (dots == 1 and first in copied), f"{name_of(file)} imports {name}"
+
+
+def test_modules_import_what_is_installed_with_the_package():
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    modules = {"pyyaml": "yaml", "scikit-learn": "sklearn"}
+    names = {re.split(r"[^\w-]", line.lower())[0] for line in project["dependencies"]}
+    known = {modules.get(name, name.replace("-", "_")) for name in names} | sys.stdlib_module_names | {"hf_dialemb"}
+    known |= {"psutil", "tokenizers"}  # accelerate and transformers bring them
+    for file in FILES:
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+        plain = [alias.name for node in body if isinstance(node, ast.Import) for alias in node.names]
+        plain += [node.module for node in body if isinstance(node, ast.ImportFrom) and not node.level]
+        assert {name.split(".")[0] for name in plain} <= known, name_of(file)
 
 
 def test_corpora_never_import_torch():

@@ -236,3 +236,12 @@ def test_a_changed_backbone_is_no_place_to_resume_from(tiny_bert, sample_dialogu
     save_file({name: value * 2 for name, value in weights.items()}, backbone / "model.safetensors", {"format": "pt"})
     with pytest.raises(InputError, match="backbone"):
         hf_dialemb.train("dse", sample_dialogues[:16], **settings)
+
+
+@pytest.mark.habit("push_to_hub=True without a network", "one sentence before the training")
+def test_a_repository_that_cannot_be_created_is_one_sentence(training, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    arguments = {"push_to_hub": True, "hub_model_id": "org/calls", "hub_token": "hf_local"}
+    with pytest.raises(InputError, match=r"the repository org/calls cannot be created .*; run 'hf auth login'"):
+        training(arguments=arguments)
