@@ -102,6 +102,7 @@ def test_one_that_was_stopped_ends_as_one_that_was_not(made, calls, model, tmp_p
         assert (tmp_path / "flow" / name).read_bytes() == (made / "flow" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_stopped_run_leaves_the_files_of_one_flow(flow, calls, model, monkeypatch):
     def contents():
         return {file.name: file.read_bytes() for file in flow.iterdir() if file.is_file()}

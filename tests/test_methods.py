@@ -174,6 +174,7 @@ def run(tiny_bert, sample_dialogues, tmp_path_factory):
     return folder, settings
 
 
+@pytest.mark.slow
 def test_an_outside_method_is_evaluated_exported_and_described(run, own_method, tiny_bert, tmp_path, capsys):
     folder, exported = run[0], tmp_path / "simcse"
     results = tmp_path / "results.json"
