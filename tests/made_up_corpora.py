@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from hf_dialemb.corpora import CORPORA, get_corpus, load_examples, write_jsonl
 from hf_dialemb.corpora.corpus import Corpus
+from hf_dialemb.corpora.own.options import ReadingOptions
 from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
@@ -82,7 +83,7 @@ def read_file(path, content, **options):
     """What is made of a file of one's own."""
     content = content if isinstance(content, bytes) else content.encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
-    return list(read_own(path, **options))
+    return list(read_own(path, ReadingOptions(**options)))
 
 
 def refusal(path, content, **options):

@@ -9,6 +9,7 @@ from made_up_corpora import mutated, write
 
 from hf_dialemb.corpora.own.check import LONGEST_TURN, Problem, check
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
+from hf_dialemb.corpora.own.options import ReadingOptions
 from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.errors import InputError
 
@@ -18,7 +19,7 @@ GOOD = '{"id": "1", "messages": [{"role": "user", "content": "Hello"}, {"role": 
 def result(path, content, **options):
     """Return the problems of a file: severity, the place without the path, and the beginning of the message."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    problems = list(check(path, **options))
+    problems = list(check(path, "all", ReadingOptions(**options)))
     assert all(";" in item.message for item in problems if item.severity != "note"), "each says what to do"
     return [
         f"{problem.severity[0].upper()}{problem.place.removeprefix(str(path))} {problem.message.split(', expected')[0]}"
@@ -80,7 +81,7 @@ def test_a_name_that_no_speaker_has_is_told(tmp_path, caplog):
         guesses = ["W roles: guessed agt_007: user; Ann: assistant; to "] if content != GOOD else []
         starts(result(path, content, roles="agt_07=assistant"), f"W {expected}", *guesses)
         caplog.clear()
-        list(read_own(path, roles="agt_07=assistant"))
+        list(read_own(path, ReadingOptions(roles="agt_07=assistant")))
         assert caplog.messages[0] == f"{path}: {expected}"
     assert result(tmp_path / "d.csv", table, roles="Agt_007=assistant,*=user") == []
     rows, columns = "1,Ann,Hi\n1,Bob,Ho\n", "id=1,role=2,content=3"

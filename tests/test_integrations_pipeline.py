@@ -27,6 +27,7 @@ from sklearn.utils import estimator_checks
 
 from hf_dialemb.corpora import iterate_dialogues, load_dialogues
 from hf_dialemb.corpora.own.hub_dataset import dialogue_features, load_hub_dataset, to_dataset
+from hf_dialemb.corpora.own.options import ReadingOptions
 from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
@@ -160,7 +161,7 @@ def test_parquet_with_other_columns_and_fields(tmp_path):
         pa.parquet.write_table(
             pa.table({"score": [0.5, 1.0], name: messages, "id": [5, 6], "time": [WHEN] * 2}), path, row_group_size=1
         )
-        assert list(read_own(path, roles="Bot=assistant")) == expected
+        assert list(read_own(path, ReadingOptions(roles="Bot=assistant"))) == expected
         assert list(read_own(path)) == expected
     for columns, sentence in (
         ({"text": ["Hi"], "id": [5]}, r"got no column messages, conversation, conversations \(found: text, id\)"),

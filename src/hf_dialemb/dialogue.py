@@ -2,7 +2,8 @@
 
 A dialogue in a file is a JSON object: ``{"id": "...", "messages": [{"role": "user", "content": "..."}], "domains":
 ["hotel"], "time": "2026-01-31T14:05:00"}``. A message may have the speaker's ``name``, ``dialogue_acts`` (names),
-``slots`` (objects with ``name`` and ``value``) and ``intents`` (names).
+``slots`` (objects with ``name`` and ``value``), ``intents`` (names) and the ``time`` when it was said. A dialogue may
+have ``metadata``: an object of names and values.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ class Turn:
         slots: The slots of the turn, as ``(name, value)`` pairs; the value may be empty.
         intents: The speaker's intents, such as ``("book_hotel",)``.
         name: The speaker's name, for display; it does not enter comparisons.
+        time: When it was said, in ISO 8601, or empty; it does not enter comparisons.
 
     Raises:
         InputError: The role is unknown or the content is not text.
@@ -41,6 +43,7 @@ class Turn:
     slots: tuple[tuple[str, str], ...] = ()
     intents: tuple[str, ...] = ()
     name: str = field(default="", compare=False, repr=False)
+    time: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -72,6 +75,7 @@ class Turn:
             tuple((slot["name"], str(slot.get("value") or "")) for slot in slots) if slots else (),
             _names(message["intents"], "intents") if "intents" in message else (),
             name if isinstance(name, str) else "",
+            iso_time(message.get("time")),
         )
 
     def to_message(self) -> dict[str, Any]:
@@ -81,6 +85,7 @@ class Turn:
             "dialogue_acts": list(self.dialogue_acts),
             "slots": [{"name": name, "value": value} for name, value in self.slots],
             "intents": list(self.intents),
+            "time": self.time,
         }
         return {"role": self.role, "content": self.content, **{name: value for name, value in labels.items() if value}}
 
@@ -94,6 +99,7 @@ class Dialogue:
         id: A name that is unique in its corpus, or empty.
         domains: Labels of its topics; a single-domain dialogue has exactly one.
         time: When it began, in ISO 8601, or empty.
+        metadata: What else is known of it, such as its channel or its agent, by name; it does not enter comparisons.
 
     Raises:
         InputError: There is no turn.
@@ -103,6 +109,7 @@ class Dialogue:
     id: str = ""
     domains: tuple[str, ...] = ()
     time: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.turns:
@@ -115,11 +122,16 @@ class Dialogue:
 
     @classmethod
     def from_messages(
-        cls, messages: Sequence[Mapping[str, Any]], id: str = "", domains: Sequence[str] = (), time: str = ""
+        cls,
+        messages: Sequence[Mapping[str, Any]],
+        id: str = "",
+        domains: Sequence[str] = (),
+        time: str = "",
+        metadata: Mapping[str, Any] | None = None,
     ) -> Self:
         """Build a dialogue from chat messages; raise InputError with the number of a malformed message.
 
-        A message has ``role`` and ``content``, and may have ``name``, ``dialogue_acts``, ``slots`` and ``intents``.
+        A message has ``role`` and ``content``, and may have ``name``, ``time`` and the labels of a `Turn`.
         """
         if isinstance(messages, str | Mapping) or not isinstance(messages, Sequence):
             raise InputError(f"field messages: got {type(messages).__name__}, expected a list of messages")
@@ -129,7 +141,7 @@ class Dialogue:
                 turns.append(Turn.from_message(message))
             except InputError as error:
                 raise InputError(f"messages[{index}]: {error}") from None
-        return cls(tuple(turns), id, _names(domains, "domains") if domains else (), time)
+        return cls(tuple(turns), id, _names(domains, "domains") if domains else (), time, metadata or {})
 
     def to_messages(self) -> list[dict[str, str]]:
         """Return the plain chat messages, as chat templates and sentence-transformers take them."""
@@ -149,11 +161,14 @@ class Dialogue:
         if not isinstance(name, str | int):
             raise InputError(f"field id: got {type(name).__name__}, expected a string")
         time = iso_time(record.get("time"))
-        return cls.from_messages(record["messages"], str(name), record.get("domains") or (), time)
+        metadata = record.get("metadata") or {}
+        if not isinstance(metadata, Mapping):
+            raise InputError(f"field metadata: got {type(metadata).__name__}, expected an object of names and values")
+        return cls.from_messages(record["messages"], str(name), record.get("domains") or (), time, metadata)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object, without unknown labels."""
-        labels = {"domains": list(self.domains), "time": self.time}
+        labels = {"domains": list(self.domains), "time": self.time, "metadata": dict(self.metadata)}
         messages = [turn.to_message() for turn in self.turns]
         return {"id": self.id, "messages": messages, **{name: value for name, value in labels.items() if value}}
 

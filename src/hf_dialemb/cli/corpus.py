@@ -20,6 +20,7 @@ from .parser import (
     corpus_options,
     named,
     own_options,
+    reading_of,
     reading_options,
     say,
     split_option,
@@ -77,7 +78,7 @@ def _check(options: argparse.Namespace) -> None:
     from ..corpora.own.findings import Notes
 
     kinds, counts, severe = Notes(), Counter[str](), Counter[str]()
-    for problem in check(options.file, options.split, counts=counts, **named(options, "columns", "roles")):
+    for problem in check(options.file, options.split, reading_of(options), counts):
         severe[problem.severity] += 1
         kinds.put(problem)
     for problem in kinds.problems(options.file):
@@ -130,8 +131,10 @@ def _add_stats(actions: _Actions) -> None:
 def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
     from ..corpora import iterate_dialogues
 
-    more = named(options, "skip_invalid", "columns", "roles")
-    return iterate_dialogues(options.corpus, options.data_dir, options.split, **more)
+    reading = reading_of(options)
+    return iterate_dialogues(
+        options.corpus, options.data_dir, options.split, reading, skip_invalid=options.skip_invalid
+    )
 
 
 def _stats(options: argparse.Namespace) -> None:

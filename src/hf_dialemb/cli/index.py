@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import InputError
-from .parser import Parser, add_command, chosen_model, model_option, own_options
+from .parser import Parser, add_command, chosen_model, model_option, own_options, reading_of
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -39,7 +39,7 @@ def _run(options: argparse.Namespace) -> None:
     if not (options.input or options.labels or options.delete):
         raise InputError("input: got nothing to do, expected conversations, --labels or --delete; name a file")
     topics = read_topics(options.labels) if options.labels else {}
-    dialogues = read_own(options.input, columns=options.columns, roles=options.roles) if options.input else None
+    dialogues = read_own(options.input, reading_of(options)) if options.input else None
     made = options.output.exists() or dialogues is None
     model = chosen_model(options, options.model, needed=not made)
     index = DialogueIndex(options.output, model, options.level)

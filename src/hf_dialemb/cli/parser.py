@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from ..corpora.own.options import DATE_ORDERS, ReadingOptions
 from ..errors import InputError, nearest
 
 
@@ -200,3 +201,13 @@ def own_options(parser: argparse._ActionsContainer) -> None:
     """Add the options that name the columns and the speakers of a file."""
     parser.add_argument("--columns", help="for tables: which column is what, such as id=call,role=speaker,content=text")
     parser.add_argument("--roles", help="who is who, such as Agent=assistant,Customer=user")
+    parser.add_argument("--dates", choices=DATE_ORDERS, help="the order of numbers in dates")
+    parser.add_argument("--gap", help="the pause that ends a conversation, such as 30m, 4h or 2d")
+    parser.add_argument("--sheet", help="the sheet of a workbook, or all")
+    parser.add_argument("--strict", action="store_true", help="stop at what is malformed, and guess nothing")
+
+
+def reading_of(options: argparse.Namespace) -> ReadingOptions:
+    """Return how files are to be read."""
+    raw = getattr(options, "raw", False)
+    return ReadingOptions(**named(options, "columns", "roles", "dates", "gap", "sheet", "strict"), raw=raw)

@@ -17,6 +17,7 @@ from .own import hub_dataset, reading
 from .own.columns import parse_columns
 from .own.findings import Notes, dialogues, distinct, log
 from .own.forms import from_records, turn_fields
+from .own.options import ReadingOptions
 from .own.tables import find_in_table, rows_of
 from .published import find_source, read_split
 from .source import Source
@@ -29,7 +30,7 @@ EXPECTED = (
     "a list of dialogues, each a list of messages such as {'role': 'user', 'content': 'Hello'}, or a Dialogue; a "
     "datasets.Dataset, a DataFrame of turns, a path, or the name of a corpus"
 )
-_FIELDS = {"id", "messages", "domains", "time"}  # of a mapping that needs no guess
+_FIELDS = {"id", "messages", "domains", "time", "metadata"}  # of a mapping that needs no guess
 
 
 def load_dialogues(
@@ -37,9 +38,14 @@ def load_dialogues(
     data_dir: str | Path | None = None,
     split: str | None = None,
     *,
+    skip_invalid: bool = False,
     columns: str | None = None,
     roles: str | None = None,
-    skip_invalid: bool = False,
+    dates: str | None = None,
+    gap: str | None = None,
+    sheet: str | None = None,
+    strict: bool = False,
+    raw: bool = False,
 ) -> list[Dialogue]:
     """Load dialogues from files, from a published corpus, from the Hub or from objects in memory.
 
@@ -58,9 +64,14 @@ def load_dialogues(
             environment variable ``HF_DIALEMB_DATA``. The corpus ``sample`` needs no files.
         split: A split of a corpus or of a dataset on the Hub, or ``"all"``; by default ``"train"``. A
             ``DatasetDict`` of several needs it.
+        skip_invalid: Leave malformed dialogues out and log one warning that lists them, instead of raising.
         columns: The meaning of a table's columns, such as ``"id=call,role=speaker,content=text"``.
         roles: The speakers' roles, such as ``"Agent=assistant,Customer=user"``; guessed roles are logged.
-        skip_invalid: Leave malformed dialogues out and log one warning that lists them, instead of raising.
+        dates: The order of numbers in dates, ``"day-first"`` or ``"month-first"``.
+        gap: The pause that ends a conversation, such as ``"4h"``.
+        sheet: The sheet of a workbook, or ``"all"``.
+        strict: Stop at what is malformed, or can be read in more than one way.
+        raw: Keep HTML, quoted mail and signatures in the texts.
 
     Returns:
         At least one dialogue, always in the same order.
@@ -69,36 +80,35 @@ def load_dialogues(
         MissingFilesError: The corpus or the split is not there.
         InputError: The source is unknown, empty or malformed.
     """
-    options: dict[str, Any] = {"columns": columns, "roles": roles, "skip_invalid": skip_invalid}
+    options = ReadingOptions(columns, roles, dates, gap, sheet, strict, raw)
     if not isinstance(source, str | os.PathLike):
-        if isinstance(source, list) and source and not (split or columns or roles):
+        if isinstance(source, list) and source and not split and options == ReadingOptions():
             read = []
             with suppress(InputError):  # other forms are read, or refused, below
                 for item in source:
                     read.append(item if isinstance(item, Dialogue) else Dialogue.from_messages(item))
                 return read
-        return _from_objects(_of_split(source, split), **options)
+        return _from_objects(_of_split(source, split), options, skip_invalid)
     name = str(source)
     if (" " in name.strip() or "\n" in name) and not Path(name).expanduser().exists():
         raise InputError(f"dialogues: got the text {name[:40]!r}, expected {EXPECTED}")
-    return list(iterate_dialogues(name, data_dir, split, **options))
+    return list(iterate_dialogues(name, data_dir, split, options, skip_invalid=skip_invalid))
 
 
 def iterate_dialogues(
     corpus: str,
     data_dir: str | Path | None = None,
     split: str | None = None,
+    options: ReadingOptions | None = None,
     *,
     skip_invalid: bool = False,
-    columns: str | None = None,
-    roles: str | None = None,
 ) -> Iterator[Dialogue]:
     """Read a corpus, a path or a dataset on the Hub as `load_dialogues` does, a dialogue at a time.
 
     An unknown corpus or split raises an `InputError` at once, a malformed record when it is reached.
     """
     corpus, split = with_split(str(corpus), split)
-    form = form_of(corpus, columns, roles)
+    form = form_of(corpus, options)
     if form == REGISTERED:
         known = get_corpus(corpus)
         if known.kind not in KINDS[:2]:
@@ -109,8 +119,8 @@ def iterate_dialogues(
         return read_split(known, data_dir, split or "train", skip_invalid)
     if form == OWN:
         check_no_split(corpus, split)
-        return reading.read_own(corpus, columns=columns, roles=roles, skip_invalid=skip_invalid)
-    return hub_dataset.load_hub_dataset(corpus, split or "train", roles=roles, skip_invalid=skip_invalid)
+        return reading.read_own(corpus, options, skip_invalid=skip_invalid)
+    return hub_dataset.load_hub_dataset(corpus, split or "train", options, skip_invalid=skip_invalid)
 
 
 def with_split(corpus: str, split: str | None = None) -> tuple[str, str | None]:
@@ -130,10 +140,11 @@ def check_no_split(source: str, split: str | None) -> None:
         raise InputError(f"split: got '{split}', but {source} has no splits and is read whole; leave it out")
 
 
-def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -> str:
+def form_of(corpus: str, options: ReadingOptions | None = None) -> str:
     """Return whether a corpus is `REGISTERED`, `OWN` or `HUB`; refuse settings that this form does not take."""
+    options = options or ReadingOptions()
     if with_split(corpus)[0] in CORPORA:
-        if columns or roles:
+        if options.columns or options.roles:
             raise InputError(
                 f"corpus {corpus}: got columns or roles, which only files of your own take; leave them out"
             )
@@ -144,7 +155,7 @@ def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -
         if "/" in corpus or Path(corpus).suffix:
             raise InputError(f"corpus {corpus}: no such file or folder; give one that exists, or a corpus by name")
         raise unknown_corpus(corpus)
-    if columns:
+    if options.columns:
         raise InputError(f"corpus {corpus}: got columns, which only tables of your own take; leave them out")
     return HUB
 
@@ -205,16 +216,16 @@ def _of_split(source: Any, split: str | None) -> Any:  # noqa: ANN401
     return concatenate_datasets([source[name] for name in names])
 
 
-def _from_objects(source: Any, *, columns: str | None, roles: str | None, skip_invalid: bool) -> list[Dialogue]:  # noqa: ANN401
+def _from_objects(source: Any, options: ReadingOptions, skip_invalid: bool) -> list[Dialogue]:  # noqa: ANN401
     """Read what `load_dialogues` takes besides names and paths."""
-    notes, place = Notes(roles), "dialogues"
+    notes, place = Notes(options), "dialogues"
     names = getattr(source, "column_names", getattr(source, "columns", None))
     turns = turn_fields(map(str, names)) if names is not None else ()
     if names is not None and not turns:
         place = "the table"
         rows = rows_of(list(map(str, names)), (list(row.values()) for row in _records(source)))
         try:
-            findings = find_in_table(lambda _: iter(rows), place, parse_columns(columns), notes)
+            findings = find_in_table(lambda _: iter(rows), place, parse_columns(options.columns), notes)
             findings = distinct(findings, place, "one turn per row")
             read = list(dialogues(findings, place, skip_invalid=skip_invalid))
         except InputError as error:

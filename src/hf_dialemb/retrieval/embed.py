@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
+from ..corpora.own.options import ReadingOptions
 from ..corpora.own.reading import read_own
 from ..corpora.source import files_within
 from ..dialogue import Dialogue
@@ -76,7 +77,7 @@ def embed_file(
         raise _not_ours(output)
     output = output.resolve()  # a link stays a link
     trained_encoder(model)
-    reading = partial(read_own, source, columns=columns, roles=roles)
+    reading = partial(read_own, source, ReadingOptions(columns, roles))
     reading()  # refuses malformed files before weights are loaded
     encoder = load_encoder(model)
     made_by = {

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ..checkpoints.pretrained import resolve_backbone
+from ..corpora.own.options import ReadingOptions
 from ..corpora.own.reading import read_own
 from ..corpora.source import decompressed
 from ..dialogue import ROLES, Dialogue, plain
@@ -87,7 +88,7 @@ def rank_file(
         raise InputError(f"--top: got {top}, expected at least 1")
     if output is not None:
         check_writable(output, contexts, pool)
-    dialogues = list(read_own(contexts, columns=columns, roles=roles))
+    dialogues = list(read_own(contexts, ReadingOptions(columns, roles)))
     responses, blank, repeated = read_pool(pool)
     ranker = load_ranker(resolve_backbone(model))
     yield f"{len(responses):,} responses ({blank:,} blank and {repeated:,} repeated lines left out)"

@@ -12,18 +12,14 @@ from ..corpus import ALL
 from ..loading import OWN, REGISTERED, check_no_split, form_of
 from .findings import Problem
 from .hub_dataset import find_in_hub_dataset
+from .options import ReadingOptions
 from .reading import find_own
 
 LONGEST_TURN = 2000  # words without a warning
 
 
 def check(
-    corpus: str | Path,
-    split: str = ALL,
-    *,
-    columns: str | None = None,
-    roles: str | None = None,
-    counts: Counter[str] | None = None,
+    corpus: str | Path, split: str = ALL, options: ReadingOptions | None = None, counts: Counter[str] | None = None
 ) -> Iterator[Problem]:
     """List every problem of a file, a folder or a dataset on the Hub; what has no error can be read.
 
@@ -31,15 +27,15 @@ def check(
     role.
     """
     name, counts = str(corpus), Counter() if counts is None else counts
-    form = form_of(name, columns, roles)
+    form = form_of(name, options)
     if form == REGISTERED:
         remedy = "'dialemb corpus stats --skip-invalid' lists the malformed records of a published corpus"
         raise InputError(f"corpus {name}: got a published corpus, expected conversations of your own; {remedy}")
     if form == OWN:
         check_no_split(name, split)
-        findings = find_own(name, columns=columns, roles=roles)
+        findings = find_own(name, options)
     else:
-        findings = find_in_hub_dataset(name, split, roles)
+        findings = find_in_hub_dataset(name, split, options)
     places: dict[bytes, str] = {}
     before: tuple[Problem, ...] = ()
     try:

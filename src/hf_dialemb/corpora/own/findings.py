@@ -3,20 +3,23 @@
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from ...dialogue import ROLES, Dialogue, iso_time
+from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
 from ..records import convert_records, never_empty, shortened
+from .options import ReadingOptions
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap, TooManySpeakersError
+from .texts import Texts
+from .times import Times
 
 logger = logging.getLogger(__name__)
 
 _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
-_LONG_AGO = 1e8  # seconds since 1970; a smaller number counts from the start of a recording
 _EXAMPLES = 3  # places that are named of a note
 
 
@@ -26,7 +29,8 @@ class Problem:
 
     place: str  # such as "calls.csv:12"
     message: str  # got, expected, remedy
-    severity: str = "error"  # "error" prevents reading, "warning" does not, "note" reports what was done
+    severity: str = "error"  # "error" prevents reading, "warning" does not; "note" says what was done, "guess" that
+    # it could have been done otherwise
 
     def __post_init__(self) -> None:
         for name, text in (("place", self.place), ("message", shortened(self.message, _LONGEST_MESSAGE))):
@@ -54,26 +58,55 @@ class Finding:
 
 @dataclass(frozen=True)
 class Draft:
-    """A dialogue whose speakers have their own names."""
+    """A dialogue whose speakers have their own names, whose times and texts are as they are in the file."""
 
     place: str
     id: Any
-    messages: Sequence[Mapping[str, Any]]  # as `Dialogue.from_messages` takes them, perhaps with a ``place``
+    messages: Sequence[Mapping[str, Any]]  # as `Dialogue.from_messages` takes them; perhaps ``place``, ``markup``
     domains: Any = ()
     problems: tuple[Problem, ...] = ()
     time: Any = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    mail: bool = False  # whether quoted mail and signatures leave the texts
+    pause: timedelta | None = None  # that ends a conversation, where the file has none
 
 
 class Notes:
-    """What is noted of one source: who speaks, and each kind of problem once, counted, with examples of its places."""
+    """What is noted of a source: who speaks when, and each kind of problem once, counted, with examples of places."""
 
-    def __init__(self, roles: str | None = None) -> None:
-        self.roles = RoleMap(roles)
+    def __init__(self, options: ReadingOptions | None = None) -> None:
+        self.options = options or ReadingOptions()
+        self.roles = RoleMap(self.options.roles)
         self._kinds: dict[str, tuple[Problem, int, list[str]]] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self.times, self.texts = Times(self.options.dates), Texts(self.options.raw)
+
+    def forget(self, place: str) -> None:
+        """End a file of several: speakers, times and texts of the next one are read by themselves."""
+        for severity, sentence in [*self.times.remarks(), *(("note", sentence) for sentence in self.texts.remarks())]:
+            self.put(Problem(place, sentence, severity))
+        self.roles.forget()
+        self._begin()
+
+    def see(self, draft: Draft) -> None:
+        """Take a dialogue into account, before any is read."""
+        spoken = [message for message in draft.messages if _has_text(message)]
+        self.roles.count(str(message["role"]) for message in spoken)
+        for value in (draft.time, *(message.get("time") for message in spoken)):
+            if value not in (None, ""):
+                self.times.see(value)
+        for message in spoken:
+            self.texts.see(message, draft.mail)
 
     def add(self, sentence: str, place: str) -> None:
         """Note what was done at a place."""
         self.put(Problem(place, sentence, "note"))
+
+    def guess(self, sentence: str, place: str) -> None:
+        """Note what was taken although it could be read otherwise; the sentence names the option that decides."""
+        self.put(Problem(place, sentence, "guess"))
 
     def put(self, problem: Problem) -> None:
         """Note a problem."""
@@ -91,10 +124,11 @@ class Notes:
 
     def remarks(self, place: str) -> list[Problem]:
         """Return the given names that no speaker has, the guesses and the notes."""
+        self.forget(place)
         missing = [name for name in self.roles.given if name not in {*self.roles.met, REST}]
-        sentences = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
-        sentences += filter(None, [self.roles.guess()])
-        return [Problem(place, sentence, "warning") for sentence in sentences] + self.problems(place)
+        sentences = [(f"roles: got the name {name!r}, which no speaker has; correct it", "warning") for name in missing]
+        sentences += [(sentence, "guess") for sentence in filter(None, [self.roles.guess()])]
+        return [Problem(place, *sentence) for sentence in sentences] + self.problems(place)
 
 
 Drafts = Callable[[Notes], Iterable[Draft]]
@@ -108,38 +142,65 @@ def message_of(place: str, speaker: str, content: str, name: str = "", acts: Seq
     return {"role": speaker, "content": content, "name": called, "dialogue_acts": acts, "place": place}
 
 
-def began(moment: object, day_first: bool = False) -> str:
-    """Return the time when a dialogue began, as ISO 8601; empty for seconds of a recording and other texts."""
-    try:
-        number = float(moment)  # type: ignore[arg-type]
-        return "" if number < _LONG_AGO else iso_time(number / (1000 if number > 1000 * _LONG_AGO else 1))
-    except (TypeError, ValueError):
-        pass
-    try:
-        return iso_time(moment)
-    except InputError:
-        import pandas
-
-        time = pandas.to_datetime(str(moment), errors="coerce", format="mixed", dayfirst=day_first)
-        return "" if pandas.isna(time) else str(time.isoformat())
-
-
 def from_drafts(drafts: Drafts, notes: Notes) -> Iterator[Finding]:
-    """Give speakers their roles; the drafts are read twice, as the roles depend on the whole source."""
-    if REST not in notes.roles.given:
-        for draft in drafts(Notes()):
-            notes.roles.count(message["role"] for message in draft.messages if _has_text(message))
+    """Make dialogues of drafts, which are read twice: roles, times and texts depend on the whole source."""
+    for draft in drafts(Notes(notes.options)):
+        notes.see(draft)
     for draft in drafts(notes):
         yield from from_draft(draft, notes)
 
 
 def from_draft(draft: Draft, notes: Notes) -> Iterator[Finding]:
-    """Give the speakers of one dialogue their roles; yield nothing if nobody says anything."""
-    problems, assigned = list(draft.problems), {}
-    spoken = [message for message in draft.messages if _has_text(message)]
+    """Make the dialogues of one draft: one, several if long pauses divide it, or none if nobody says anything."""
+    spoken = []
     for message in draft.messages:
-        if not _has_text(message):
+        if _has_text(message):
+            spoken.append(message)
+        else:
             notes.add("left out a turn without text", message.get("place", draft.place))
+    parts = list(_by_pauses(_in_order(spoken, draft, notes), draft, notes)) or [[]]
+    for number, part in enumerate(parts, start=1):
+        id = draft.id if number == 1 else f"{draft.id}#{number}"
+        yield from _finding(replace(draft, id=id, messages=part, time=draft.time if number == 1 else ""), notes)
+
+
+def _in_order(spoken: list[Mapping[str, Any]], draft: Draft, notes: Notes) -> list[dict[str, Any]]:
+    """Read times and texts; sort by time, where every turn without one stays behind the turn before it."""
+    messages, keys, latest = [], [], float("-inf")
+    for message in spoken:
+        moment = notes.times.read(message["time"]) if message.get("time") not in (None, "") else None
+        latest = moment.seconds if moment else latest
+        keys.append(latest)
+        time, seconds = (moment.iso, moment.seconds) if moment else ("", None)
+        content = notes.texts.clean(message, draft.mail) if isinstance(message["content"], str) else message["content"]
+        messages.append({**message, "content": content, "time": time, "seconds": seconds})
+    order = sorted(range(len(keys)), key=keys.__getitem__) if notes.times.sorts else list(range(len(keys)))
+    if order != sorted(order):
+        notes.add("sorted the turns of a dialogue by time", draft.place)
+    return [messages[index] for index in order]
+
+
+def _by_pauses(messages: list[dict[str, Any]], draft: Draft, notes: Notes) -> Iterator[list[dict[str, Any]]]:
+    """Split where the pause between two turns is longer than ``--gap`` says, or the form by itself."""
+    pause = notes.options.pause or draft.pause
+    longest, latest, part = pause.total_seconds() if pause else float("inf"), None, list[dict[str, Any]]()
+    for message in messages:
+        seconds = message.pop("seconds")
+        if part and latest is not None and seconds is not None and seconds - latest > longest:
+            if not notes.options.gap:
+                sentence = f"split at pauses of more than {pause}; say --gap 1h, or another time, where that is wrong"
+                notes.guess(sentence, draft.place)
+            yield part
+            part = []
+        latest = latest if seconds is None else seconds
+        part.append(message)
+    if part:
+        yield part
+
+
+def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:
+    """Give the speakers of one dialogue their roles."""
+    problems, assigned, spoken = list(draft.problems), {}, draft.messages
     try:
         assigned = notes.roles.assign(str(message["role"]) for message in spoken)
     except TooManySpeakersError as error:
@@ -148,9 +209,9 @@ def from_draft(draft: Draft, notes: Notes) -> Iterator[Finding]:
     if problems:
         yield Finding(draft.place, id=str(draft.id), problems=tuple(problems))
         return
-    kept = [{**message, "role": assigned[str(message["role"])]} for message in spoken]
+    kept: list[dict[str, Any]] = [{**message, "role": assigned[str(message["role"])]} for message in spoken]
     kept = [message for message in kept if message["role"] != IGNORE]
-    if draft.messages and not kept:
+    if not kept:
         if spoken:
             notes.add("left out a dialogue in which only ignored speakers say something", draft.place)
         return
@@ -161,7 +222,10 @@ def from_draft(draft: Draft, notes: Notes) -> Iterator[Finding]:
     for message in kept:
         if message["role"] != ROLES[1] and message.get("name") in assisting & others:
             message["name"] = ""
-    yield from_record(draft.place, {"id": draft.id, "messages": kept, "domains": draft.domains, "time": draft.time})
+    began = notes.times.read(draft.time) if draft.time not in (None, "") else None
+    time = began.iso if began else next(filter(None, (message["time"] for message in kept)), "")
+    fields = {"id": draft.id, "messages": kept, "domains": draft.domains, "time": time, "metadata": draft.metadata}
+    yield from_record(draft.place, fields)
 
 
 def from_record(place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever a file holds
@@ -190,9 +254,13 @@ def distinct(findings: Iterable[Finding], place: str | Path, expected: str) -> I
 
 
 def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -> Iterator[Finding]:
-    """End with a finding that has the remarks of the whole source."""
+    """End with a finding that has the remarks of the whole source; a guess is an error if it shall be strict."""
     yield from findings
-    yield Finding(str(place), remarks=tuple(notes.remarks(str(place))))
+    remarks = notes.remarks(str(place))
+    if notes.options.strict:
+        for guess in (remark for remark in remarks if remark.severity == "guess"):
+            raise InputError(f"{guess}; with --strict nothing is guessed")
+    yield Finding(str(place), remarks=tuple(remarks))
 
 
 def log(problems: Iterable[Problem]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...dialogue import UNSPOKEN
 from ...errors import InputError
-from .findings import Draft, Finding, Notes, Problem, began, from_draft, from_record
+from .findings import Draft, Finding, Notes, Problem, from_draft, from_record
 
 Message = dict[str, Any]  # role, content, and perhaps labels
 Record = Mapping[str, Any]
@@ -77,8 +77,8 @@ def _draft(place: str, record: Any, messages: list[Message], notes: Notes) -> Dr
             spoken.append({**message, "content": _text(content)})
     fields = record if isinstance(record, Mapping) else {}
     identifier = next((fields[name] for name in _IDS if fields.get(name) is not None), "")
-    time = fields.get("time") or next(filter(None, (began(fields.get(name)) for name in _TIMES)), "")
-    return Draft(place, identifier, spoken, fields.get("domains"), time=time)
+    time = next((fields[name] for name in ("time", *_TIMES) if fields.get(name)), "")
+    return Draft(place, identifier, spoken, fields.get("domains"), time=time, metadata=fields.get("metadata") or {})
 
 
 def _chat(messages: Any) -> list[Message]:  # noqa: ANN401

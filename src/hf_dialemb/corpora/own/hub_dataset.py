@@ -17,11 +17,12 @@ from ...dialogue import Dialogue
 from ...errors import InputError, unknown_name
 from .findings import Finding, Notes, dialogues, distinct, with_remarks
 from .forms import CHATS, PAIR, from_records, turn_fields
+from .options import ReadingOptions
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
 
-_BESIDE = ("id", "domains", "time")
+_BESIDE = ("id", "domains", "time", "metadata")
 _BATCH = 500  # dialogues in memory at a time
 _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
 
@@ -49,17 +50,17 @@ def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
 
 
 def load_hub_dataset(
-    identifier: str, split: str, *, roles: str | None = None, skip_invalid: bool = False
+    identifier: str, split: str, options: ReadingOptions | None = None, *, skip_invalid: bool = False
 ) -> Iterator[Dialogue]:
     """Read the dialogues of a dataset on the Hub as a stream, without a copy of it."""
-    return dialogues(find_in_hub_dataset(identifier, split, roles), identifier, skip_invalid=skip_invalid)
+    return dialogues(find_in_hub_dataset(identifier, split, options), identifier, skip_invalid=skip_invalid)
 
 
-def find_in_hub_dataset(identifier: str, split: str, roles: str | None) -> Iterator[Finding]:
+def find_in_hub_dataset(identifier: str, split: str, options: ReadingOptions | None = None) -> Iterator[Finding]:
     """Read a dataset on the Hub as `load_hub_dataset` does, malformed rows too."""
     from datasets import load_dataset
 
-    notes = Notes(roles)
+    notes = Notes(options)
     name, _, configuration = identifier.partition(":")
     with _reached(identifier):
         splits: Mapping[str, IterableDataset] = load_dataset(name, configuration or None, streaming=True)

@@ -16,6 +16,7 @@ from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts,
 from .forms import from_records
 from .hub_dataset import parquet_records
 from .jsonl import EXPECTED_LINES, json_records, line_records
+from .options import ReadingOptions
 from .tables import file_rows, find_in_table
 from .transcripts import transcripts
 
@@ -61,7 +62,7 @@ def is_own(corpus: str | Path) -> bool:
 
 
 def read_own(
-    path: str | Path, *, columns: str | None = None, roles: str | None = None, skip_invalid: bool = False
+    path: str | Path, options: ReadingOptions | None = None, *, skip_invalid: bool = False
 ) -> Iterator[Dialogue]:
     """Read the dialogues of a file or folder, one at a time.
 
@@ -69,16 +70,17 @@ def read_own(
     them. The module `roles` says which speaker gets which role.
 
     Raises:
-        InputError: At once, if the file is missing or of an unknown form, or ``columns`` or ``roles`` are malformed;
+        InputError: At once, if the file is missing or of an unknown form, or an option is malformed;
             when it is reached, for a malformed dialogue, with its ``path:line``.
     """
-    return dialogues(find_own(path, columns=columns, roles=roles), path, skip_invalid=skip_invalid)
+    return dialogues(find_own(path, options), path, skip_invalid=skip_invalid)
 
 
-def find_own(path: str | Path, *, columns: str | None = None, roles: str | None = None) -> Iterator[Finding]:
+def find_own(path: str | Path, options: ReadingOptions | None = None) -> Iterator[Finding]:
     """Read a file or folder as `read_own` does, but with the malformed dialogues and what is wrong with them."""
     path = _readable(path)
-    notes, meanings = Notes(roles), parse_columns(columns)
+    notes = Notes(options)
+    meanings = parse_columns(notes.options.columns)
     if meanings and not has_tables(path):
         raise InputError(f"{path}: got columns, which only {', '.join(TABLES)} files have; leave them out")
     find = _in_folder if path.is_dir() else _in_file
@@ -115,7 +117,7 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
         for file in files_of(folder):
             if _ending(file) == TRANSCRIPT:
                 continue
-            notes.roles.forget()
+            notes.forget(str(file))
             try:
                 for finding in _in_file(file, columns, notes):
                     yield _named_by_file(finding, file.relative_to(folder))

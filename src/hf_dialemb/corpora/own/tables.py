@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby, islice
-from math import isnan, nan
+from math import isnan
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -19,7 +19,7 @@ from ...errors import InputError
 from ...runs.frames import counted
 from ..parsing import LONGEST_CELL
 from .columns import WIDE, Layout, lay_out
-from .findings import Draft, Finding, Notes, Problem, began, from_drafts, message_of
+from .findings import Draft, Finding, Notes, Problem, from_drafts, message_of
 from .transcripts import is_text, text_of
 
 
@@ -126,36 +126,17 @@ def _delimiter(head: str, usual: str) -> str:
 
 
 def _order(name: str, rows: Iterator[Row], layout: Layout, notes: Notes) -> list[int] | None:
-    """Return the order in which rows are to be read; None if they already stand in it."""
+    """Return the order in which rows are to be read; None if those of each dialogue stand together."""
     places: dict[str, list[int]] = {}
-    times, runs = [], Counter[str]()
-    for number, (identifier, row) in enumerate(_with_ids(rows, layout)):
+    runs = Counter[str]()
+    for number, (identifier, _) in enumerate(_with_ids(rows, layout)):
         of_dialogue = places.setdefault(identifier, [])
         runs[identifier] += of_dialogue[-1:] != [number - 1]
         of_dialogue.append(number)
-        times.append(layout.cell(row.cells, "time").strip())
-    moments, swapped = _moments(times) if any(times) else [nan] * len(times), 0
-    for numbers in places.values():
-        known = [moments[number] for number in numbers]
-        if not any(map(isnan, known)) and known != sorted(known):
-            swapped += 1
-            numbers.sort(key=moments.__getitem__)
     apart = sum(count > 1 for count in runs.values())
-    for count, change in ((apart, "whose rows stood apart put together"), (swapped, "sorted by time")):
-        if count:
-            notes.add(f"{counted(count, 'dialogue')} {change}", name)
-    return [*chain.from_iterable(places.values())] if apart or swapped else None
-
-
-def _moments(times: Sequence[str]) -> list[float]:
-    """Return times in seconds since some moment; NaN for other texts."""
-    import pandas
-
-    numbers = pandas.to_numeric(pandas.Series(times), errors="coerce").astype(float)
-    if numbers.isna().any():
-        moments = pandas.to_datetime(pandas.Series(times), errors="coerce", utc=True, format="mixed")
-        numbers = (moments.astype("int64") / 1e9).where(moments.notna())
-    return numbers.tolist()
+    if apart:
+        notes.add(f"{counted(apart, 'dialogue')} whose rows stood apart put together", name)
+    return [*chain.from_iterable(places.values())] if apart else None
 
 
 def _drafts(name: str, body: Rows, layout: Layout, order: list[int] | None, notes: Notes) -> Iterator[Draft]:
@@ -177,7 +158,7 @@ def _with_ids(rows: Iterable[Row], layout: Layout) -> Iterator[tuple[str, Row]]:
 
 def _draft(name: str, identifier: str, rows: Sequence[Row], layout: Layout, notes: Notes) -> Draft:
     messages: list[dict[str, Any]] = []
-    problems, domains, time = [], [], ""
+    problems, domains = [], []
     for row in rows:
         place = f"{name}:{row.line}"
         if fault := row.fault or _fault(row, layout):
@@ -186,24 +167,24 @@ def _draft(name: str, identifier: str, rows: Sequence[Row], layout: Layout, note
             notes.add("left out a turn without an id", place)
         else:
             domains += layout.names(row.cells, "domain")
-            time = time or began(layout.cell(row.cells, "time").strip())
             messages += _messages(place, row, layout, notes)
     place = f"{name}:{rows[0].line}"
-    return Draft(place, identifier, messages, tuple(dict.fromkeys(domains)), tuple(problems), time=time)
+    return Draft(place, identifier, messages, tuple(dict.fromkeys(domains)), tuple(problems))
 
 
 def _messages(place: str, row: Row, layout: Layout, notes: Notes) -> Iterator[dict[str, Any]]:
     acts = layout.names(row.cells, "dialogue_act")
+    time = {"time": layout.cell(row.cells, "time").strip()}
     if WIDE[0] in layout.positions:
         sides = [(role, layout.cell(row.cells, role)) for role in WIDE]
         filled = [(role, text) for role, text in sides if text.strip()]
-        yield from (message_of(place, role, text, acts=acts) for role, text in filled or sides[:1])
+        yield from (message_of(place, role, text, acts=acts) | time for role, text in filled or sides[:1])
         return
     speaker, text = layout.cell(row.cells, "role"), layout.cell(row.cells, "content")
     if text.strip() and not speaker.strip():
         notes.add("left out a turn without a speaker", place)
     else:
-        yield message_of(place, speaker, text, layout.cell(row.cells, "name"), acts)
+        yield message_of(place, speaker, text, layout.cell(row.cells, "name"), acts) | time
 
 
 def _fault(row: Row, layout: Layout) -> str:

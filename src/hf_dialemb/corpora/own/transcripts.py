@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import InputError
 from ..source import decompressed, files_within
-from .findings import Draft, Notes, Problem, began, message_of
+from .findings import Draft, Notes, Problem, message_of
 
 # With the blank after the colon, neither 10:30 nor https://... begins a turn.
 _TURN = re.compile(r"(?P<speaker>[^\s:][^:]{0,39}):(?:\s+(?P<content>.*))?", re.DOTALL)
@@ -88,7 +88,7 @@ def _transcript(path: Path, identifier: str, domains: tuple[str, ...], notes: No
     place = f"{path}:1"
     try:
         with text_of(path, notes) as text:
-            turns, problems, time = _turns(path, text, notes)
+            turns, problems = _turns(path, text, notes)
     except InputError as error:
         return Draft(place, "", (), problems=(Problem(place, str(error).removeprefix(f"{path}: ")),))
     if not is_text(identifier):
@@ -109,38 +109,31 @@ def _transcript(path: Path, identifier: str, domains: tuple[str, ...], notes: No
                 "speaker, put the line behind the one before it"
             )
             notes.put(Problem(turn["place"], doubt, "warning"))
-    return Draft(place, identifier, spoken, domains, tuple(problems), time)
+    return Draft(place, identifier, spoken, domains, tuple(problems))
 
 
-def _began(stamps: list[str]) -> str:
-    """Return when a dialogue began; the day stands before the month, unless numbers over 12 or AM and PM deny it."""
-    if not stamps:
-        return ""
-    numbers = [re.findall(r"\d+", stamp) for stamp in stamps]
-    us = any(int(second) > 12 for _, second, *_ in numbers) or re.search("[AP]M", stamps[0]) is not None
-    return began(stamps[0].replace(",", ""), day_first=not us or any(int(first) > 12 for first, *_ in numbers))
-
-
-def _turns(path: Path, text: Iterator[str], notes: Notes) -> tuple[list[dict[str, Any]], list[Problem], str]:
-    turns: list[tuple[str, str, list[str]]] = []
+def _turns(path: Path, text: Iterator[str], notes: Notes) -> tuple[list[dict[str, Any]], list[Problem]]:
+    turns: list[tuple[str, str, str, list[str]]] = []
     problems: list[Problem] = []
-    stamps = []
     for number, whole in enumerate(text, start=1):
-        place, line = f"{path}:{number}", whole.strip().lstrip(_MARKS)
+        place, line, stamp = f"{path}:{number}", whole.strip().lstrip(_MARKS), ""
         if time := _TIME.match(line):
             line = line[time.end() :].lstrip(_MARKS)
-            stamps += [" ".join(time[0].strip("[( )]-").split())] if re.search(_DAY, time[0]) else []
+            stamp = " ".join(time[0].strip("[( )]-").split())
         if not is_text(line):
             problems.append(Problem(place, "got bytes that are not UTF-8, expected text; save the file as UTF-8"))
         elif turn := _TURN.fullmatch(line):
-            turns.append((place, turn["speaker"].strip(f" {_MARKS}"), [(turn["content"] or "").lstrip(_MARKS)]))
+            speaker = turn["speaker"].strip(f" {_MARKS}")
+            turns.append((place, stamp, speaker, [(turn["content"] or "").lstrip(_MARKS)]))
         elif _NOTICE.fullmatch(line):
             notes.add("left out a line with a time but no speaker", place)
         elif line and turns:
-            turns[-1][2].append(line)
+            turns[-1][-1].append(line)
         elif line and not problems:
             problems.append(
                 Problem(place, f"got {line[:60]!r} before any speaker, expected 'SPEAKER: text'; add who says it")
             )
-    messages = [message_of(place, speaker, " ".join(parts).strip()) for place, speaker, parts in turns]
-    return messages, problems, _began(stamps)
+    messages = [
+        message_of(place, speaker, " ".join(parts).strip()) | {"time": stamp} for place, stamp, speaker, parts in turns
+    ]
+    return messages, problems

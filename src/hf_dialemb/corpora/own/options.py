@@ -1,0 +1,49 @@
+"""What users say of their files, where a file can be read in more than one way."""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+from ...errors import InputError
+
+DATE_ORDERS = ("day-first", "month-first")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How files are read; what is None, the whole file decides.
+
+    Attributes:
+        columns: The meaning of a table's columns, such as ``"id=call,role=speaker,content=text"``.
+        roles: The speakers' roles, such as ``"Agent=assistant,Customer=user"``.
+        dates: The order of numbers in dates, one of `DATE_ORDERS`.
+        gap: The pause that ends a conversation, such as ``"4h"``, ``"30m"`` or ``"2d"``.
+        sheet: The sheet of a workbook to be read, or ``"all"``.
+        strict: Whether what is malformed, or can be read in more than one way, is an error.
+        raw: Whether HTML, quoted mail and signatures stay in the texts.
+
+    Raises:
+        InputError: A value is not of its form.
+    """
+
+    columns: str | None = None
+    roles: str | None = None
+    dates: str | None = None
+    gap: str | None = None
+    sheet: str | None = None
+    strict: bool = False
+    raw: bool = False
+
+    def __post_init__(self) -> None:
+        if self.dates not in (None, *DATE_ORDERS):
+            raise InputError(f"dates: got {self.dates!r}, expected {' or '.join(DATE_ORDERS)}; correct it")
+        if self.gap is not None and not re.fullmatch(r"[1-9]\d{0,5}[mhd]", self.gap):
+            raise InputError(
+                f"gap: got {self.gap!r}, expected a number of minutes, hours or days such as 30m, 4h or 2d"
+            )
+
+    @property
+    def pause(self) -> timedelta | None:
+        """The pause that ends a conversation."""
+        return None if self.gap is None else timedelta(**{_UNITS[self.gap[-1]]: int(self.gap[:-1])})
