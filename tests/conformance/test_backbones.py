@@ -12,9 +12,10 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Transformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
-from transformers import AutoTokenizer, T5GemmaConfig, T5GemmaEncoderModel
+from transformers import AutoModel, AutoTokenizer, T5GemmaConfig, T5GemmaEncoderModel
 
 import hf_dialemb
+from hf_dialemb.checkpoints.pretrained import load_pretrained
 from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import export
 from hf_dialemb.methods import get_method
@@ -101,14 +102,70 @@ def test_an_export_has_the_pooling_and_prompts(architecture, pooling, side, tiny
         assert np.abs(after.encode(messages, **options) - expected).max() <= 1e-5
 
 
-@pytest.mark.habit("backbone with Python code of its own", "refused: name one of transformers'")
-def test_a_backbone_with_code_is_refused(tiny_bert, tmp_path):
-    shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
-    config = json.loads((tmp_path / "config.json").read_text())
-    own = {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config", "AutoModel": "mine.Model"}}
-    (tmp_path / "config.json").write_text(json.dumps({**config, **own}))
-    with pytest.raises(InputError, match="a model with Python code of its own"):
-        get_method("dse").model_class.from_backbone(str(tmp_path))
+CODE = {
+    "configuration_own.py": """
+from transformers import BertConfig
+class OwnConfig(BertConfig):
+    model_type = "{0}"
+""",
+    "modeling_own.py": """
+from transformers import BertModel
+from .configuration_own import OwnConfig
+class OwnModel(BertModel):
+    config_class = OwnConfig
+    def forward(self, *args, **kwargs):
+        output = super().forward(*args, **kwargs)
+        output.last_hidden_state = 2 * output.last_hidden_state
+        return output
+""",
+}
+"""A BERT whose vectors are twice as long."""
+
+
+def with_code(folder: Path, words: str, model_type: str) -> str:
+    """Write a backbone with code of its own beside its weights."""
+    shutil.copytree(words, folder)
+    config = json.loads((folder / "config.json").read_text())
+    classes = {"AutoConfig": "configuration_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
+    config |= {"model_type": model_type, "architectures": ["OwnModel"], "auto_map": classes}
+    (folder / "config.json").write_text(json.dumps(config))
+    for name, text in CODE.items():
+        (folder / name).write_text(text.replace("{0}", model_type))
+    return str(folder)
+
+
+@pytest.mark.habit("backbone with code of its own, train(..., trust_remote_code=True)", "works; never by default")
+@pytest.mark.parametrize("method", ["dse", "dial2vec"])
+def test_a_backbone_with_trusted_code_trains(method, tiny_bert, sample_dialogues, tmp_path):
+    folder = with_code(tmp_path / "backbone", tiny_bert, f"own_{method}")
+    options = {"output_dir": tmp_path / "run", "backbone": folder, **STEPS}
+    with pytest.raises(InputError, match="set trust_remote_code=True"):
+        hf_dialemb.train(method, sample_dialogues[:8], **options)
+    run = hf_dialemb.train(method, sample_dialogues[:8], trust_remote_code=True, **options)
+    shutil.rmtree(folder)
+    vectors = run.encoder(trust_remote_code=True).encode(sample_dialogues[:2])
+    options |= {"output_dir": tmp_path / "plain", "backbone": tiny_bert}
+    plain = hf_dialemb.train(method, sample_dialogues[:8], **options).encoder().encode(sample_dialogues[:2])
+    np.testing.assert_allclose(vectors, 2 * plain, atol=1e-5)
+    with pytest.raises(InputError, match="set trust_remote_code=True"):
+        run.encoder()
+
+
+@pytest.mark.habit("export of a run over a backbone with code of its own", "refused: load the run as it is")
+def test_a_run_over_a_backbone_with_code_is_not_exported(tiny_bert, tmp_path):
+    folder = with_code(tmp_path / "backbone", tiny_bert, "own_saved")
+    model, tokenizer = get_method("dse").model_class.from_backbone(folder, trust_remote_code=True)
+    model.save_pretrained(tmp_path / "run")
+    tokenizer.save_pretrained(tmp_path / "run")
+    with pytest.raises(InputError, match="exports do not carry"):
+        export(tmp_path / "run", tmp_path / "export")
+    shutil.rmtree(folder)
+    again = load_pretrained(AutoModel, str(tmp_path / "run"), trust_remote_code=True)
+    again.save_pretrained(tmp_path / "again")
+    tokenizer.save_pretrained(tmp_path / "again")
+    vectors = hf_dialemb.load_encoder(tmp_path / "again", trust_remote_code=True).encode_utterances(TEXTS)
+    expected = hf_dialemb.load_encoder(model, tokenizer=tokenizer).encode_utterances(TEXTS)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
 @pytest.mark.slow

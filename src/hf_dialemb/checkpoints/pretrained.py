@@ -13,6 +13,7 @@ from ..errors import InputError, explained, nearest
 from ..hashing import json_key, sha256
 from ..runs.folder import read_object
 from .adapters import BASE, without_adapters
+from .remote_code import known_to_transformers, register_backbone_code, untrusted
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -178,13 +179,6 @@ def model_file(path: str, name: str, **files: Any) -> Path | None:  # noqa: ANN4
     return None
 
 
-def known_to_transformers(model_type: str) -> bool:
-    """Return whether transformers itself has a class for a ``model_type``."""
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES  # type: ignore[attr-defined]
-
-    return model_type in CONFIG_MAPPING_NAMES
-
-
 def _cached(
     model: str, name: str, revision: str | None = None, cache_dir: str | Path | None = None, **_: object
 ) -> Path | None:
@@ -231,8 +225,7 @@ def reading(path: str) -> Iterator[None]:
         if type(error).__name__ == "RemoteEntryNotFoundError":
             raise
         if "trust_remote_code" in str(error):
-            sentence = "comes with Python code, which runs only if you say so; read it, and set trust_remote_code=True"
-            raise InputError(f"'{path}' {sentence}") from None
+            raise InputError(untrusted(path)) from None
         raise InputError(f"'{path}' cannot be read ({short_reason(error)}); {FETCH}") from None
     finally:
         if bars:
@@ -259,7 +252,9 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
     if auto_class.__name__ == "AutoModel" and (file := model_file(path, "config.json", **files)) is not None:
         auto_class = _class_of(read_config(str(file.parent)), auto_class, path)
     if (Path(path) / "config.json").is_file():
-        model_type = str(read_config(path).get("model_type") or "")
+        config = read_config(path)
+        model_type = str(config.get("model_type") or "")
+        register_backbone_code(config, path, options["trust_remote_code"])
         if auto_class.__name__ != "AutoConfig" and known_to_transformers(model_type):
             from transformers import CONFIG_MAPPING
 

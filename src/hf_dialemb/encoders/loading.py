@@ -179,10 +179,10 @@ def _of_checkpoint(spec: EncoderSpec, loading: Loading, device: str, batch_size:
     from .fewer_bits import compute_in
 
     register()
-    model = load_pretrained(AutoModel, spec.path, attn_implementation=loading.attn_implementation, **spec.files).to(
-        device
-    )
-    tokenizer = load_pretrained(AutoTokenizer, spec.path, **spec.files)
+    options = {**spec.files, "trust_remote_code": loading.trust_remote_code}
+    attention = loading.attn_implementation
+    model = load_pretrained(AutoModel, spec.path, attn_implementation=attention, **options).to(device)
+    tokenizer = load_pretrained(AutoTokenizer, spec.path, **options)
     if spec.numbers != "float32":
         if spec.reads == "texts":
             compute_in(spec.numbers, model.float().encoder, tokenizer)

@@ -32,7 +32,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..checkpoints.pretrained import base_of, known_to_transformers, model_file, read_config, resolve_backbone, shipped
+from ..checkpoints.pretrained import base_of, model_file, read_config, resolve_backbone, shipped
+from ..checkpoints.remote_code import known_to_transformers
 from ..errors import InputError
 from ..hashing import sha256
 from ..hooks import Registry

@@ -19,6 +19,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from ..checkpoints.pretrained import RECORD, load_pretrained, read_config, resolve_backbone, shipped
 from ..checkpoints.pretrained import weights as shipped_folder
+from ..checkpoints.remote_code import backbone_code
 from ..errors import InputError
 from ..methods import METHODS, check_registered, method_of, origin, register
 from ..methods.encoder import DialogueEncoder
@@ -110,7 +111,13 @@ def load_checkpoint(path: str) -> tuple[Model, Any]:
     register()
     folder = resolve_backbone(path)
     if (Path(folder) / "config.json").is_file():
-        check_registered(folder, read_config(folder))
+        config_file = read_config(folder)
+        check_registered(folder, config_file)
+        if backbone_code(config_file):
+            raise InputError(
+                f"'{path}': got a model over a backbone with Python code of its own, which exports do not carry; load "
+                "it as it is, by load_encoder with trust_remote_code=True"
+            )
     config = load_pretrained(AutoConfig, folder)
     if method_of(config) is None:
         raise InputError(f"'{path}' is a {config.model_type} model; expected a checkpoint of {', '.join(METHODS)}")

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
-from transformers import CONFIG_MAPPING, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.dynamic_module_utils import custom_object_save
 
 from .. import modeling
 from ..checkpoints.adapters import has_adapters, save_base
-from ..checkpoints.pretrained import has_decoder, load_pretrained, model_file, read_config
+from ..checkpoints.pretrained import has_decoder, load_pretrained
+from ..checkpoints.remote_code import save_backbone_code
 from ..checkpoints.sentence_modules import SentenceModules, read_sentence_modules
 from ..dialogue import Dialogue
 from ..errors import InputError
@@ -67,6 +68,8 @@ class MethodModel(PreTrainedModel):
         """Save the model, or its adapters; one that was loaded from its published form keeps its code."""
         if has_adapters(self):
             save_base(self, Path(save_directory))
+        if getattr(self, "encoder", None) is not None:
+            save_backbone_code(self.encoder, Path(save_directory))
         super().save_pretrained(save_directory, **kwargs)
         if getattr(self.config, "auto_map", None) is not None:
             custom_object_save(published_class(type(self)), save_directory)
@@ -97,14 +100,14 @@ class BackboneModel(MethodModel):
 
     @classmethod
     def from_backbone(
-        cls, name: str, dropout: float | None = None, **settings: object
+        cls, name: str, dropout: float | None = None, trust_remote_code: bool = False, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Build an untrained model around a pretrained backbone, and its tokenizer with chat template; see `build`.
 
         The name is a folder or Hub id of any encoder that `AutoModel` loads, with a fast tokenizer. A model of this
-        package gives its encoder and its tables of turns and roles.
+        package gives its encoder and its tables of turns and roles. ``trust_remote_code`` lets code beside it run.
         """
-        backbone = load_backbone(name, dropout)
+        backbone = load_backbone(name, dropout, trust_remote_code)
         config_class: Any = cls.config_class
         config = config_class(encoder_config=backbone.encoder.config, **settings)
         config.fit(backbone.positions, name)
@@ -196,25 +199,17 @@ class Backbone(NamedTuple):
             encoder.load_state_dict(weights, strict=True)
 
 
-def load_backbone(name: str, dropout: float | None) -> Backbone:
+def load_backbone(name: str, dropout: float | None, trust_remote_code: bool = False) -> Backbone:
     """Load any encoder that `AutoModel` loads; of a model of this package, the encoder in it.
 
     The dropout replaces that of hidden layers and attention; None keeps them. Raise InputError if the dropout is out of
-    range, the model is no encoder, or its tokenizer is not a fast one.
+    range, the model is no encoder, its tokenizer is not a fast one, or its own code is not trusted.
     """
-    file = model_file(name, "config.json")
-    config = {} if file is None else read_config(str(file.parent))
-    model_type = str(config.get("model_type") or "")
-    if "auto_map" in config and not model_type.startswith("dialemb-") and model_type not in CONFIG_MAPPING:
-        raise InputError(
-            f"backbone: got '{name}', a model with Python code of its own, expected an architecture of transformers; "
-            "name another backbone"
-        )
-    tokenizer = load_pretrained(AutoTokenizer, name)
+    tokenizer = load_pretrained(AutoTokenizer, name, trust_remote_code=trust_remote_code)
     if not tokenizer.is_fast:
         raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
     # Training needs float32 weights, whatever they were published in; bf16 and fp16 are settings of the training.
-    backbone, tables = load_pretrained(AutoModel, name).float(), {}
+    backbone, tables = load_pretrained(AutoModel, name, trust_remote_code=trust_remote_code).float(), {}
     modules = read_sentence_modules(name)
     if isinstance(backbone, BackboneModel):
         if isinstance(settings := backbone.config, UtteranceConfig):

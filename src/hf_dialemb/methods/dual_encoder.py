@@ -82,7 +82,7 @@ class TransformerDualEncoderModel(TowerRanker, published.TransformerDualEncoderM
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Build an untrained model around any encoder that `AutoModel` loads; see `MethodModel`."""
-        pretrained = load_backbone(str(backbone), dropout)
+        pretrained = load_backbone(str(backbone), dropout, bool(settings.pop("trust_remote_code", False)))
         tokenizer = pretrained.tokenizer
         config = TransformerDualEncoderConfig(encoder_config=pretrained.encoder.config, **settings)  # type: ignore[arg-type]
         for name in config.limits:

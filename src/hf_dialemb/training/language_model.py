@@ -82,14 +82,15 @@ def adapted_backbone(settings: Settings, backbone: str, dialogues: Sequence[Dial
 
 def _trainer(settings: Settings, backbone: str, texts: Sequence[str], longest: int, folder: Path) -> Trainer:
     run, args = settings.run, settings.training
+    trusted = {"trust_remote_code": run.trust_remote_code}
     set_seed(args.seed)  # a new head begins at random
-    tokenizer = load_pretrained(AutoTokenizer, backbone)
+    tokenizer = load_pretrained(AutoTokenizer, backbone, **trusted)
     if tokenizer.mask_token is None:
         raise InputError(
             f"backbone: got '{run.backbone}', whose tokenizer has no mask token, expected a masked language model for "
             "language_model_epochs; leave it out, or choose another backbone"
         )
-    model = load_pretrained(AutoModelForMaskedLM, backbone).float()
+    model = load_pretrained(AutoModelForMaskedLM, backbone, **trusted).float()
     if args.device.type == "cpu":
         model.set_attn_implementation("eager")  # as for the method's own training
     specials = special_texts(tokenizer)

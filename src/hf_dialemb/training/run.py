@@ -159,7 +159,7 @@ def build_trainer(
     run, args = settings.run, settings.training
     method = get_method(run.method)
     set_seed(args.seed)  # heads begin at random
-    model, tokenizer = method.model_class.build(backbone, dialogues, run.dropout, **settings.method)
+    model, tokenizer = _untrained(settings, backbone, dialogues)
     learnt = ExampleDataset(make_examples(method, dialogues, model.config, args, run, report), dialogues)
     measured = None
     if run.dev_candidates is not None:
@@ -181,6 +181,12 @@ def build_trainer(
             "DeepSpeed shards them; leave them out, or train without it"
         )
     return trainer
+
+
+def _untrained(settings: Settings, backbone: str | None, dialogues: Sequence[Dialogue]) -> tuple[MethodModel, Any]:
+    run = settings.run
+    trusted = {"trust_remote_code": True} if run.trust_remote_code else {}
+    return get_method(run.method).model_class.build(backbone, dialogues, run.dropout, **trusted, **settings.method)
 
 
 @torch.no_grad()
@@ -215,8 +221,7 @@ def check_finite(model: nn.Module, log: Sequence[dict[str, float]]) -> None:
 
 def _average(model: MethodModel, backbone: str, settings: Settings) -> None:
     """Move the weights towards the backbone's: a straight line in weight space keeps what the backbone knew."""
-    model_class = get_method(settings.run.method).model_class
-    start, _ = model_class.build(backbone, (), settings.run.dropout, **settings.method)
+    start, _ = _untrained(settings, backbone, ())
     before = start.state_dict()
     for name, value in model.state_dict().items():
         if name in before and value.is_floating_point() and not name.startswith("heads."):

@@ -120,6 +120,7 @@ class RunArguments:
         method: What to learn; the help lists all methods. One of your own is the path of its file, as own_method.py.
         backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2). Methods that start from the
             words of the corpus take a text file of word vectors such as GloVe's, or nothing.
+        trust_remote_code: Whether Python code that comes with the backbone may run.
         dropout: Replaces the backbone's dropout, in [0, 1]; 0 is fastest.
         corpus: One or more corpora: a name, a name with a split as multiwoz/dev, or your file, folder or Hub dataset.
         data_dir: Folder that holds the corpora.
@@ -156,6 +157,7 @@ class RunArguments:
 
     method: str = "dial2vec"
     backbone: str | None = None
+    trust_remote_code: bool = False
     dropout: float | None = None
     corpus: list[str] = field(default_factory=lambda: ["sample"])
     data_dir: str | None = None
@@ -336,6 +338,7 @@ def _check_together(method: Method, run: RunArguments, chosen: dict[str, Any], t
         ("dev_candidates", run.dev_candidates is not None and kind != "responses", "is no ranker of responses"),
         ("granularity_model", run.granularity_model is not None and granularity is None, "draws from all responses"),
         ("dropout", run.dropout is not None and scratch, "has no dropout"),
+        ("trust_remote_code", run.trust_remote_code and scratch, "has no backbone"),
         ("average_with_backbone", run.average_with_backbone > 0 and scratch, "has no backbone"),
         ("language_model_epochs", run.language_model_epochs is not None and scratch, "has no backbone"),
     ):
