@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...dialogue import Dialogue
 from ...errors import InputError, unknown_name
+from .chats import LISTS
 from .findings import Finding, Notes, dialogues, distinct, with_remarks
-from .forms import CHATS, PAIR, from_records, turn_fields
+from .forms import PAIR, from_records, turn_fields
 from .options import ReadingOptions
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _turn_columns(place: str, present: Sequence[str]) -> tuple[str, ...]:
     if not fields:
         columns = ", ".join(map(str, present[:20]))
         raise InputError(
-            f"{place}: got no column {', '.join(CHATS)} (found: {columns}), expected one with lists of objects with "
-            f"'role' and 'content', or {' and '.join(PAIR)}; rename or convert yours"
+            f"{place}: got no column {', '.join(LISTS.split('|')[:3])} (found: {columns}), expected one with lists of "
+            f"objects with 'role' and 'content', or {' and '.join(PAIR)}; rename or convert yours"
         )
     return fields

@@ -1,0 +1,389 @@
+"""Chats with language models, and the traces of agents: whatever has messages with a speaker and a text.
+
+`turns` reads all of them: texts, messages with fields of any usual name, parts of a message, pairs of what a person and
+a model say. A row of `CHATS` says where a record has them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from ...dialogue import UNSPOKEN
+from .form import Form, Message, Record, has, value_at
+
+LISTS = (
+    "messages|conversation|conversations|chat_messages|items|chat|dialog|dialogue|turns|thread|history|contents|input"
+)
+SPEAKER = "role|from|sender|speaker|author|isCreatedByUser|type|src"
+_TEXT = ("content", "value", "text", "parts", "refusal", "message", "utterance", "body")
+_TIME = "time|timestamp|created_at|create_time|createdAt|created|date"
+_PAIRS = (  # fields of what a person and a model say
+    ("human", "assistant"), ("human", "gpt"), ("human", "bot"), ("user", "assistant"), ("user", "bot"),
+    ("prompt", "completion"), ("prompt", "response"), ("question", "answer"), ("query", "response"),
+    ("instruction", "response"), ("input", "output"),
+)  # fmt: skip
+_PROGRAMS = ("function_call", "function_response", "tool_call", "tool_response", "observation", "tool_result")
+_NOT_SPOKEN = (*UNSPOKEN, *_PROGRAMS)
+_TEXTS = ("text", "input_text", "output_text", "multimodal_text", "refusal", "message")  # types of what is said
+_KINDS = (  # from words in the type of a part to what it is, the first that fits
+    (r"result|tool.?resp|call.?output|function.?resp|execution", "a result of a tool"),
+    (r"tool|function|call|code|action", "a call of a tool"),
+    (r"think|thought|reason", "a thought of a model"),
+    (r"image|picture|inline", "a picture"),
+    (r"audio|video|file|document|attachment", "a file"),
+    (r"context|instruction", "instructions for a model"),
+)
+_BESIDE = {  # fields beside the text of a message
+    "tool_calls": "tool", "function_call": "tool", "reasoning_content": "thought", "attachments": "file",
+    "files": "file", "images": "image",
+}  # fmt: skip
+_IDS = "id|uuid|messageId|message_id"
+_PARENTS = "parent|parentId|parentMessageId|parent_message_uuid|parent_id"
+
+
+def turns(value: Any, speaker: str = "") -> Iterator[Message]:  # noqa: ANN401 - whatever a record holds
+    """Read the messages in a value; ``speaker`` says a text that is nobody's.
+
+    Raises:
+        ValueError: The value holds something that is neither a message nor a text.
+    """
+    if isinstance(value, str) and speaker:
+        yield {"role": speaker, "content": value}
+    elif isinstance(value, Mapping):
+        yield from _turns_of(value, speaker)
+    elif isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+        for number, text in enumerate(value):
+            yield {"role": ("first", "second")[number % 2], "content": text, "guess": IN_TURN}
+    elif isinstance(value, list):
+        for item in on_path(value):
+            yield from turns(item, speaker)
+    elif value is not None:
+        raise ValueError
+
+
+IN_TURN = (
+    "a list of texts without speakers: taken as said in turn by 'first' and 'second'; say who they are with --roles "
+    "'first=user,second=assistant'"
+)
+
+
+def said_in(*paths: str) -> Callable[[Record], Iterator[Message]]:
+    """Return a function that reads what lies at paths of a record; texts at the first are a user's."""
+
+    def messages(record: Record) -> Iterator[Message]:
+        for place, path in enumerate(paths):
+            yield from turns(value_at(record, path), "assistant" if place else "user")
+
+    return messages
+
+
+def on_path(messages: Sequence[Any], last: Any = None) -> Iterator[Any]:  # noqa: ANN401
+    """Yield the messages that lead to the last one where there are branches; all of them where there are none."""
+    nodes = {value_at(message, _IDS): message for message in messages}
+    parents = {name: value_at(message, _PARENTS) for name, message in nodes.items()}
+    children = Counter(parent for parent in parents.values() if parent in nodes)
+    if None in nodes or (last is None and max(children.values(), default=0) < 2):
+        yield from messages
+        return
+    place, path = last or next(reversed(nodes)), []
+    while place in nodes and place not in path:
+        path.append(place)
+        place = parents[place]
+    for name in reversed(path):
+        yield nodes[name]
+    for _ in nodes.keys() - set(path):
+        yield {"left_out": "a message of a branch that was abandoned"}
+
+
+def _turns_of(item: Record, speaker: str) -> Iterator[Message]:
+    """Read the messages in an object: a message, a wrapper of messages, or a pair."""
+    if "left_out" in item:
+        yield dict(item)
+        return
+    if item and all(isinstance(column, list) for column in item.values()):  # a list of each field, as datasets had it
+        for fields in zip(*item.values(), strict=True):
+            yield from turns(dict(zip(item, fields, strict=True)), speaker)
+        return
+    item = _unwrapped(item)
+    role = _speaker_of(item)
+    pair = pair_of(item)
+    if role in ("", "message") and not speaker and pair:
+        for name, side in zip(pair, ("user", "assistant"), strict=True):
+            yield from turns(item[name], side)
+    elif role in ("", "message") and (inner := value_at(item, "messages|choices|generations|candidates")) is not None:
+        yield from turns(inner, speaker)
+    else:
+        yield from _message(item, role if role not in ("", "message") else speaker)
+
+
+def pair_of(item: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """Return the names of two fields in which a person and a model say something; empty without them."""
+    names = {name for name, value in item.items() if isinstance(value, str | list)} if isinstance(item, Mapping) else ()
+    return next((pair for pair in _PAIRS if names and names >= set(pair)), ())
+
+
+def _unwrapped(item: Record) -> Record:
+    """Bring up the fields of a message that lies one level down."""
+    for name in ("data", "kwargs", "payload", "message"):  # LangChain's two, Codex's, and most others'
+        inner = item.get(name)
+        if isinstance(inner, Mapping):
+            outer = {key: value for key, value in item.items() if key != name}
+            constructor = item.get("id")
+            if isinstance(constructor, list) and constructor:  # ["langchain", ..., "HumanMessage"]
+                outer["type"] = str(constructor[-1]).removesuffix("Chunk").removesuffix("Message").lower()
+            return _unwrapped({**outer, **inner})
+    return item
+
+
+def _speaker_of(item: Record) -> str:
+    if isinstance(item.get("isCreatedByUser"), bool):
+        return "user" if item["isCreatedByUser"] else "assistant"
+    speaker = value_at(item, SPEAKER)
+    if isinstance(speaker, Mapping):
+        human = speaker.get("is_human")
+        speaker = ("assistant", "user")[human] if isinstance(human, bool) else value_at(speaker, "role|type|name|id")
+    return "" if speaker is None else str(speaker)
+
+
+def _message(item: Record, role: str) -> Iterator[Message]:
+    """Read one message: what is left out of it, then its text."""
+    kind = "" if item.get("role") else _kind(str(item.get("type") or ""))
+    if role in _NOT_SPOKEN or (kind and kind == _kind(role)):
+        yield {"left_out": kind or f"a message of the role {role}", "role": role}
+        return
+    if not role:
+        raise ValueError
+    texts, left_out = [], [_kind(name) for field, name in _BESIDE.items() if item.get(field)]
+    for field in _TEXT:
+        parts = list(_parts(item.get(field)))
+        texts, others = [text for kind, text in parts if not kind], [kind for kind, _ in parts if kind]
+        left_out += others
+        if texts or others:
+            break
+    yield from ({"left_out": kind, "role": role} for kind in left_out)
+    if texts or not left_out:
+        fields = {name: value for name, value in item.items() if name in ("dialogue_acts", "slots", "intents", "name")}
+        time = value_at(item, _TIME)
+        time = {} if time is None else {"time": time}
+        yield {**fields, **time, "role": role, "content": " ".join(filter(None, texts))}
+
+
+def _parts(content: Any, kind: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    """Yield the parts of a content: of each what it is if it is left out, and its text."""
+    if isinstance(content, str):
+        yield kind, content
+    elif isinstance(content, list):
+        for part in content:
+            yield from _parts(part)
+    elif isinstance(content, Mapping):
+        name = str(value_at(content, "type|content_type") or next((key for key in content if key not in _TEXT), "text"))
+        if content.get("thought") is True or content.get("isThought") is True:
+            name = "thought"
+        if name in _TEXTS or (name == "text" or "value" in content):
+            yield from _parts(value_at(content, *_TEXT))
+        else:
+            yield _kind(name) or f"a part of the type {name}", ""
+
+
+def _kind(name: str) -> str:
+    return next((kind for words, kind in _KINDS if name not in _TEXTS and re.search(words, name, re.IGNORECASE)), "")
+
+
+def _chatgpt(record: Record) -> Iterator[Message]:
+    nodes = [{**node, "id": name} for name, node in record["mapping"].items()]
+    last = record.get("current_node") or None
+    return turns([node for node in on_path(nodes, last) if node.get("message") or "left_out" in node])
+
+
+def _alpaca(record: Record) -> Iterator[Message]:
+    yield from turns(record.get("history"))
+    yield from turns("\n".join(filter(None, (record["instruction"], record.get("input")))), "user")
+    yield from turns(record["output"], "assistant")
+
+
+def _listed(record: Record) -> Iterator[Message]:
+    value = next(record[name] for name in LISTS.split("|") if has(record, f"{name}/*"))
+    speakers = record.get("speakers")
+    if isinstance(speakers, list) and isinstance(value, list) and all(isinstance(text, str) for text in value):
+        value = [{"role": who, "content": text} for who, text in zip(speakers, value, strict=True)]
+    return turns(value)
+
+
+def _langfuse(record: Record) -> Iterator[Message]:
+    yield from turns(record.get("input"), "user")
+    yield from turns(record.get("output"), "assistant")
+
+
+def _preferred(record: Record) -> Iterator[Message]:
+    chosen = record["chosen"]
+    if isinstance(chosen, str) or not isinstance(record.get("prompt"), str):
+        yield from turns(record.get("prompt"), "user")
+    yield from turns(chosen, "assistant")
+    yield {"left_out": "an answer that was rejected"}
+
+
+def _claude_code(record: Record) -> Iterator[Message]:
+    message = record.get("message")
+    if not isinstance(message, Mapping) or record.get("isMeta") or record.get("isCompactSummary"):
+        yield {"left_out": "an entry of a trace that nobody says"}
+    elif record.get("isSidechain"):
+        yield {"left_out": "a message between an agent and another agent"}
+    else:
+        yield from turns({**message, "time": record.get("timestamp")})
+
+
+def _codex(record: Record) -> Iterator[Message]:
+    payload = record["payload"]
+    if record["type"] != "response_item":
+        yield {"left_out": "an entry of a trace that nobody says"}
+    else:
+        yield from turns({**payload, "time": record.get("timestamp")})
+
+
+_MODEL = "a person and a model"
+_PROGRAM = "system prompts, calls of tools and their results, thoughts, pictures"
+CHATS = (
+    Form(
+        "ChatGPT, conversations.json",
+        "OpenAI",
+        "Settings, Data controls, Export data.",
+        _chatgpt,
+        ("mapping",),
+        accepts=lambda record: isinstance(record["mapping"], Mapping),
+        id=("conversation_id",),
+        dialogue="a chat, its current branch",
+        speakers=_MODEL,
+        left_out=f"{_PROGRAM}, branches that were abandoned",
+    ),
+    Form(
+        "claude.ai, conversations.json",
+        "Anthropic",
+        "Settings, Privacy, Export data.",
+        said_in("chat_messages"),
+        ("chat_messages",),
+        dialogue="a chat, its current branch",
+        speakers=_MODEL,
+        left_out=f"{_PROGRAM}, files, branches that were abandoned",
+    ),
+    Form(
+        "OpenAI, Responses",
+        "OpenAI",
+        "Store what `client.responses.create` takes as `input` beside its response.",
+        said_in("input", "output"),
+        ("input", "output/*/type"),
+        dialogue="a response",
+        speakers=_MODEL,
+        left_out=_PROGRAM,
+    ),
+    Form(
+        "OpenAI, items of a conversation",
+        "OpenAI",
+        "Fetch `GET /conversations/{id}/items`.",
+        said_in("data"),
+        ("object", "data/*/type"),
+        accepts=lambda record: record["object"] == "list",
+        dialogue="a file",
+        speakers=_MODEL,
+        left_out=_PROGRAM,
+    ),
+    Form(
+        "Langfuse, traces",
+        "Langfuse",
+        "Export traces or observations as JSON or JSONL.",
+        _langfuse,
+        ("id", "input|output"),
+        accepts=lambda record: bool({"sessionId", "traceId"} & record.keys()),
+        group=("sessionId|traceId|id",),
+        id=("sessionId|traceId|id",),
+        dialogue="a session; history that comes again counts once",
+        speakers=_MODEL,
+        left_out=_PROGRAM,
+    ),
+    Form(
+        "Claude Code, session",
+        "Anthropic",
+        "Take `~/.claude/projects/*/*.jsonl`.",
+        _claude_code,
+        ("type",),
+        accepts=lambda record: bool({"sessionId", "leafUuid"} & record.keys()),
+        group=("sessionId",),
+        id=("sessionId",),
+        dialogue="a session",
+        speakers="a person and an agent",
+        left_out="calls of tools and their results, thoughts, summaries, what subagents say",
+    ),
+    Form(
+        "Codex, rollout",
+        "OpenAI",
+        "Take `~/.codex/sessions/**/rollout-*.jsonl`.",
+        _codex,
+        ("type", "payload"),
+        accepts=lambda record: isinstance(record["payload"], Mapping),
+        group=("payload/session",),
+        id=("payload/id",),
+        dialogue="a file",
+        speakers="a person and an agent",
+        left_out="calls of tools and their results, thoughts, instructions",
+    ),
+    Form(
+        "Alpaca, instructions",
+        "",
+        "`instruction`, `input` and `output` in a record.",
+        _alpaca,
+        ("instruction", "output"),
+        dialogue="a record",
+        speakers=_MODEL,
+    ),
+    Form(
+        "preferences",
+        "",
+        "`chosen` and `rejected` answers to a `prompt`, as TRL has them.",
+        _preferred,
+        ("chosen", "rejected"),
+        dialogue="the prompt and the chosen answer",
+        speakers=_MODEL,
+        left_out="rejected answers",
+    ),
+    Form(
+        "chat messages",
+        "OpenAI, Anthropic, Vercel, LangChain, ShareGPT, WildChat and many more",
+        "A list, such as `messages`, of objects with a speaker and a text; also in lists of lists.",
+        _listed,
+        (f"{LISTS}/*/{SPEAKER}",),
+        dialogue="a record",
+        speakers="whoever is named",
+        left_out=_PROGRAM,
+    ),
+    Form(
+        "pairs of prompt and answer in a list",
+        "",
+        'A list, such as `conversation`, of objects such as `{"human": "...", "assistant": "..."}`.',
+        _listed,
+        (f"{LISTS}/*",),
+        accepts=lambda record: pair_of(value_at(record, f"{LISTS}/*")) != (),
+        dialogue="a record",
+        speakers=_MODEL,
+    ),
+    Form(
+        "prompt and answer",
+        "",
+        "A record with `prompt` and `completion`, or other names of such a pair; texts or lists of messages.",
+        lambda record: chain(*map(turns, (record[name] for name in pair_of(record)), ("user", "assistant"))),
+        accepts=lambda record: pair_of(record) != (),
+        dialogue="a record",
+        speakers=_MODEL,
+        left_out=_PROGRAM,
+    ),
+    Form(
+        "texts in turn",
+        "",
+        "A list, such as `dialog`, of texts.",
+        _listed,
+        (f"{LISTS}/*",),
+        accepts=lambda record: isinstance(value_at(record, f"{LISTS}/*"), str),
+        dialogue="a record",
+        speakers="two in turn, unless `speakers` names them",
+    ),
+)

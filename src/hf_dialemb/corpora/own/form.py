@@ -1,0 +1,114 @@
+"""What a form is: the fields by which its records are known, and how a record becomes messages.
+
+A message has ``role`` (the speaker as in the file) and ``content``. It may have ``name``, ``time`` (as it is written),
+``markup`` (True: HTML), ``dialogue_acts``, ``slots``, ``intents`` and ``place``. One with ``left_out`` is not read, but
+counted by this reason, such as "a private note". Forms neither sort nor clean, and leave times and roles as they are.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from .findings import Draft, Notes
+
+Message = dict[str, Any]
+Record = Mapping[str, Any]
+RECORD, FOLDER, TABLE, TEXT = "record", "folder", "table", "text"
+"""What a file of a form holds: JSON records (in a list, one a line, or rows of Parquet), files, rows, or text."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form in which people have their conversations.
+
+    Attributes:
+        name: What people call it, such as ``"Intercom, API"``.
+        vendor: Whose product gives it; empty if many do.
+        export: How to get such a file; a sentence.
+        messages: From a record to its messages; it may raise `LookupError`, `TypeError`, `ValueError` and
+            `AttributeError` for a record that is malformed.
+        fields: Paths (see `value_at`) that every record of the form has.
+        accepts: What holds of a record with these fields, if they are not enough.
+        group: Paths to what records of one dialogue share, the first that is there. A record without any goes on with
+            the dialogue before it. Without paths, a record is a dialogue.
+        id: Paths to the dialogue's id, before the usual names.
+        time: Paths to when it began, before the usual names.
+        dialogue: What a dialogue is.
+        speakers: Who speaks.
+        left_out: What is left out and counted.
+        mail: Whether messages quote earlier ones and end with signatures.
+        pause: After which pause another dialogue begins, where a record is a channel.
+        container: `RECORD`, or for the documents alone: `FOLDER`, `TABLE` or `TEXT`.
+        drafts: The reader of a folder or file of text; forms of records and tables need none.
+    """
+
+    name: str
+    vendor: str = ""
+    export: str = ""
+    messages: Callable[[Record], Iterable[Message]] | None = None
+    fields: tuple[str, ...] = ()
+    accepts: Callable[[Record], bool] | None = None
+    group: tuple[str, ...] = ()
+    id: tuple[str, ...] = ()
+    time: tuple[str, ...] = ()
+    dialogue: str = "a record"
+    speakers: str = ""
+    left_out: str = ""
+    mail: bool = False
+    pause: timedelta | None = None
+    container: str = RECORD
+    drafts: Callable[[Any, Notes], Iterable[Draft]] | None = None
+
+    def has(self, record: Any) -> bool:  # noqa: ANN401 - whatever a file holds
+        """Return whether a record is of this form."""
+        if not isinstance(record, Mapping) or not (self.fields or self.accepts):
+            return False
+        return all(has(record, path) for path in self.fields) and (self.accepts is None or self.accepts(record))
+
+
+EMPTY = object()
+"""Stands for the first item of an empty list."""
+
+
+def has(value: Any, path: str) -> bool:  # noqa: ANN401
+    """Return whether a value has a path; in an empty list nothing is missing."""
+    return _at(value, path.split("/")) is not None
+
+
+def value_at(record: Any, *paths: str) -> Any:  # noqa: ANN401
+    """Return what the first path leads to that is there; None without any.
+
+    Steps of a path stand between ``/``. A step is a field's name, several with ``|`` between them (the first that
+    leads on), or ``*`` for the first item of a list.
+    """
+    values = (_at(record, path.split("/")) for path in paths)
+    return next((value for value in values if value is not None and value is not EMPTY), None)
+
+
+def _at(value: Any, steps: list[str]) -> Any:  # noqa: ANN401
+    if not steps or value is EMPTY or value is None:
+        return value
+    step, *rest = steps
+    if step == "*":
+        return _at(_first_item(value), rest)
+    if isinstance(value, list):
+        value = _attributes(value)
+    values = (_at(value.get(name), rest) for name in step.split("|")) if isinstance(value, Mapping) else ()
+    return next((inner for inner in values if inner is not None), None)
+
+
+def _first_item(value: Any) -> Any:  # noqa: ANN401
+    """Return the first item of a list, or of lists in lists."""
+    if isinstance(value, Mapping) and value and all(isinstance(column, list) for column in value.values()):
+        return {name: column[0] for name, column in value.items() if column} or EMPTY  # datasets' list of records
+    if not isinstance(value, list):
+        return None
+    item = next((item for item in value if item is not None), EMPTY)
+    return _first_item(item) if isinstance(item, list) else item
+
+
+def _attributes(items: list[Any]) -> Record:
+    """Return OpenTelemetry's list of keys and values as an object."""
+    pairs = [item for item in items if isinstance(item, Mapping) and isinstance(item.get("value"), Mapping)]
+    return {str(item.get("key")): next(iter(item["value"].values()), None) for item in pairs}
