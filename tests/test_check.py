@@ -19,7 +19,7 @@ GOOD = '{"id": "1", "messages": [{"role": "user", "content": "Hello"}, {"role": 
 def result(path, content, **options):
     """Return the problems of a file: severity, the place without the path, and the beginning of the message."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    problems = list(check(path, "all", ReadingOptions(**options)))
+    problems = list(check(path, **options))
     assert all(";" in item.message for item in problems if item.severity != "note"), "each says what to do"
     return [
         f"{problem.severity[0].upper()}{problem.place.removeprefix(str(path))} {problem.message.split(', expected')[0]}"
@@ -61,7 +61,7 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
     starts(
         result(tmp_path / "d.csv", content),
         *("E:3 got 4 cell(s)", "E:9 got broken CSV", "E:6 got bytes that are not UTF-8"),
-        *("W roles: guessed A: user; B: assistant", "N 1 dialogue whose rows stood apart put together"),
+        *("G roles: guessed A: user; B: assistant", "N 1 dialogue whose rows stood apart put together"),
         *("N:4 left out a turn without an id", "N:2 left out a turn without text"),
     )
     texts = {"a.txt": b"Hi\nA:\n\xff\xc3\xa9\nB: Ho\nA:\n", "b.txt": "A: Hi\nB: Ho\n", "c.txt": ""}
@@ -78,14 +78,14 @@ def test_a_name_that_no_speaker_has_is_told(tmp_path, caplog):
     expected = "roles: got the name 'agt_07', which no speaker has; correct it"
     for name, content in (("d.csv", table), ("d.txt", "agt_007: Hi\nAnn: Ho\n"), ("d.jsonl", GOOD)):
         path = tmp_path / name
-        guesses = ["W roles: guessed agt_007: user; Ann: assistant; to "] if content != GOOD else []
+        guesses = ["G roles: guessed agt_007: user; Ann: assistant; to "] if content != GOOD else []
         starts(result(path, content, roles="agt_07=assistant"), f"W {expected}", *guesses)
         caplog.clear()
         list(read_own(path, ReadingOptions(roles="agt_07=assistant")))
         assert caplog.messages[0] == f"{path}: {expected}"
     assert result(tmp_path / "d.csv", table, roles="Agt_007=assistant,*=user") == []
     rows, columns = "1,Ann,Hi\n1,Bob,Ho\n", "id=1,role=2,content=3"
-    guessed, first = "W roles: guessed Ann: user; Bob: assistant; to confirm", "W:1 got one speaker only (user)"
+    guessed, first = "G roles: guessed Ann: user; Bob: assistant; to confirm", "W:1 got one speaker only (user)"
     starts(result(tmp_path / "d.csv", rows, columns=columns), guessed)
     starts(result(tmp_path / "d.csv", rows, columns=columns, roles="Ann=user,Bob=user"), first)
 
@@ -110,7 +110,7 @@ def test_warnings(tmp_path):
         result(tmp_path / "d.csv", "\n".join(["id,role,text", *rows])),
         *(f"W:4 got the same turns as {tmp_path}/d.csv:2;", "W:6 got one speaker only (user)"),
         *("W:8 got a single turn", "W:9 turn 2: got 2,001 words", "W:11 turn 1: got the character U+FFFD"),
-        "W roles: guessed A: user; B: assistant; if",
+        "G roles: guessed A: user; B: assistant; if",
     )
     assert len(list(read_own(tmp_path / "d.csv"))) == 6
 

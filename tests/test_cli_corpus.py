@@ -74,7 +74,7 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
     assert "errors: 1,200, warnings: 0" in error
     write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana,hi\n"})
     texts = run(capsys, "check", path, "--columns", columns).splitlines()
-    assert texts[-1] == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No errors, 1 warning."
+    assert texts[-1] == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No errors, 1 thing guessed."
     more = ("--columns", columns, "--roles", "Agent=assistant,Ana=user")
     assert run(capsys, "check", path, *more) == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No problems.\n"
 

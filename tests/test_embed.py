@@ -98,8 +98,8 @@ def test_parts_of_another_request_are_not_mixed_in(tiny_checkpoint, source, tmp_
 def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_path, monkeypatch):
     read, encode_all, taken, counts = module.read_own, Encoder.encode, [], []
 
-    def counted(path, *options):
-        for dialogue in read(path, **options):
+    def counted(path, options):
+        for dialogue in read(path, options):
             taken.append(dialogue)
             yield dialogue
 

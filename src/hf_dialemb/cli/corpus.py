@@ -78,7 +78,7 @@ def _check(options: argparse.Namespace) -> None:
     from ..corpora.own.findings import Notes
 
     kinds, counts, severe = Notes(), Counter[str](), Counter[str]()
-    for problem in check(options.file, options.split, reading_of(options), counts):
+    for problem in check(options.file, options.split, counts=counts, **reading_of(options)):
         severe[problem.severity] += 1
         kinds.put(problem)
     for problem in kinds.problems(options.file):
@@ -86,7 +86,9 @@ def _check(options: argparse.Namespace) -> None:
     if severe["error"]:
         numbers = f"errors: {severe['error']:,}, warnings: {severe['warning']:,}"
         raise InputError(f"{options.file}: {numbers}; they are listed above, each with how to fix it")
-    worse = f"No errors, {counted(severe['warning'], 'warning')}" if severe["warning"] else "No problems"
+    words = (("warning", "warning", ""), ("guess", "thing", " guessed"), ("note", "note", ""))
+    more = [counted(severe[kind], noun) + end for kind, noun, end in words if severe[kind]]
+    worse = ", ".join(["No errors", *more]) if more else "No problems"
     roles = {role: counts[role] for role in ROLES if counts[role]}
     turns = f"{counted(sum(roles.values()), 'turn')}: {', '.join(f'{role} {count:,}' for role, count in roles.items())}"
     say(f"{options.file}: {counted(counts['dialogue'], 'dialogue')}, {turns}. {worse}.")
@@ -131,10 +133,8 @@ def _add_stats(actions: _Actions) -> None:
 def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
     from ..corpora import iterate_dialogues
 
-    reading = reading_of(options)
-    return iterate_dialogues(
-        options.corpus, options.data_dir, options.split, reading, skip_invalid=options.skip_invalid
-    )
+    more = named(options, "data_dir", "split", "skip_invalid")
+    return iterate_dialogues(options.corpus, **more, **reading_of(options))
 
 
 def _stats(options: argparse.Namespace) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..corpora.own.options import ReadingOptions
 from ..errors import InputError
 from .parser import Parser, add_command, chosen_model, model_option, own_options, reading_of
 
@@ -39,7 +40,7 @@ def _run(options: argparse.Namespace) -> None:
     if not (options.input or options.labels or options.delete):
         raise InputError("input: got nothing to do, expected conversations, --labels or --delete; name a file")
     topics = read_topics(options.labels) if options.labels else {}
-    dialogues = read_own(options.input, reading_of(options)) if options.input else None
+    dialogues = read_own(options.input, ReadingOptions(**reading_of(options))) if options.input else None
     made = options.output.exists() or dialogues is None
     model = chosen_model(options, options.model, needed=not made)
     index = DialogueIndex(options.output, model, options.level)

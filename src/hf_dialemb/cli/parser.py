@@ -8,6 +8,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NoReturn
 
 from ..corpora.own.options import DATE_ORDERS, ReadingOptions
@@ -205,9 +206,9 @@ def own_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--gap", help="the pause that ends a conversation, such as 30m, 4h or 2d")
     parser.add_argument("--sheet", help="the sheet of a workbook, or all")
     parser.add_argument("--strict", action="store_true", help="stop at what is malformed, and guess nothing")
+    parser.add_argument("--raw", action="store_true", help="leave HTML, quoted mail and signatures in the texts")
 
 
-def reading_of(options: argparse.Namespace) -> ReadingOptions:
-    """Return how files are to be read."""
-    raw = getattr(options, "raw", False)
-    return ReadingOptions(**named(options, "columns", "roles", "dates", "gap", "sheet", "strict"), raw=raw)
+def reading_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return how files are to be read, for functions that take the keywords of `ReadingOptions`."""
+    return named(options, *(item.name for item in fields(ReadingOptions)))

@@ -92,21 +92,22 @@ def load_dialogues(
     name = str(source)
     if (" " in name.strip() or "\n" in name) and not Path(name).expanduser().exists():
         raise InputError(f"dialogues: got the text {name[:40]!r}, expected {EXPECTED}")
-    return list(iterate_dialogues(name, data_dir, split, options, skip_invalid=skip_invalid))
+    return list(iterate_dialogues(name, data_dir, split, skip_invalid=skip_invalid, **vars(options)))
 
 
 def iterate_dialogues(
     corpus: str,
     data_dir: str | Path | None = None,
     split: str | None = None,
-    options: ReadingOptions | None = None,
     *,
     skip_invalid: bool = False,
+    **reading_options: Any,  # noqa: ANN401
 ) -> Iterator[Dialogue]:
     """Read a corpus, a path or a dataset on the Hub as `load_dialogues` does, a dialogue at a time.
 
-    An unknown corpus or split raises an `InputError` at once, a malformed record when it is reached.
+    It has the same options of reading. An unknown corpus or split raises an `InputError` at once, a malformed record when it is reached.
     """
+    options = ReadingOptions(**reading_options)
     corpus, split = with_split(str(corpus), split)
     form = form_of(corpus, options)
     if form == REGISTERED:
@@ -120,7 +121,7 @@ def iterate_dialogues(
     if form == OWN:
         check_no_split(corpus, split)
         return reading.read_own(corpus, options, skip_invalid=skip_invalid)
-    return hub_dataset.load_hub_dataset(corpus, split or "train", options, skip_invalid=skip_invalid)
+    return hub_dataset.load_hub_dataset(corpus, split or "train", skip_invalid=skip_invalid, **vars(options))
 
 
 def with_split(corpus: str, split: str | None = None) -> tuple[str, str | None]:

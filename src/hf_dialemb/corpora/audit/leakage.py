@@ -31,7 +31,6 @@ from ..corpus import ALL, CORPORA, KINDS, SPLITS, get_corpus
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
 from ..loading import iterate_dialogues, with_split
 from ..own import reading
-from ..own.options import ReadingOptions
 from ..published import iterate_examples, sets_at_hand
 from .leakage_report import Cleaning, LeakageReport, Row
 from .near_duplicates import DIALOGUE, TURN, UTTERANCE, Dialogues, Leak, Utterances, comparable
@@ -172,9 +171,7 @@ def build_index(
             index.add(name, map(_as_dialogue, items), _COMPARED_AS.get(kind, kind))
         else:
             of_table = columns if reading.has_tables(Path(corpus)) else None
-            dialogues = list(
-                iterate_dialogues(corpus, None, None, ReadingOptions(of_table, roles), skip_invalid=skip_invalid)
-            )
+            dialogues = list(iterate_dialogues(corpus, columns=of_table, roles=roles, skip_invalid=skip_invalid))
             index.add(name, dialogues, KINDS[all(len(dialogue.turns) == 1 for dialogue in dialogues)])
     return index
 

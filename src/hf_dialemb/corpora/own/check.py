@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ...dialogue import Dialogue
 from ...errors import InputError
@@ -19,13 +20,18 @@ LONGEST_TURN = 2000  # words without a warning
 
 
 def check(
-    corpus: str | Path, split: str = ALL, options: ReadingOptions | None = None, counts: Counter[str] | None = None
+    corpus: str | Path,
+    split: str = ALL,
+    *,
+    counts: Counter[str] | None = None,
+    **reading: Any,  # noqa: ANN401
 ) -> Iterator[Problem]:
     """List every problem of a file, a folder or a dataset on the Hub; what has no error can be read.
 
     Only hashes of the dialogues are kept in memory. In ``counts``, readable dialogues are counted, and turns by their
-    role.
+    role. ``reading`` is how files are read, as in `ReadingOptions`.
     """
+    options = ReadingOptions(**reading)
     name, counts = str(corpus), Counter() if counts is None else counts
     form = form_of(name, options)
     if form == REGISTERED:

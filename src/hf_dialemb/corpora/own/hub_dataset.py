@@ -51,10 +51,15 @@ def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
 
 
 def load_hub_dataset(
-    identifier: str, split: str, options: ReadingOptions | None = None, *, skip_invalid: bool = False
+    identifier: str,
+    split: str,
+    *,
+    skip_invalid: bool = False,
+    **reading: Any,  # noqa: ANN401
 ) -> Iterator[Dialogue]:
     """Read the dialogues of a dataset on the Hub as a stream, without a copy of it."""
-    return dialogues(find_in_hub_dataset(identifier, split, options), identifier, skip_invalid=skip_invalid)
+    findings = find_in_hub_dataset(identifier, split, ReadingOptions(**reading))
+    return dialogues(findings, identifier, skip_invalid=skip_invalid)
 
 
 def find_in_hub_dataset(identifier: str, split: str, options: ReadingOptions | None = None) -> Iterator[Finding]:
