@@ -294,7 +294,7 @@ def _dialogue(item: Any, place: str, notes: Notes) -> list[Dialogue]:  # noqa: A
     if not notes.roles.given and record.keys() <= _FIELDS:
         with suppress(InputError):  # of other names or of parts, below
             return [Dialogue.from_json(record)]
-    findings = list(from_records([(place, record)], notes))
+    findings = list(from_records(lambda: [(place, record)], notes))
     for problem in (problem for finding in findings for problem in finding.problems):
         raise InputError(problem.message)
     return [finding.dialogue for finding in findings if finding.dialogue]

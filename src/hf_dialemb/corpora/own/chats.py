@@ -55,7 +55,8 @@ def turns(value: Any, speaker: str = "") -> Iterator[Message]:  # noqa: ANN401 -
         yield from _turns_of(value, speaker)
     elif isinstance(value, list) and value and all(isinstance(text, str) for text in value):
         for number, text in enumerate(value):
-            yield {"role": ("first", "second")[number % 2], "content": text, "guess": IN_TURN}
+            guess = {} if number else {"guess": IN_TURN}
+            yield {"role": ("first", "second")[number % 2], "content": text, "name": "", **guess}
     elif isinstance(value, list):
         for item in on_path(value):
             yield from turns(item, speaker)
@@ -252,6 +253,7 @@ CHATS = (
         _chatgpt,
         ("mapping",),
         accepts=lambda record: isinstance(record["mapping"], Mapping),
+        used=("current_node", "update_time"),
         id=("conversation_id",),
         dialogue="a chat, its current branch",
         speakers=_MODEL,
@@ -263,6 +265,7 @@ CHATS = (
         "Settings, Privacy, Export data.",
         said_in("chat_messages"),
         ("chat_messages",),
+        used=("updated_at", "account"),
         dialogue="a chat, its current branch",
         speakers=_MODEL,
         left_out=f"{_PROGRAM}, files, branches that were abandoned",
@@ -309,6 +312,7 @@ CHATS = (
         ("type",),
         accepts=lambda record: bool({"sessionId", "leafUuid"} & record.keys()),
         group=("sessionId",),
+        goes_on=True,
         id=("sessionId",),
         dialogue="a session",
         speakers="a person and an agent",
@@ -322,6 +326,7 @@ CHATS = (
         ("type", "payload"),
         accepts=lambda record: isinstance(record["payload"], Mapping),
         group=("payload/session",),
+        goes_on=True,
         id=("payload/id",),
         dialogue="a file",
         speakers="a person and an agent",
@@ -333,6 +338,7 @@ CHATS = (
         "`instruction`, `input` and `output` in a record.",
         _alpaca,
         ("instruction", "output"),
+        used=("input", "history", "system"),
         dialogue="a record",
         speakers=_MODEL,
     ),
@@ -372,6 +378,7 @@ CHATS = (
         "A record with `prompt` and `completion`, or other names of such a pair; texts or lists of messages.",
         lambda record: chain(*map(turns, (record[name] for name in pair_of(record)), ("user", "assistant"))),
         accepts=lambda record: pair_of(record) != (),
+        used=tuple(name for pair in _PAIRS for name in pair),
         dialogue="a record",
         speakers=_MODEL,
         left_out=_PROGRAM,

@@ -7,7 +7,6 @@ counted by this reason, such as "a private note". Forms neither sort nor clean, 
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from .findings import Draft, Notes
@@ -26,21 +25,20 @@ class Form:
         name: What people call it, such as ``"Intercom, API"``.
         vendor: Whose product gives it; empty if many do.
         export: How to get such a file; a sentence.
-        messages: From a record to its messages; it may raise `LookupError`, `TypeError`, `ValueError` and
-            `AttributeError` for a record that is malformed.
+        messages: From a record to its messages; a `LookupError`, `TypeError`, `ValueError` or `AttributeError` says
+            that the record is malformed.
         fields: Paths (see `value_at`) that every record of the form has.
         accepts: What holds of a record with these fields, if they are not enough.
-        group: Paths to what records of one dialogue share, the first that is there. A record without any goes on with
-            the dialogue before it. Without paths, a record is a dialogue.
+        drafts: Instead of ``messages``: from a place, a record and notes to dialogues.
+        group: Paths to what records of one dialogue share, the first that is there.
+        goes_on: Whether a record without any of them goes on with the dialogue before it; else it is a dialogue.
         id: Paths to the dialogue's id, before the usual names.
         time: Paths to when it began, before the usual names.
+        used: Other fields that are read, and so are no metadata.
         dialogue: What a dialogue is.
         speakers: Who speaks.
         left_out: What is left out and counted.
-        mail: Whether messages quote earlier ones and end with signatures.
-        pause: After which pause another dialogue begins, where a record is a channel.
         container: `RECORD`, or for the documents alone: `FOLDER`, `TABLE` or `TEXT`.
-        drafts: The reader of a folder or file of text; forms of records and tables need none.
     """
 
     name: str
@@ -49,16 +47,16 @@ class Form:
     messages: Callable[[Record], Iterable[Message]] | None = None
     fields: tuple[str, ...] = ()
     accepts: Callable[[Record], bool] | None = None
+    drafts: Callable[[str, Any, Notes], Iterable[Draft]] | None = None
     group: tuple[str, ...] = ()
+    goes_on: bool = False
     id: tuple[str, ...] = ()
     time: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
     dialogue: str = "a record"
     speakers: str = ""
     left_out: str = ""
-    mail: bool = False
-    pause: timedelta | None = None
     container: str = RECORD
-    drafts: Callable[[Any, Notes], Iterable[Draft]] | None = None
 
     def has(self, record: Any) -> bool:  # noqa: ANN401 - whatever a file holds
         """Return whether a record is of this form."""

@@ -4,7 +4,9 @@
 hang in by entry points of the group ``hf_dialemb.forms``, each a mapping from names to forms.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...errors import InputError
@@ -12,95 +14,157 @@ from ...hooks import Registry
 from .calls import CALLS
 from .chats import CHATS, LISTS
 from .desks import DESKS
-from .findings import Draft, Finding, Notes, Problem, from_draft, from_record
+from .findings import Draft, Finding, Notes, Problem, from_drafts, from_record
 from .form import RECORD, Form, Message, value_at
+from .roles import WELL_KNOWN
 
 FORMS = Registry("forms", {form.name: form for form in (*DESKS, *CALLS, *CHATS)})
-"""All forms by name; those of other packages stand first."""
+"""All forms by name; those of other packages are tried first."""
 
-PAIR = ("prompt", "completion")  # fields of two turns, or of the messages before and after
+Records = Callable[[], Iterable[tuple[str, Any]]]
+"""Reads the records of a file, each with its place; an `InputError` stands for a record that is damaged."""
+
 _ID = "id|uuid|conversation_id|conversationId|ticket_id|session_id|sessionId|conversation_hash|thread_id"
 _TIME = "time|created_at|create_time|timestamp|createdAt|created|date"
-_WRAPPERS = (
-    "conversations|data|items|results|tickets|chats|threads|records|rows|dialogues|resourceSpans|scopeSpans|spans"
-)
-_DEEPEST = 4  # wrappers around a conversation
+_WRAPPERS = ("conversations", "data", "items", "results", "tickets", "chats", "threads")  # looked into first
+_DEEPEST = 6  # lists and objects around a conversation
+_LOOKED_AT = 100  # items of a list that show what it is a list of
 _MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
+_LONGEST_VALUE, _MOST_FIELDS = 1000, 50  # of metadata
+_NO_NAME = re.compile(r"[\W\d]*|[0-9a-fA-F-]{24,}")  # numbers and UUIDs
 
 
-def known_forms() -> list[Form]:
-    """Return all forms of records in the order in which they are tried."""
-    own = set(FORMS.own)
-    outside = [form for name, form in FORMS.items() if name not in own]
-    return [form for form in (*outside, *(FORMS[name] for name in FORMS.own)) if form.container == RECORD]
+def record_forms() -> list[Form]:
+    """Return the forms of records in the order in which they are tried."""
+    own = [FORMS[name] for name in FORMS.own]
+    outside = [form for name, form in FORMS.items() if name not in FORMS.own]
+    return [form for form in (*outside, *own) if form.container == RECORD]
 
 
-def form_of_record(record: Any, forms: Iterable[Form]) -> Form | None:  # noqa: ANN401
+def form_of(record: Any, forms: Iterable[Form]) -> Form | None:  # noqa: ANN401
     """Return the first form that a record has; None if it has none."""
     return next((form for form in forms if form.has(record)), None)
 
 
-def from_records(records: Iterable[tuple[str, Any]], notes: Notes) -> Iterator[Finding]:
-    """Read conversations of any known form, each with its place; an `InputError` in place of a record is a problem."""
-    groups: dict[tuple[str, Any], list[tuple[str, Any]]] = {}
-    forms, current = known_forms(), None
-    for place, value in records:
-        if isinstance(value, InputError):
-            yield Finding(place, problems=(Problem(place, str(value)),))
-            continue
-        record = {"messages": value} if isinstance(value, list) else value
-        form = form_of_record(record, forms)
-        if form is None:
-            yield from_record(place, value)
-        elif form.group:
-            key = value_at(record, *form.group)
-            current = (form.name, key) if key is not None or current is None else current
-            groups.setdefault(current, []).append((place, record))
-        else:
-            yield from _findings(form, [(place, record)], notes)
-    for (name, _), members in groups.items():
-        yield from _findings(FORMS[name], members, notes)
+def from_records(read: Records, notes: Notes) -> Iterator[Finding]:
+    """Read conversations of any known form; the file's form is that of most of its records."""
+    return from_drafts(RecordDrafts(read), notes)
 
 
-def _findings(form: Form, records: list[tuple[str, Any]], notes: Notes) -> Iterator[Finding]:
+class RecordDrafts:
+    """Makes dialogues of the records of a file.
+
+    The file is surveyed first: how many records have which form, and how many belong to one dialogue, so that a
+    dialogue is made as soon as its last record has come.
+    """
+
+    def __init__(self, read: Records) -> None:
+        self._read, self._known = read, record_forms()
+        self._usual: Form | None = None  # the form of most records
+        counts, self._sizes = Counter[str](), Counter[int]()  # by the hash of what records of a dialogue share
+        for _, _, form, key in self._records():
+            counts[form.name if form else ""] += 1
+            self._sizes.update([hash(key)] if key else [])
+        self._usual = next((FORMS[name] for name, _ in counts.most_common() if name), None)
+
+    def __call__(self, notes: Notes) -> Iterator[Draft]:
+        """Make the dialogues."""
+        groups: dict[Any, list[tuple[str, Any]]] = {}
+        for place, record, form, key in self._records():
+            if form is None:
+                faults = [str(record)] if isinstance(record, InputError) else self._faults(record)
+                yield Draft(place, "", (), problems=tuple(Problem(place, fault) for fault in faults))
+                continue
+            members = groups.setdefault(key, [])
+            members.append((place, record))
+            if len(members) < self._sizes.get(hash(key), 1):
+                continue
+            yield from _tolerant(form, groups.pop(key), notes)
+
+    def _records(self) -> Iterator[tuple[str, Any, Form | None, Any]]:
+        """Yield records with their places, their forms, and what the records of one dialogue share, if they do."""
+        before: tuple[str, Any] | None = None
+        for place, value in self._read():
+            usual = self._usual and self._usual.has(value)
+            parts = [value] if usual or isinstance(value, InputError) else conversations_of(value, self._known)
+            for number, record in enumerate(parts, start=1):
+                form = self._usual if self._usual and self._usual.has(record) else form_of(record, self._known)
+                key = value_at(record, *form.group) if form and form.group else None
+                if form and key is not None:
+                    before = form.name, str(key)
+                elif not (form and form.goes_on):
+                    before = None
+                elif before is None or before[0] != form.name:
+                    before = form.name, place
+                yield place if parts == [value] else f"{place}: dialogue {number}", record, form, before
+
+    def _faults(self, record: Any) -> list[str]:  # noqa: ANN401
+        return [problem.message for problem in from_record("", record).problems]
+
+
+def _tolerant(form: Form, records: list[tuple[str, Any]], notes: Notes) -> Iterator[Draft]:
+    """Make the dialogues of records that belong together; one that its form cannot read is a problem."""
+    place, first = records[0]
     try:
-        draft = _draft(form, records, notes)
+        yield from form.drafts(place, first, notes) if form.drafts else _drafts(form, records, notes)
     except _MALFORMED:
-        place, record = records[0]
-        name = next((name for name in LISTS.split("|") if isinstance(record.get(name), list)), "messages")
-        yield from_record(place, {**record, "messages": record.get(name)})
-    else:
-        yield from from_draft(draft, notes)
+        name = next((name for name in LISTS.split("|") if isinstance(first.get(name), list)), "messages")
+        yield Draft(place, "", (), problems=from_record(place, {**first, "messages": first.get(name)}).problems)
 
 
-def _draft(form: Form, records: list[tuple[str, Any]], notes: Notes) -> Draft:
+def _drafts(form: Form, records: list[tuple[str, Any]], notes: Notes) -> Iterator[Draft]:
     """Make one dialogue of the records that belong to it."""
     place, first = records[0]
     messages: list[Message] = []
     for where, record in records:
         assert form.messages is not None, "a form of records reads messages"
-        latest = [{"place": where, **message} for message in form.messages(record)]
+        beside = {"place": where}
+        if form.group and (time := value_at(record, _TIME)) is not None:
+            beside["time"] = time
+        latest = [{**beside, **message} for message in form.messages(record)]
         messages = continued(messages, latest) if form.group else latest
     for message in messages:
         if "left_out" in message:
             notes.add(f"left out {message['left_out']}", message["place"])
-        elif "guess" in message:
-            notes.guess(message["guess"], message["place"])
+        else:
+            if "guess" in message:
+                notes.guess(message.pop("guess"), message["place"])
+            message.setdefault("name", _called(message["role"]))
     spoken = [message for message in messages if "left_out" not in message]
     if spoken and not any(message["content"] for message in spoken):
         raise ValueError  # all texts are missing: their field may have another name
-    named = [record for _, record in records if value_at(record, *form.id, _ID) is not None]
-    identifier = value_at(named[0], *form.id, _ID) if named else ""
-    return Draft(
-        place,
-        identifier,
-        spoken,
-        first.get("domains"),
-        time=value_at(first, *form.time, _TIME) or "",
-        metadata=first.get("metadata") or {},
-        mail=form.mail,
-        pause=form.pause,
-    )
+    if not spoken:
+        if not form.goes_on:
+            notes.add("left out a dialogue in which nobody says anything", place)
+        return
+    identifiers = (value_at(record, *form.id, _ID) for _, record in records)
+    identifier = next((value for value in identifiers if value is not None), "")
+    time = value_at(first, *form.time, _TIME) or ""
+    yield Draft(place, identifier, spoken, first.get("domains"), time=time, metadata=_metadata(first, form))
+
+
+def _metadata(record: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """Return the other fields of a record: texts, numbers and lists of texts, those of ``metadata`` before all."""
+    paths = (*form.fields, *form.group, *form.id, *form.time, _ID, _TIME)
+    known = {name for path in paths for name in path.split("/")[0].split("|")}
+    known |= {*form.used, "domains", "metadata"}
+    inner = record.get("metadata")
+    others = {name: value for name, value in record.items() if name not in known}
+    fields = {**others, **inner} if isinstance(inner, Mapping) else others
+    kept = {str(name): value for name, value in fields.items() if _is_small(value)}
+    return dict(list(kept.items())[:_MOST_FIELDS])
+
+
+def _is_small(value: Any) -> bool:  # noqa: ANN401
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(item, str) for item in value) and sum(map(len, value)) <= _LONGEST_VALUE
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE)
+
+
+def _called(speaker: str) -> str:
+    """Return the name of a speaker; empty for a role, a number or a UUID."""
+    name = speaker.strip()
+    return "" if name.casefold() in WELL_KNOWN or _NO_NAME.fullmatch(name) else name
 
 
 def continued(before: list[Message], latest: list[Message]) -> list[Message]:
@@ -118,31 +182,42 @@ def continued(before: list[Message], latest: list[Message]) -> list[Message]:
     return before + latest
 
 
-def conversations_of(value: Any) -> list[Any]:  # noqa: ANN401
-    """Return the conversations of a JSON file: one, a list of them, those in a wrapper, or those that ids lead to."""
-    return list(_conversations(value, known_forms(), _DEEPEST))
+def conversations_of(value: Any, forms: Iterable[Form]) -> list[Any]:  # noqa: ANN401
+    """Return the conversations in a value: one, a list of them, those in a wrapper, or those that ids lead to.
+
+    A value without any that is known is returned itself, or its items.
+    """
+    known = _within(value, list(forms), _DEEPEST)
+    return known if known is not None else value if isinstance(value, list) else [value]
 
 
-def _conversations(value: Any, forms: list[Form], depth: int) -> Iterator[Any]:  # noqa: ANN401
-    record = {"messages": value} if isinstance(value, list) else value
-    if not depth or not value or form_of_record(record, forms) is not None:
-        yield from value if not depth and isinstance(value, list) else [value]
-    elif isinstance(value, list):
-        yield from value
+def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:  # noqa: ANN401
+    if isinstance(value, list) and depth:
+        items = value[:_LOOKED_AT]
+        if any(form_of(_as_record(item), forms) for item in items):
+            return [_as_record(item) for item in value]
+        if items and isinstance(items[0], Mapping) and form_of(_as_record(value), forms):
+            return [_as_record(value)]
+        if any(_within(item, forms, depth - 1) for item in items if isinstance(item, Mapping)):
+            parts = (_within(item, forms, depth - 1) or [item] for item in value)
+            return [part for several in parts for part in several]
     elif isinstance(value, Mapping):
-        name = next((name for name in _WRAPPERS.split("|") if isinstance(value.get(name), list | Mapping)), "")
-        if name:
-            yield from _conversations(value[name], forms, depth - 1)
-        elif all(form_of_record(_listed(inner), forms) is not None for inner in value.values()):
-            for key, inner in value.items():
-                yield {"id": key, **_listed(inner)}
-        else:
-            yield value
-    else:
-        yield value
+        if form_of(value, forms):
+            return [value]
+        records = {
+            key: {"id": key, **_as_record(inner)} for key, inner in value.items() if isinstance(inner, dict | list)
+        }
+        if len(records) == len(value) and 2 * sum(
+            form_of(record, forms) is not None for record in records.values()
+        ) > len(value):
+            return list(records.values())
+        for name in sorted(records, key=lambda name: name not in _WRAPPERS) if depth else ():
+            if (inner := _within(value[name], forms, depth - 1)) is not None:
+                return inner
+    return None
 
 
-def _listed(value: Any) -> Any:  # noqa: ANN401
+def _as_record(value: Any) -> Any:  # noqa: ANN401
     return {"messages": value} if isinstance(value, list) else value
 
 
@@ -151,3 +226,6 @@ def turn_fields(names: Iterable[str]) -> tuple[str, ...]:
     present = set(names)
     chat = tuple(name for name in LISTS.split("|") if name in present)[:1]
     return chat or (PAIR if present >= set(PAIR) else ())
+
+
+PAIR = ("prompt", "completion")  # fields of two turns, or of the messages before and after

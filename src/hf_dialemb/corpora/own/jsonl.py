@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ...runs.files import check_not_read, write_atomically
 from ..parsing import parse_json
 from ..source import decompressed
 from .findings import Notes, dialogues, distinct, with_remarks
-from .forms import conversations_of, from_records
+from .forms import from_records
 
 EXPECTED_LINES = "one JSON object with 'messages' per line"
 
@@ -24,7 +25,7 @@ def read_jsonl(path: str | Path, *, skip_invalid: bool = False) -> Iterator[Dial
     Malformed lines raise an `InputError` that begins with ``path:line``, or are left out with one warning.
     """
     notes = Notes()
-    findings = distinct(from_records(line_records(Path(path)), notes), path, EXPECTED_LINES)
+    findings = distinct(from_records(partial(line_records, Path(path)), notes), path, EXPECTED_LINES)
     yield from dialogues(with_remarks(findings, notes, path), path, skip_invalid=skip_invalid)
 
 
@@ -52,9 +53,7 @@ def json_records(path: Path) -> Iterator[tuple[str, Any]]:
     if has_lines:
         yield from line_records(path)
         return
-    value = parse_json(str(path), content, "export it again as JSON")
-    for number, record in enumerate(conversations_of(value), start=1):
-        yield f"{path}: dialogue {number}", record
+    yield str(path), parse_json(str(path), content, "export it again as JSON")
 
 
 def check_target(path: Path, corpus: str) -> None:

@@ -26,7 +26,7 @@ Find = Callable[[Path, Mapping[str, str], Notes], Iterator[Finding]]
 
 def _reader_of(read: Callable[[Path], Iterator[tuple[str, Any]]]) -> Find:
     """Make a reader for a form of records, which have no columns."""
-    return lambda path, columns, notes: from_records(read(path), notes)
+    return lambda path, columns, notes: from_records(partial(read, path), notes)
 
 
 def _read_table(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
