@@ -168,11 +168,14 @@ def _in_order(spoken: list[Mapping[str, Any]], draft: Draft, notes: Notes) -> li
     """Read times and texts; sort by time, where every turn without one stays behind the turn before it."""
     messages, keys, latest = [], [], float("-inf")
     for message in spoken:
+        content = notes.texts.clean(message, draft.mail) if isinstance(message["content"], str) else message["content"]
+        if content == "":
+            notes.add("left out a turn without text", message.get("place", draft.place))
+            continue
         moment = notes.times.read(message["time"]) if message.get("time") not in (None, "") else None
         latest = moment.seconds if moment else latest
         keys.append(latest)
         time, seconds = (moment.iso, moment.seconds) if moment else ("", None)
-        content = notes.texts.clean(message, draft.mail) if isinstance(message["content"], str) else message["content"]
         messages.append({**message, "content": content, "time": time, "seconds": seconds})
     order = sorted(range(len(keys)), key=keys.__getitem__) if notes.times.sorts else list(range(len(keys)))
     if order != sorted(order):
