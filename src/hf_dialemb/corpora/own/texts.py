@@ -9,8 +9,6 @@ from html import unescape
 from itertools import islice, takewhile
 from typing import Any
 
-import numpy as np
-
 from ...errors import InputError
 from ...runs.frames import counted
 
@@ -125,6 +123,8 @@ class Texts:
 
     def _unrepeated(self, message: Mapping[str, Any], text: str) -> str:
         if self._often is None:
+            import numpy as np
+
             hashes, counts = np.unique(np.frombuffer(self._hashes, np.uint64), return_counts=True)
             often = counts >= _OFTEN
             self._often = dict(zip(hashes[often].tolist(), counts[often].tolist(), strict=True))
