@@ -80,25 +80,6 @@ def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
     assert {dialogue.time for dialogue in result} == {times.get(name, "")}
 
 
-def test_a_messengers_marks_and_placeholders_are_left_out(tmp_path):
-    content = (
-        "\u200e[01/05/2024, 10:08:03] \u200eShop: \u200eMessages are encrypted.\n"
-        "[01/05/2024, 10:08:03] \u202a+49 170 1\u202c: \u200eWhere is\u200f\n\u200emy parcel?\n"
-        "[01/05/2024, 10:09:00] Shop: \u200eimage omitted\n[01/05/2024, 10:09:00] Shop: <Media omitted>\n"
-        "[01/05/2024, 10:09:01] Shop: \u200e<attached: 0001-PHOTO.jpg>\n"
-        "[01/05/2024, 10:09:02] Shop: \u200eThis message was deleted.\n[01/05/2024, 10:09:02] Shop: Let me look.\n"
-    )
-    path = tmp_path / "7.txt"
-    (dialogue,) = read_file(path, content, roles="Shop=assistant,+49 170 1=user")
-    assert [turn.content for turn in dialogue.turns] == [
-        "Messages are encrypted.", "Where is\u200f my parcel?", "Let me look."
-    ]  # fmt: skip
-    assert [turn.name for turn in dialogue.turns] == ["Shop", "+49 170 1", "Shop"]
-    told_of = [sentence for sentence in remarks(path) if "deleted" in sentence]
-    places = ", ".join(f"{path}:{line}" for line in (4, 5, 6))
-    assert told_of == [f"left out what was sent without words, or deleted (4 times, such as {places})"]
-
-
 @pytest.mark.parametrize(
     ("stamps", "time"),
     [

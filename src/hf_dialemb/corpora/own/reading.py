@@ -11,6 +11,7 @@ from typing import Any
 from ...dialogue import Dialogue
 from ...errors import InputError, nearest
 from ..source import files_within
+from .captions import SPOKEN, transcripts
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts, with_remarks
 from .forms import from_records
@@ -18,7 +19,6 @@ from .hub_dataset import parquet_records
 from .jsonl import EXPECTED_LINES, json_records, line_records
 from .options import ReadingOptions
 from .tables import file_rows, find_in_table
-from .transcripts import transcripts
 
 Find = Callable[[Path, Mapping[str, str], Notes], Iterator[Finding]]
 """Reads a file, given what its columns mean, and notes what it left out or guessed."""
@@ -37,14 +37,13 @@ def _read_transcripts(path: Path, columns: Mapping[str, str], notes: Notes) -> I
     return from_drafts(partial(transcripts, path), notes)
 
 
-TRANSCRIPT = ".txt"
 TABLES = (".csv", ".tsv", ".xlsx")
 FORMS: dict[str, tuple[Find, str]] = {  # by ending: the reader, and what a file should hold
     ".jsonl": (_reader_of(line_records), EXPECTED_LINES),
     ".jsonl.gz": (_reader_of(line_records), EXPECTED_LINES),
     ".json": (_reader_of(json_records), "dialogues with messages"),
     ".parquet": (_reader_of(parquet_records), "rows with messages"),
-    TRANSCRIPT: (_read_transcripts, "lines 'SPEAKER: text'"),
+    **dict.fromkeys(SPOKEN, (_read_transcripts, "lines 'SPEAKER: text'")),
     **dict.fromkeys((*TABLES, ".csv.gz", ".tsv.gz"), (_read_table, "one turn per row")),
 }
 _VECTORS = ".parquet"  # passed over in a folder, where such files may hold vectors
@@ -98,7 +97,7 @@ def files_of(path: Path) -> Iterator[Path]:
         yield path
         return
     files = [file for file in files_within(path) if _ending(file) not in ("", _VECTORS)]
-    yield from sorted(files, key=lambda file: _ending(file) != TRANSCRIPT)
+    yield from sorted(files, key=lambda file: _ending(file) not in SPOKEN)
 
 
 def _in_file(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
@@ -115,7 +114,7 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
     def findings() -> Iterator[Finding]:
         yield from _read_transcripts(folder, columns, notes)
         for file in files_of(folder):
-            if _ending(file) == TRANSCRIPT:
+            if _ending(file) in SPOKEN:
                 continue
             notes.forget(str(file))
             try:

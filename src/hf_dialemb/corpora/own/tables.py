@@ -19,8 +19,8 @@ from ...errors import InputError
 from ...runs.frames import counted
 from ..parsing import LONGEST_CELL
 from .columns import WIDE, Layout, lay_out
+from .encoding import is_text, text_of
 from .findings import Draft, Finding, Notes, Problem, from_drafts, message_of
-from .transcripts import is_text, text_of
 
 
 @dataclass(frozen=True)

@@ -1,139 +1,207 @@
-"""Your own transcripts: a text file per dialogue, with lines ``SPEAKER: text``."""
+"""Your own transcripts: a text file per dialogue, with lines ``SPEAKER: text``, or as messengers export them.
 
-import codecs
-import io
+A line that begins with a speaker (at most 40 characters), a colon and a blank begins a turn; any other line goes on
+with the turn before it, joined by a space. A time before the speaker, such as ``[00:07]``, is that of the turn. What
+messengers themselves write into their exports is in ``notices.json``.
+"""
+
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import InputError
-from ..source import decompressed, files_within
+from .encoding import is_text, text_of
 from .findings import Draft, Notes, Problem, message_of
 
-# With the blank after the colon, neither 10:30 nor https://... begins a turn.
-_TURN = re.compile(r"(?P<speaker>[^\s:][^:]{0,39}):(?:\s+(?P<content>.*))?", re.DOTALL)
-_DAY = r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})"
-_CLOCK = rf"({_DAY}(, ?|[ T]))?\d{{1,2}}:\d\d(:\d\d)?([.,]\d+)?(\s?[AaPp]\.?[Mm]\.?)?Z?"
-_SPOKEN = r"(?=[^\s:][^:]{0,39}:(\s|$))"
-_TIME = re.compile(rf"(\[{_CLOCK}\]|\({_CLOCK}\)|{_CLOCK}( -)?)\s+{_SPOKEN}")
-# A messenger's notice between the turns, such as that somebody came: a day and a time, but no speaker.
-_NOTICE = re.compile(rf"(\[{_DAY}, ?{_CLOCK}\]|{_DAY}, ?{_CLOCK} -)\s+.*")
-_MARKS = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # directions of writing
-# A messenger's text in place of a picture, a file or a deleted message.
-_UNSAID = re.compile(
-    r"<[^<>]* omitted>|<attached: [^<>]*>|.* \(file attached\)|(this message was deleted|you deleted this message)\.?"
-    r"|(image|video|audio|gif|sticker|contact card|(.* • .*)?document) omitted",
-    re.IGNORECASE,
+_MARK = "\u200e"  # stands before what a messenger says itself
+_DIRECTIONS = dict.fromkeys(map(ord, "\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"))
+_DAY = (
+    r"(?:\d{1,4}\s?[./년年-]\s?\d{1,2}\s?[./월月-]\s?\d{1,4}(?!\d)[.日일]?(?:\sг\.)?"
+    r"|\d{1,2}\.?\s(?:de\s)?[^\W\d_]{3,12}\.?\s(?:de\s)?\d{4})"
 )
-_NO_ASCII = re.compile(rb"[^\s,;\"]{0,20}[\x80-\xff][^\s,;\"]{0,20}")
-_HALVES = re.compile("[\ud800-\udfff]")
+_CLOCK = r"\d{1,2}(?:[:.٫]|\s?h\s?)\d\d(?:[:.]\d\d)?(?:[.,]\d{1,6})?Z?"
+_SHORT = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?\s?[Mm]\.?)?Z?"
+_HALF = r"(?:\s?[^\d\s:;,\[\]()–—-][^\d:;,\[\]()–—-]{0,14})??"  # a.m. in any language
+_MOMENT = rf"(?:{_DAY}[^\d:\[\]()]{{0,20}}{_CLOCK}|{_CLOCK},?\s{_DAY})"
+_SPEAKER = r"[^\s:：][^:：]{0,39}"
+_COLON = r"(?::(?=\s|$|[\u3040-\u9fff\uac00-\ud7af])|：)"  # so that neither 10:30 nor https://... begins a turn
+_STAMP = re.compile(
+    rf"[\[(]\s?(?P<inside>[^\[\]()]{{0,30}}\d[:.]\d\d[^\[\]()]{{0,20}}|{_DAY})\s?[\])](?:\s-)?\s*"
+    rf"|(?P<sure>{_MOMENT}{_HALF})(?:\s*[–—-]\s+|\s*;\s+|,\s)"
+    rf"|(?P<unsure>{_DAY}(?:(?:,\s?|\s|T){_SHORT})?|{_SHORT})(?:\s-)?\s+(?={_SPEAKER}{_COLON})"
+)
+_TURN = re.compile(rf"(?!{_DAY}|{_CLOCK})(?P<speaker>{_SPEAKER}){_COLON}\s*(?P<content>.*)", re.DOTALL)
+_MARKED_TURN = re.compile(
+    r"(?:【(?P<bracketed>[^】]{1,40})】\s?[:：]?|[\[(](?P<numbered>(?:SPEAKER|[Ss]peaker)[ _]\d+)[\])]\s?[:：]?"
+    r"|(?P<speaker>[^\s:：\[(][^:：\[(]{0,39}?)\s?[\[(](?P<time>\d+:[\d:.,]+)[\])]\s?[:：])\s*(?P<content>.*)",
+    re.DOTALL,
+)
+_DATED = re.compile(_MOMENT)
+_OPEN_QUOTATION = re.compile('^[^"]*"[^"]*$|[“„«][^”“»]*$')  # a group's name with a colon, in a notice
+_HEADING = re.compile(rf"[^\w\[]*(?:[^\W\d_]+[,.]?\s)?(?P<day>{_DAY})[^:]{{0,24}}(?:{_CLOCK})?\W*")
+_LAYOUTS = tuple(
+    map(
+        re.compile,
+        (
+            r"\[(?P<speaker>[^\[\]]+)\] \[(?P<time>[^\[\]]*\d:\d\d)\] (?P<content>.*)",  # KakaoTalk on a computer
+            r"(?P<time>[^\d\t]{0,6}\d{1,2}:\d\d[^\d\t]{0,6})\t(?:(?P<speaker>[^\t]+)\t)?(?P<content>.*)",  # LINE
+            r"(?P<speaker>[^\[\]]{1,60}?),? \[(?P<time>[^\[\]]*\d:\d\d[^\[\]]*)\]:?(?P<content>)",  # Telegram
+            r"(?P<speaker>\S[^:]{0,38}?)(?:\s{2,}|\t)(?P<time>\d{1,2}:\d\d(?::\d\d)?)(?P<content>)",  # Otter, Zoom
+        ),
+    )
+)
+_NOTICES = json.loads(Path(__file__).with_name("notices.json").read_text(encoding="utf-8"))
+_WHOLE, _WHOLE_IN_CHATS, _PART = (
+    re.compile("|".join(pattern for kind in _NOTICES[field].values() for pattern in kind.values()), re.IGNORECASE)
+    for field in ("whole messages", "whole messages of messengers", "parts of messages")
+)
+_ATTACHED = re.compile(rf"\s*{_MARK}<[^<>]*>")  # or edited
 
 
-def transcripts(path: Path, notes: Notes) -> Iterator[Draft]:
-    """Read a transcript or those of a folder, sorted by name, the files of a folder before its folders.
+class _Line(NamedTuple):
+    """A line of text: who begins to speak, when, and what follows the time and the speaker."""
 
-    A line that begins with a speaker (at most 40 characters), a colon and a blank begins a turn; a time before the
-    speaker, such as ``[00:07]``, is left out, and the first with a day says when the dialogue began. Any other line
-    goes on with the turn before it, joined by a space. A warning names who speaks once beside two or more others: it
-    may be the beginning of a sentence.
-    """
-    if not path.is_dir():
-        yield _transcript(path, path.stem, (), notes)
-        return
-    for file in files_within(path):
-        if file.suffix.lower() == ".txt":
-            inner = file.relative_to(path)
-            yield _transcript(file, inner.with_suffix("").as_posix(), tuple(filter(None, [inner.parent.name])), notes)
+    place: str
+    text: str  # whole
+    time: str = ""
+    is_sure: bool = False  # whether only a messenger writes such a time
+    speaker: str = ""
+    content: str = ""
 
 
-@contextmanager
-def text_of(path: Path, notes: Notes) -> Iterator[io.TextIOWrapper]:
-    """Open a text file, packed or not: UTF-16 with a mark, else UTF-8, else Windows-1252.
-
-    Bytes that are neither can be reported with their line; see `is_text`.
-    """
-    encoding, word = _encoding_of(path)
-    if encoding != "utf-8-sig":
-        remedy = f'; if its letters look wrong, as in "{word}", save it as UTF-8' if word else ""
-        notes.add(f"read as {encoding}, since it is not UTF-8{remedy}", str(path))
-    with decompressed(path) as stream:
-        errors = "replace" if encoding == "utf-16" else "surrogateescape"
-        yield io.TextIOWrapper(stream, encoding, errors=errors, newline="")
-
-
-def is_text(text: str) -> bool:
-    """Return whether a string was valid in its file: other bytes are half characters now."""
-    return _HALVES.search(text) is None
-
-
-def _encoding_of(path: Path) -> tuple[str, str]:
-    """Guess the encoding, and return a word that shows whether the guess is right."""
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    word = ""
-    with decompressed(path) as stream:
-        if stream.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return "utf-16", ""
-        while block := stream.read(1 << 20):
-            if not _HALVES.sub("", decoder.decode(block)).isascii():
-                return "utf-8-sig", ""  # some of it is UTF-8, so that the rest is damaged
-            if not word and (match := _NO_ASCII.search(block)):
-                word = match[0].decode("cp1252", "replace")
-    return ("cp1252", word) if word else ("utf-8-sig", "")
-
-
-def _transcript(path: Path, identifier: str, domains: tuple[str, ...], notes: Notes) -> Draft:
+def transcript(path: Path, id: str, domains: tuple[str, ...], notes: Notes) -> Draft:
+    """Read a file that holds one conversation."""
     place = f"{path}:1"
     try:
         with text_of(path, notes) as text:
-            turns, problems = _turns(path, text, notes)
+            numbered = ((f"{path}:{number}", line) for number, line in enumerate(text, start=1))
+            return replace(_draft(place, numbered, notes), id=id, domains=domains)
     except InputError as error:
         return Draft(place, "", (), problems=(Problem(place, str(error).removeprefix(f"{path}: ")),))
-    if not is_text(identifier):
-        problems.append(Problem(place, "got a file name that is not UTF-8, expected text; rename the file"))
+
+
+def draft_of_text(place: str, lines: Iterable[str], notes: Notes) -> Draft:
+    """Read the lines of a text that holds one conversation, such as a cell of a table; all are at one place."""
+    return _draft(place, ((place, line) for line in lines), notes)
+
+
+def speaker_of(line: str) -> tuple[str, str]:
+    """Return who begins to speak in a line, and what; nobody where it goes on with what was said before."""
+    read = _read("", line)
+    return read.speaker, read.content
+
+
+def _name(speaker: str) -> str:
+    """Return a speaker without brackets, directions of writing, and the sign for who is not among the contacts."""
+    bare = speaker.strip(f" {_MARK}")
+    return (bare[1:-1] if bare[0] == "[" and bare[-1] == "]" else bare.removeprefix("~")).strip() or speaker
+
+
+def _read(place: str, line: str) -> _Line:
+    text = (line if line.isascii() else line.translate(_DIRECTIONS)).strip().lstrip(_MARK)
+    rest, time, is_sure = text, "", False
+    if text and (text[0] in "[(" or text[0].isdecimal()) and (stamp := _STAMP.match(text)):
+        rest = text[stamp.end() :].lstrip(_MARK)
+        time = " ".join(next(filter(None, stamp.groups())).split())
+        is_sure = bool(stamp["sure"] or (stamp["inside"] and _DATED.search(time)))
+    turn = _TURN.match(rest)
+    if not turn and (rest[:1] == "【" or "[" in rest[:50] or "(" in rest[:50]):
+        turn = _MARKED_TURN.match(rest)
+        time = (turn and turn.groupdict()["time"]) or time
+    if not turn or (is_sure and turn[1] and _OPEN_QUOTATION.search(turn[1])):
+        return _Line(place, text, time, is_sure, content=rest if is_sure or text[:1] == "[" else text)
+    return _Line(place, text, time, is_sure, _name(turn[1] or turn[2] or turn["speaker"]), turn["content"])
+
+
+def _laid_out(lines: list[_Line]) -> list[_Line]:
+    """Read the lines again in the layout of a program, if more of them have it than have a speaker in front."""
+    most, layout = sum(bool(line.speaker) for line in lines), None
+    for pattern in _LAYOUTS:
+        if (count := sum(pattern.fullmatch(line.text) is not None for line in lines)) > most:
+            most, layout = count, pattern
+    if layout is None:
+        return lines
+    day, read = "", []
+    for line in lines:
+        if match := layout.fullmatch(line.text):
+            time = f"{day} {match['time']}".strip()
+            read.append(_Line(line.place, line.text, time, True, match["speaker"] or "", match["content"]))
+        elif heading := _HEADING.fullmatch(line.text):
+            day = re.sub(r"[^\d./-]+", "-", heading["day"]).strip("-")
+        else:
+            read.append(_Line(line.place, line.text, content=line.text))
+    return read
+
+
+def _draft(place: str, numbered: Iterable[tuple[str, str]], notes: Notes) -> Draft:
+    lines = _laid_out([_read(where, line) for where, line in numbered])
+    sure = {line.speaker for line in lines if line.speaker and line.is_sure}
+    is_chat = sum(line.is_sure for line in lines if line.speaker) * 2 >= sum(bool(line.speaker) for line in lines)
+    is_chat = is_chat and bool(sure)  # in which other lines with a colon go on with what somebody says
+    turns: list[tuple[_Line, list[str]]] = []
+    problems: list[Problem] = []
+    for line in lines:
+        if not is_text(line.text):
+            sentence = "got bytes that are not UTF-8, expected text; save the file as UTF-8"
+            problems.append(Problem(line.place, sentence))
+        elif line.speaker and (line.is_sure or not is_chat or line.speaker in sure):
+            turns.append((line, [line.content]))
+        elif is_chat and (line.is_sure or _HEADING.fullmatch(line.text)):
+            notes.add("left out a line with a time but no speaker", line.place)
+        elif line.text and turns:
+            turns[-1][1].append(line.text if is_chat or line.is_sure else line.content)
+        elif line.text and is_chat:
+            notes.add("left out a line before the first message", line.place)
+        elif line.text and not problems:
+            sentence = f"got {line.text[:60]!r} before any speaker, expected 'SPEAKER: text'; add who says it"
+            problems.append(Problem(line.place, sentence))
     if not turns and not problems:
         problems.append(Problem(place, "got no turn, expected at least one; remove the dialogue or add its turns"))
-    spoken = []
-    for turn in turns:
-        if _UNSAID.fullmatch(turn["content"]):
-            notes.add("left out what was sent without words, or deleted", turn["place"])
+    messages = list(_messages(turns, is_chat, notes))
+    if not is_chat:
+        doubt(messages, notes)
+    return Draft(place, "", messages, problems=tuple(problems))
+
+
+def _messages(turns: list[tuple[_Line, list[str]]], is_chat: bool, notes: Notes) -> Iterator[dict[str, Any]]:
+    """Yield what was said, without what a messenger says itself."""
+    marked = is_chat and not all(line.content.startswith(_MARK) for line, _ in turns)
+    for line, parts in turns:
+        is_notice = marked and re.match(rf"{_MARK}\D*[^\W\d]", line.content)  # not a number that somebody pasted
+        content = "" if is_notice else " ".join(filter(None, (_spoken(part, is_chat) for part in parts)))
+        if content or not "".join(parts):
+            yield message_of(line.place, line.speaker, content) | {"time": line.time}
         else:
-            spoken.append(turn)
-    speakers = Counter(turn["role"] for turn in spoken if turn["content"])
-    for turn in spoken:
-        if len(speakers) > 2 and speakers[turn["role"]] == 1 and turn["content"]:
-            doubt = (
-                f"got a turn of {turn['role']!r}, who speaks once beside {len(speakers) - 1} others; if that is no "
+            notes.add("left out a notice, or what was sent without words or deleted", line.place)
+
+
+def _spoken(text: str, is_chat: bool) -> str:
+    """Return what a line says; empty where a messenger says that a picture was there, or that somebody called."""
+
+    def is_whole(text: str) -> bool:
+        words = text.strip(" .")
+        return bool(_WHOLE.fullmatch(words) or (is_chat and _WHOLE_IN_CHATS.fullmatch(words)))
+
+    if "<" in text or ")" in text or "-WA" in text:
+        text = _PART.sub("", _ATTACHED.sub("", text))
+    if is_whole(text.replace(_MARK, "")):
+        return ""
+    return (
+        "".join(piece for piece in text.split(_MARK) if not is_whole(piece)).strip() if _MARK in text else text.strip()
+    )
+
+
+def doubt(messages: list[dict[str, Any]], notes: Notes) -> None:
+    """Warn of who speaks once beside two or more others: it may be the beginning of a sentence."""
+    speakers = Counter(message["role"] for message in messages if message["content"])
+    for message in messages:
+        if len(speakers) > 2 and speakers[message["role"]] == 1 and message["content"]:
+            sentence = (
+                f"got a turn of {message['role']!r}, who speaks once beside {len(speakers) - 1} others; if that is no "
                 "speaker, put the line behind the one before it"
             )
-            notes.put(Problem(turn["place"], doubt, "warning"))
-    return Draft(place, identifier, spoken, domains, tuple(problems))
-
-
-def _turns(path: Path, text: Iterator[str], notes: Notes) -> tuple[list[dict[str, Any]], list[Problem]]:
-    turns: list[tuple[str, str, str, list[str]]] = []
-    problems: list[Problem] = []
-    for number, whole in enumerate(text, start=1):
-        place, line, stamp = f"{path}:{number}", whole.strip().lstrip(_MARKS), ""
-        if time := _TIME.match(line):
-            line = line[time.end() :].lstrip(_MARKS)
-            stamp = " ".join(time[0].strip("[( )]-").split())
-        if not is_text(line):
-            problems.append(Problem(place, "got bytes that are not UTF-8, expected text; save the file as UTF-8"))
-        elif turn := _TURN.fullmatch(line):
-            speaker = turn["speaker"].strip(f" {_MARKS}")
-            turns.append((place, stamp, speaker, [(turn["content"] or "").lstrip(_MARKS)]))
-        elif _NOTICE.fullmatch(line):
-            notes.add("left out a line with a time but no speaker", place)
-        elif line and turns:
-            turns[-1][-1].append(line)
-        elif line and not problems:
-            problems.append(
-                Problem(place, f"got {line[:60]!r} before any speaker, expected 'SPEAKER: text'; add who says it")
-            )
-    messages = [
-        message_of(place, speaker, " ".join(parts).strip()) | {"time": stamp} for place, stamp, speaker, parts in turns
-    ]
-    return messages, problems
+            notes.put(Problem(message["place"], sentence, "warning"))
