@@ -1,17 +1,18 @@
 """Chats with language models, and the traces of agents: whatever has messages with a speaker and a text.
 
 `turns` reads all of them: texts, messages with fields of any usual name, parts of a message, pairs of what a person and
-a model say. A row of `CHATS` says where a record has them.
+a model say. Rows of ``chats.toml`` say where a record has them.
 """
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
 from ...dialogue import UNSPOKEN
-from .form import Form, Message, Record, has, value_at
+from .form import Message, Record, forms_of, has, value_at
 
 LISTS = (
     "messages|conversation|conversations|chat_messages|items|chat|dialog|dialogue|turns|thread|history|contents|input"
@@ -35,10 +36,15 @@ _KINDS = (  # from words in the type of a part to what it is, the first that fit
     (r"audio|video|file|document|attachment", "a file"),
     (r"context|instruction", "instructions for a model"),
 )
+_NOTICE = re.compile(  # what the programs of agents write in the name of their user
+    r"\s*(<(command|local-command|environment|user_instructions|user_shell|system-reminder|turn_aborted|bash-)"
+    r"|# AGENTS\.md instructions|\[Request interrupted|Caveat: )"
+)
 _BESIDE = {  # fields beside the text of a message
     "tool_calls": "tool", "function_call": "tool", "reasoning_content": "thought", "attachments": "file",
     "files": "file", "images": "image",
 }  # fmt: skip
+_INNER = "messages|choices|generations|candidates|output"  # around messages
 _IDS = "id|uuid|messageId|message_id"
 _PARENTS = "parent|parentId|parentMessageId|parent_message_uuid|parent_id"
 
@@ -70,18 +76,34 @@ IN_TURN = (
 )
 
 
-def said_in(*paths: str) -> Callable[[Record], Iterator[Message]]:
+def said_in(*paths: str) -> Callable[[Record], Iterable[Message]]:
     """Return a function that reads what lies at paths of a record; texts at the first are a user's."""
 
-    def messages(record: Record) -> Iterator[Message]:
+    def messages(record: Record) -> Iterable[Message]:
+        before: list[Message] = []
         for place, path in enumerate(paths):
-            yield from turns(value_at(record, path), "assistant" if place else "user")
+            before = continued(before, list(turns(value_at(record, path), "assistant" if place else "user")))
+        return before
 
     return messages
 
 
+def continued(before: list[Message], latest: list[Message]) -> list[Message]:
+    """Return messages and those after them, which may begin with a history of earlier ones."""
+
+    def keys(messages: list[Message]) -> list[Any]:
+        return [tuple(map(str, map(message.get, ("role", "content", "left_out")))) for message in messages]
+
+    old, new = keys(before), keys(latest)
+    if new == old[: len(new)]:
+        return before
+    shared = next((size for size in range(min(len(old), len(new)), 0, -1) if old[-size:] == new[:size]), 0)
+    return before + latest[shared:]
+
+
 def on_path(messages: Sequence[Any], last: Any = None) -> Iterator[Any]:  # noqa: ANN401
     """Yield the messages that lead to the last one where there are branches; all of them where there are none."""
+    messages = list(_flat(messages))
     nodes = {value_at(message, _IDS): message for message in messages}
     parents = {name: value_at(message, _PARENTS) for name, message in nodes.items()}
     children = Counter(parent for parent in parents.values() if parent in nodes)
@@ -96,6 +118,14 @@ def on_path(messages: Sequence[Any], last: Any = None) -> Iterator[Any]:  # noqa
         yield nodes[name]
     for _ in nodes.keys() - set(path):
         yield {"left_out": "a message of a branch that was abandoned"}
+
+
+def _flat(messages: Iterable[Any]) -> Iterator[Any]:
+    """Yield messages, each before those that lie within it as its answers."""
+    for message in messages:
+        yield message
+        answers = message.get("children") if isinstance(message, Mapping) else None
+        yield from _flat(answer for answer in answers or () if isinstance(answer, Mapping))
 
 
 def _turns_of(item: Record, speaker: str) -> Iterator[Message]:
@@ -113,7 +143,7 @@ def _turns_of(item: Record, speaker: str) -> Iterator[Message]:
     if role in ("", "message") and not speaker and pair:
         for name, side in zip(pair, ("user", "assistant"), strict=True):
             yield from turns(item[name], side)
-    elif role in ("", "message") and (inner := value_at(item, "messages|choices|generations|candidates")) is not None:
+    elif role in ("", "message") and (inner := value_at(item, _INNER)) is not None:
         yield from turns(inner, speaker)
     else:
         yield from _message(item, role if role not in ("", "message") else speaker)
@@ -151,7 +181,14 @@ def _speaker_of(item: Record) -> str:
 def _message(item: Record, role: str) -> Iterator[Message]:
     """Read one message: what is left out of it, then its text."""
     kind = "" if item.get("role") else _kind(str(item.get("type") or ""))
-    if role in _NOT_SPOKEN or (kind and kind == _kind(role)):
+    kind = "a thought of a model" if item.get("isThought") else kind
+    kind = "a call of a tool" if item.get("recipient") not in (None, "all") else kind  # ChatGPT's
+    if (
+        role in _NOT_SPOKEN
+        or item.get("isThought")
+        or item.get("recipient") not in (None, "all")
+        or (kind and kind == _kind(role))
+    ):
         yield {"left_out": kind or f"a message of the role {role}", "role": role}
         return
     if not role:
@@ -179,10 +216,11 @@ def _parts(content: Any, kind: str = "") -> Iterator[tuple[str, str]]:  # noqa: 
         for part in content:
             yield from _parts(part)
     elif isinstance(content, Mapping):
-        name = str(value_at(content, "type|content_type") or next((key for key in content if key not in _TEXT), "text"))
-        if content.get("thought") is True or content.get("isThought") is True:
+        has_text = any(field in content for field in _TEXT)
+        name = str(value_at(content, "type|content_type") or ("text" if has_text else next(iter(content), "")))
+        if content.get("thought") is True:  # Gemini's
             name = "thought"
-        if name in _TEXTS or (name == "text" or "value" in content):
+        if name in _TEXTS:
             yield from _parts(value_at(content, *_TEXT))
         else:
             yield _kind(name) or f"a part of the type {name}", ""
@@ -204,17 +242,16 @@ def _alpaca(record: Record) -> Iterator[Message]:
     yield from turns(record["output"], "assistant")
 
 
+def _pair(record: Record) -> Iterator[Message]:
+    return chain(*map(turns, (record[name] for name in pair_of(record)), ("user", "assistant")))
+
+
 def _listed(record: Record) -> Iterator[Message]:
     value = next(record[name] for name in LISTS.split("|") if has(record, f"{name}/*"))
     speakers = record.get("speakers")
     if isinstance(speakers, list) and isinstance(value, list) and all(isinstance(text, str) for text in value):
         value = [{"role": who, "content": text} for who, text in zip(speakers, value, strict=True)]
     return turns(value)
-
-
-def _langfuse(record: Record) -> Iterator[Message]:
-    yield from turns(record.get("input"), "user")
-    yield from turns(record.get("output"), "assistant")
 
 
 def _preferred(record: Record) -> Iterator[Message]:
@@ -225,172 +262,59 @@ def _preferred(record: Record) -> Iterator[Message]:
     yield {"left_out": "an answer that was rejected"}
 
 
-def _claude_code(record: Record) -> Iterator[Message]:
-    message = record.get("message")
-    if not isinstance(message, Mapping) or record.get("isMeta") or record.get("isCompactSummary"):
-        yield {"left_out": "an entry of a trace that nobody says"}
-    elif record.get("isSidechain"):
+def _open_webui(record: Record) -> Iterator[Message]:
+    chat = record["chat"]
+    nodes = value_at(chat, "history/messages")
+    return turns(
+        list(on_path(list(nodes.values()), value_at(chat, "history/currentId"))) if nodes else chat["messages"]
+    )
+
+
+def _run(record: Record) -> Iterable[Message]:
+    if record.get("parent_run_id"):
+        return [{"left_out": "a step within a run"}]
+    inputs, outputs = (record.get(name) or {} for name in ("inputs", "outputs"))
+    asked = turns(value_at(inputs, "messages|input|question|query|prompt|text"), "user")
+    return continued(list(asked), list(turns(value_at(outputs, f"{_INNER}|answer|response|content|text"), "assistant")))
+
+
+def _span(record: Record) -> Iterable[Message]:
+    """Read a span of OpenTelemetry: its messages are lists or JSON, or lie in numbered attributes."""
+    before: list[Message] = []
+    for name in ("input.messages", "output.messages"):
+        value = value_at(record, f"attributes/gen_ai.{name}")
+        before = continued(before, list(turns(json.loads(value) if isinstance(value, str) else value)))
+    for name, role in (("prompt", "user"), ("completion", "assistant")):
+        for number in count():
+            path = f"attributes/gen_ai.{name}.{number}"
+            if (text := value_at(record, f"{path}.content")) is None:
+                break
+            before += turns({"role": value_at(record, f"{path}.role") or role, "content": text})
+    return before
+
+
+def _trace(record: Record) -> Iterator[Message]:
+    """Read a line of an agent's trace: it is a message, or something about the session."""
+    message = value_at(record, "message|payload")
+    if record.get("isSidechain"):
         yield {"left_out": "a message between an agent and another agent"}
-    else:
-        yield from turns({**message, "time": record.get("timestamp")})
-
-
-def _codex(record: Record) -> Iterator[Message]:
-    payload = record["payload"]
-    if record["type"] != "response_item":
+    elif (
+        not isinstance(message, Mapping)
+        or record["type"] == "event_msg"
+        or record.get("isMeta")
+        or (record.get("isCompactSummary") or value_at(message, "role|type") is None)
+    ):
         yield {"left_out": "an entry of a trace that nobody says"}
     else:
-        yield from turns({**payload, "time": record.get("timestamp")})
+        for turn in turns({**message, "time": record.get("timestamp")}):
+            noticed = _NOTICE.match(turn.get("content") or "")
+            yield {"left_out": "a notice to an agent"} if noticed else turn
 
 
-_MODEL = "a person and a model"
-_PROGRAM = "system prompts, calls of tools and their results, thoughts, pictures"
-CHATS = (
-    Form(
-        "ChatGPT, conversations.json",
-        "OpenAI",
-        "Settings, Data controls, Export data.",
-        _chatgpt,
-        ("mapping",),
-        accepts=lambda record: isinstance(record["mapping"], Mapping),
-        used=("current_node", "update_time"),
-        id=("conversation_id",),
-        dialogue="a chat, its current branch",
-        speakers=_MODEL,
-        left_out=f"{_PROGRAM}, branches that were abandoned",
-    ),
-    Form(
-        "claude.ai, conversations.json",
-        "Anthropic",
-        "Settings, Privacy, Export data.",
-        said_in("chat_messages"),
-        ("chat_messages",),
-        used=("updated_at", "account"),
-        dialogue="a chat, its current branch",
-        speakers=_MODEL,
-        left_out=f"{_PROGRAM}, files, branches that were abandoned",
-    ),
-    Form(
-        "OpenAI, Responses",
-        "OpenAI",
-        "Store what `client.responses.create` takes as `input` beside its response.",
-        said_in("input", "output"),
-        ("input", "output/*/type"),
-        dialogue="a response",
-        speakers=_MODEL,
-        left_out=_PROGRAM,
-    ),
-    Form(
-        "OpenAI, items of a conversation",
-        "OpenAI",
-        "Fetch `GET /conversations/{id}/items`.",
-        said_in("data"),
-        ("object", "data/*/type"),
-        accepts=lambda record: record["object"] == "list",
-        dialogue="a file",
-        speakers=_MODEL,
-        left_out=_PROGRAM,
-    ),
-    Form(
-        "Langfuse, traces",
-        "Langfuse",
-        "Export traces or observations as JSON or JSONL.",
-        _langfuse,
-        ("id", "input|output"),
-        accepts=lambda record: bool({"sessionId", "traceId"} & record.keys()),
-        group=("sessionId|traceId|id",),
-        id=("sessionId|traceId|id",),
-        dialogue="a session; history that comes again counts once",
-        speakers=_MODEL,
-        left_out=_PROGRAM,
-    ),
-    Form(
-        "Claude Code, session",
-        "Anthropic",
-        "Take `~/.claude/projects/*/*.jsonl`.",
-        _claude_code,
-        ("type",),
-        accepts=lambda record: bool({"sessionId", "leafUuid"} & record.keys()),
-        group=("sessionId",),
-        goes_on=True,
-        id=("sessionId",),
-        dialogue="a session",
-        speakers="a person and an agent",
-        left_out="calls of tools and their results, thoughts, summaries, what subagents say",
-    ),
-    Form(
-        "Codex, rollout",
-        "OpenAI",
-        "Take `~/.codex/sessions/**/rollout-*.jsonl`.",
-        _codex,
-        ("type", "payload"),
-        accepts=lambda record: isinstance(record["payload"], Mapping),
-        group=("payload/session",),
-        goes_on=True,
-        id=("payload/id",),
-        dialogue="a file",
-        speakers="a person and an agent",
-        left_out="calls of tools and their results, thoughts, instructions",
-    ),
-    Form(
-        "Alpaca, instructions",
-        "",
-        "`instruction`, `input` and `output` in a record.",
-        _alpaca,
-        ("instruction", "output"),
-        used=("input", "history", "system"),
-        dialogue="a record",
-        speakers=_MODEL,
-    ),
-    Form(
-        "preferences",
-        "",
-        "`chosen` and `rejected` answers to a `prompt`, as TRL has them.",
-        _preferred,
-        ("chosen", "rejected"),
-        dialogue="the prompt and the chosen answer",
-        speakers=_MODEL,
-        left_out="rejected answers",
-    ),
-    Form(
-        "chat messages",
-        "OpenAI, Anthropic, Vercel, LangChain, ShareGPT, WildChat and many more",
-        "A list, such as `messages`, of objects with a speaker and a text; also in lists of lists.",
-        _listed,
-        (f"{LISTS}/*/{SPEAKER}",),
-        dialogue="a record",
-        speakers="whoever is named",
-        left_out=_PROGRAM,
-    ),
-    Form(
-        "pairs of prompt and answer in a list",
-        "",
-        'A list, such as `conversation`, of objects such as `{"human": "...", "assistant": "..."}`.',
-        _listed,
-        (f"{LISTS}/*",),
-        accepts=lambda record: pair_of(value_at(record, f"{LISTS}/*")) != (),
-        dialogue="a record",
-        speakers=_MODEL,
-    ),
-    Form(
-        "prompt and answer",
-        "",
-        "A record with `prompt` and `completion`, or other names of such a pair; texts or lists of messages.",
-        lambda record: chain(*map(turns, (record[name] for name in pair_of(record)), ("user", "assistant"))),
-        accepts=lambda record: pair_of(record) != (),
-        used=tuple(name for pair in _PAIRS for name in pair),
-        dialogue="a record",
-        speakers=_MODEL,
-        left_out=_PROGRAM,
-    ),
-    Form(
-        "texts in turn",
-        "",
-        "A list, such as `dialog`, of texts.",
-        _listed,
-        (f"{LISTS}/*",),
-        accepts=lambda record: isinstance(value_at(record, f"{LISTS}/*"), str),
-        dialogue="a record",
-        speakers="two in turn, unless `speakers` names them",
-    ),
+CHATS = forms_of(
+    "chats.toml",
+    [_chatgpt, _run, _span, _trace, _open_webui, _alpaca, _preferred, _listed, _pair],
+    said_in,
+    {"LISTS": LISTS, "SPEAKER": SPEAKER},
 )
+"""The forms of this module."""

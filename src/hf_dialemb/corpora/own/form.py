@@ -5,8 +5,11 @@ A message has ``role`` (the speaker as in the file) and ``content``. It may have
 counted by this reason, such as "a private note". Forms neither sort nor clean, and leave times and roles as they are.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from .findings import Draft, Notes
@@ -28,12 +31,12 @@ class Form:
         messages: From a record to its messages; a `LookupError`, `TypeError`, `ValueError` or `AttributeError` says
             that the record is malformed.
         fields: Paths (see `value_at`) that every record of the form has.
-        accepts: What holds of a record with these fields, if they are not enough.
+        without: Fields that no record of the form has.
+        accepts: What holds of a record of the form, if paths are not enough.
         drafts: Instead of ``messages``: from a place, a record and notes to dialogues.
         group: Paths to what records of one dialogue share, the first that is there.
         goes_on: Whether a record without any of them goes on with the dialogue before it; else it is a dialogue.
         id: Paths to the dialogue's id, before the usual names.
-        time: Paths to when it began, before the usual names.
         used: Other fields that are read, and so are no metadata.
         dialogue: What a dialogue is.
         speakers: Who speaks.
@@ -45,14 +48,14 @@ class Form:
     vendor: str = ""
     export: str = ""
     messages: Callable[[Record], Iterable[Message]] | None = None
-    fields: tuple[str, ...] = ()
+    fields: Sequence[str] = ()
+    without: Sequence[str] = ()
     accepts: Callable[[Record], bool] | None = None
     drafts: Callable[[str, Any, Notes], Iterable[Draft]] | None = None
-    group: tuple[str, ...] = ()
+    group: Sequence[str] = ()
     goes_on: bool = False
-    id: tuple[str, ...] = ()
-    time: tuple[str, ...] = ()
-    used: tuple[str, ...] = ()
+    id: Sequence[str] = ()
+    used: Sequence[str] = ()
     dialogue: str = "a record"
     speakers: str = ""
     left_out: str = ""
@@ -62,7 +65,22 @@ class Form:
         """Return whether a record is of this form."""
         if not isinstance(record, Mapping) or not (self.fields or self.accepts):
             return False
-        return all(has(record, path) for path in self.fields) and (self.accepts is None or self.accepts(record))
+        there = all(has(record, path) for path in self.fields) and not any(name in record for name in self.without)
+        return there and (self.accepts is None or self.accepts(record))
+
+
+def forms_of(
+    file: str,
+    functions: Iterable[Callable[[Record], Iterable[Message]]],
+    said_in: Callable[..., Callable[[Record], Iterable[Message]]],
+    names: Mapping[str, str],
+) -> tuple[Form, ...]:
+    """Return the forms of a file of rows, whose ``read`` names a function, and whose ``turns`` `said_in` takes."""
+    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
+    rows = tomllib.loads(re.sub("|".join(names), lambda match: names[match[0]], text))["forms"]
+    read = {function.__name__.removeprefix("_"): function for function in functions}
+    pairs = ((row, read[row.pop("read")] if "read" in row else said_in(*row.pop("turns"))) for row in rows)
+    return tuple(Form(messages=function, **row) for row, function in pairs)
 
 
 EMPTY = object()
@@ -78,7 +96,7 @@ def value_at(record: Any, *paths: str) -> Any:  # noqa: ANN401
     """Return what the first path leads to that is there; None without any.
 
     Steps of a path stand between ``/``. A step is a field's name, several with ``|`` between them (the first that
-    leads on), or ``*`` for the first item of a list.
+    leads on), ``*`` for the first item of a list, or ``$`` for a text.
     """
     values = (_at(record, path.split("/")) for path in paths)
     return next((value for value in values if value is not None and value is not EMPTY), None)
@@ -90,6 +108,8 @@ def _at(value: Any, steps: list[str]) -> Any:  # noqa: ANN401
     step, *rest = steps
     if step == "*":
         return _at(_first_item(value), rest)
+    if step == "$":
+        return value if isinstance(value, str) else None
     if isinstance(value, list):
         value = _attributes(value)
     values = (_at(value.get(name), rest) for name in step.split("|")) if isinstance(value, Mapping) else ()

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import InputError
 from ...hooks import Registry
 from .calls import CALLS
-from .chats import CHATS, LISTS
+from .chats import CHATS, LISTS, continued
 from .desks import DESKS
 from .findings import Draft, Finding, Notes, Problem, from_drafts, from_record
 from .form import RECORD, Form, Message, value_at
@@ -25,7 +25,7 @@ Records = Callable[[], Iterable[tuple[str, Any]]]
 """Reads the records of a file, each with its place; an `InputError` stands for a record that is damaged."""
 
 _ID = "id|uuid|conversation_id|conversationId|ticket_id|session_id|sessionId|conversation_hash|thread_id"
-_TIME = "time|created_at|create_time|timestamp|createdAt|created|date"
+_TIME = "time|created_at|create_time|timestamp|createdAt|created|date|startTime|start_time"
 _WRAPPERS = ("conversations", "data", "items", "results", "tickets", "chats", "threads")  # looked into first
 _DEEPEST = 6  # lists and objects around a conversation
 _LOOKED_AT = 100  # items of a list that show what it is a list of
@@ -48,7 +48,7 @@ def form_of(record: Any, forms: Iterable[Form]) -> Form | None:  # noqa: ANN401
 
 def from_records(read: Records, notes: Notes) -> Iterator[Finding]:
     """Read conversations of any known form; the file's form is that of most of its records."""
-    return from_drafts(RecordDrafts(read), notes)
+    yield from from_drafts(RecordDrafts(read), notes)
 
 
 class RecordDrafts:
@@ -139,15 +139,14 @@ def _drafts(form: Form, records: list[tuple[str, Any]], notes: Notes) -> Iterato
         return
     identifiers = (value_at(record, *form.id, _ID) for _, record in records)
     identifier = next((value for value in identifiers if value is not None), "")
-    time = value_at(first, *form.time, _TIME) or ""
+    time = value_at(first, _TIME) or ""
     yield Draft(place, identifier, spoken, first.get("domains"), time=time, metadata=_metadata(first, form))
 
 
 def _metadata(record: Mapping[str, Any], form: Form) -> dict[str, Any]:
     """Return the other fields of a record: texts, numbers and lists of texts, those of ``metadata`` before all."""
-    paths = (*form.fields, *form.group, *form.id, *form.time, _ID, _TIME)
+    paths = (*form.group, *form.id, *form.used, _ID, _TIME, "domains|metadata")
     known = {name for path in paths for name in path.split("/")[0].split("|")}
-    known |= {*form.used, "domains", "metadata"}
     inner = record.get("metadata")
     others = {name: value for name, value in record.items() if name not in known}
     fields = {**others, **inner} if isinstance(inner, Mapping) else others
@@ -167,28 +166,13 @@ def _called(speaker: str) -> str:
     return "" if name.casefold() in WELL_KNOWN or _NO_NAME.fullmatch(name) else name
 
 
-def continued(before: list[Message], latest: list[Message]) -> list[Message]:
-    """Return messages and those after them, which may begin with a history of earlier ones."""
-
-    def keys(messages: list[Message]) -> list[Any]:
-        return [tuple(map(str, map(message.get, ("role", "content", "left_out")))) for message in messages]
-
-    old, new = keys(before), keys(latest)
-    if new == old[: len(new)]:
-        return before
-    for shared in range(min(len(old), len(new)), 0, -1):
-        if old[-shared:] == new[:shared]:
-            return before + latest[shared:]
-    return before + latest
-
-
 def conversations_of(value: Any, forms: Iterable[Form]) -> list[Any]:  # noqa: ANN401
     """Return the conversations in a value: one, a list of them, those in a wrapper, or those that ids lead to.
 
     A value without any that is known is returned itself, or its items.
     """
     known = _within(value, list(forms), _DEEPEST)
-    return known if known is not None else value if isinstance(value, list) else [value]
+    return known if known is not None else value if isinstance(value, list) and value else [value]
 
 
 def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:  # noqa: ANN401
