@@ -185,10 +185,29 @@ def test_weights_of_another_kind_are_refused(tiny_bert, tmp_path):
     config = json.loads((renamed / "config.json").read_text())
     (renamed / "config.json").write_text(json.dumps({**config, "model_type": "roberta", "pad_token_id": 1}))
     for load in (get_method("dse").model_class.from_backbone, hf_dialemb.load_encoder):
-        with pytest.raises(InputError, match=r"8 bits \(I8\)"):
+        with pytest.raises(InputError, match=r"8 bits \(int8\)"):
             load(str(rounded))
         with pytest.raises(InputError, match="names the architecture BertModel, but the model_type roberta"):
             load(str(renamed))
+
+
+@pytest.mark.habit("backbone whose weights are int8, in shards or in a .bin file", "refused")
+@pytest.mark.parametrize("form", ["shards", "bin", "older bin"])
+def test_rounded_weights_are_refused_in_every_form(form, tiny_bert, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "backbone")
+    weights = {name: (20 * value).to(torch.int8) for name, value in load_file(folder / "model.safetensors").items()}
+    (folder / "model.safetensors").unlink()
+    if form != "shards":
+        torch.save(weights, folder / "pytorch_model.bin", _use_new_zipfile_serialization=form == "bin")
+    else:
+        names = {name: f"model-0000{1 + row % 2}-of-00002.safetensors" for row, name in enumerate(weights)}
+        for file in set(names.values()):
+            save_file({name: weights[name] for name in names if names[name] == file}, folder / file, {"format": "pt"})
+        index = {"metadata": {"total_size": 1}, "weight_map": names}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    for load in (get_method("dse").model_class.from_backbone, hf_dialemb.load_encoder):
+        with pytest.raises(InputError, match=r"8 bits \(int8\)"):
+            load(str(folder))
 
 
 @pytest.mark.habit("T5GemmaEncoderModel as a backbone", "works")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from hf_dialemb import load_encoder
 from hf_dialemb.cli import main
 from hf_dialemb.encoders.loading import EncoderRun
 from hf_dialemb.errors import InputError
+from hf_dialemb.methods import get_method
 
 TEXTS = ["I need a cheap hotel.", "My card was stolen!", "Yes."]
 DIALOGUES = [[{"role": "user", "content": text}, {"role": "assistant", "content": "Certainly."}] for text in TEXTS]
@@ -159,6 +161,76 @@ def test_models_load_at_a_revision_with_a_token_into_a_cache(tiny_bert, tiny_che
             assert np.abs(vectors[f"org/{name} {way}"] - expected).max() <= 1e-6, (name, way)
         assert name == "dial2vec" or np.abs(vectors[f"org/{name} main"] - expected).max() > 0.01, name
     assert np.array_equal(vectors["commit"], vectors["org/plain tag"])
+
+
+BACKBONES = """
+import json, sys
+from pathlib import Path
+import hf_dialemb
+from hf_dialemb.errors import InputError
+place = Path(sys.argv[1])
+options = {"max_steps": 1, "per_device_train_batch_size": 4, "learning_rate": 1e-12, "disable_tqdm": True}
+for name, backbone in (("old", "org/plain@v1"), ("new", "org/plain")):
+    run = hf_dialemb.train("dse", "sample", output_dir=place / name, backbone=backbone, max_dialogues=8, **options)
+    run.encoder()
+try:
+    hf_dialemb.train("dse", "sample", output_dir=place / "none", backbone="org/plain@v2", max_dialogues=8, **options)
+    raise SystemExit("trained")
+except InputError as error:
+    assert "'org/plain@v2'" in str(error), error
+"""
+
+
+@pytest.fixture
+def hub_of_two_commits(tiny_bert, tmp_path):
+    """A Hub with ``org/plain``, whose weights are other ones after the tag v1, and the folders of both commits."""
+    later = Path(shutil.copytree(tiny_bert, tmp_path / "later"))
+    model = transformers.AutoModel.from_pretrained(tiny_bert)
+    for parameter in model.parameters():
+        parameter.data.mul_(1.5)
+    model.save_pretrained(later)
+    with serving() as hub:
+        hub.commits["org/plain"], hub.tags["org/plain"] = [{}, files_of(tiny_bert), files_of(later)], {"v1": 1}
+        hub.private["org/plain"] = False
+        yield hub, {"old": tiny_bert, "new": str(later)}
+
+
+@pytest.mark.slow
+@pytest.mark.habit("train(backbone='org/name@v1'), dialemb rank --model org/name@v1", "works; digests are recorded")
+def test_a_training_starts_from_a_revision_and_records_its_weights(hub_of_two_commits, tmp_path):
+    hub, folders = hub_of_two_commits
+    environment = {**os.environ, **hub.environment(tmp_path / "home")}
+    command = [sys.executable, "-c", BACKBONES, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    digests = set()
+    for name, folder in folders.items():
+        vectors = load_encoder(tmp_path / name).encode_utterances(TEXTS)
+        assert np.abs(vectors - load_encoder(folder).encode_utterances(TEXTS)).max() <= 1e-5
+        digests.add(json.loads((tmp_path / name / "training_data.json").read_text())["backbone_sha256"])
+    assert len(digests) == 2
+
+
+@pytest.mark.slow
+def test_responses_are_ranked_by_a_revision(tiny_bert, tmp_path):
+    model, tokenizer = get_method("transformer_dual_encoder").model_class.build(tiny_bert, ())
+    model.save_pretrained(tmp_path / "ranker")
+    tokenizer.save_pretrained(tmp_path / "ranker")
+    (tmp_path / "calls.jsonl").write_text(json.dumps({"messages": DIALOGUES[0]}))
+    (tmp_path / "pool.txt").write_text("\n".join(TEXTS))
+    words = ["rank", "--context", tmp_path / "calls.jsonl", "--candidates", tmp_path / "pool.txt", "--model"]
+    said = {}
+    with serving() as hub:
+        hub.commits["org/ranker"], hub.tags["org/ranker"] = [files_of(tmp_path / "ranker"), {}], {"v1": 0}
+        hub.private["org/ranker"] = False
+        environment = {**os.environ, **hub.environment(tmp_path / "home")}
+        for name in ("org/ranker@v1", str(tmp_path / "ranker")):
+            command = [sys.executable, "-m", "hf_dialemb.cli", *map(str, words), name]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr[-3000:]
+            said[name] = done.stdout
+    assert len({*said.values()}) == 1
+    assert TEXTS[1] in done.stdout
 
 
 OWN = """

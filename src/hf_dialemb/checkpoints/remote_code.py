@@ -39,13 +39,11 @@ def register_backbone_code(config: dict[str, Any], path: str, trusted: bool) -> 
     from transformers import AutoConfig, AutoModel
     from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
-    config_class, model_class = made = [
-        get_class_from_dynamic_module(classes[name], path) for name in ("AutoConfig", "AutoModel")
-    ]
+    made: list[Any] = [get_class_from_dynamic_module(classes[name], path) for name in ("AutoConfig", "AutoModel")]
     for kind, auto_class in zip(made, ("AutoConfig", "AutoModel"), strict=True):
         kind.register_for_auto_class(auto_class)  # so that the code goes along when they are saved again
-    AutoConfig.register(config["encoder_config"]["model_type"], config_class, exist_ok=True)
-    AutoModel.register(config_class, model_class, exist_ok=True)
+    AutoConfig.register(config["encoder_config"]["model_type"], made[0], exist_ok=True)
+    AutoModel.register(made[0], made[1], exist_ok=True)
 
 
 def untrusted(path: str) -> str:

@@ -21,7 +21,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb rank --model runs/mgt-multiwoz/multi-granularity --context calls.jsonl "
         "--candidates responses.txt --top 5",
     )
-    parser.add_argument("--model", required=True, help="checkpoint folder of a ranker or an ensemble, or a Hub id")
+    parser.add_argument("--model", required=True, help="folder or Hub id (org/name@v1) of a ranker or an ensemble")
     method_option(parser)
     parser.add_argument("--context", type=Path, required=True, help="the dialogues so far: your file or folder")
     own_options(parser)

@@ -12,7 +12,7 @@ from transformers.dynamic_module_utils import custom_object_save
 
 from .. import modeling
 from ..checkpoints.adapters import has_adapters, save_base
-from ..checkpoints.pretrained import has_decoder, load_pretrained
+from ..checkpoints.pretrained import has_decoder, load_pretrained, resolve_backbone
 from ..checkpoints.remote_code import save_backbone_code
 from ..checkpoints.sentence_modules import SentenceModules, read_sentence_modules
 from ..dialogue import Dialogue
@@ -94,7 +94,7 @@ class BackboneModel(MethodModel):
     _supports_attention_backend = True
 
     @classmethod
-    def build(cls, backbone: Any, dialogues: Any, dropout: Any = None, **settings: object) -> Any:  # noqa: ANN401
+    def build(cls, backbone: Any, dialogues: Any, dropout: Any = None, **settings: Any) -> Any:  # noqa: ANN401
         """Build an untrained model; see `MethodModel`. The dialogues are not needed."""
         return cls.from_backbone(backbone, dropout, **settings)
 
@@ -205,6 +205,7 @@ def load_backbone(name: str, dropout: float | None, trust_remote_code: bool = Fa
     The dropout replaces that of hidden layers and attention; None keeps them. Raise InputError if the dropout is out of
     range, the model is no encoder, its tokenizer is not a fast one, or its own code is not trusted.
     """
+    name = resolve_backbone(name)
     tokenizer = load_pretrained(AutoTokenizer, name, trust_remote_code=trust_remote_code)
     if not tokenizer.is_fast:
         raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")

@@ -16,7 +16,6 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from ..checkpoints.pretrained import resolve_backbone
 from ..errors import InputError
 from ..ranges import Range, Ranges
 from .backbone_model import load_backbone
@@ -76,7 +75,7 @@ class MergedModel(UtteranceEncoder):
                 raise InputError(f"parts: got the weight {weight!r} for '{path}', expected a number; give one")
         named = {Path(name).name: float(weight) for name, weight in parts.items()}
         model, tokenizer = cls.from_backbone(
-            resolve_backbone(backbone), parts=named, rank=rank, max_tokens=max_tokens, encoding_tokens=max_tokens
+            backbone, parts=named, rank=rank, max_tokens=max_tokens, encoding_tokens=max_tokens
         )
         start = {name: value for name, value in model.encoder.state_dict().items() if value.is_floating_point()}
         total = {name: torch.zeros_like(value) for name, value in start.items()}
@@ -101,7 +100,7 @@ def factors(difference: Tensor, rank: int) -> Factors:
 
 def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, Tensor]:
     """Return the change of each weight of a backbone by a training, without rows that were added to a table."""
-    end = load_backbone(resolve_backbone(path), None).encoder.state_dict()
+    end = load_backbone(path, None).encoder.state_dict()
     moved = {}
     for name, before in start.items():
         after = end.get(name)

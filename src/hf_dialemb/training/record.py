@@ -145,6 +145,14 @@ def starting_point(
     return checkpoint
 
 
+def record_backbone(backbone: str | None, output: Path) -> None:
+    """Add the digest of a backbone that was fetched only after the settings were written."""
+    file = RunFolder(output).data_file
+    facts, digest = read_object(file, RunFolder.REMEDY), _backbone_digest(backbone)
+    if digest is not None and "backbone_sha256" not in facts:
+        write_json_atomically(file, {**facts, "backbone_sha256": digest})
+
+
 def _write_texts(folder: RunFolder, dialogues: Sequence[Dialogue]) -> None:
     write_json_atomically(folder.texts_file, {"texts": sorted({text_key(dialogue) for dialogue in dialogues})})
 

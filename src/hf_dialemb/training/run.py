@@ -33,7 +33,7 @@ from .dialogues import dev_dialogues, training_dialogues
 from .language_model import adapted_backbone
 from .low_rank import merge_factors
 from .pushing import create_repository, push_run
-from .record import recorded_settings, starting_point
+from .record import record_backbone, recorded_settings, starting_point
 from .resuming import restore_finished
 from .settings import SELECTIONS, Report, Settings
 from .trainer import DialogueTrainer
@@ -66,7 +66,7 @@ def train(
         dialogues: A list of dialogues (lists of chat messages, or `Dialogue` objects), a ``datasets.Dataset``, a path,
             or the name of a corpus.
         output_dir: The folder of the run; it loads as an encoder everywhere.
-        backbone: Folder or Hub id of the encoder to start from; by default all-MiniLM-L6-v2.
+        backbone: Folder or Hub id of the encoder to start from, also ``"org/name@v1"``; by default all-MiniLM-L6-v2.
         dev_dialogues: Dialogues that choose the checkpoint (see ``checkpoint_selection``), in the forms of
             ``dialogues``.
         recipe: The name of a recipe, such as ``dse_minilm``, or a YAML file; the arguments here win over it.
@@ -123,9 +123,12 @@ def run_training(
             report(f"Complete already: {output}")
             _push(settings, output, report)
             return output
+        given = backbone
         if backbone is not None:
             backbone = adapted_backbone(settings, backbone, dialogues, report)
         trainer = build_trainer(settings, backbone, dialogues, dev, report, callbacks)
+        if trainer.is_world_process_zero():
+            record_backbone(given, output)
         trainer.started, trainer.recorded = started, recorded_settings(settings)
         if checkpoint is not None:
             report(f"Resuming from {checkpoint}")

@@ -118,8 +118,8 @@ class RunArguments:
 
     Attributes:
         method: What to learn; the help lists all methods. One of your own is the path of its file, as own_method.py.
-        backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2). Methods that start from the
-            words of the corpus take a text file of word vectors such as GloVe's, or nothing.
+        backbone: Folder or Hub id (also org/name@v1) of the encoder to start from (default: all-MiniLM-L6-v2). Methods
+            that start from the words of the corpus take a text file of word vectors such as GloVe's, or nothing.
         trust_remote_code: Whether Python code that comes with the backbone may run.
         dropout: Replaces the backbone's dropout, in [0, 1]; 0 is fastest.
         corpus: One or more corpora: a name, a name with a split as multiwoz/dev, or your file, folder or Hub dataset.

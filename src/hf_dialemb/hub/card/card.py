@@ -178,7 +178,7 @@ def _unstated(corpora: Sequence[Mapping[str, str]]) -> list[str]:
 def _front_matter(
     record: Mapping[str, Any], figures: Measured, corpora: Sequence[Mapping[str, str]], research: bool, repo_id: str
 ) -> ModelCardData:
-    model, reference = record["model"], record["reference"]
+    model, reference = record["model"], (record["reference"] or "").partition("@")[0]
     task = _TASKS[model["kind"]]
     sources = [corpus["source"] for corpus in corpora if corpus["source"].startswith(_HUB_DATASETS)]
     tags = ["sentence-transformers", task, "transformers", "dialogue", "hf_dialemb", model["method"].replace("_", "-")]
