@@ -18,7 +18,7 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import single_domain, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.topics.clustering import counted_periods, find_clusters, placed
-from hf_dialemb.topics.naming import names_of, telling_phrases
+from hf_dialemb.topics.naming import names_of, set_phrases, telling_phrases, without_set_phrases
 
 SAID = {
     "card": ("my card was stolen", "shall I block the card"),
@@ -93,14 +93,50 @@ def test_names_are_whole_phrases_that_tell_topics_apart():
     assert telling_phrases([["", ""]]) == [()]
     cards, pets = ["lost my credit card", "my credit card", "credit card ____"], ["a dog"]
     assert telling_phrases([cards, pets]) == [("credit card",), ("dog",)]
-    for phrases, texts, name in (
-        (["want to fly", "airlines", "airline", "flight"], [], "airlines, flight, want to fly"),
-        (["pm on march", "restaurant", "sounds great"], [], "restaurant, pm on march, sounds great"),
-        (["craig", "taxi", "rome"], ["from Craig to Rome", "a taxi to Craig", "Taxi to Rome"], "taxi, craig, rome"),
-    ):
-        assert names_of([phrases], [texts]) == [name]
-    long = ["word " * 9 + "end", "another phrase of some words"]
-    assert names_of([long, [], ["tea"], ["tea"]], [[]] * 4) == [long[0], "topic 2", "tea", "tea (2)"]
+
+
+GREETED = ("hello", "hi there, thanks for contacting us", None, "anything else I can help you with?", "no", "bye")
+CARDS, ROOMS = ("我的信用卡被偷了", "信用卡丢了", "信用卡被盗刷"), ("我想订酒店", "酒店有房吗", "订酒店两晚")
+
+
+def greeted(texts, number):
+    """Dialogues in which all is the same but what is wanted."""
+    return [
+        Dialogue(tuple(Turn(("user", "assistant")[place % 2], said or text) for place, said in enumerate(GREETED)))
+        for text in texts
+        for _ in range(number)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("groups", "names"),
+    [
+        ([greeted(["my card was stolen"], 5), greeted(["I need a hotel"], 5)], ["card was stolen", "need a hotel"]),
+        ([greeted(["hi"], 5), greeted(["hello"], 4), greeted(["book a taxi"], 5)], ["greetings only"] * 2 + ["taxi"]),
+        ([greeted(CARDS, 2), greeted(ROOMS, 2)], ["信用卡", "酒店"]),
+        ([greeted(["a taxi"], 3), greeted(["the taxis"], 3)], ["taxi", "taxis"]),
+    ],
+)
+def test_names_are_what_is_wanted_and_no_greetings(groups, names):
+    dialogues = [dialogue for group in groups for dialogue in group]
+    labels = np.repeat(np.arange(len(groups), dtype=np.int32), list(map(len, groups)))
+    left_out = set_phrases(dialogues, labels)
+    assert {"hello", "anything else i can help you with"} <= left_out
+    said = [without_set_phrases(dialogue, left_out, "user") for dialogue in dialogues]
+    given = names_of(said, labels, np.eye(len(groups), dtype=np.float32))
+    assert len(set(given)) == len(given)
+    for name, part in zip(given, names, strict=True):
+        assert part in name
+
+
+def test_the_name_is_the_phrase_whose_vector_is_nearest_to_the_topic():
+    said, labels = [["lost card"], ["stolen card"]] * 3 + [["dogs"]] * 3, np.array([0] * 6 + [1] * 3, dtype=np.int32)
+    near = {"stolen card": [1, 0]}
+
+    def encode(phrases):
+        return np.array([near.get(phrase, [0.5, 0.5]) for phrase in phrases], dtype=np.float32)
+
+    assert names_of(said, labels, np.eye(2, dtype=np.float32), encode) == ["stolen card", "dogs"]
 
 
 def test_periods_are_the_finest_that_can_be_read_and_have_no_gap():
@@ -183,7 +219,7 @@ def test_a_language_model_names_topics_and_phrases_stand_in(server, caplog):
     server.answers[:] = [(200, says("Card loss")), (200, says("Card loss")), (200, says("..."))]
     topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), topics=3, names="api:small")
     assert [one.name for one in topics.by_size[:2]] == ["Card loss", "Card loss (2)"]
-    assert topics.by_size[2].name == names_of([topics.by_size[2].phrases], [[]])[0]
+    assert topics.by_size[2].name in dialogues[topics.by_size[2].examples[0]].turns[0].content
     assert "got no name in an answer" in caplog.text
     first = dialogues[topics.by_size[0].examples[0]].turns[0].content
     assert first in server.requests[0][2]["messages"][0]["content"]

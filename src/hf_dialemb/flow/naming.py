@@ -26,7 +26,10 @@ _CANDIDATES = 50  # best phrases of a group; a phrase that repeats a better one 
 _SAME = 0.75  # a phrase that mostly occurs within a longer one gives way to it
 _ASKING = frozenset(("what", "when", "where", "which", "who", "whose", "why", "how"))
 _STOPS = re.compile(r"[^\w\s'’-]+|\s-+\s")  # phrases do not go across punctuation
-_WORD = re.compile(r"\w(?:[\w'’-]*\w)?")
+_LETTERS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"  # of Chinese and Japanese, which have no blanks
+_UNSPACED_LETTER = re.compile(f"[{_LETTERS}]")
+_UNSPACED = re.compile(f"(?<=[{_LETTERS}]) (?=[{_LETTERS}])")
+_WORD = re.compile(rf"[{_LETTERS}]|[^\W{_LETTERS}](?:[^\W{_LETTERS}'’-]|['’-](?=\w))*")
 _DIGITS = 6  # of a cosine, so that rounding does not decide between equally near texts
 
 
@@ -179,20 +182,40 @@ def _counted_phrases(groups: Sequence[Sequence[str]]) -> tuple[NDArray[Any], Any
 def _phrases_of(text: str) -> set[str]:
     """Return all phrases of a text that say something."""
     phrases: set[str] = set()
-    for part in _STOPS.split(text.lower()):
-        words = _WORD.findall(part)
+    for clause in clauses(text):
+        words = words_of(clause)
         for length in range(1, _LONGEST_PHRASE + 1):
             runs = (words[start : start + length] for start in range(len(words) - length + 1))
-            phrases.update(" ".join(run) for run in runs if _says_something(run))
+            phrases.update(joined(run) for run in runs if _says_something(run))
     return phrases
 
 
+def clauses(text: str) -> list[str]:
+    """Return the parts of a text between punctuation, in small letters."""
+    return [" ".join(part.split()) for part in _STOPS.split(text.lower()) if part.strip()]
+
+
+def words_of(clause: str) -> list[str]:
+    """Return the words of a clause; a letter is a word where a script has no blanks."""
+    return _WORD.findall(clause)
+
+
+def joined(words: Sequence[str]) -> str:
+    """Make a phrase of words, without blanks between letters that have none."""
+    return _UNSPACED.sub("", " ".join(words))
+
+
+def is_empty(word: str) -> bool:
+    """Return whether a word says nothing, as "the" or "isn't"."""
+    return word.endswith("n't") or word.partition("'")[0] in _empty_words()
+
+
 def _says_something(words: Sequence[str]) -> bool:
-    empty = _empty_words()
-    first, last = (word.replace("’", "'").partition("'")[0] for word in (words[0], words[-1]))
-    begins = first not in empty or (first in _ASKING and len(words) > 1)
+    first, last = (word.replace("’", "'") for word in (words[0], words[-1]))
+    begins = not is_empty(first) or (first.partition("'")[0] in _ASKING and len(words) > 1)
     long = any(len(word) > _LONGEST_WORD for word in words)
-    return begins and last not in empty and not long and not all(word.isdigit() for word in words)
+    lone = len(words) == 1 and _UNSPACED_LETTER.fullmatch(first) is not None
+    return begins and not is_empty(last) and not long and not lone and not all(word.isdigit() for word in words)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ from ..metrics.vectors import unit
 from ..runs.files import write_atomically, write_json_atomically, write_text_atomically
 from ..runs.frames import counted, data_frame, notebook_view, write_page
 from .clustering import counted_periods, find_clusters, placed
-from .naming import names_by_model, names_of, telling_phrases, text_of
+from .naming import names_by_model, names_of, set_phrases, telling_phrases, without_set_phrases
 
 PAGE, FLOWS, RECORD = "index.html", "flows", "topics.json"
 TABLES = ("topics.csv", "dialogues.csv", "dialogues.parquet")
@@ -223,8 +223,11 @@ def find_topics(
         raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the number of dialogues; change it")
     if names != PHRASES:
         find_writer(names)  # raises before anything is computed
-    if vectors is None:
-        vectors = load_encoder(encoder or default_encoder()).encode(list(corpus))
+    encode = None
+    if vectors is None or encoder is not None:
+        loaded = load_encoder(encoder or default_encoder())
+        encode = loaded.encode_utterances
+        vectors = loaded.encode(list(corpus)) if vectors is None else vectors
     units = unit(checked_vectors(vectors, len(corpus), "dialogue"))
     labels = find_clusters(units, topics, seed)
     count = int(labels.max()) + 1
@@ -232,7 +235,7 @@ def find_topics(
     similarity = np.einsum("nd,nd->n", units, unit(means)[labels])
     tree = average_linkage(means, np.bincount(labels))
     periods, period, counts = counted_periods([dialogue.time for dialogue in corpus], labels, count)
-    described = _described(corpus, labels, similarity, counts, names, Path(cache) if cache else None)
+    described = _described(corpus, labels, similarity, counts, names, Path(cache) if cache else None, means, encode)
     return Topics(title, described, corpus, labels, similarity, tree, placed(units, seed), tuple(periods), period)
 
 
@@ -259,21 +262,22 @@ def _described(
     counts: NDArray[np.int64],
     names: str,
     cache: Path | None,
+    means: NDArray[np.float32],
+    encode: Callable[[list[str]], NDArray[np.float32]] | None,
 ) -> tuple[Topic, ...]:
     members = [np.flatnonzero(labels == number) for number in range(len(counts))]
     typical = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")][:EXAMPLES].tolist() for rows in members]
     groups = [[corpus[row] for row in rows.tolist()] for rows in members]
-    texts = [[text_of(dialogue) for dialogue in group] for group in groups]
-    phrases = telling_phrases(texts)
-    given = names_of(phrases, texts)
+    left_out = set_phrases(corpus, labels)
+    phrases = telling_phrases([_texts(group, left_out) for group in groups])
+    said = [without_set_phrases(own, left_out, _customer(own)) for own in corpus]
+    given = names_of(said, labels, means, encode)
     if names != PHRASES:
         examples = [[corpus[row] for row in rows] for rows in typical]
         given, reason = names_by_model(list(zip(given, phrases, examples, strict=True)), names, cache)
         if reason:
             logger.warning("some topics are named by their phrases: %s", reason)
-    by_role = {
-        role: telling_phrases([[text_of(own, role) for own in group] for group in groups]) for role in _roles_of(corpus)
-    }
+    by_role = {role: telling_phrases([_texts(group, left_out, role) for group in groups]) for role in _roles_of(corpus)}
     return tuple(
         Topic(
             f"topic-{number + 1}",
@@ -286,6 +290,16 @@ def _described(
         )
         for number, rows in enumerate(members)
     )
+
+
+def _texts(dialogues: Sequence[Dialogue], left_out: Collection[str], role: str = "") -> list[str]:
+    """Return what is said in dialogues, or by a role; bars keep phrases from going across turns."""
+    return [" | ".join(without_set_phrases(dialogue, left_out, role)) for dialogue in dialogues]
+
+
+def _customer(dialogue: Dialogue) -> str:
+    """Return the role whose wishes name a topic: the user's, or everybody's if no user speaks."""
+    return ROLES[0] if ROLES[0] in dialogue.roles else ""
 
 
 def _roles_of(corpus: Sequence[Dialogue]) -> list[str]:
