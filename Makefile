@@ -16,8 +16,8 @@ test: setup
 	$(MAKE) check unit
 
 test-all: setup-all
-	$(MAKE) oldest wheel
-	$(MAKE) types docs slow
+	$(MAKE) --jobs 2 --output-sync oldest wheel types docs
+	$(MAKE) slow
 
 setup: .venv/.ready
 
@@ -44,9 +44,10 @@ check: setup
 unit: setup
 	$(PYTEST) -m "not slow"
 
-# Then what make test skipped for want of libraries.
+# In the order of their names, as a long file that began last would run alone. Then what make test skipped for want of
+# libraries.
 slow: setup-all
-	$(PYTEST) -m slow
+	$(PYTEST) --no-loadscope-reorder -m slow
 	$(PYTEST) -m "not slow" tests/papers/test_fitted_encoders.py $(addprefix tests/test_, baselines.py endpoint.py \
 	  flow_naming.py index.py integrations_mteb.py tools_chains.py topics.py training_checks.py)
 
