@@ -1,68 +1,88 @@
-"""Transcribed calls in JSON."""
+"""Calls as speech recognition gives them: rows of ``vendors.toml``, and functions that make pieces of words.
 
-from collections.abc import Iterable, Iterator
+A piece has a text, and perhaps a speaker, a channel and a start.
+"""
 
-from .form import Form, Message, Record
+from collections.abc import Iterable
+from typing import Any
+
+from .form import Record
+from .layouts import forms_of, objects, pick, spaced
+
+_ENDS = tuple(".?!。？！")  # of a sentence
 
 
-def joined(pieces: Iterable[Record]) -> Iterator[Message]:
-    """Make turns of a transcript's pieces: those of one speaker in a row, or of nobody, are one turn."""
-    message: Message = {}
-    for piece in pieces:
-        speaker = str(piece.get("speaker", "") if message else piece["speaker"])
-        speaker = f"speaker {speaker}" if speaker.isdecimal() else speaker
-        text = str(piece.get("text") or piece.get("transcript") or "").strip()
-        if message and speaker in ("", message["role"]):
-            message["content"] += f" {text}"
+def _sentences(words: Iterable[Record], text: str, speaker: str, start: str, channel: object = None) -> list[Any]:
+    """Make sentences of the words of a channel; the other arguments are paths of a word."""
+    pieces: list[dict[str, Any]] = []
+    for item in words:
+        word, key = str(pick(item, text) or ""), pick(item, speaker)
+        last: dict[str, Any] = pieces[-1] if pieces else {"speaker": None, "text": ""}
+        if item.get("type") == "punctuation":
+            last["text"] += word
+        elif last["speaker"] == key and last["text"] and not last["text"].endswith(_ENDS):
+            last["text"] = spaced(last["text"], word)
         else:
-            if message:
-                yield message
-            message = {"role": speaker, "content": text}
-    if message:
-        yield message
+            pieces.append({"text": word, "speaker": key, "start": pick(item, start), "channel": channel})
+    return pieces
 
 
-def _deepgram(record: Record) -> Iterator[Message]:
+def _deepgram(record: Record) -> list[Any]:
+    if utterances := pick(record, "results.utterances"):
+        return list(utterances)
+    pieces: list[Any] = []
+    for number, channel in enumerate(pick(record, "results.channels")):
+        best = pick(channel, "alternatives.0")
+        if parts := objects(pick(best, "paragraphs.paragraphs")):
+            pieces += ({**part, "text": pick(part, "sentences.text"), "channel": number} for part in parts)
+        else:
+            words = objects(pick(best, "words")) or [{"word": pick(best, "transcript")}]
+            pieces += _sentences(words, "punctuated_word|word", "speaker", "start", number)
+    return pieces
+
+
+def _transcribe(record: Record) -> list[Any]:
+    """Read Amazon's words; in older files, the speakers stand beside them."""
     results = record["results"]
-    if results.get("utterances"):
-        yield from joined(results["utterances"])
-        return
-    paragraphs = results["channels"][0]["alternatives"][0]["paragraphs"]["paragraphs"]
-    yield from joined(
-        {"speaker": paragraph["speaker"], "text": " ".join(part["text"] for part in paragraph["sentences"])}
-        for paragraph in paragraphs
-    )
+    labels = objects(pick(results, "speaker_labels.segments.items"))
+    speakers = {item.get("start_time"): item.get("speaker_label") for item in labels}
+    pieces: list[Any] = []
+    for channel in objects(pick(results, "channel_labels.channels")) or [results]:
+        words = [{"speaker_label": speakers.get(item.get("start_time")), **item} for item in objects(channel["items"])]
+        label = channel.get("channel_label")
+        pieces += _sentences(words, "alternatives.0.content", "speaker_label", "start_time", label)
+    return pieces
 
 
-CALLS = (
-    Form(
-        "WhisperX, segments with speakers",
-        "WhisperX",
-        "Run `whisperx --diarize --output_format json`.",
-        lambda record: joined(record["segments"]),
-        ("segments",),
-        dialogue="a file",
-        speakers="by their voices",
-    ),
-    Form(
-        "utterances of a transcribed call",
-        "AssemblyAI, Rev and others",
-        "Fetch the transcript with speaker labels.",
-        lambda record: joined(record["utterances"]),
-        ("utterances",),
-        dialogue="a call",
-        speakers="by their voices or channels",
-    ),
-    Form(
-        "Deepgram, results",
-        "Deepgram",
-        "Transcribe with `diarize=true&utterances=true`.",
-        _deepgram,
-        ("results",),
-        accepts=lambda record: (
-            isinstance(record["results"], dict) and bool({"utterances", "channels"} & set(record["results"]))
-        ),
-        dialogue="a call",
-        speakers="by their voices",
-    ),
-)
+def _google(record: Record) -> list[Any]:
+    """Read Google's results; where speakers are told apart, the last one repeats the words of all others."""
+    results = objects(pick(record, "response.results|results"))
+    words = [objects(pick(result, "alternatives.0.words")) for result in results]
+    if pick(words[-1], "speakerTag|speakerLabel"):
+        repeated = len(words[-1]) >= sum(map(len, words[:-1]))
+        parts = [word for part in (words[-1:] if repeated else words) for word in part]
+        return _sentences(parts, "word", "speakerLabel|speakerTag", "startTime|startOffset")
+    return [
+        {**result, "text": pick(result, "alternatives.0.transcript"), "start": pick(part, "0.startTime|0.startOffset")}
+        for result, part in zip(results, words, strict=True)
+    ]
+
+
+def _speechmatics(record: Record) -> list[Any]:
+    pieces: list[Any] = []
+    for channel in dict.fromkeys(item.get("channel") for item in objects(record["results"])):
+        words = [item for item in objects(record["results"]) if item.get("channel") == channel]
+        pieces += _sentences(words, "alternatives.0.content", "alternatives.0.speaker", "start_time", channel)
+    return pieces
+
+
+def _contact_lens(record: Record) -> list[Any]:
+    """Read the segments of Contact Lens with the roles of participants who are only numbered there."""
+    roles = {
+        person.get("ParticipantId"): person.get("ParticipantRole") for person in objects(record.get("Participants"))
+    }
+    pieces = objects(pick(record, "Transcript|Segments.Transcript"))
+    return [{"ParticipantRole": roles.get(piece.get("ParticipantId")), **piece} for piece in pieces]
+
+
+CALLS = forms_of("calls", _deepgram, _transcribe, _google, _speechmatics, _contact_lens)

@@ -1,52 +1,172 @@
-"""Help desks, messengers and bots in JSON: tickets, threads and trackers."""
+"""Help desks, messengers and bots in JSON: rows of ``vendors.toml``, and functions that complete their messages."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 from typing import Any
 
-from .form import Form, Message, Record
+from ..parsing import parse_json
+from .findings import Draft, Notes
+from .form import FOLDER, Form, Record
+from .layouts import forms_of, objects, pick
+
+_DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json"
+_MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")  # Slack's <@U01>, <#C01|general>, <!here>, <http://x|label>
+_PAYLOAD = re.compile(r"/([^\s{]+)(\{.*\})?", re.DOTALL)
 
 
-def _intercom(record: Record) -> Iterator[Message]:
-    parts = record["conversation_parts"]
-    rest = parts["conversation_parts"] if isinstance(parts, Mapping) else parts
-    for turn in [*([record["source"]] if record.get("source") else []), *rest]:
-        yield {"role": str(turn["author"]["type"]), "content": _plain(turn.get("body"))}
+def _zendesk(record: Record) -> list[Any]:
+    """Name the authors of comments by the users beside them; who asked is the requester."""
+    people = {person.get("id"): person for person in objects(record.get("users"))}
+    requester = pick(record, "ticket.requester_id|requester_id|requester.id")
+    comments = pick(record, "comments|ticket.comments") or [
+        {**audit, **event}
+        for audit in objects(record.get("audits"))
+        for event in objects(audit.get("events"))
+        if event.get("type") == "Comment"
+    ]
+
+    def named(comment: Record) -> Record:
+        key = pick(comment, "author_id|author.id")
+        name, role = (pick([people.get(key), comment.get("author")], f"{field}.0") for field in ("name", "role"))
+        unknown = name if key is None else f"{'author' if requester is None else 'agent'} {key}"
+        return {**comment, "speaker": name, "role": role or ("requester" if key == requester else unknown)}
+
+    return [named(comment) if isinstance(comment, dict) else comment for comment in comments]
 
 
-def _zendesk(record: Record) -> Iterator[Message]:
-    requester = (record.get("ticket") or record).get("requester_id")
-    for comment in record["comments"]:
-        author = comment.get("author") or {}
-        speaker = author.get("role") or author.get("name")
-        if not speaker:
-            is_user = requester is None or comment["author_id"] == requester
-            speaker = "user" if is_user else f"agent {comment['author_id']}"
-        yield {"role": str(speaker), "content": _plain(comment.get("plain_body") or comment.get("body"))}
+def _intercom(record: Record) -> list[Any]:
+    first = {"created_at": record.get("created_at"), **(record.get("source") or {})}
+    return [first, *(pick(record, "conversation_parts.conversation_parts|conversation_parts") or [])]
 
 
-def _plain(markup: Any) -> str:  # noqa: ANN401
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup or "")).split())
+def _freshdesk(record: Record) -> list[Any]:
+    """Put the ticket's description, which is HTML except in exports of the account, before its replies."""
+    ticket = record.get("helpdesk_ticket") or record
+    plain, markup = pick(ticket, "description_text"), pick(ticket, "description_html|description")
+    if markup != ticket.get("description"):
+        plain = ticket.get("description")
+    asked = {"body_text": plain, "body": markup, "incoming": True, "user": {"name": pick(ticket, "requester_name")}}
+    replies = [pick(reply, "helpdesk_note") or reply for reply in pick(ticket, "conversations|notes") or []]
+    return [{**asked, "created_at": ticket.get("created_at")}, *replies]
 
 
-DESKS = (
-    Form(
-        "Intercom, conversations",
-        "Intercom",
-        "Fetch `GET /conversations/{id}` of the API.",
-        _intercom,
-        ("conversation_parts",),
-        dialogue="a conversation",
-        speakers="contacts, admins and bots",
-    ),
-    Form(
-        "Zendesk, tickets with comments",
-        "Zendesk",
-        "Fetch `GET /tickets/{id}/comments` of the API, and put the comments into their ticket.",
-        _zendesk,
-        ("comments",),
-        dialogue="a ticket",
-        speakers="the requester and agents",
-    ),
+def _livechat(record: Record) -> list[Any]:
+    users = {user.get("id"): user for user in objects(record.get("users"))}
+    threads = objects(record.get("threads") or [record.get("thread")])
+    events = [{"thread": thread.get("id"), **event} for thread in threads for event in objects(thread.get("events"))]
+    people = [users.get(event.get("author_id"), {}) for event in events]
+    return [
+        {"role": user.get("type") or event.get("author_id"), "speaker": user.get("name"), **event}
+        for user, event in zip(people, events, strict=True)
+    ]
+
+
+def _slack(record: Record) -> list[Any]:
+    """Write names where Slack has ids, labels of links, and characters that it writes as entities."""
+    profiles = [{"id": message.get("user"), **message} for message in objects(record["messages"])]
+    people: dict[Any, Any] = {}
+    for person in [*profiles, *objects(record.get("users"))]:
+        name = pick(person, "profile.real_name|user_profile.real_name|real_name|profile.display_name|name")
+        people[person.get("id")] = name or people.get(person.get("id")) or person.get("id")
+    names = list(people.values())
+    people = {key: f"{name} ({key})" if names.count(name) > 1 else name for key, name in people.items()}
+
+    def label(mark: re.Match[str]) -> str:
+        kind, target, text = mark.groups()
+        return str(people.get(target) or text or target) if kind == "@" else text or f"{kind.strip('!')}{target}"
+
+    def written(message: Record) -> Record:
+        kind = "bot_message" if message.get("bot_id") else message.get("subtype")
+        text = unescape(_MARK.sub(label, str(message.get("text") or "")))
+        return {**message, "subtype": kind, "text": text, "speaker": people.get(message.get("user"))}
+
+    return [written(message) if isinstance(message, dict) else message for message in record["messages"]]
+
+
+def _slack_folder(place: str, folder: Path, notes: Notes) -> Iterator[Draft]:
+    """Read the threads of all channels, each over all days."""
+    day = next(form.drafts for form in DESKS if form.name == "Slack, a day of a channel")
+    assert day is not None, "a row of vendors.toml reads records"
+    users, *channels = [folder / "users.json", *sorted({file.parent for file in folder.glob(f"*/{_DAY}")})]
+    people = parse_json(str(users), users.read_bytes(), "export it again") if users.is_file() else []
+    for channel in channels:
+        days = sorted(channel.glob(_DAY))
+        messages = [message for file in days for message in parse_json(str(file), file.read_bytes(), "export it again")]
+        yield from day(str(channel), {"channel": channel.name, "users": people, "messages": messages}, notes)
+
+
+def _is_slack_folder(folder: Any) -> bool:  # noqa: ANN401
+    return any(folder.glob(f"*/{_DAY}")) and any((folder / name).is_file() for name in ("users.json", "channels.json"))
+
+
+def _teams(record: Record) -> list[Any]:
+    """Put replies behind the message that they answer; a text is plain, or HTML."""
+    roots = objects(pick(record, "value|messages"))
+    messages = [message for root in roots for message in (root, *objects(root.get("replies")))]
+    return [{**message, str(pick(message, "body.contentType")): pick(message, "body.content")} for message in messages]
+
+
+def _whatsapp(record: Record) -> list[Any]:
+    other = record.get("name") or "contact"
+    messages = objects(pick(record, "messages.*"))
+    return [{**item, "speaker": "me" if item.get("from_me") else item.get("sender") or other} for item in messages]
+
+
+def _meta(record: Record) -> list[Any]:
+    """Repair the letters of older exports, whose UTF-8 was taken for Latin-1, in all messages or in none."""
+    messages, repaired = objects(record["messages"]), []
+    for message in messages:
+        texts = {name: text for name in ("content", "sender_name") if isinstance(text := message.get(name), str)}
+        try:
+            repaired.append({**message, **{name: text.encode("latin-1").decode() for name, text in texts.items()}})
+        except UnicodeError:
+            return list(messages)
+    return repaired
+
+
+def _rasa(record: Record) -> list[Any]:
+    """Read what users and bots say; a button's payload is read as its title, or the values that it sends."""
+    session = sender = str(pick(record, "sender_id|tracker.sender_id"))
+    items: list[Any] = []
+    titles: dict[Any, Any] = {}
+    for event in objects(pick(record, "events|tracker.events")):
+        kind, text = event.get("event"), str(event.get("text") or "")
+        if kind in ("session_started", "restart") and any(item["session"] == session for item in items):
+            session = f"{sender}#{len({item['session'] for item in items}) + 1}"
+        titles |= {button.get("payload"): button.get("title") for button in objects(pick(event, "data.buttons"))}
+        intent, entities = pick(event, "parse_data.intent.name"), objects(pick(event, "parse_data.entities"))
+        slots = [{"name": str(slot.get("entity")), "value": slot.get("value")} for slot in entities]
+        item = {**event, "session": session, "slots": slots, "intents": [intent] if intent else []}
+        if kind == "user" and (payload := _PAYLOAD.fullmatch(text)):
+            values = ", ".join(str(slot["value"]) for slot in slots) or payload[1].replace("_", " ")
+            item |= {"text": titles.get(text) or values, "noted": "read what a button sends as its title or values"}
+        items += [item] if kind in ("user", "bot") else []
+    return items
+
+
+def _dialogflow(record: Record) -> list[Any]:
+    sides = {"user": "requestUtterances", "bot": "responseUtterances"}
+    intent = "response.queryResult.match.intent.displayName|response.queryResult.intent.displayName"
+    return [
+        {**item, "role": role, "text": item.get(field), "intents": [name] if role == "user" and name else []}
+        for item in objects(record["interactions"])
+        for name in [pick(item, intent)]
+        for role, field in sides.items()
+    ]
+
+
+DESKS = forms_of(
+    "desks", _zendesk, _intercom, _freshdesk, _livechat, _slack, _teams, _whatsapp, _meta, _rasa, _dialogflow
+)
+SLACK_FOLDER = Form(
+    "Slack, an export",
+    "Slack",
+    "Export the workspace (settings, Import/Export Data), and unpack it.",
+    accepts=_is_slack_folder,
+    dialogue="a thread; what is in none, between pauses of 4 hours",
+    left_out="joins and other notices, messages of bots",
+    container=FOLDER,
+    drafts=_slack_folder,
 )

@@ -26,7 +26,7 @@ Records = Callable[[], Iterable[tuple[str, Any]]]
 
 _ID = "id|uuid|conversation_id|conversationId|ticket_id|session_id|sessionId|conversation_hash|thread_id"
 _TIME = "time|created_at|create_time|timestamp|createdAt|created|date|startTime|start_time"
-_WRAPPERS = ("conversations", "data", "items", "results", "tickets", "chats", "threads")  # looked into first
+_WRAPPERS = {"conversations", "data", "items", "results", "tickets", "chats", "threads", "list"}  # looked into first
 _DEEPEST = 6  # lists and objects around a conversation
 _LOOKED_AT = 100  # items of a list that show what it is a list of
 _MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
@@ -191,7 +191,7 @@ def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:  # n
         records = {
             key: {"id": key, **_as_record(inner)} for key, inner in value.items() if isinstance(inner, dict | list)
         }
-        if len(records) == len(value) and 2 * sum(
+        if len(records) == len(value) and not records.keys() & _WRAPPERS and 2 * sum(
             form_of(record, forms) is not None for record in records.values()
         ) > len(value):
             return list(records.values())
