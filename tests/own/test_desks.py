@@ -3,16 +3,18 @@
 import json
 
 import pytest
+from made_up_corpora import write
 from reading import read
 from vendors import drafts_of, examples, said
 
 from hf_dialemb.corpora.own.desks import DESKS
+from hf_dialemb.corpora.own.form import RECORD
 
 EXAMPLES = examples("desks")
 
 
 def test_each_form_has_an_example():
-    assert {example["form"] for example in EXAMPLES} == {form.name for form in DESKS}
+    assert {example["form"] for example in EXAMPLES} == {form.name for form in DESKS if form.container == RECORD}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["form"])
@@ -32,3 +34,28 @@ def test_a_file_is_read_with_its_dialogues_in_order_of_time(tmp_path, example):
     assert {item.id for item in dialogues} == example["dialogues"].keys()
     for item in dialogues:
         assert [turn.time for turn in item.turns] == sorted(turn.time for turn in item.turns)
+
+
+def test_a_slack_export_is_read_by_threads_over_days(tmp_path):
+    def said_at(user, text, time, thread=None):
+        return {"type": "message", "user": user, "text": text, "ts": time, **({"thread_ts": thread} if thread else {})}
+
+    first, later = "1709542800.000040", "1709629200.000050"
+    files = {
+        "users.json": [{"id": "U1", "real_name": "Ana"}, {"id": "U2", "profile": {"real_name": "Bo"}}],
+        "channels.json": [{"id": "C1", "name": "help"}],
+        "help/2024-03-04.json": [
+            {"type": "message", "subtype": "channel_join", "user": "U1", "text": "<@U1> has joined", "ts": first},
+            said_at("U1", "VPN is down", first, first),
+            said_at("U2", "<@U1> try again", "1709542890.000040", first),
+            said_at("U3", "new chairs?", "1709542920.000040"),
+        ],
+        "help/2024-03-05.json": [said_at("U1", "works", later, first), said_at("U3", "no chairs?", later)],
+    }
+    dialogues, remarks = read(write(tmp_path / "export", files), tmp_path)
+    assert [item.id for item in dialogues] == [first, "help", "help#2"]
+    assert [turn.content for turn in dialogues[0].turns] == ["VPN is down", "Ana try again", "works"]
+    assert [turn.name for turn in dialogues[0].turns] == ["Ana", "Bo", "Ana"]
+    assert {item.metadata["channel"] for item in dialogues} == {"help"}
+    assert "left out a message whose subtype is 'channel_join'" in remarks
+    assert "split at pauses" in remarks

@@ -157,10 +157,7 @@ def _dialogflow(record: Record) -> list[Any]:
     ]
 
 
-DESKS = forms_of(
-    "desks", _zendesk, _intercom, _freshdesk, _livechat, _slack, _teams, _whatsapp, _meta, _rasa, _dialogflow
-)
-SLACK_FOLDER = Form(
+_SLACK_FOLDER = Form(
     "Slack, an export",
     "Slack",
     "Export the workspace (settings, Import/Export Data), and unpack it.",
@@ -170,3 +167,5 @@ SLACK_FOLDER = Form(
     container=FOLDER,
     drafts=_slack_folder,
 )
+_FUNCTIONS = _zendesk, _intercom, _freshdesk, _livechat, _slack, _teams, _whatsapp, _meta, _rasa, _dialogflow
+DESKS = (*forms_of("desks", *_FUNCTIONS), _SLACK_FOLDER)

@@ -50,7 +50,7 @@ class Form:
     messages: Callable[[Record], Iterable[Message]] | None = None
     fields: Sequence[str] = ()
     without: Sequence[str] = ()
-    accepts: Callable[[Record], bool] | None = None
+    accepts: Callable[[Any], bool] | None = None
     drafts: Callable[[str, Any, Notes], Iterable[Draft]] | None = None
     group: Sequence[str] = ()
     goes_on: bool = False

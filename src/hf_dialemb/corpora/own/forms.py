@@ -7,6 +7,7 @@ hang in by entry points of the group ``hf_dialemb.forms``, each a mapping from n
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
@@ -15,7 +16,7 @@ from .calls import CALLS
 from .chats import CHATS, LISTS, continued
 from .desks import DESKS
 from .findings import Draft, Finding, Notes, Problem, from_drafts, from_record
-from .form import RECORD, Form, Message, value_at
+from .form import FOLDER, RECORD, Form, Message, value_at
 from .roles import WELL_KNOWN
 
 FORMS = Registry("forms", {form.name: form for form in (*DESKS, *CALLS, *CHATS)})
@@ -44,6 +45,12 @@ def record_forms() -> list[Form]:
 def form_of(record: Any, forms: Iterable[Form]) -> Form | None:  # noqa: ANN401
     """Return the first form that a record has; None if it has none."""
     return next((form for form in forms if form.has(record)), None)
+
+
+def form_of_folder(folder: Path) -> Form | None:
+    """Return the form of a folder whose files belong together, such as an export of Slack; None without one."""
+    forms = (form for form in FORMS.values() if form.container == FOLDER)
+    return next((form for form in forms if form.accepts and form.accepts(folder)), None)
 
 
 def from_records(read: Records, notes: Notes) -> Iterator[Finding]:
@@ -178,10 +185,12 @@ def conversations_of(value: Any, forms: Iterable[Form]) -> list[Any]:  # noqa: A
 def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:  # noqa: ANN401
     if isinstance(value, list) and depth:
         items = value[:_LOOKED_AT]
-        if any(form_of(_as_record(item), forms) for item in items):
-            return [_as_record(item) for item in value]
-        if items and isinstance(items[0], Mapping) and form_of(_as_record(value), forms):
+        ranks = [forms.index(form) for item in items if (form := form_of(_as_record(item), forms))]
+        whole = form_of({"messages": items}, forms) if isinstance(next(iter(items), None), Mapping) else None
+        if whole and forms.index(whole) < min(ranks, default=len(forms)):
             return [_as_record(value)]
+        if ranks:
+            return [_as_record(item) for item in value]
         if any(_within(item, forms, depth - 1) for item in items if isinstance(item, Mapping)):
             parts = (_within(item, forms, depth - 1) or [item] for item in value)
             return [part for several in parts for part in several]
@@ -191,9 +200,11 @@ def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:  # n
         records = {
             key: {"id": key, **_as_record(inner)} for key, inner in value.items() if isinstance(inner, dict | list)
         }
-        if len(records) == len(value) and not records.keys() & _WRAPPERS and 2 * sum(
-            form_of(record, forms) is not None for record in records.values()
-        ) > len(value):
+        if (
+            len(records) == len(value)
+            and not records.keys() & _WRAPPERS
+            and 2 * sum(form_of(record, forms) is not None for record in records.values()) > len(value)
+        ):
             return list(records.values())
         for name in sorted(records, key=lambda name: name not in _WRAPPERS) if depth else ():
             if (inner := _within(value[name], forms, depth - 1)) is not None:

@@ -14,18 +14,19 @@ from .form import Form, Message, Record
 
 Read = Callable[[Any], list[Any]]
 Row = Mapping[str, Any]  # of ``vendors.toml``
+_LOOKED_AT = 100  # items of a list that show what it is a list of
 _FULL = re.compile("[\u3000-\u9fff\uff00-\uffef]")  # Chinese and Japanese characters stand without spaces
 
 
-def pick(value: Any, paths: str) -> Any:  # noqa: ANN401
-    """Return what lies at the first path that leads to something, or None; see ``vendors.toml``."""
+def pick(value: Any, paths: str, most: int | None = None) -> Any:  # noqa: ANN401
+    """Return what the first path leads to that is there; see ``vendors.toml``; of lists look at so many items."""
     for path in paths.split("|"):
         inner = value
         for key in path.split("."):
             if isinstance(inner, list) and key.isdecimal():
                 inner = inner[int(key)] if int(key) < len(inner) else None
             elif isinstance(inner, list):
-                values = [item.get(key) for item in objects(inner)]
+                values = [item.get(key) for item in objects(inner[:most])]
                 inner = [deep for value in values for deep in (value if isinstance(value, list) else [value])]
                 inner = [value for value in inner if value not in (None, "")]
             elif isinstance(inner, Mapping):
@@ -70,7 +71,7 @@ def _vendors() -> dict[str, Any]:
 
 
 def _fits(row: Row, record: Record) -> bool:
-    return all(pick(record, path) is not None for path in row["has"].split())
+    return all(pick(record, path, _LOOKED_AT) is not None for path in row["has"].split())
 
 
 def _drafts(row: Row, read: Read | None, place: str, record: Record, notes: Notes) -> Iterator[Draft]:

@@ -14,7 +14,7 @@ from ..source import files_within
 from .captions import SPOKEN, transcripts
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts, with_remarks
-from .forms import from_records
+from .forms import form_of_folder, from_records
 from .hub_dataset import parquet_records
 from .jsonl import EXPECTED_LINES, json_records, line_records
 from .options import ReadingOptions
@@ -82,8 +82,12 @@ def find_own(path: str | Path, options: ReadingOptions | None = None) -> Iterato
     meanings = parse_columns(notes.options.columns)
     if meanings and not has_tables(path):
         raise InputError(f"{path}: got columns, which only {', '.join(TABLES)} files have; leave them out")
-    find = _in_folder if path.is_dir() else _in_file
-    return with_remarks(find(path, meanings, notes), notes, path)
+    form = form_of_folder(path) if path.is_dir() else None
+    if form and form.drafts:
+        findings = distinct(from_drafts(partial(form.drafts, str(path), path), notes), path, form.dialogue)
+    else:
+        findings = (_in_folder if path.is_dir() else _in_file)(path, meanings, notes)
+    return with_remarks(findings, notes, path)
 
 
 def has_tables(path: Path) -> bool:
