@@ -104,6 +104,8 @@ def _add_convert(actions: _Actions) -> None:
     parser.add_argument("corpus", help="a file of conversations, a folder of transcripts, or a corpus name")
     reading_options(parser, "all")
     parser.add_argument("--skip-invalid", **_SKIP)
+    parser.add_argument("--mask", action="store_true", help="replace addresses, numbers, links and names: no guarantee")
+    parser.add_argument("--mask-names", type=Path, metavar="FILE", help="names to mask too, one per line")
     parser.add_argument("--output", type=Path, required=True, help="the file to write, .jsonl or .jsonl.gz")
     parser.set_defaults(run=_convert)
 
@@ -111,8 +113,27 @@ def _add_convert(actions: _Actions) -> None:
 def _convert(options: argparse.Namespace) -> None:
     from ..corpora.own.jsonl import check_target, write_jsonl
 
+    if options.mask_names and not options.mask:
+        raise InputError("--mask-names: got a list of names without --mask, expected both; add --mask")
     check_target(options.output, options.corpus)
-    say(f"Wrote {write_jsonl(_dialogues(options), options.output):,} dialogues to {options.output}")
+    dialogues, counts = _dialogues(options), Counter[str]()
+    if options.mask:
+        dialogues = _masked(dialogues, options.mask_names, counts)
+    say(f"Wrote {write_jsonl(dialogues, options.output):,} dialogues to {options.output}")
+    if options.mask:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common() if count) or "nothing"
+        say(f"Masked: {kinds}. This is no guarantee: what no rule and no list knows is still there. Read the result.")
+
+
+def _masked(dialogues: Iterator[Dialogue], names: Path | None, counts: Counter[str]) -> Iterator[Dialogue]:
+    from ..corpora.own.encoding import text_of
+    from ..corpora.own.findings import Notes
+    from ..corpora.own.masking import mask
+
+    if names is None:
+        return mask(dialogues, counts=counts)
+    with text_of(names, Notes()) as lines:
+        return mask(dialogues, lines.read().splitlines(), counts)
 
 
 def _add_stats(actions: _Actions) -> None:
