@@ -76,6 +76,12 @@ IN_TURN = (
 )
 
 
+ONE_TALK = (
+    "a message does not say of which conversation it is: taken as one with those around it; say which field tells "
+    "conversations apart with --columns 'id=FIELD,role=FIELD,content=FIELD'"
+)
+
+
 def said_in(*paths: str) -> Callable[[Record], Iterable[Message]]:
     """Return a function that reads what lies at paths of a record; texts at the first are a user's."""
 
@@ -311,9 +317,14 @@ def _trace(record: Record) -> Iterator[Message]:
             yield {"left_out": "a notice to an agent"} if noticed else turn
 
 
+def _alone(record: Record) -> Iterator[Message]:
+    for message in turns(record):
+        yield message | ({} if "left_out" in message else {"guess": ONE_TALK})
+
+
 CHATS = forms_of(
     "chats.toml",
-    [_chatgpt, _run, _span, _trace, _open_webui, _alpaca, _preferred, _listed, _pair],
+    [_chatgpt, _run, _span, _trace, _open_webui, _alpaca, _preferred, _listed, _pair, _alone],
     said_in,
     {"LISTS": LISTS, "SPEAKER": SPEAKER},
 )

@@ -20,7 +20,7 @@ RECORD, FOLDER, TABLE, TEXT = "record", "folder", "table", "text"
 """What a file of a form holds: JSON records (in a list, one a line, or rows of Parquet), files, rows, or text."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Form:
     """A form in which people have their conversations.
 
@@ -67,6 +67,19 @@ class Form:
             return False
         there = all(has(record, path) for path in self.fields) and not any(name in record for name in self.without)
         return there and (self.accepts is None or self.accepts(record))
+
+    def resembles(self, record: Record) -> float:
+        """Return the share of the form's fields whose names a record has, or an object in it."""
+        steps = [set(step.split("|")) for path in self.fields for step in path.split("/") if step not in ("*", "$")]
+        inner = [item for value in record.values() for item in [value, *objects(value)] if isinstance(item, Mapping)]
+        names = {*record, *(name for item in inner for name in item)}
+        return sum(bool(step & names) for step in steps) / max(1, len(steps))
+
+
+def objects(value: Any) -> list[Record]:  # noqa: ANN401
+    """Return the objects in a list, or in lists in it."""
+    items = value if isinstance(value, list) else ()
+    return [inner for item in items for inner in ([item] if isinstance(item, Mapping) else objects(item))]
 
 
 def forms_of(

@@ -14,9 +14,10 @@ from ...errors import InputError
 from ...hooks import Registry
 from .calls import CALLS
 from .chats import CHATS, LISTS, continued
+from .columns import parse_columns
 from .desks import DESKS
 from .findings import Draft, Finding, Notes, Problem, from_drafts, from_record
-from .form import FOLDER, RECORD, Form, Message, value_at
+from .form import FOLDER, RECORD, Form, Message, objects, value_at
 from .roles import WELL_KNOWN
 
 FORMS = Registry("forms", {form.name: form for form in (*DESKS, *CALLS, *CHATS)})
@@ -26,9 +27,12 @@ Records = Callable[[], Iterable[tuple[str, Any]]]
 """Reads the records of a file, each with its place; an `InputError` stands for a record that is damaged."""
 
 _ID = "id|uuid|conversation_id|conversationId|ticket_id|session_id|sessionId|conversation_hash|thread_id"
+_SHARED = "conversation_id|dialogue_id|dialog_id|session_id|ticket_id|thread_id|call_id|chat_id"
 _TIME = "time|created_at|create_time|timestamp|createdAt|created|date|startTime|start_time"
 _WRAPPERS = {"conversations", "data", "items", "results", "tickets", "chats", "threads", "list"}  # looked into first
 _DEEPEST = 6  # lists and objects around a conversation
+_ALIKE = 0.5  # share of a form's fields that a record has, at least, to be like it
+_LISTED = 20  # fields or items that a sentence is about
 _LOOKED_AT = 100  # items of a list that show what it is a list of
 _MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
 _LONGEST_VALUE, _MOST_FIELDS = 1000, 50  # of metadata
@@ -54,7 +58,7 @@ def form_of_folder(folder: Path) -> Form | None:
 
 
 def from_records(read: Records, notes: Notes) -> Iterator[Finding]:
-    """Read conversations of any known form; the file's form is that of most of its records."""
+    """Read conversations of any known form."""
     yield from from_drafts(RecordDrafts(read), notes)
 
 
@@ -65,28 +69,38 @@ class RecordDrafts:
     dialogue is made as soon as its last record has come.
     """
 
-    def __init__(self, read: Records) -> None:
-        self._read, self._known = read, record_forms()
+    def __init__(self, read: Records, columns: str | None = None) -> None:
+        named = _named_by(parse_columns(columns))
+        self._read, self._known = read, [named] if named else record_forms()
         self._usual: Form | None = None  # the form of most records
-        counts, self._sizes = Counter[str](), Counter[int]()  # by the hash of what records of a dialogue share
-        for _, _, form, key in self._records():
-            counts[form.name if form else ""] += 1
+        self.header: list[str] = []  # of a table whose rows the records are
+        counts, self._sizes = Counter[Form | None](), Counter[int]()  # by the hash of what records of a dialogue share
+        fields: dict[str, None] = {}
+        rows = 0
+        for _, record, form, key in self._records():
+            counts[form] += 1
             self._sizes.update([hash(key)] if key else [])
-        self._usual = next((FORMS[name] for name, _ in counts.most_common() if name), None)
+            if _is_row(record):
+                fields, rows = fields | dict.fromkeys(record), rows + (form is None)
+        self._usual = next((form for form, _ in counts.most_common() if form), None)
+        if (columns and not named) or 2 * rows > counts.total():
+            self.header = list(fields)
 
     def __call__(self, notes: Notes) -> Iterator[Draft]:
         """Make the dialogues."""
         groups: dict[Any, list[tuple[str, Any]]] = {}
         for place, record, form, key in self._records():
             if form is None:
-                faults = [str(record)] if isinstance(record, InputError) else self._faults(record)
-                yield Draft(place, "", (), problems=tuple(Problem(place, fault) for fault in faults))
+                yield Draft(place, "", (), problems=(Problem(place, self._fault(record)),))
                 continue
             members = groups.setdefault(key, [])
             members.append((place, record))
-            if len(members) < self._sizes.get(hash(key), 1):
-                continue
-            yield from _tolerant(form, groups.pop(key), notes)
+            if len(members) >= self._sizes.get(hash(key), 1):
+                yield from _tolerant(form, groups.pop(key), notes)
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the records that are rows of a table."""
+        return (record for _, record, _, _ in self._records() if _is_row(record))
 
     def _records(self) -> Iterator[tuple[str, Any, Form | None, Any]]:
         """Yield records with their places, their forms, and what the records of one dialogue share, if they do."""
@@ -105,8 +119,58 @@ class RecordDrafts:
                     before = form.name, place
                 yield place if parts == [value] else f"{place}: dialogue {number}", record, form, before
 
-    def _faults(self, record: Any) -> list[str]:  # noqa: ANN401
-        return [problem.message for problem in from_record("", record).problems]
+    def _fault(self, record: Any) -> str:  # noqa: ANN401
+        """Say why a record cannot be read: the nearest form, and what makes it readable."""
+        if isinstance(record, InputError):
+            return str(record)
+        if not isinstance(record, Mapping) or not record:
+            return f"got {type(record).__name__}, expected an object with messages; remove it, or write it as an object"
+        fault = f"got an object with the fields {', '.join(map(str, list(record)[:_LISTED]))}"
+        if self._usual:
+            return f"{fault}, which has not the file's form, {self._usual.name}; repair the record"
+        nearest = max(self._known, key=lambda form: form.resembles(record))
+        fault += ", whose form is not known"
+        if nearest.resembles(record) >= _ALIKE:
+            paths = ("/".join(step.partition("|")[0] for step in path.split("/")) for path in nearest.fields)
+            fault += f" (the nearest is {nearest.name}, which has {' and '.join(paths)})"
+        named = max(_lists_of_objects(record), default=(0, "messages=FIELD,role=FIELD,content=FIELD"))[1]
+        return f"{fault}; say where it has messages, and what they have, with --columns '{named}'"
+
+
+def _named_by(columns: Mapping[str, str]) -> Form | None:
+    """Return the form whose fields the user names; None if they are a table's columns."""
+    if "messages" not in columns:
+        return None
+    path = f"{columns['messages']}/*"
+    names = {field: columns.get(field, field) for field in ("role", "content", "time", "name")}
+
+    def messages(record: Mapping[str, Any]) -> Iterator[Message]:
+        for item in objects(value_at(record, columns["messages"])):
+            yield {field: value_at(item, name) for field, name in names.items()}
+
+    fields = tuple(f"{path}/{names[field]}" for field in ("role", "content"))
+    return Form("the fields of --columns", messages=messages, fields=fields, id=[columns.get("id", _ID)])
+
+
+def _lists_of_objects(value: Any, path: str = "") -> Iterator[tuple[int, str]]:  # noqa: ANN401
+    """Yield what --columns could say of lists of objects at any depth, with the length of what is said."""
+    for name, inner in value.items() if isinstance(value, Mapping) else ():
+        items = objects(inner)[:_LISTED]
+        columns = {key: [item.get(key) for item in items] for key in (items[0] if items else ())}
+        texts = {key: [text for text in column if isinstance(text, str)] for key, column in columns.items()}
+        lengths = {key: sum(map(len, column)) for key, column in texts.items() if column}
+        if len(lengths) > 1:
+            content = max(lengths, key=lengths.__getitem__)
+            role = min(lengths.keys() - {content}, key=lambda key: (len(set(texts[key])), key))
+            yield lengths[content], f"messages={path}{name},role={role},content={content}"
+        yield from _lists_of_objects(inner, f"{path}{name}/")
+
+
+def _is_row(record: Any) -> bool:  # noqa: ANN401
+    """Return whether a record has texts, but no lists of objects."""
+    if not isinstance(record, Mapping) or not any(isinstance(value, str) for value in record.values()):
+        return False
+    return not any(objects(value) or (isinstance(value, Mapping) and not _is_row(value)) for value in record.values())
 
 
 def _tolerant(form: Form, records: list[tuple[str, Any]], notes: Notes) -> Iterator[Draft]:
@@ -186,7 +250,8 @@ def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:  # n
     if isinstance(value, list) and depth:
         items = value[:_LOOKED_AT]
         ranks = [forms.index(form) for item in items if (form := form_of(_as_record(item), forms))]
-        whole = form_of({"messages": items}, forms) if isinstance(next(iter(items), None), Mapping) else None
+        is_object = isinstance(next(iter(items), None), Mapping)
+        whole = form_of({"messages": items}, forms) if is_object and not _are_rows(value) else None
         if whole and forms.index(whole) < min(ranks, default=len(forms)):
             return [_as_record(value)]
         if ranks:
@@ -210,6 +275,13 @@ def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:  # n
             if (inner := _within(value[name], forms, depth - 1)) is not None:
                 return inner
     return None
+
+
+def _are_rows(items: list[Any]) -> bool:
+    """Return whether messages say themselves of which conversation they are."""
+    first = items[0]
+    ids = [item.get("id") for item in objects(items)] if first.get("id") is not None else []
+    return value_at(first, _SHARED) is not None or len(set(map(str, ids))) < len(ids)
 
 
 def _as_record(value: Any) -> Any:  # noqa: ANN401

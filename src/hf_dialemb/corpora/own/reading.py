@@ -14,10 +14,11 @@ from ..source import files_within
 from .captions import SPOKEN, transcripts
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts, with_remarks
-from .forms import form_of_folder, from_records
+from .forms import form_of_folder
 from .hub_dataset import parquet_records
 from .jsonl import EXPECTED_LINES, json_records, line_records
 from .options import ReadingOptions
+from .records import find_in_records
 from .tables import file_rows, find_in_table
 
 Find = Callable[[Path, Mapping[str, str], Notes], Iterator[Finding]]
@@ -26,7 +27,7 @@ Find = Callable[[Path, Mapping[str, str], Notes], Iterator[Finding]]
 
 def _reader_of(read: Callable[[Path], Iterator[tuple[str, Any]]]) -> Find:
     """Make a reader for a form of records, which have no columns."""
-    return lambda path, columns, notes: from_records(partial(read, path), notes)
+    return lambda path, columns, notes: find_in_records(partial(read, path), str(path), notes)
 
 
 def _read_table(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
