@@ -91,7 +91,7 @@ class RecordDrafts:
         groups: dict[Any, list[tuple[str, Any]]] = {}
         for place, record, form, key in self._records():
             if form is None:
-                yield Draft(place, "", (), problems=(Problem(place, self._fault(record)),))
+                yield Draft(place, "", (), problems=tuple(Problem(place, fault) for fault in self._faults(record)))
                 continue
             members = groups.setdefault(key, [])
             members.append((place, record))
@@ -119,12 +119,17 @@ class RecordDrafts:
                     before = form.name, place
                 yield place if parts == [value] else f"{place}: dialogue {number}", record, form, before
 
-    def _fault(self, record: Any) -> str:  # noqa: ANN401
-        """Say why a record cannot be read: the nearest form, and what makes it readable."""
+    def _faults(self, record: Any) -> list[str]:  # noqa: ANN401
+        """Say why a record cannot be read: what is wrong with its messages, or the form that is nearest to it."""
         if isinstance(record, InputError):
-            return str(record)
-        if not isinstance(record, Mapping) or not record:
-            return f"got {type(record).__name__}, expected an object with messages; remove it, or write it as an object"
+            return [str(record)]
+        items = value_at(record, "messages")
+        first = next(iter(objects(items)), {"role": ""})
+        if not isinstance(record, Mapping) or not record or (items is not None and {"role", "content"} & first.keys()):
+            return [problem.message for problem in from_record("", record).problems]
+        return [self._unknown(record)]
+
+    def _unknown(self, record: Mapping[str, Any]) -> str:
         fault = f"got an object with the fields {', '.join(map(str, list(record)[:_LISTED]))}"
         if self._usual:
             return f"{fault}, which has not the file's form, {self._usual.name}; repair the record"
