@@ -36,7 +36,8 @@ MASKED = {
     ),
     "name": (
         ("my name is Rosa Perez and rosa is lost", "my name is [name] and [name] is lost"),
-        ("my name is rosa.", "my name is [name]."),
+        ("my name is peter.", "my name is [name]."),
+        ("Dr. O'Brien's office, Mr Null", "Dr. [name] office, Mr [name]"),
         ("This is Omar speaking", "This is [name] speaking"),
         ("Frau Müller ruft an. Müller!", "Frau [name] ruft an. [name]!"),
         ("je m'appelle Zoé Dupont, merci", "je m'appelle [name], merci"),
@@ -54,7 +55,7 @@ SAFE = (
     "on 2024-01-02 at 10:00", "01.02.2024 10:00", "12/04/2024", "14 February 2025 08:35", "01.02.2024-03.02.2024",
     "order 48215", "ticket 4821", "20240102", "$1,299.00", "1.299,00 EUR", "1 000 000", "2.500.000", "10:00-11:30",
     "2024-2025", "1200 x 1600 px", "train 4711 at 10 15", "seat 12 34 56", "my account 48215", "3.14159", "10:30:45",
-    "My name is not on the list", "Will you mark it? I may.", "4111 1111 1111 1112",
+    "My name is not on the list", "a licence of class M. What now?", "Will you mark it? I may.", "4111 1111 1111 1112",
 )  # fmt: skip
 FALSE_ALARMS = ("order 4029357733", "postcode 94110-1234", "version 10.4.2.1")
 MISSED = ("13812345678", "555-2671", "I am Rosa", "12 Main Street", "four one five, five five five")
@@ -82,7 +83,9 @@ def test_a_telephone_number_is_replaced(number):
     assert counts == {"phone": 1}
 
 
-@pytest.mark.parametrize("text", ["my phone number is 555-2671", "Tel.: 5552671", "whatsapp 13812345678"])
+@pytest.mark.parametrize(
+    "text", ["my phone number is 555-2671", "Tel.: 5552671", "contact no. is +1 555 0100", "fax 13812345678"]
+)
 def test_a_number_after_a_word_for_telephones_is_replaced(text):
     assert masked(text)[0].turns[0].content.endswith(" [phone]")
 

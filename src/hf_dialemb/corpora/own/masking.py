@@ -11,9 +11,12 @@ from ...errors import InputError
 from .roles import WELL_KNOWN
 
 _REGIONS = (None, "US", "GB", "DE", "FR", "ES", "IT", "PT", "NL", "BR", "IN", "AU")  # whose national numbers are known
-_IS = r"\w*\W{0,3}(?:(?:number|nummer|n[or]|n[uú]m[eé]ro|is|ist|es|est|at|on)\W{1,3}){0,3}"  # as in "account number is"
-_BANK = "account|acct|konto|compte|cuenta|cont[oa]|rekening|sort code|blz"
-_TELEPHONE = "phone|tel|mobile?|cell|whatsapp|fax|call me|handy|t[eé]l[eé]f|m[oó]vil|celular"
+_IS = (
+    r"\w*[^\w+(]{0,3}(?:(?:number|nummer|n[or]|n[uú]m[eé]ro|is|ist|es|est|at|on)[^\w+(]{1,3}){0,3}"
+)
+)
+_BANK = r"account|acct|konto|compte|cuenta|cont[oa](?!\w)|rekening|sort code|blz"
+_TELEPHONE = "contact|phone|tel|mobile?|cell|whatsapp|fax|call me|handy|t[eé]l[eé]f|m[oó]vil|celular"
 _RULES = (  # what is replaced is the group, or all
     ("email", r"[\w.+%'-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"),
     ("email", r"\b[\w.-]{1,64} \W?at\W? [\w-]{1,63} \W?dot\W? \w{2,3}\b"),
@@ -33,26 +36,13 @@ _INTRODUCED = re.compile(
     r"me chamo|meu nome é|mijn naam is|ik heet)) "
     rf"({_NAME}(?: {_NAME}){{0,2}}|(?!not |on )\w+(?= ?(?:[.,!?;]|$)| (?:and|und|y|et|e|en)\b))"
     rf"|(?i:\bthis is) ({_NAME}(?: {_NAME}){{0,2}}) (?:speaking|here|calling|from)\b"
-    rf"|\b(?:M\.|(?:Mr|Mrs|Ms|Dr|Prof|Herrn?|Frau|Mme|Sra?|Señora?|Signora?|Senhora?|Mevrouw)\b\.?) ({_NAME})"
+    rf"|\b(?:Mr|Mrs|Ms|Dr|Prof|Herrn?|Frau|Monsieur|Mme|Sra?|Señora?|Signora?|Senhora?|Mevrouw)\b\.? ({_NAME})"
 )
 _PERSON = re.compile(  # metadata whose values are names
     r"(?:agent|author|assignee|caller|client|customer|requester)(?:.?name)?|(?:(?:first|last|full|user).?)?name", re.I
 )
-_NO_NAME = {
-    *WELL_KNOWN,
-    "system",
-    "speaker",
-    "first",
-    "second",
-    "unknown",
-    "none",
-    "null",
-    "the",
-    "and",
-    "team",
-    "desk",
-}
-_NO_NAME |= {"van", "von", "der", "den", "del", "email", "link", "account", "card", "phone", "name"}
+_NO_NAME = set(re.findall(r"\w+", "system speaker first second unknown none null the and team desk van von der den del"))
+_NO_NAME |= {*WELL_KNOWN, "email", "phone", "card", "account", "link", "name"}
 
 
 def mask(
@@ -63,11 +53,7 @@ def mask(
     Texts, speakers' names, values of slots, metadata and ids are masked. Names are those that are given, those of the
     dialogue's speakers, and those after words such as "my name is" or "Mrs."; a lower-case word of English is no name.
     This is no guarantee: names that nobody lists, addresses, and what is spelled out stay. Read the result.
-
-    Args:
-        dialogues: What is masked.
-        names: More names, of persons or of anything else.
-        counts: Where the placeholders are counted, by kind.
+    The placeholders are added to ``counts``, by kind.
 
     Raises:
         InputError: A package that recognises numbers is missing.
@@ -134,6 +120,8 @@ def _masked(text: str, words: set[str], counts: Counter[str], regions: Iterable[
 def _nameless(text: str, words: set[str], counts: Counter[str]) -> str:
     from lemminflect import getAllLemmas
 
+    for match in reversed(list(_INTRODUCED.finditer(text))):
+        text = _replaced(text, "name", *match.span(match.lastindex or 0), counts)
     for match in reversed(list(re.finditer(r"[^\W\d_]+", text))):
         word = match[0].casefold()
         if word in words and (match[0][0].isupper() or (len(word) > 2 and not getAllLemmas(word))):
