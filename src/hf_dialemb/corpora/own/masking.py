@@ -11,10 +11,7 @@ from ...errors import InputError
 from .roles import WELL_KNOWN
 
 _REGIONS = (None, "US", "GB", "DE", "FR", "ES", "IT", "PT", "NL", "BR", "IN", "AU")  # whose national numbers are known
-_IS = (
-    r"\w*[^\w+(]{0,3}(?:(?:number|nummer|n[or]|n[uú]m[eé]ro|is|ist|es|est|at|on)[^\w+(]{1,3}){0,3}"
-)
-)
+_IS = r"\w*[^\w+(]{0,3}(?:(?:number|nummer|n[or]|n[uú]m[eé]ro|is|ist|es|est|at|on)[^\w+(]{1,3}){0,3}"
 _BANK = r"account|acct|konto|compte|cuenta|cont[oa](?!\w)|rekening|sort code|blz"
 _TELEPHONE = "contact|phone|tel|mobile?|cell|whatsapp|fax|call me|handy|t[eé]l[eé]f|m[oó]vil|celular"
 _RULES = (  # what is replaced is the group, or all
@@ -41,7 +38,7 @@ _INTRODUCED = re.compile(
 _PERSON = re.compile(  # metadata whose values are names
     r"(?:agent|author|assignee|caller|client|customer|requester)(?:.?name)?|(?:(?:first|last|full|user).?)?name", re.I
 )
-_NO_NAME = set(re.findall(r"\w+", "system speaker first second unknown none null the and team desk van von der den del"))
+_NO_NAME = set(re.findall(r"\w+", "system speaker first second unknown none null the and desk van von der den del"))
 _NO_NAME |= {*WELL_KNOWN, "email", "phone", "card", "account", "link", "name"}
 
 
