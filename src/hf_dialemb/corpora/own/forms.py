@@ -254,31 +254,18 @@ def conversations_of(value: Any, forms: Iterable[Form]) -> list[Any]:  # noqa: A
 def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:  # noqa: ANN401
     if isinstance(value, list) and depth:
         items = value[:_LOOKED_AT]
-        ranks = [forms.index(form) for item in items if (form := form_of(_as_record(item), forms))]
-        is_object = isinstance(next(iter(items), None), Mapping)
-        whole = form_of({"messages": items}, forms) if is_object and not _are_rows(value) else None
-        if whole and forms.index(whole) < min(ranks, default=len(forms)):
+        whole = form_of({"messages": items}, forms) if isinstance(next(iter(items), None), Mapping) else None
+        if whole and not whole.drafts and _are_rows(value):  # what groups such messages is known of vendors alone
+            whole = None
+        if whole and forms.index(whole) < _rank_within(items, forms):
             return [_as_record(value)]
-        if ranks:
+        if _rank_within(items, forms) < len(forms):
             return [_as_record(item) for item in value]
         if any(_within(item, forms, depth - 1) for item in items if isinstance(item, Mapping)):
             parts = (_within(item, forms, depth - 1) or [item] for item in value)
             return [part for several in parts for part in several]
     elif isinstance(value, Mapping):
-        if form_of(value, forms):
-            return [value]
-        records = {
-            key: {"id": key, **_as_record(inner)} for key, inner in value.items() if isinstance(inner, dict | list)
-        }
-        if (
-            len(records) == len(value)
-            and not records.keys() & _WRAPPERS
-            and 2 * sum(form_of(record, forms) is not None for record in records.values()) > len(value)
-        ):
-            return list(records.values())
-        for name in sorted(records, key=lambda name: name not in _WRAPPERS) if depth else ():
-            if (inner := _within(value[name], forms, depth - 1)) is not None:
-                return inner
+        return _within_object(value, forms, depth)
     return None
 
 
@@ -287,6 +274,33 @@ def _are_rows(items: list[Any]) -> bool:
     first = items[0]
     ids = [item.get("id") for item in objects(items)] if first.get("id") is not None else []
     return value_at(first, _SHARED) is not None or len(set(map(str, ids))) < len(ids)
+
+
+def _within_object(value: Mapping[str, Any], forms: list[Form], depth: int) -> list[Any] | None:
+    lists = [items for name, items in value.items() if name in _WRAPPERS and isinstance(items, list)]
+    best = min(lists, key=lambda items: _rank_within(items, forms), default=[])
+    if _rank_within(best, forms) < _rank(value, forms):  # a list of conversations, which may look like messages
+        return [_as_record(item) for item in best]
+    if form_of(value, forms):
+        return [value]
+    records = {key: {"id": key, **_as_record(inner)} for key, inner in value.items() if isinstance(inner, dict | list)}
+    known = sum(form_of(record, forms) is not None for record in records.values())
+    if len(records) == len(value) < 2 * known and not records.keys() & _WRAPPERS:
+        return list(records.values())
+    inside = (
+        _within(value[name], forms, depth - 1) for name in sorted(records, key=lambda name: name not in _WRAPPERS)
+    )
+    return next((inner for inner in inside if inner is not None), None) if depth else None
+
+
+def _rank(value: Any, forms: list[Form]) -> int:  # noqa: ANN401
+    """Return the place of a record's form; rows of vendors are before those that many have."""
+    form = form_of(value, forms)
+    return forms.index(form) if form else len(forms)
+
+
+def _rank_within(items: list[Any], forms: list[Form]) -> int:
+    return min((_rank(_as_record(item), forms) for item in items[:_LOOKED_AT]), default=len(forms))
 
 
 def _as_record(value: Any) -> Any:  # noqa: ANN401
