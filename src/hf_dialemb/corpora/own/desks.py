@@ -20,12 +20,13 @@ def _zendesk(record: Record) -> list[Any]:
     """Name the authors of comments by the users beside them; who asked is the requester."""
     people = {person.get("id"): person for person in objects(record.get("users"))}
     requester = pick(record, "ticket.requester_id|requester_id|requester.id")
-    comments = pick(record, "comments|ticket.comments") or [
-        {**audit, **event}
-        for audit in objects(record.get("audits"))
-        for event in objects(audit.get("events"))
-        if event.get("type") == "Comment"
-    ]
+    audits = [(audit, event) for audit in objects(record.get("audits")) for event in objects(audit.get("events"))]
+    comments = pick(record, "comments|ticket.comments")
+    comments = comments or [{**audit, **event} for audit, event in audits if event.get("type") == "Comment"]
+    if not comments:  # a ticket alone has the first comment as its description
+        fields = {"body": "description", "created_at": "created_at", "author_id": "requester_id"}
+        comments = [{name: pick(record, f"ticket.{field}|{field}") for name, field in fields.items()}]
+        comments[0]["noted"] = "took a ticket's description for all of it, as its comments are not there"
 
     def named(comment: Record) -> Record:
         key = pick(comment, "author_id|author.id")

@@ -88,6 +88,8 @@ def _drafts(row: Row, read: Read | None, place: str, record: Record, notes: Note
             groups.setdefault("" if row["pause"] and sizes[key] == 1 else key, []).append({**message, "place": where})
         if "noted" in message:
             notes.add(message["noted"], where)
+    if not groups:
+        notes.add("left out a dialogue in which nobody says anything", place)
     name, began = pick(record, f"{row['id']}|id"), pick(record, row["began"]) or ""
     metadata = _metadata(record, row["metadata"] if row["start"] else row["common"] + row["metadata"])
     for key, messages in groups.items():
@@ -101,9 +103,9 @@ def _message(row: Row, item: Record) -> Message:
     for field, _, values in (condition.partition("=") for condition in row["hidden"].split()):
         if str(pick(item, field)).lower() in values.lower().split(","):
             return {"left_out": "a private note"}
-    field, _, values = row["kinds"].partition("=")
-    if (kind := pick(item, field)) is not None and str(kind) not in values.split(","):
-        return {"left_out": f"a message whose {field} is {str(kind)[:40]!r}"}
+    for field, _, values in (condition.partition("=") for condition in row["kinds"].split()):
+        if (kind := pick(item, field)) is not None and str(kind) not in values.split(","):
+            return {"left_out": f"a message whose {field} is {str(kind)[:40]!r}"}
     speaker, text = pick(item, row["speaker"]), _text(pick(item, row["text"]))
     content = text or _text(pick(item, row["markup"]))
     if not row["start"] and content and not isinstance(speaker, str | int):
