@@ -116,8 +116,12 @@ def test_markup_becomes_text(markup, text):
 )
 def test_markup_of_quoted_mail_leaves(quote):
     content = f'<div class="zd-comment"><p>Which number?</p>{quote}</div>'
-    for mail in (True, False):
+    for mail in (True,) if quote.startswith("<p>") else (True, False):
         assert clean(content, mail=mail, markup=True) == (["Which number?"], QUOTED)
+
+
+def test_a_line_of_a_chat_that_begins_like_a_quote_stays():
+    assert clean("<p>Then</p><p>&gt; Settings</p>", mail=False, markup=True) == (["Then\n> Settings"], [])
 
 
 @pytest.mark.parametrize("header", WROTE)

@@ -20,6 +20,7 @@ _STRAY = re.compile(r"<(?!/?[a-z][\w:-]*(?:[\s/>]|$)|!--|!\[|!doctype|\?)|<(?=ht
 _HIDDEN = "script, style, title, template, svg, [hidden], [style*='display:none'], [style*='display: none']"
 _QUOTES = "blockquote, .gmail_attr, .gmail_quote:not(:has(blockquote)), .yahoo_quoted, .moz-cite-prefix"
 _OUTLOOK = re.compile(r"<\w+[^<>]*\bid=.?(?:x_)?(?:appendonsend|divRplyFwdMsg)\b")  # what follows is a quote
+_QUOTING = re.compile("quote|moz-cite|appendonsend|divRplyFwdMsg")
 _SHARE = 0.2  # of a column's texts that have balanced tags, if it is HTML
 
 # Parsers of replies (mail-parser-reply, email_reply_parser) miss Spanish, Portuguese and Dutch introductions; the first
@@ -102,7 +103,7 @@ class Texts:
         if self._raw or not (mail or message.get("markup")):
             return str(message["content"])
         text = _text(message)
-        kept = _unquoted(text)
+        kept = _unquoted(text) if mail or _QUOTING.search(message["content"]) else text
         if not kept.strip():
             self._counts["nothing but quoted mail stays in"] += bool(text.strip())
             return "\n".join(line.lstrip("> ") for line in text.splitlines()).strip()
@@ -135,7 +136,7 @@ class Texts:
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    return plain_text(message["content"]) if message.get("markup") else str(message["content"])
+    return plain_text(str(message["content"])) if message.get("markup") else str(message["content"])
 
 
 def _lines(text: str) -> list[str]:
