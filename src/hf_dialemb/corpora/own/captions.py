@@ -8,100 +8,100 @@ from dataclasses import replace
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from ...errors import InputError
 from ..source import files_within
 from .encoding import is_text, text_of
 from .findings import Draft, Notes, Problem, message_of
-from .transcripts import doubt, speaker_of, transcript
+from .form import TEXT, Form, Message
+from .layouts import joined
+from .transcripts import NOT_TEXT, RULES, doubt, line_of, transcript
 
 SPOKEN = (".txt", ".vtt", ".srt", ".sbv")
 """The endings of files that hold what was said in one conversation."""
 
+TEXTS = tuple(Form(**row, container=TEXT) for row in RULES["forms"])
+"""Their forms, for the documents."""
+
 _VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>]*)>")
 _TAG = re.compile(r"</?(?:[bciuv]|ruby|rt|lang|font)(?:[.\s][^<>]*)?>|<[\d:.]+>|\{\\[^{}]*\}|^\s*>>+")
-_Piece = tuple[str, str, str, str]  # place, time, speaker if one begins, text
 
 
 def transcripts(path: Path, notes: Notes) -> Iterator[Draft]:
     """Read a transcript, or those of a folder, sorted by name, the files of a folder before its folders."""
     for file in files_within(path) if path.is_dir() else [path]:
-        if (ending := file.suffix.lower()) in SPOKEN:
-            inner = file.relative_to(path) if path.is_dir() else Path(file.name)
-            id, domains = inner.with_suffix("").as_posix(), tuple(filter(None, [inner.parent.name]))
-            draft = (transcript if ending == ".txt" else captions)(file, id, domains, notes)
-            problem = Problem(draft.place, "got a file name that is not UTF-8, expected text; rename the file")
-            yield draft if is_text(id) else replace(draft, problems=(*draft.problems, problem))
+        if (ending := file.suffix.lower()) not in SPOKEN:
+            continue
+        inner = file.relative_to(path) if path.is_dir() else Path(file.name)
+        id, domains = inner.with_suffix("").as_posix(), tuple(filter(None, [inner.parent.name]))
+        problem = Problem(f"{file}:1", "got a file name that is not UTF-8, expected text; rename the file")
+        try:
+            draft = (transcript if ending == ".txt" else _captions)(file, notes)
+            problems = draft.problems if is_text(id) else (*draft.problems, problem)
+            yield replace(draft, id=id, domains=domains, problems=problems)
+        except InputError as error:
+            sentence = str(error).removeprefix(f"{file}: ")
+            yield Draft(f"{file}:1", "", (), problems=(Problem(f"{file}:1", sentence),))
 
 
-def captions(path: Path, id: str, domains: tuple[str, ...], notes: Notes) -> Draft:
-    """Read a file of captions: those of one speaker in a row are a turn, and those of nobody go on with it."""
-    messages: list[dict[str, Any]] = []
-    problems: list[Problem] = []
-    place = f"{path}:1"
-    try:
-        pieces = _with_speakers(list(_pieces(path, notes)))
-    except InputError as error:
-        return Draft(place, "", (), problems=(Problem(place, str(error).removeprefix(f"{path}: ")),))
-    first = next((speaker for _, _, speaker, _ in pieces if speaker), "")
-    if pieces and not first:
-        sentence = "got captions without speakers, read as one turn of the user; take captions that say who speaks"
-        notes.guess(sentence, place)
-    for where, time, speaker, text in pieces:
-        if not is_text(text):
-            problems.append(Problem(where, "got bytes that are not UTF-8, expected text; save the file as UTF-8"))
-        elif messages and speaker in ("", messages[-1]["role"]):
-            messages[-1]["content"] += f" {text}"
-        else:
-            messages.append(message_of(where, speaker or first or "user", text) | {"time": time})
-    if not messages and not problems:
+def _captions(path: Path, notes: Notes) -> Draft:
+    place, pieces = f"{path}:1", list(_pieces(path, notes))
+    broken = [piece["place"] for piece in pieces if not is_text(piece["content"])]
+    problems = [Problem(where, NOT_TEXT) for where in broken]
+    if not pieces:
         problems.append(Problem(place, "got no caption, expected at least one; remove the file or add its captions"))
-    doubt(messages, notes)
-    return Draft(place, id, messages, domains, tuple(problems))
-
-
-def _with_speakers(pieces: list[_Piece]) -> list[_Piece]:
-    """Find names in front of texts; who speaks once is a speaker only if most captions begin with one."""
-    if any(speaker for _, _, speaker, _ in pieces):
-        return pieces
-    split = [speaker_of(text) for _, _, _, text in pieces]
-    counts = Counter(speaker for speaker, _ in split if speaker)
-    are_usual = counts.total() * 2 >= len(pieces)
-    named = [
-        (speaker, content) if speaker and (are_usual or counts[speaker] > 1) else ("", text)
-        for (speaker, content), (_, _, _, text) in zip(split, pieces, strict=True)
+    if not any(piece["speaker"] for piece in pieces):
+        pieces = _with_names(pieces)
+    messages = [
+        {**message_of(turn["place"], turn["role"], turn["content"]), "time": turn["start"]}
+        for turn in (joined(place, pieces, notes) if pieces else ())
     ]
-    return [(place, time, *spoken) for (place, time, _, _), spoken in zip(pieces, named, strict=True)]
+    doubt(messages, notes)
+    return Draft(place, "", messages, problems=tuple(problems))
 
 
-def _pieces(path: Path, notes: Notes) -> Iterator[_Piece]:
-    """Yield the lines of captions, without markup, with their speakers as far as the format knows these."""
+def _with_names(pieces: list[Message]) -> list[Message]:
+    """Find names in front of texts; one that comes once is a speaker if the first caption and most have one."""
+    lines = [line_of("", piece["content"]) for piece in pieces]
+    counts = Counter(line.speaker for line in lines if line.speaker)
+    least = 1 if pieces and lines[0].speaker and counts.total() * 2 >= len(pieces) else 2
+    return [
+        {**piece, "speaker": line.speaker, "role": line.speaker, "content": line.content}
+        if counts[line.speaker] >= least
+        else piece
+        for line, piece in zip(lines, pieces, strict=True)
+    ]
+
+
+def _pieces(path: Path, notes: Notes) -> Iterator[Message]:
+    """Yield the lines of captions without markup, with the speakers whom the format knows."""
     from webvtt import WebVTT
     from webvtt.errors import MalformedCaptionError, MalformedFileError
 
     ending = path.suffix.lower().removeprefix(".")
     with text_of(path, notes) as stream:
-        text = stream.read().lstrip("\ufeff").strip()
+        captions = stream.read().lstrip("\ufeff").strip()
     try:
-        cues = WebVTT.from_buffer(io.StringIO(text, newline=None), format=ending).captions
+        cues = WebVTT.from_buffer(io.StringIO(captions, newline=None), format=ending).captions
     except (MalformedCaptionError, MalformedFileError) as error:
         raise InputError(f"{path}: got no captions of the form {ending.upper()} ({error}); export them again") from None
-    if missing := text.count("-->") - len(cues) if ending != "sbv" else 0:
+    if missing := captions.count("-->") - len(cues) if ending != "sbv" else 0:
         notes.add(f"left out {missing} captions without text, or whose times cannot be read", str(path))
-    spoken = [list(_lines(cue.raw_text)) for cue in cues]
+    spoken = [list(_voices(cue.raw_text)) for cue in cues]
     repeated = [bool(before and lines and before[-1] == lines[0]) for before, lines in pairwise(spoken)]
     rolls = sum(repeated) * 2 > len(cues)  # as automatic captions do: a line moves up, and comes again
     if rolls:
         notes.add("left out lines that captions repeat from the one before", str(path))
-    for cue, lines, again in zip(cues, spoken, [False, *repeated], strict=False):
-        place = f"{path}:{cue.start}"
-        yield from ((place, cue.start, speaker, line) for speaker, line in (lines[1:] if rolls and again else lines))
+    for cue, voices, again in zip(cues, spoken, [False, *repeated], strict=False):
+        for speaker, text in voices[1:] if rolls and again else voices:
+            known = {"role": str(speaker), "speaker": speaker, "channel": None, "start": cue.start}
+            yield {**known, "content": text, "place": f"{path}:{cue.start}"}
 
 
-def _lines(markup: str) -> Iterator[tuple[str, str]]:
+def _voices(markup: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the lines of a caption with the speakers whom its markup names."""
     before, *voices = _VOICE.split(markup)
     for speaker, text in [("", before), *zip(voices[::2], voices[1::2], strict=True)]:
         for line in text.split("\n"):
             if plain := " ".join(unescape(_TAG.sub("", line)).split()):
-                yield unescape(speaker).strip(), plain
+                yield unescape(speaker).strip() or None, plain

@@ -13,6 +13,7 @@ from typing import Any
 from ...errors import InputError
 from ...hooks import Registry
 from .calls import CALLS
+from .captions import TEXTS
 from .chats import CHATS, LISTS, continued
 from .columns import parse_columns
 from .desks import DESKS
@@ -20,7 +21,7 @@ from .findings import Draft, Finding, Notes, Problem, from_drafts, from_record
 from .form import FOLDER, RECORD, Form, Message, objects, value_at
 from .roles import WELL_KNOWN
 
-FORMS = Registry("forms", {form.name: form for form in (*DESKS, *CALLS, *CHATS)})
+FORMS = Registry("forms", {form.name: form for form in (*DESKS, *CALLS, *CHATS, *TEXTS)})
 """All forms by name; those of other packages are tried first."""
 
 Records = Callable[[], Iterable[tuple[str, Any]]]

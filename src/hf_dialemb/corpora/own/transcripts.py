@@ -2,36 +2,36 @@
 
 A line that begins with a speaker (at most 40 characters), a colon and a blank begins a turn; any other line goes on
 with the turn before it, joined by a space. A time before the speaker, such as ``[00:07]``, is that of the turn. What
-messengers themselves write into their exports is in ``notices.json``.
+messengers themselves write into their exports is in ``messengers.toml``.
 """
 
-import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import InputError
 from .encoding import is_text, text_of
 from .findings import Draft, Notes, Problem, message_of
 
+NOT_TEXT = "got bytes that are not UTF-8, expected text; save the file as UTF-8"
 _MARK = "\u200e"  # stands before what a messenger says itself
-_DIRECTIONS = dict.fromkeys(map(ord, "\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"))
+_DIRECTIONS = re.compile("[\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _DAY = (
     r"(?:\d{1,4}\s?[./년年-]\s?\d{1,2}\s?[./월月-]\s?\d{1,4}(?!\d)[.日일]?(?:\sг\.)?"
     r"|\d{1,2}\.?\s(?:de\s)?[^\W\d_]{3,12}\.?\s(?:de\s)?\d{4})"
 )
-_CLOCK = r"\d{1,2}(?:[:.٫]|\s?h\s?)\d\d(?:[:.]\d\d)?(?:[.,]\d{1,6})?Z?"
-_SHORT = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?\s?[Mm]\.?)?Z?"
+_PARTS = r"(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?"  # of a second, and a zone
+_CLOCK = rf"\d{{1,2}}(?:[:.٫]|\s?h\s?)\d\d(?:[:.]\d\d)?{_PARTS}"
+_SHORT = rf"\d{{1,2}}:\d\d(?::\d\d)?{_PARTS}(?:\s?[AaPp]\.?\s?[Mm]\.?)?"
 _HALF = r"(?:\s?[^\d\s:;,\[\]()–—-][^\d:;,\[\]()–—-]{0,14})??"  # a.m. in any language
 _MOMENT = rf"(?:{_DAY}[^\d:\[\]()]{{0,20}}{_CLOCK}|{_CLOCK},?\s{_DAY})"
 _SPEAKER = r"[^\s:：][^:：]{0,39}"
 _COLON = r"(?::(?=\s|$|[\u3040-\u9fff\uac00-\ud7af])|：)"  # so that neither 10:30 nor https://... begins a turn
 _STAMP = re.compile(
     rf"[\[(]\s?(?P<inside>[^\[\]()]{{0,30}}\d[:.]\d\d[^\[\]()]{{0,20}}|{_DAY})\s?[\])](?:\s-)?\s*"
-    rf"|(?P<sure>{_MOMENT}{_HALF})(?:\s*[–—-]\s+|\s*;\s+|,\s)"
+    rf"|(?P<sure>{_MOMENT}(?:{_HALF}(?=\s*[–—;-]\s|,\s)|(?=:\s)))\s*[–—;:,-]\s+"
     rf"|(?P<unsure>{_DAY}(?:(?:,\s?|\s|T){_SHORT})?|{_SHORT})(?:\s-)?\s+(?={_SPEAKER}{_COLON})"
 )
 _TURN = re.compile(rf"(?!{_DAY}|{_CLOCK})(?P<speaker>{_SPEAKER}){_COLON}\s*(?P<content>.*)", re.DOTALL)
@@ -43,26 +43,18 @@ _MARKED_TURN = re.compile(
 _DATED = re.compile(_MOMENT)
 _OPEN_QUOTATION = re.compile('^[^"]*"[^"]*$|[“„«][^”“»]*$')  # a group's name with a colon, in a notice
 _HEADING = re.compile(rf"[^\w\[]*(?:[^\W\d_]+[,.]?\s)?(?P<day>{_DAY})[^:]{{0,24}}(?:{_CLOCK})?\W*")
-_LAYOUTS = tuple(
-    map(
-        re.compile,
-        (
-            r"\[(?P<speaker>[^\[\]]+)\] \[(?P<time>[^\[\]]*\d:\d\d)\] (?P<content>.*)",  # KakaoTalk on a computer
-            r"(?P<time>[^\d\t]{0,6}\d{1,2}:\d\d[^\d\t]{0,6})\t(?:(?P<speaker>[^\t]+)\t)?(?P<content>.*)",  # LINE
-            r"(?P<speaker>[^\[\]]{1,60}?),? \[(?P<time>[^\[\]]*\d:\d\d[^\[\]]*)\]:?(?P<content>)",  # Telegram
-            r"(?P<speaker>\S[^:]{0,38}?)(?:\s{2,}|\t)(?P<time>\d{1,2}:\d\d(?::\d\d)?)(?P<content>)",  # Otter, Zoom
-        ),
-    )
-)
-_NOTICES = json.loads(Path(__file__).with_name("notices.json").read_text(encoding="utf-8"))
-_WHOLE, _WHOLE_IN_CHATS, _PART = (
-    re.compile("|".join(pattern for kind in _NOTICES[field].values() for pattern in kind.values()), re.IGNORECASE)
-    for field in ("whole messages", "whole messages of messengers", "parts of messages")
-)
+_ASIDE = re.compile(rf"\d\d?:\d\d:\d\d|[\[(]{_SHORT}[\])]\s*\*{{3}}.*\*{{3}}")  # of Google Meet, of Zendesk
+_PASTED = re.compile(rf"{_MARK}[\d\s+()./-]*")  # telephone numbers, which keep such a mark
 _ATTACHED = re.compile(rf"\s*{_MARK}<[^<>]*>")  # or edited
+RULES = tomllib.loads(Path(__file__).with_name("messengers.toml").read_text(encoding="utf-8"))
+_LAYOUTS = [re.compile(pattern) for pattern in RULES["layouts"].values()]
+_WHOLE, _WHOLE_IN_CHATS, _PART = (
+    re.compile("|".join(pattern for kind in RULES[field].values() for pattern in kind.values()), flags)
+    for field, flags in (("left_out", 0), ("left_out_of_chats", 0), ("cut", re.IGNORECASE))
+)
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
     """A line of text: who begins to speak, when, and what follows the time and the speaker."""
 
     place: str
@@ -73,84 +65,77 @@ class _Line(NamedTuple):
     content: str = ""
 
 
-def transcript(path: Path, id: str, domains: tuple[str, ...], notes: Notes) -> Draft:
+def transcript(path: Path, notes: Notes) -> Draft:
     """Read a file that holds one conversation."""
-    place = f"{path}:1"
-    try:
-        with text_of(path, notes) as text:
-            numbered = ((f"{path}:{number}", line) for number, line in enumerate(text, start=1))
-            return replace(_draft(place, numbered, notes), id=id, domains=domains)
-    except InputError as error:
-        return Draft(place, "", (), problems=(Problem(place, str(error).removeprefix(f"{path}: ")),))
+    with text_of(path, notes) as text:
+        lines = [line_of(f"{path}:{number}", line) for number, line in enumerate(text, start=1)]
+    return _draft(f"{path}:1", lines, notes)
 
 
 def draft_of_text(place: str, lines: Iterable[str], notes: Notes) -> Draft:
     """Read the lines of a text that holds one conversation, such as a cell of a table; all are at one place."""
-    return _draft(place, ((place, line) for line in lines), notes)
-
-
-def speaker_of(line: str) -> tuple[str, str]:
-    """Return who begins to speak in a line, and what; nobody where it goes on with what was said before."""
-    read = _read("", line)
-    return read.speaker, read.content
+    return _draft(place, [line_of(place, line) for line in lines], notes)
 
 
 def _name(speaker: str) -> str:
     """Return a speaker without brackets, directions of writing, and the sign for who is not among the contacts."""
     bare = speaker.strip(f" {_MARK}")
-    return (bare[1:-1] if bare[0] == "[" and bare[-1] == "]" else bare.removeprefix("~")).strip() or speaker
+    return (bare[1:-1] if bare[:1] + bare[-1:] in ("[]", "()", "【】") else bare.removeprefix("~")).strip() or speaker
 
 
-def _read(place: str, line: str) -> _Line:
-    text = (line if line.isascii() else line.translate(_DIRECTIONS)).strip().lstrip(_MARK)
+def line_of(place: str, line: str) -> Line:
+    """Find the time and the speaker in front of a line, if they are there."""
+    text = (line if line.isascii() else _DIRECTIONS.sub("", line)).strip().lstrip(_MARK)
     rest, time, is_sure = text, "", False
     if text and (text[0] in "[(" or text[0].isdecimal()) and (stamp := _STAMP.match(text)):
         rest = text[stamp.end() :].lstrip(_MARK)
         time = " ".join(next(filter(None, stamp.groups())).split())
         is_sure = bool(stamp["sure"] or (stamp["inside"] and _DATED.search(time)))
-    turn = _TURN.match(rest)
-    if not turn and (rest[:1] == "【" or "[" in rest[:50] or "(" in rest[:50]):
-        turn = _MARKED_TURN.match(rest)
-        time = (turn and turn.groupdict()["time"]) or time
+    turn = _MARKED_TURN.match(rest) if rest[:1] in ("[", "(", "【") else _TURN.match(rest)
+    if not turn:
+        turn = _TURN.match(rest) or (_MARKED_TURN.match(rest) if "(" in rest[:50] or "[" in rest[:50] else None)
+    if turn:
+        time = turn.groupdict().get("time") or time
     if not turn or (is_sure and turn[1] and _OPEN_QUOTATION.search(turn[1])):
-        return _Line(place, text, time, is_sure, content=rest if is_sure or text[:1] == "[" else text)
-    return _Line(place, text, time, is_sure, _name(turn[1] or turn[2] or turn["speaker"]), turn["content"])
+        return Line(place, text, time, is_sure, content=rest if is_sure or text[:1] == "[" else text)
+    return Line(place, text, time, is_sure, _name(turn[1] or turn[2] or turn["speaker"]), turn["content"])
 
 
-def _laid_out(lines: list[_Line]) -> list[_Line]:
-    """Read the lines again in the layout of a program, if more of them have it than have a speaker in front."""
-    most, layout = sum(bool(line.speaker) for line in lines), None
+def _laid_out(lines: list[Line]) -> list[Line]:
+    """Read the lines again in the layout of a program, if more of them have it than others have a speaker in front."""
+    first, most, layout = next((line.text for line in lines if line.text), ""), 0, None
     for pattern in _LAYOUTS:
-        if (count := sum(pattern.fullmatch(line.text) is not None for line in lines)) > most:
-            most, layout = count, pattern
+        matching = [line for line in lines if pattern.fullmatch(line.text)]
+        others = sum(bool(line.speaker) for line in lines) - sum(bool(line.speaker) for line in matching)
+        if matching and len(matching) + bool(pattern.fullmatch(first)) > max(most, others):
+            most, layout = len(matching), pattern
     if layout is None:
         return lines
     day, read = "", []
     for line in lines:
         if match := layout.fullmatch(line.text):
             time = f"{day} {match['time']}".strip()
-            read.append(_Line(line.place, line.text, time, True, match["speaker"] or "", match["content"]))
+            read.append(Line(line.place, line.text, time, True, match["speaker"] or "", match["content"]))
         elif heading := _HEADING.fullmatch(line.text):
             day = re.sub(r"[^\d./-]+", "-", heading["day"]).strip("-")
         else:
-            read.append(_Line(line.place, line.text, content=line.text))
+            read.append(Line(line.place, line.text, content=line.text))
     return read
 
 
-def _draft(place: str, numbered: Iterable[tuple[str, str]], notes: Notes) -> Draft:
-    lines = _laid_out([_read(where, line) for where, line in numbered])
-    sure = {line.speaker for line in lines if line.speaker and line.is_sure}
-    is_chat = sum(line.is_sure for line in lines if line.speaker) * 2 >= sum(bool(line.speaker) for line in lines)
-    is_chat = is_chat and bool(sure)  # in which other lines with a colon go on with what somebody says
-    turns: list[tuple[_Line, list[str]]] = []
+def _draft(place: str, lines: list[Line], notes: Notes) -> Draft:
+    lines = _laid_out(lines)
+    sure = Counter(line.speaker for line in lines if line.speaker and line.is_sure)
+    # In a chat, other lines with a colon go on with what somebody says.
+    is_chat = bool(sure) and sure.total() * 2 >= sum(bool(line.speaker) for line in lines)
+    turns: list[tuple[Line, list[str]]] = []
     problems: list[Problem] = []
     for line in lines:
         if not is_text(line.text):
-            sentence = "got bytes that are not UTF-8, expected text; save the file as UTF-8"
-            problems.append(Problem(line.place, sentence))
+            problems.append(Problem(line.place, NOT_TEXT))
         elif line.speaker and (line.is_sure or not is_chat or line.speaker in sure):
             turns.append((line, [line.content]))
-        elif is_chat and (line.is_sure or _HEADING.fullmatch(line.text)):
+        elif (is_chat and (line.is_sure or _HEADING.fullmatch(line.text))) or _ASIDE.fullmatch(line.text):
             notes.add("left out a line with a time but no speaker", line.place)
         elif line.text and turns:
             turns[-1][1].append(line.text if is_chat or line.is_sure else line.content)
@@ -167,11 +152,11 @@ def _draft(place: str, numbered: Iterable[tuple[str, str]], notes: Notes) -> Dra
     return Draft(place, "", messages, problems=tuple(problems))
 
 
-def _messages(turns: list[tuple[_Line, list[str]]], is_chat: bool, notes: Notes) -> Iterator[dict[str, Any]]:
+def _messages(turns: list[tuple[Line, list[str]]], is_chat: bool, notes: Notes) -> Iterator[dict[str, Any]]:
     """Yield what was said, without what a messenger says itself."""
     marked = is_chat and not all(line.content.startswith(_MARK) for line, _ in turns)
     for line, parts in turns:
-        is_notice = marked and re.match(rf"{_MARK}\D*[^\W\d]", line.content)  # not a number that somebody pasted
+        is_notice = marked and line.content[:1] == _MARK and not _PASTED.fullmatch(line.content)
         content = "" if is_notice else " ".join(filter(None, (_spoken(part, is_chat) for part in parts)))
         if content or not "".join(parts):
             yield message_of(line.place, line.speaker, content) | {"time": line.time}
@@ -183,16 +168,14 @@ def _spoken(text: str, is_chat: bool) -> str:
     """Return what a line says; empty where a messenger says that a picture was there, or that somebody called."""
 
     def is_whole(text: str) -> bool:
-        words = text.strip(" .")
+        words = text.rpartition("•")[2].strip(" .").lower()
         return bool(_WHOLE.fullmatch(words) or (is_chat and _WHOLE_IN_CHATS.fullmatch(words)))
 
     if "<" in text or ")" in text or "-WA" in text:
         text = _PART.sub("", _ATTACHED.sub("", text))
-    if is_whole(text.replace(_MARK, "")):
-        return ""
-    return (
-        "".join(piece for piece in text.split(_MARK) if not is_whole(piece)).strip() if _MARK in text else text.strip()
-    )
+    whole = text.replace(_MARK, "")
+    pieces = [whole] if whole == text or is_whole(whole) else text.split(_MARK)
+    return "".join(piece for piece in pieces if not is_whole(piece)).strip()
 
 
 def doubt(messages: list[dict[str, Any]], notes: Notes) -> None:
