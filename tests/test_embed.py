@@ -95,6 +95,17 @@ def test_parts_of_another_request_are_not_mixed_in(tiny_checkpoint, source, tmp_
         assert not output.exists()
 
 
+def test_vectors_of_two_widths_are_one_sentence(source, tmp_path):
+    output = tmp_path / "vectors.parquet"
+
+    def encoder(width):
+        return Encoder("changed", embed_texts=lambda texts, *_: np.ones((len(texts), width), np.float32))
+
+    kill(Encoder, "encode", 1, embed_file, encoder(4), source, output, 3)
+    with pytest.raises(InputError, match=r"parts holds vectors of 4 and of 6 numbers"):
+        embed_file(encoder(6), source, output, 3)
+
+
 def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_path, monkeypatch):
     read, encode_all, taken, counts = module.read_own, Encoder.encode, [], []
 

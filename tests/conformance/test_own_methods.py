@@ -5,9 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from transformers import TrainingArguments
 
 import hf_dialemb
-from hf_dialemb import load_encoder
+from hf_dialemb import DialogueTrainer, load_encoder
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.errors import InputError
 from hf_dialemb.hooks import Registry
@@ -95,6 +96,17 @@ def test_a_file_is_registered_in_python(file, tiny_bert, sample_dialogues, tmp_p
         load_encoder(tmp_path / "run")
     hf_dialemb.register(file)
     assert load_encoder(tmp_path / "run").encode_utterances(["hello"]) == pytest.approx(vectors, abs=1e-6)
+
+
+@pytest.mark.habit("Trainer over a method of one's own, by hand", "its file is recorded")
+def test_a_trainer_by_hand_records_the_file_of_the_method(file, tiny_bert, sample_dialogues, tmp_path):
+    hf_dialemb.register(file)
+    model, tokenizer = get_method("simcse").model_class.from_backbone(tiny_bert)
+    args = TrainingArguments(str(tmp_path / "run"), max_steps=1, per_device_train_batch_size=4, report_to="none")
+    trainer = DialogueTrainer(model, args, train_dataset=sample_dialogues[:8], processing_class=tokenizer)
+    trainer.train()
+    trainer.save_model()
+    assert json.loads((tmp_path / "run" / "training_settings.json").read_text())["method_from"] == str(file)
 
 
 @pytest.mark.habit("a method of an installed package, by entry point", "works as its name")

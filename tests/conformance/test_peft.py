@@ -99,6 +99,42 @@ def test_an_adapter_over_an_unsaved_model_is_saved_with_it(tiny_bert, sample_dia
         np.testing.assert_allclose(vectors, expected, atol=1e-5 * np.abs(expected).max())
 
 
+@pytest.mark.habit("resume_from_checkpoint of a model with adapters", "works: same weights as without a stop")
+@pytest.mark.parametrize("way", ["add_adapter", "get_peft_model"])
+def test_a_training_of_an_adapter_is_resumed(way, tiny_bert, sample_dialogues, tmp_path):
+    settings = {"max_steps": 4, "learning_rate": 0.1, "report_to": "none", "use_cpu": True, "disable_tqdm": True}
+    weights = []
+    for name, checkpoint in (("whole", None), ("whole", str(tmp_path / "whole" / "checkpoint-2"))):
+        torch.manual_seed(0)
+        model, tokenizer = saved(DSEModel, tiny_bert, tmp_path / "base")
+        if way == "add_adapter":
+            model.add_adapter(peft.LoraConfig(**CONFIG))
+        else:
+            model = peft.get_peft_model(model, peft.LoraConfig(**CONFIG))
+        arguments = TrainingArguments(str(tmp_path / name), per_device_train_batch_size=8, save_steps=2, **settings)
+        trainer = DialogueTrainer(model, arguments, train_dataset=sample_dialogues[:16], processing_class=tokenizer)
+        trainer.train(resume_from_checkpoint=checkpoint)
+        weights.append({key: value.clone() for key, value in model.state_dict().items()})
+    whole, resumed = weights
+    assert max((whole[key] - value).abs().max() for key, value in resumed.items() if "lora_" in key) <= 1e-6
+
+
+@pytest.mark.habit("load_best_model_at_end of a model with adapters", "works")
+def test_the_best_adapter_is_kept(tiny_bert, sample_dialogues, tmp_path):
+    model, tokenizer = saved(DSEModel, tiny_bert, tmp_path / "base")
+    model.add_adapter(peft.LoraConfig(**CONFIG))
+    settings = {"report_to": "none", "use_cpu": True, "disable_tqdm": True, "load_best_model_at_end": True}
+    settings |= {"eval_strategy": "steps", "eval_steps": 1, "save_steps": 1, "max_steps": 2}
+    settings |= {"metric_for_best_model": "eval_loss", "greater_is_better": True, "learning_rate": 0.1}
+    arguments = TrainingArguments(str(tmp_path / "run"), per_device_train_batch_size=8, **settings)
+    dialogues = {"train_dataset": sample_dialogues[:16], "eval_dataset": sample_dialogues[:16]}
+    trainer = DialogueTrainer(model, arguments, processing_class=tokenizer, **dialogues)
+    trainer.train()
+    losses = {entry["step"]: entry["eval_loss"] for entry in trainer.state.log_history if "eval_loss" in entry}
+    assert losses[1] != losses[2]
+    assert trainer.evaluate()["eval_loss"] == pytest.approx(max(losses.values()))
+
+
 @pytest.mark.habit("peft over a ranker of responses", "works")
 def test_an_adapter_over_a_ranker(tiny_bert, sample_dialogues, tmp_path):
     ranker, tokenizer = TransformerDualEncoderModel.build(tiny_bert, ())

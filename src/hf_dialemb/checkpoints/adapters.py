@@ -39,6 +39,22 @@ def without_adapters(model: Any, merge: bool) -> Any:  # noqa: ANN401
     return plain
 
 
+def load_adapters(model: Any, folder: Path) -> bool:  # noqa: ANN401
+    """Read the weights of a checkpoint into a model after ``add_adapter``; return False for any other model.
+
+    Trainer resumes those of ``get_peft_model`` by itself.
+    """
+    if not has_adapters(model) or hasattr(model, "get_base_model"):
+        return False
+    from peft import set_peft_model_state_dict
+    from safetensors.torch import load_file
+
+    saved = load_file(folder / "adapter_model.safetensors")
+    weights = {name.removeprefix("base_model.model."): value for name, value in saved.items()}
+    set_peft_model_state_dict(model, weights, adapter_name=model.active_adapters()[0])
+    return True
+
+
 def save_base(model: Any, folder: Path) -> None:  # noqa: ANN401
     """Save the base of a model's adapters in `BASE` of a folder, and name it there, unless it lies in a folder."""
     unnamed = [config for config in model.peft_config.values() if not config.base_model_name_or_path]

@@ -72,7 +72,7 @@ def origin(method: Method) -> str | None:
 
 def check_registered(path: str, config: Mapping[str, Any]) -> None:
     """Refuse a model whose ``config.json`` names a type that neither transformers nor a registered method knows."""
-    from ..checkpoints.pretrained import known_to_transformers
+    from ..checkpoints.remote_code import known_to_transformers
     from ..runs.folder import RunFolder
 
     model_type = str(config.get("model_type") or "")

@@ -136,6 +136,12 @@ def _claim(parts: Path, owner: dict[str, Any]) -> None:
 
 def _merge(files: list[Path], parts: Path, output: Path) -> int:
     temporary, rows = parts / "merged.tmp", 0
+    widths = sorted({pq.read_schema(file).field("embedding").type.list_size for file in files})
+    if len(widths) > 1:
+        raise InputError(
+            f"{parts} holds vectors of {widths[0]} and of {widths[-1]} numbers, as the model changed meanwhile; remove "
+            "that folder and embed again"
+        )
     with pq.ParquetWriter(temporary, pq.read_schema(files[0])) as writer:
         for file in files:
             table = pq.read_table(file)

@@ -46,7 +46,7 @@ def _settings_by_hand(trainer: Any) -> dict[str, Any]:  # noqa: ANN401
     corpus = [trainer.source] if trainer.source else []
     run = RunArguments(**{**vars(trainer.run), "backbone": backbone, "corpus": corpus})
     chosen = {name: getattr(config, name) for name in method_hints(type(config))}
-    return facts_of(run, chosen, trainer.args)
+    return facts_of(run, chosen, trainer.args) | _method_from(run)
 
 
 def _facts(trainer: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -97,8 +97,13 @@ def _energy(trainer: Any) -> dict[str, Any] | None:  # noqa: ANN401
 
 def recorded_settings(settings: Settings) -> dict[str, Any]:
     """Return what a run's folder says of its settings."""
-    file = origin(get_method(settings.run.method))
-    return settings.fingerprint() | _saving(settings) | ({} if file is None else {"method_from": file})
+    return settings.fingerprint() | _saving(settings) | _method_from(settings.run)
+
+
+def _method_from(run: RunArguments) -> dict[str, str]:
+    """Return the file or the package of a method from outside."""
+    file = origin(get_method(run.method))
+    return {} if file is None else {"method_from": file}
 
 
 def _saving(settings: Settings) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from transformers.trainer_utils import (
     speed_metrics,
 )
 
-from ..checkpoints.adapters import has_adapters, save_base
+from ..checkpoints.adapters import has_adapters, load_adapters, save_base
 from ..corpora import load_dialogues
 from ..errors import InputError
 from ..hashing import sha256
@@ -305,16 +305,20 @@ class DialogueTrainer(Trainer):
             write_files_of_our_own(folder, model.config)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:  # noqa: ANN401
-        super()._load_from_checkpoint(resume_from_checkpoint, model)
         own = self.accelerator.unwrap_model(self.model)
+        if load_adapters(own, Path(resume_from_checkpoint)):
+            return
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
         if is_limited(own):
             load_factors(own, Path(resume_from_checkpoint))
 
     def _load_best_model(self) -> None:
-        best = self.state.best_model_checkpoint
-        if best and not Path(best).is_dir():  # the run's folder has moved
-            self.state.best_model_checkpoint = str(Path(str(self.args.output_dir)) / Path(best).name)
-        super()._load_best_model()
+        best = Path(str(self.state.best_model_checkpoint))
+        if not best.is_dir():  # the run's folder has moved
+            best = Path(str(self.args.output_dir)) / best.name
+            self.state.best_model_checkpoint = str(best)
+        if not load_adapters(self.accelerator.unwrap_model(self.model), best):
+            super()._load_best_model()
 
     def evaluate(
         self,
