@@ -89,7 +89,7 @@ def covered_labels() -> Figures:
     carried = {
         unified_turn(turn).action
         for corpus in CARRIERS
-        for dialogue in iterate_dialogues(corpus, split="all", skip_invalid=True)
+        for dialogue in iterate_dialogues(corpus, split="all")
         for turn in dialogue.turns
     }
     turns = [dialogue.turns[0] for dialogue in iterate_dialogues(EVALUATION, split="test")]

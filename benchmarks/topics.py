@@ -38,7 +38,7 @@ TRIED = [(neighbours, resolution) for neighbours in (8, 10, 12, 15, 20) for reso
 
 def drawn(corpus: str, split: str) -> list[Dialogue]:
     """Read the dialogues of one domain, or `MOST` of them that a seed draws."""
-    found = single_domain(hf_dialemb.load_dialogues(corpus, split=split, skip_invalid=True))
+    found = single_domain(hf_dialemb.load_dialogues(corpus, split=split))
     return [found[row] for row in np.sort(np.random.default_rng(0).permutation(len(found))[:MOST])]
 
 

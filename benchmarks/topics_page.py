@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--figures", type=Path, help="measure frames, and write them here")
     options = parser.parse_args()
     name, _, split = options.corpus.partition("/")
-    dialogues = hf_dialemb.load_dialogues(name, split=split or "all", skip_invalid=True)[: options.limit]
+    dialogues = hf_dialemb.load_dialogues(name, split=split or "all")[: options.limit]
     topics = hf_dialemb.find_topics(dialogues, "dialogue-static", title="What conversations are about")
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tool:

@@ -90,7 +90,7 @@ def test_an_output_of_another_form_or_over_the_input_is_refused(capsys, tmp_path
         ((path, "--output", calls), "got a folder, expected a file; add a file name"),
         ((path, "--output", tmp_path / "d.csv"), "ends in .jsonl"),
         (("sgd/test", "--split", "dev"), "got 'dev' for sgd/test"),
-        (("sample", "--roles", "a=user"), "leave them out"),
+        (("sample", "--roles", "a=user"), "leave it out"),
     ):
         assert sentence in run(capsys, "stats", "--corpus", *words, code=2)[1]
     assert sorted(tmp_path.rglob("*")) == before

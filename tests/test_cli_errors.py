@@ -50,8 +50,7 @@ def words_of(command: str, model: object, corpus: object, output: Path) -> list[
 BROKEN = [
     ([GOOD, GOOD, '{"messages": ['], ":3: broken JSON"),
     ([GOOD, {"messages": [{"role": "user", "content": 3}]}], ":2: messages[0]: field content: got 3"),
-    ([GOOD, {"turns": []}], ":2: field messages is missing (found: turns)"),
-    ([GOOD, {"messages": []}], ":2: field messages: got no turn"),
+    ([GOOD, {"texts": []}], ":2: field messages is missing (found: texts)"),
     ([""], ": got no dialogue"),
     (None, ": cannot be read (No such file"),
 ]
@@ -63,7 +62,7 @@ def test_a_malformed_file_is_told_with_its_line(tiny_bert, tmp_path, refused, co
     file, output = tmp_path / "mine.jsonl", tmp_path / "output"
     if records is not None:
         write_lines(file, *records)
-    assert f"{file}{sentence}" in refused(*words_of(command, tiny_bert, file, output))
+    assert f"{file}{sentence}" in refused(*words_of(command, tiny_bert, file, output), "--strict")
     assert [path.name for path in tmp_path.glob("output*") if path.is_file()] == []
     assert not (output / "model.safetensors").exists()
 
@@ -72,9 +71,9 @@ def test_a_dialogue_of_one_speaker_can_be_left_out(tiny_bert, tmp_path, refused,
     alone = {"id": "odd", "messages": [{"role": "user", "content": text} for text in ("hello", "anyone?")]}
     file = write_lines(tmp_path / "mine.jsonl", *(each.to_json() for each in sample_dialogues[:4]), alone)
     words = training(tiny_bert, tmp_path / "run", corpus=file, max_dialogues=10)
-    assert "dialogue 'odd' has one speaker ('user')" in refused(*words)
+    assert "dialogue 'odd' has one speaker ('user')" in refused(*words, "--strict", "true")
     assert not (tmp_path / "run" / "model.safetensors").exists()
-    assert main([*words, "--skip_invalid", "true", "--resume", "false"]) == 0
+    assert main([*words, "--resume", "false"]) == 0
     assert "Left out 1 dialogues of one speaker" in capsys.readouterr().out
     assert load_file(tmp_path / "run" / "model.safetensors")
     assert json.loads((tmp_path / "run" / "training_report.json").read_text())["dialogues"] == 4

@@ -109,7 +109,7 @@ def test_vectors_of_two_widths_are_one_sentence(source, tmp_path):
 def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_path, monkeypatch):
     read, encode_all, taken, counts = module.read_own, Encoder.encode, [], []
 
-    def counted(path, options):
+    def counted(path, options, silent=False):
         for dialogue in read(path, options):
             taken.append(dialogue)
             yield dialogue
@@ -121,7 +121,7 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
     monkeypatch.setattr(module, "read_own", counted)
     monkeypatch.setattr(Encoder, "encode", encode_and_note)
     embed_file(str(tiny_checkpoint), source, tmp_path / "vectors.parquet", shard_size=4)
-    assert counts == [(4, 4), (8, 4), (11, 3)]
+    assert counts == [(15, 4), (19, 4), (22, 3)], "after all were read once, to refuse malformed files early"
 
 
 def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):

@@ -145,7 +145,7 @@ def test_missing_columns_and_none_are_fine_and_mistakes_are_told():
     for row in ({"messages": [{**BOT[1], "slots": None}], "domains": None}, {"messages": BOT[1:]}):
         assert load_dialogues(datasets.Dataset.from_list([row])) == [HO]
     with pytest.raises(InputError, match=r"^dialogues\[1\]: messages\[0\]: field role is missing"):
-        load_dialogues(rows(messages=[BOT[1:], [{"content": "Hi"}]]))
+        load_dialogues(rows(messages=[BOT[1:], [{"content": "Hi"}]]), strict=True)
     with pytest.raises(InputError, match=r"^the table:1: got no column for id \(found: text\)"):
         load_dialogues(rows(text=["Hi"]))
     with pytest.raises(InputError, match=r"org/calls: .* HF_HUB_OFFLINE is set: unset it, or .*hf download"):
@@ -233,8 +233,8 @@ def test_rows_with_other_names_of_roles_and_columns_are_read_one_at_a_time(tmp_p
     assert next(load_hub_dataset(folder, "train", roles="*=user")).roles == ("user",)
     bad = [{"role": "user", "content": None}]
     folder = folder_of(tmp_path / "more", train=rows(messages=[BOT[1:], bad]))
-    assert list(load_hub_dataset(folder, "train", skip_invalid=True)) == [HO]
-    reader = load_hub_dataset(folder, "train")
+    assert list(load_hub_dataset(folder, "train")) == [HO]
+    reader = load_hub_dataset(folder, "train", strict=True)
     assert next(reader) == HO
     with pytest.raises(InputError):
         next(reader)

@@ -138,7 +138,7 @@ def test_every_form_gives_the_same_dialogues(tmp_path):
     for source in (*lists, *tables, *files, *map(str, files)):
         assert load_dialogues(source) == [DIALOGUE]
     assert load_dialogues([MESSAGES]) == [Dialogue.from_messages(MESSAGES)]
-    assert load_dialogues([MESSAGES, [{"role": "user"}]], skip_invalid=True) == load_dialogues([MESSAGES])
+    assert load_dialogues([MESSAGES, [{"role": "user"}]]) == load_dialogues([MESSAGES])
     assert load_dialogues([DIALOGUE])[0] is DIALOGUE
 
 
@@ -199,7 +199,7 @@ def test_anything_else_is_refused_in_one_sentence():
         (DIALOGUE, "got one Dialogue, .* put it into a list"),
         ([], "got none"),
         (3, "got one int"),
-        ([MESSAGES, [{"role": "user"}]], r"dialogues\[1\]: messages\[0\]"),
+        ([MESSAGES, [{"role": "user"}], [{"role": "user"}]], r"dialogues: 2 of 3 cannot be read.* dialogues\[1\]"),
         ("no/such.jsonl", "no/such.jsonl"),
     ):
         with pytest.raises(InputError, match=said) as refused:

@@ -177,16 +177,16 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         list(read_own(folder))
     (folder / "b.jsonl").unlink()
     write(folder, {"c.txt.gz": "", "c.parquet": "", "d.wav": "", "README.md": ""})
-    with pytest.raises(InputError, match=r"got no dialogue, expected \.jsonl, .*\.xlsx files"):
+    with pytest.raises(InputError, match=r"got no dialogue \(passed over .*\), expected \.jsonl, .*\.xlsx files"):
         list(read_own(folder))
     write(folder, {"a.txt": "Agent: Hi\nUser: Ho"})
     assert [item.id for item in read_own(folder)] == ["a"]
     assert "passed over a file that a folder is not read with; give it by itself (2 times: " in caplog.text
     write(folder, {"0.txt": b"\xff"})
-    assert [item.id for item in read_own(folder, skip_invalid=True)] == ["a"]
+    assert [item.id for item in read_own(folder)] == ["a"]
     (folder / "a.txt").unlink()
-    with pytest.raises(InputError, match="got no dialogue that is not malformed"):
-        list(read_own(folder, skip_invalid=True))
+    with pytest.raises(InputError, match=r"0\.txt:1: got .* before any speaker"):
+        list(read_own(folder))
 
 
 # What is told comes first, then well-known names, then who speaks first.

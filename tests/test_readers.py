@@ -24,7 +24,10 @@ def every_item(name, data_dir):
     """Every item of every split as JSON; what is no item of a split, or no InputError, fails the test."""
     found = [(split, item) for split in get_corpus(name).splits for item in load_examples(name, data_dir, split)]
     plain = dataclasses.asdict if get_corpus(name).kind not in ("dialogues", "utterances") else Dialogue.to_json
-    return json.loads(json.dumps([{"split": split, "item": plain(item)} for split, item in found]))
+    items = json.loads(json.dumps([{"split": split, "item": plain(item)} for split, item in found]))
+    for turn in (turn for item in items for turn in item["item"].get("context", ())):
+        del turn["time"]  # no published corpus has it
+    return items
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,9 +68,9 @@ def test_a_malformed_file_gives_items_or_one_clear_sentence(name, data, tmp_path
     wanted = sorted({stream_name for pattern in patterns for stream_name, _ in Source(folder).files(pattern)})
     path = Path(data.draw(st.sampled_from(wanted), label="file"))
     path.write_bytes(mutated(path.read_bytes(), data.draw))
-    for split, skip_invalid in product(corpus.splits, (False, True)):
+    for split, strict in product(corpus.splits, (False, True)):
         try:
-            assert load_examples(name, folder, split, skip_invalid=skip_invalid)
+            assert load_examples(name, folder, split, strict=strict)
         except InputError as error:
             sentence = str(error)
             assert sentence.startswith(str(folder)), sentence

@@ -87,18 +87,27 @@ def test_what_is_malformed_is_named_and_a_record_left_out(tmp_path, case):
         assert changed != content
         path.write_bytes(changed.encode("utf-8", "surrogatepass"))
     with pytest.raises(InputError) as raised:
-        load_examples(corpus, folder, split)
+        load_examples(corpus, folder, split, strict=True)
     place, inner = str(raised.value).removeprefix(str(folder)).lstrip("/"), path.relative_to(folder).as_posix()
     assert place.removeprefix(inner).startswith(sentence)
     if case in RECORDS:
         items = [line for line in expected_of(corpus) if split in (line["split"], "all")]
-        assert len(load_examples(corpus, folder, split, skip_invalid=True)) == len(items) - bool(old)
+        assert len(load_examples(corpus, folder, split)) == len(items) - bool(old)
 
 
 def test_malformed_records_are_left_out_with_one_warning(tmp_path, caplog):
     good = {"dialogue_id": "a", "services": [], "turns": [{"speaker": "USER", "utterance": "Hi", "frames": []}]}
-    files = {"dev/dialogues_001.json": [{}, good, good, 3], "dev/schema.json": "not a dialogue"}
-    assert [dialogue.id for dialogue in read(tmp_path, "sgd", files, "dev", skip_invalid=True)] == ["dev/a"]
+    others = [{**good, "dialogue_id": str(number)} for number in range(16)]
+    files = {"dev/dialogues_001.json": [{}, good, good, 3, *others, []], "dev/schema.json": "not a dialogue"}
+    assert len(read(tmp_path, "sgd", files, "dev")) == 17
     (warning,) = [record.getMessage() for record in caplog.records]
-    assert warning.startswith(f"Skipped 3 malformed record(s):\n  {tmp_path}/sgd/dev/dialogues_001.json: record 0")
-    assert warning.count("dialogues_001.json: record") == 3
+    assert ": left out 4 of 21, which cannot be read:\n" in warning
+    assert warning.count("dialogues_001.json: record") == 3, "examples"
+
+
+def test_more_than_a_fifth_malformed_is_an_error(tmp_path):
+    good = {"dialogue_id": "a", "services": [], "turns": [{"speaker": "USER", "utterance": "Hi", "frames": []}]}
+    for records in ([{}, good, good, 3], [{}, 3]):
+        files = {"dev/dialogues_001.json": records}
+        with pytest.raises(InputError, match=r"of . cannot be read, expected at most a fifth; the first is .*record 0"):
+            read(tmp_path, "sgd", files, "dev")

@@ -241,7 +241,7 @@ def test_a_failure_leaves_nothing_and_touches_no_folder_with_files(data, made, t
     with (data / "hotel/dev.jsonl").open("a") as file:
         file.write('{"messages": 3}\n')
     with pytest.raises(InputError, match=r"dev\.jsonl: field messages: got int"):
-        made("woz2 hotel", terms="research")
+        made("woz2 hotel", terms="research", strict=True)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data"]
     folder = write(tmp_path / "unified", {"mine.txt": "mine"})
     for place in ("unified", "unified/mine.txt"):
@@ -249,7 +249,7 @@ def test_a_failure_leaves_nothing_and_touches_no_folder_with_files(data, made, t
             made("hotel", place)
     assert [entry.name for entry in folder.iterdir()] == ["mine.txt"]
     (folder / "mine.txt").unlink()
-    _, stats = made("hotel", skip_invalid=True)
+    _, stats = made("hotel")
     assert stats["corpora"]["hotel"]["dialogues"] == {"train": 2, "dev": 1}
     assert sorted(entry.name for entry in folder.iterdir()) == ["README.md", "dev", "json", "stats.json", "train"]
 

@@ -29,8 +29,6 @@ from .parser import (
 if TYPE_CHECKING:
     _Actions = argparse._SubParsersAction[Parser]
 
-_SKIP: dict[str, Any] = {"action": "store_true", "help": "leave out malformed dialogues and list them"}
-
 
 def add(commands: _Actions) -> None:
     """Add the command and its actions."""
@@ -103,7 +101,6 @@ def _add_convert(actions: _Actions) -> None:
     )
     parser.add_argument("corpus", help="a file of conversations, a folder of transcripts, or a corpus name")
     reading_options(parser, "all")
-    parser.add_argument("--skip-invalid", **_SKIP)
     parser.add_argument("--mask", action="store_true", help="replace addresses, numbers, links and names: no guarantee")
     parser.add_argument("--mask-names", type=Path, metavar="FILE", help="names to mask too, one per line")
     parser.add_argument("--output", type=Path, required=True, help="the file to write, .jsonl or .jsonl.gz")
@@ -144,7 +141,6 @@ def _add_stats(actions: _Actions) -> None:
         "example: dialemb corpus stats --corpus sgd --data-dir data --plot sgd.png --output sgd_test.jsonl",
     )
     corpus_options(parser)
-    parser.add_argument("--skip-invalid", **_SKIP)
     parser.add_argument("--plot", type=Path, help="draw histograms of lengths and labels into this PNG")
     parser.add_argument("--report", type=Path, help="write all counts here (JSON)")
     parser.add_argument("--output", type=Path, help="write the dialogues here, one JSON object per line (.gz: packed)")
@@ -154,7 +150,7 @@ def _add_stats(actions: _Actions) -> None:
 def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
     from ..corpora import iterate_dialogues
 
-    more = named(options, "data_dir", "split", "skip_invalid")
+    more = named(options, "data_dir", "split")
     return iterate_dialogues(options.corpus, **more, **reading_of(options))
 
 
@@ -199,7 +195,6 @@ def _add_show(actions: _Actions) -> None:
     )
     corpus_options(parser)
     parser.add_argument("--id", required=True, help="the dialogue's id, or its number as #12")
-    parser.add_argument("--skip-invalid", **_SKIP)
     parser.set_defaults(run=_show)
 
 
@@ -221,7 +216,7 @@ def _add_leakage(actions: _Actions) -> None:
     parser.add_argument("--train", help="sets to train on, or all", **sets)
     parser.add_argument("--evaluation", help="sets to evaluate on, or all", **sets)
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--skip-invalid", **_SKIP)
+    own_options(parser)
     parser.add_argument("--output", type=Path, help="write the report here (JSON)")
     parser.set_defaults(run=_leakage)
 
@@ -229,7 +224,7 @@ def _add_leakage(actions: _Actions) -> None:
 def _leakage(options: argparse.Namespace) -> None:
     from ..corpora.audit.leakage import find_leakage
 
-    more = named(options, "data_dir", "skip_invalid", "output")
+    more = named(options, "data_dir", "output") | reading_of(options)
     print(find_leakage(options.train, options.evaluation, **more).markdown())
     if options.output:
         say(f"Wrote {options.output}")

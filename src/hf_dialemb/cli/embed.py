@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..runs.addresses import path_or_address
-from .parser import Parser, add_command, chosen_model, conversations, model_option, named, own_options, say
+from .parser import Parser, add_command, chosen_model, conversations, model_option, named, own_options, reading_of, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -33,6 +33,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 def _run(options: argparse.Namespace) -> None:
     from ..retrieval.embed import embed
 
-    more = named(options, "shard_size", "level", "columns", "roles")
+    more = named(options, "shard_size", "level") | reading_of(options)
     rows = embed(chosen_model(options, options.model), path_or_address(options.input), options.output, **more)
     say(f"Wrote {rows:,} embeddings to {options.output}")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..runs.files import check_not_read
-from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, say
+from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, reading_of, say
 
 _HELP = """tasks: {tasks};
 and tasks that fine-tune, which takes long: {fine_tuning}
@@ -37,7 +37,7 @@ def _run(options: argparse.Namespace) -> None:
 
     for path in filter(None, (options.output, options.plot)):
         check_not_read(path, options.corpus)
-    more = named(options, "data_dir", "split", "output", "plot", "limit", "columns", "roles", "vectors")
+    more = named(options, "data_dir", "split", "output", "plot", "limit", "vectors") | reading_of(options)
     given = options.model or ([] if options.vectors else [None])
     models = [chosen_model(options, model) for model in given]
     if not models:

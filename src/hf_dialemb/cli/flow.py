@@ -18,6 +18,7 @@ from .parser import (
     model_option,
     named,
     own_options,
+    reading_of,
     reading_options,
     say,
 )
@@ -132,7 +133,7 @@ def _dialogues(options: argparse.Namespace) -> list[Any]:
     """Load the dialogues, or those of a domain."""
     from ..corpora import load_dialogues
 
-    dialogues = load_dialogues(options.input, **named(options, "data_dir", "split", "columns", "roles"))
+    dialogues = load_dialogues(options.input, **named(options, "data_dir", "split"), **reading_of(options))
     kept = [dialogue for dialogue in dialogues if options.domain is None or dialogue.domains == (options.domain,)]
     if not kept:
         counts = Counter(dialogue.domains[0] for dialogue in dialogues if len(dialogue.domains) == 1)
@@ -232,7 +233,7 @@ def _next(options: argparse.Namespace) -> None:
     if options.output is not None:
         check_writable(options.output, options.input)
     records = []
-    dialogues = load_dialogues(options.input, **named(options, "columns", "roles"))
+    dialogues = load_dialogues(options.input, **reading_of(options))
     for name, clusters, actions in next_in_dialogues(options.flow, dialogues, options.top):
         say(f"{short(name)}: at {clusters[-1].id}, {short(clusters[-1].name)}")
         likely = []

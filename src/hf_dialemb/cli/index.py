@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import deque
 from pathlib import Path
 
 from ..corpora.own.options import ReadingOptions
@@ -40,7 +41,10 @@ def _run(options: argparse.Namespace) -> None:
     if not (options.input or options.labels or options.delete):
         raise InputError("input: got nothing to do, expected conversations, --labels or --delete; name a file")
     topics = read_topics(options.labels) if options.labels else {}
-    dialogues = read_own(options.input, ReadingOptions(**reading_of(options))) if options.input else None
+    how = ReadingOptions(**reading_of(options))
+    if options.input:
+        deque(read_own(options.input, how), maxlen=0)  # refuses it, and says what is left out, before all else
+    dialogues = read_own(options.input, how, silent=True) if options.input else None
     made = options.output.exists() or dialogues is None
     model = chosen_model(options, options.model, needed=not made)
     index = DialogueIndex(options.output, model, options.level)

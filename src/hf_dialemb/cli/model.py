@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import InputError
-from .parser import Parser, add_command, add_group, conversations, method_option, named, own_options, say
+from .parser import Parser, add_command, add_group, conversations, method_option, named, own_options, reading_of, say
 
 _MERGE = """This adds to the backbone what each training changed, times its weight. The result is a run folder like any
 other. With --rank it also holds a LoRA adapter.
@@ -87,7 +87,7 @@ def _weighted(given: str) -> tuple[str, float]:
 def _distil(options: argparse.Namespace) -> None:
     from ..training.distil import distil
 
-    more = named(options, "data_dir", "columns", "roles", "exclude", "dimensions", "runs", "passes", "seed")
+    more = named(options, "data_dir", "exclude", "dimensions", "runs", "passes", "seed") | reading_of(options)
     run = distil(options.model, options.corpus, output_dir=options.output, **more)
     say(f"Wrote {run.path}")
 

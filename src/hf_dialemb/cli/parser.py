@@ -8,10 +8,9 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, NoReturn
 
-from ..corpora.own.options import DATE_ORDERS, ReadingOptions
+from ..corpora.own.options import DATE_ORDERS, OPTIONS
 from ..errors import InputError, nearest
 
 
@@ -210,5 +209,5 @@ def own_options(parser: argparse._ActionsContainer) -> None:
 
 
 def reading_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return how files are to be read, for functions that take the keywords of `ReadingOptions`."""
-    return named(options, *(item.name for item in fields(ReadingOptions)))
+    """Return how files are to be read, for functions that take the options of `load_dialogues`."""
+    return named(options, *OPTIONS)

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..runs.files import check_writable
-from .parser import Parser, add_command, corpus_options, method_option, named, own_options, say
-
-_READ = ("columns", "roles")
+from .parser import Parser, add_command, corpus_options, method_option, named, own_options, reading_of, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -55,7 +53,7 @@ def add_candidates(actions: argparse._SubParsersAction[Parser]) -> None:
 def _rank(options: argparse.Namespace) -> None:
     from ..retrieval.rank import rank_file
 
-    more = named(options, "top", "output", *_READ)
+    more = {**named(options, "top", "output"), **reading_of(options)}
     for line in rank_file(options.model, options.context, options.candidates, **more):
         (print if options.output is None else say)(line)
     if options.output:
@@ -70,7 +68,7 @@ def _candidates(options: argparse.Namespace) -> None:
         got = f"{options.num_candidates} and {options.seed}"
         raise InputError(f"--num-candidates and --seed: got {got}, expected at least 2 and 0")
     check_writable(options.output, options.corpus)
-    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **named(options, *_READ))
+    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **reading_of(options))
     drawn_from = named(options, "corpus", "split", "seed", "num_candidates", "responses")
     selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)
     write_candidates(options.output, selections, drawn_from)

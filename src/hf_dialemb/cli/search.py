@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..runs.files import check_writable, write_text_atomically
-from .parser import Parser, add_command, chosen_model, corpus_options, model_and_vectors, model_option, named, say
+from .parser import Parser, add_command, chosen_model, corpus_options, model_and_vectors, model_option, reading_of, say
 
 if TYPE_CHECKING:
     from ..retrieval.search import Hits
@@ -69,8 +69,7 @@ def _in_corpus(options: argparse.Namespace) -> Hits:
 
     if options.where:
         raise InputError("--where: is of an index, but got --corpus; make an index with dialemb index")
-    more = named(options, "columns", "roles")
-    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **more)
+    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **reading_of(options))
     query = options.query
     if options.id is not None:
         start = find_dialogue(dialogues, options.id)  # before all of them are encoded

@@ -5,7 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, conversations, model_and_vectors, model_option, named, reading_options, say
+from .parser import (
+    Parser,
+    add_command,
+    conversations,
+    model_and_vectors,
+    model_option,
+    named,
+    reading_of,
+    reading_options,
+    say,
+)
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -34,7 +44,7 @@ def _run(options: argparse.Namespace) -> None:
     from ..runs.files import check_writable
     from ..topics.topics import PAGE, find_topics
 
-    dialogues = load_dialogues(options.input, **named(options, "data_dir", "split", "columns", "roles"))
+    dialogues = load_dialogues(options.input, **named(options, "data_dir", "split"), **reading_of(options))
     check_writable(options.output / PAGE, options.input, options.vectors or "")
     model, vectors = model_and_vectors(options, dialogues, options.input)
     more = {**named(options, "topics", "names"), "title": f"Topics of {Path(options.input).name}"}

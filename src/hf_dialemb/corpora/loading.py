@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..errors import InputError
 from .corpus import ALL, CORPORA, KINDS, get_corpus, unknown_corpus
 from .own import hub_dataset, reading
 from .own.columns import parse_columns
-from .own.findings import Notes, dialogues, distinct, log
+from .own.findings import Finding, Notes, dialogues, distinct, with_remarks
 from .own.forms import from_records, turn_fields
 from .own.options import ReadingOptions
 from .own.tables import find_in_table, rows_of
@@ -30,6 +31,7 @@ EXPECTED = (
     "a list of dialogues, each a list of messages such as {'role': 'user', 'content': 'Hello'}, or a Dialogue; a "
     "datasets.Dataset, a DataFrame of turns, a path, or the name of a corpus"
 )
+_OPTIONS = "columns|roles|dates|gap|sheet"  # that take a value
 _FIELDS = {"id", "messages", "domains", "time", "metadata"}  # of a mapping that needs no guess
 
 
@@ -38,7 +40,6 @@ def load_dialogues(
     data_dir: str | Path | None = None,
     split: str | None = None,
     *,
-    skip_invalid: bool = False,
     columns: str | None = None,
     roles: str | None = None,
     dates: str | None = None,
@@ -64,13 +65,13 @@ def load_dialogues(
             environment variable ``HF_DIALEMB_DATA``. The corpus ``sample`` needs no files.
         split: A split of a corpus or of a dataset on the Hub, or ``"all"``; by default ``"train"``. A
             ``DatasetDict`` of several needs it.
-        skip_invalid: Leave malformed dialogues out and log one warning that lists them, instead of raising.
         columns: The meaning of a table's columns, such as ``"id=call,role=speaker,content=text"``.
         roles: The speakers' roles, such as ``"Agent=assistant,Customer=user"``; guessed roles are logged.
         dates: The order of numbers in dates, ``"day-first"`` or ``"month-first"``.
         gap: The pause that ends a conversation, such as ``"4h"``.
         sheet: The sheet of a workbook, or ``"all"``.
-        strict: Stop at what is malformed, or can be read in more than one way.
+        strict: Stop at what is malformed, or can be read in more than one way. Otherwise malformed dialogues are left
+            out and counted in a warning, and it says what was guessed.
         raw: Keep HTML, quoted mail and signatures in the texts.
 
     Returns:
@@ -82,34 +83,37 @@ def load_dialogues(
     """
     options = ReadingOptions(columns, roles, dates, gap, sheet, strict, raw)
     if not isinstance(source, str | os.PathLike):
-        if isinstance(source, list) and source and not split and options == ReadingOptions():
-            read = []
-            with suppress(InputError):  # other forms are read, or refused, below
-                for item in source:
-                    read.append(item if isinstance(item, Dialogue) else Dialogue.from_messages(item))
-                return read
-        return _from_objects(_of_split(source, split), options, skip_invalid)
+        return _from_objects(_of_split(source, split), options)
     name = str(source)
     if (" " in name.strip() or "\n" in name) and not Path(name).expanduser().exists():
         raise InputError(f"dialogues: got the text {name[:40]!r}, expected {EXPECTED}")
-    return list(iterate_dialogues(name, data_dir, split, skip_invalid=skip_invalid, **vars(options)))
+    return list(iterate_dialogues(name, data_dir, split, **vars(options)))
+
+
+def load_all(dialogues: Any) -> list[Dialogue]:  # noqa: ANN401
+    """Load dialogues as `load_dialogues` does, but leave none of a list out: what is made of them has their rows."""
+    if not isinstance(dialogues, list | tuple):
+        return load_dialogues(dialogues)
+    read = _from_objects(dialogues, ReadingOptions(), strict=True)
+    if len(read) != len(dialogues):
+        raise InputError(f"dialogues: got {len(dialogues)}, but only {len(read)} say something; leave out the others")
+    return read
 
 
 def iterate_dialogues(
     corpus: str,
     data_dir: str | Path | None = None,
     split: str | None = None,
-    *,
-    skip_invalid: bool = False,
-    **reading_options: Any,  # noqa: ANN401
+    **options: Any,  # noqa: ANN401
 ) -> Iterator[Dialogue]:
-    """Read a corpus, a path or a dataset on the Hub as `load_dialogues` does, a dialogue at a time.
+    """Read a corpus, a path or a dataset on the Hub as `load_dialogues` does, a dialogue at a time, with its options.
 
-    It has the same options of reading. An unknown corpus or split raises an `InputError` at once, a malformed record when it is reached.
+    An unknown corpus or split raises an `InputError` at once. Malformed dialogues raise it when they are reached if it
+    shall be strict, otherwise at the end if there are too many.
     """
-    options = ReadingOptions(**reading_options)
+    how = ReadingOptions(**options)
     corpus, split = with_split(str(corpus), split)
-    form = form_of(corpus, options)
+    form = form_of(corpus, how)
     if form == REGISTERED:
         known = get_corpus(corpus)
         if known.kind not in KINDS[:2]:
@@ -117,11 +121,11 @@ def iterate_dialogues(
                 f"Corpus {corpus} holds {known.kind}, expected dialogues; choose another corpus, or read it in Python "
                 "with load_examples"
             )
-        return read_split(known, data_dir, split or "train", skip_invalid)
+        return read_split(known, data_dir, split or "train", how.strict)
     if form == OWN:
         check_no_split(corpus, split)
-        return reading.read_own(corpus, options, skip_invalid=skip_invalid)
-    return hub_dataset.load_hub_dataset(corpus, split or "train", skip_invalid=skip_invalid, **vars(options))
+        return reading.read_own(corpus, how)
+    return hub_dataset.load_hub_dataset(corpus, split or "train", **options)
 
 
 def with_split(corpus: str, split: str | None = None) -> tuple[str, str | None]:
@@ -145,10 +149,8 @@ def form_of(corpus: str, options: ReadingOptions | None = None) -> str:
     """Return whether a corpus is `REGISTERED`, `OWN` or `HUB`; refuse settings that this form does not take."""
     options = options or ReadingOptions()
     if with_split(corpus)[0] in CORPORA:
-        if options.columns or options.roles:
-            raise InputError(
-                f"corpus {corpus}: got columns or roles, which only files of your own take; leave them out"
-            )
+        if wrong := list(options.chosen.keys() - {"strict"}):
+            raise InputError(f"corpus {corpus}: got {wrong[0]}, which only files of your own take; leave it out")
         return REGISTERED
     if reading.is_own(corpus):
         return OWN
@@ -156,8 +158,8 @@ def form_of(corpus: str, options: ReadingOptions | None = None) -> str:
         if "/" in corpus or Path(corpus).suffix:
             raise InputError(f"corpus {corpus}: no such file or folder; give one that exists, or a corpus by name")
         raise unknown_corpus(corpus)
-    if options.columns:
-        raise InputError(f"corpus {corpus}: got columns, which only tables of your own take; leave them out")
+    if wrong := [name for name in ("columns", "sheet") if name in options.chosen]:
+        raise InputError(f"corpus {corpus}: got {wrong[0]}, which only tables of your own take; leave it out")
     return HUB
 
 
@@ -217,26 +219,30 @@ def _of_split(source: Any, split: str | None) -> Any:  # noqa: ANN401
     return concatenate_datasets([source[name] for name in names])
 
 
-def _from_objects(source: Any, options: ReadingOptions, skip_invalid: bool) -> list[Dialogue]:  # noqa: ANN401
-    """Read what `load_dialogues` takes besides names and paths."""
+def _from_objects(source: Any, options: ReadingOptions, strict: bool = False) -> list[Dialogue]:  # noqa: ANN401
+    """Read what `load_dialogues` takes besides names and paths; if ``strict``, the first malformed one is an error."""
     notes, place = Notes(options), "dialogues"
     names = getattr(source, "column_names", getattr(source, "columns", None))
     turns = turn_fields(map(str, names)) if names is not None else ()
     if names is not None and not turns:
-        place = "the table"
+        place, notes.form = "the table", "one turn per row"
         rows = rows_of(list(map(str, names)), (list(row.values()) for row in _records(source)))
-        try:
-            findings = find_in_table(lambda _: iter(rows), place, parse_columns(options.columns), notes)
-            findings = distinct(findings, place, "one turn per row")
-            read = list(dialogues(findings, place, skip_invalid=skip_invalid))
-        except InputError as error:
-            raise InputError(_in_python(str(error))) from None
+        findings = find_in_table(lambda _: iter(rows), place, parse_columns(options.columns), notes)
+        findings = distinct(findings, place, notes.form, notes)
     else:
         items = source if names is None else (hub_dataset.record_of(row, turns) for row in _records(source))
         if isinstance(items, Mapping | Dialogue) or not isinstance(items, Iterable):
             raise InputError(f"dialogues: got one {type(items).__name__}, expected {EXPECTED}; put it into a list")
-        read = list(_of_items(items, notes, skip_invalid))
-    log(replace(problem, message=_in_python(problem.message)) for problem in notes.remarks(place))
+        items = list(items)
+        if not (options.roles or options.gap) and (plain := _plain(items)):
+            return plain
+        findings = _found(items, notes)
+    try:
+        read = list(
+            dialogues(map(_finding_in_python, with_remarks(findings, notes, place)), place, notes, strict=strict)
+        )
+    except InputError as error:
+        raise InputError(_in_python(str(error))) from None
     if not read:
         raise InputError(f"dialogues: got none, expected {EXPECTED}; give at least one")
     return read
@@ -260,24 +266,48 @@ def _records(table: Any) -> Iterable[Mapping[str, Any]]:  # noqa: ANN401
     return table.to_pylist() if hasattr(table, "to_pylist") else table  # type: ignore[no-any-return]
 
 
+def _finding_in_python(finding: Finding) -> Finding:
+    remarks = (replace(remark, message=_in_python(remark.message)) for remark in finding.remarks)
+    return replace(finding, remarks=tuple(remarks))
+
+
 def _in_python(sentence: str) -> str:
-    """Write an option of the command line as an argument."""
-    return re.sub(r"--(columns|roles) ('[^']*')", r"load_dialogues(..., \1=\2)", sentence)
+    """Write options of the command line as arguments."""
+    sentence = re.sub(rf"--({_OPTIONS}) '([^']*)'|--({_OPTIONS}) ([\w-]+)", _argument, sentence)
+    return re.sub(r"--(strict|raw)\b", r"\1=True", sentence)
 
 
-def _of_items(items: Iterable[Any], notes: Notes, skip_invalid: bool) -> Iterator[Dialogue]:
-    for number, item in enumerate(items):
-        place = f"dialogues[{number}]"
-        try:
-            yield from [item] if isinstance(item, Dialogue) else _dialogue(listed(item), place, notes)
-        except InputError as error:
-            if not skip_invalid:
-                raise InputError(f"{place}: {error}") from None
-            notes.add(f"left out a malformed dialogue: {error}", place)
+def _argument(option: re.Match[str]) -> str:
+    name, value = filter(None, option.groups())
+    return f"load_dialogues(..., {name}={value!r})"
 
 
-def _dialogue(item: Any, place: str, notes: Notes) -> list[Dialogue]:  # noqa: ANN401
-    """Read one dialogue; return none if nobody says anything."""
+def _plain(items: list[Any]) -> list[Dialogue]:
+    """Make dialogues of those that need no guess; none if one does."""
+    read = []
+    with suppress(InputError):
+        for item in items:
+            whole = isinstance(item, Mapping) and item.keys() <= _FIELDS
+            read.append(
+                item if isinstance(item, Dialogue) else (Dialogue.from_json if whole else Dialogue.from_messages)(item)
+            )
+        return read
+    return []
+
+
+def _found(items: Iterable[Any], notes: Notes) -> Iterator[Finding]:
+    """Read dialogues in memory; those that stand together are read as one file."""
+    placed = ((f"dialogues[{number}]", item) for number, item in enumerate(items))
+    for made, group in groupby(placed, key=lambda pair: isinstance(pair[1], Dialogue)):
+        if made:
+            yield from (Finding(place, item) for place, item in group)
+        else:
+            records = [(place, _record(listed(item))) for place, item in group]
+            yield from from_records(partial(iter, records), notes)
+
+
+def _record(item: Any) -> Any:  # noqa: ANN401
+    """Return what `from_records` reads, or an `InputError` in its place."""
     fault = ""
     if isinstance(item, str):
         fault = f"got the text {item[:40]!r}, expected a list of messages; single utterances go to encode_utterances, "
@@ -288,13 +318,4 @@ def _dialogue(item: Any, place: str, notes: Notes) -> list[Dialogue]:  # noqa: A
         fault = "got one message, expected a list of messages; put each dialogue into a list of its own"
     elif any(isinstance(message, str) for message in item) and not isinstance(item, Mapping):
         fault = "got a list of texts, expected messages such as {'role': 'user', 'content': 'Hello'}; say who speaks"
-    if fault:
-        raise InputError(fault)
-    record = item if isinstance(item, Mapping) else {"messages": item}
-    if not notes.roles.given and record.keys() <= _FIELDS:
-        with suppress(InputError):  # of other names or of parts, below
-            return [Dialogue.from_json(record)]
-    findings = list(from_records(lambda: [(place, record)], notes))
-    for problem in (problem for finding in findings for problem in finding.problems):
-        raise InputError(problem.message)
-    return [finding.dialogue for finding in findings if finding.dialogue]
+    return InputError(fault) if fault else item

@@ -7,29 +7,29 @@ from pathlib import Path
 from typing import Any
 
 from ..dialogue import Dialogue
-from ..errors import InputError
 from .corpus import CORPORA, SPLITS, Corpus, get_corpus
-from .records import convert_records, never_empty
+from .records import convert_records, never_empty, readable
 from .source import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
 
 DATA_VARIABLE = "HF_DIALEMB_DATA"  # the environment variable that names the data folder
 
 
 def iterate_examples(
-    corpus: str, data_dir: str | Path | None = None, split: str = "train", *, skip_invalid: bool = False
+    corpus: str, data_dir: str | Path | None = None, split: str = "train", *, strict: bool = False
 ) -> Iterator[Any]:
     """Read one split of a published corpus of any kind, an item at a time.
 
     The corpus's kind decides the type: `Dialogue`, `examples.SentencePair`, `RetrievalQuery` or `ResponseSelection`.
+    Malformed records are left out and counted; if ``strict``, the first one is an error.
     """
-    return read_split(get_corpus(corpus), data_dir, split, skip_invalid)
+    return read_split(get_corpus(corpus), data_dir, split, strict)
 
 
 def load_examples(
-    corpus: str, data_dir: str | Path | None = None, split: str = "train", *, skip_invalid: bool = False
+    corpus: str, data_dir: str | Path | None = None, split: str = "train", *, strict: bool = False
 ) -> list[Any]:
     """Load the items of `iterate_examples` into a list."""
-    return list(iterate_examples(corpus, data_dir, split, skip_invalid=skip_invalid))
+    return list(iterate_examples(corpus, data_dir, split, strict=strict))
 
 
 def single_domain(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
@@ -38,18 +38,14 @@ def single_domain(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
 
 
 def sets_at_hand(
-    data_dir: str | Path | None = None,
-    splits: Sequence[str] = SPLITS,
-    *,
-    names: Sequence[str] = (),
-    skip_invalid: bool = False,
+    data_dir: str | Path | None = None, splits: Sequence[str] = SPLITS, *, names: Sequence[str] = ()
 ) -> Iterator[str]:
     """List the readable sets, such as ``"sgd/test"``, of the named corpora or of all corpora that have files."""
     for corpus in map(get_corpus, sorted(names or CORPORA)):
         for split in corpus.splits if names or corpus.patterns else ():
             if split in splits:
                 with suppress(MissingFilesError):
-                    next(read_split(corpus, data_dir, split, skip_invalid))
+                    next(read_split(corpus, data_dir, split, strict=False))
                     yield f"{corpus.name}/{split}"
 
 
@@ -87,7 +83,7 @@ def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | 
     )
 
 
-def read_split(corpus: Corpus, data_dir: str | Path | None, split: str, skip_invalid: bool) -> Iterator[Any]:
+def read_split(corpus: Corpus, data_dir: str | Path | None, split: str, strict: bool) -> Iterator[Any]:
     """Read and convert the records of a split, or of all splits; raise `InputError` if there is none."""
     splits = corpus.chosen(split)
     source = find_source(corpus, data_dir)
@@ -96,8 +92,7 @@ def read_split(corpus: Corpus, data_dir: str | Path | None, split: str, skip_inv
     missing = f"looked for {patterns}; add such files or choose another split"
     read = (record for name in splits for record in corpus.records(source, name))  # type: ignore[arg-type]
     records = never_empty(read, MissingFilesError(f"{place} of corpus {corpus.name} gave nothing; {missing}"))
-    items = convert_records(records, corpus.convert, skip_invalid=skip_invalid)
-    return never_empty(items, InputError(f"{place} has no record that is not malformed; get the files again"))
+    return readable(convert_records(records, corpus.convert), place, strict=strict)
 
 
 def catalogue() -> str:

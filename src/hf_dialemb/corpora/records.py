@@ -1,4 +1,4 @@
-"""From raw records to dialogues: malformed records of all readers are named, refused or skipped here."""
+"""From raw records to dialogues: malformed records of all readers are named, and refused or left out here."""
 
 import hashlib
 import logging
@@ -20,21 +20,18 @@ Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 _logger = logging.getLogger(__name__)
-_LISTED = 100
+_NAMED = 3  # malformed items
+_MOST = 0.2  # share of malformed items
 _LONGEST_SENTENCE = 1000
 
 
-def convert_records(
-    records: Iterable[tuple[str, Raw]], convert: Callable[..., Item], *, skip_invalid: bool = False
-) -> Iterator[Item]:
+def convert_records(records: Iterable[tuple[str, Raw]], convert: Callable[..., Item]) -> Iterator[Item | InputError]:
     """Convert raw records one by one, pairs of a place, such as ``"train.json: record 3"``, and the record.
 
-    A record is malformed if ``convert`` raises an `InputError`, or if its id was used before. The error names the
-    place; with ``skip_invalid`` one warning counts and lists them instead.
+    A record is malformed if ``convert`` raises an `InputError`, or if its id was used before. An error that names the
+    place stands for it.
     """
     seen: set[int] = set()  # hashes: the ids of a large corpus take much memory
-    skipped: list[str] = []
-    count = 0
     for place, raw in records:
         try:
             item = converted(raw, convert)
@@ -44,17 +41,42 @@ def convert_records(
                     f"field id: got {identifier!r}, which an earlier record has too; give each dialogue its own id"
                 )
         except InputError as error:
-            sentence = shortened(visible(f"{place}: {error}"), _LONGEST_SENTENCE)
-            if not skip_invalid:
-                raise InputError(sentence) from None
-            count += 1
-            skipped += [sentence] * (count <= _LISTED)
+            yield InputError(f"{place}: {error}")
         else:
             seen.add(hash(identifier))
             yield item
-    if count:
-        skipped += [f"and {count - _LISTED:,} more"] * (count > _LISTED)
-        _logger.warning("Skipped %d malformed record(s):\n  %s", count, "\n  ".join(skipped))
+
+
+def readable(
+    items: Iterable[Item | InputError], place: str, form: Callable[[], str] = str, *, strict: bool, silent: bool = False
+) -> Iterator[Item]:
+    """Pass on what could be read; what could not is left out, counted and named in one warning.
+
+    One malformed item never stops the others. Several are an error if they are more than a fifth of all; it names the
+    ``form`` that was assumed. If ``strict``, the first one is an error.
+    """
+    malformed, count, total = [], 0, 0
+    for item in items:
+        total += 1
+        if not isinstance(item, InputError):
+            yield item
+            continue
+        sentence = shortened(visible(str(item)), _LONGEST_SENTENCE)
+        if strict:
+            raise InputError(sentence)
+        count += 1
+        malformed += [sentence] * (count <= _NAMED)
+    if count == total == 1:
+        raise InputError(malformed[0])
+    if count > 1 and count > total * _MOST:
+        assumed = f" as {form()}" if form() else ""
+        raise InputError(
+            f"{place}: {count:,} of {total:,} cannot be read{assumed}, expected at most a fifth; the first is "
+            f"{malformed[0]}"
+        )
+    if count and not silent:
+        named = "\n  ".join(malformed + ["..."] * (count > _NAMED))
+        _logger.warning("%s: left out %s of %s, which cannot be read:\n  %s", place, f"{count:,}", f"{total:,}", named)
 
 
 def never_empty(items: Iterable[Item], error: InputError) -> Iterator[Item]:
@@ -85,7 +107,7 @@ def field(record: Raw, name: str, kind: type[Value]) -> Value:
     if isinstance(value, kind):
         return value
     got = type(value).__name__ if name in record else "nothing"
-    raise InputError(f"field {name}: got {got}, expected {kind.__name__}; repair the record or skip invalid records")
+    raise InputError(f"field {name}: got {got}, expected {kind.__name__}; repair the record")
 
 
 def optional(record: Raw, name: str, kind: type[Value]) -> Value:

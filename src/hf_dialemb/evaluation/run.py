@@ -62,14 +62,13 @@ def evaluate(
     tasks: Sequence[str] = (),
     split: str | None = None,
     data_dir: str | Path | None = None,
-    columns: str | None = None,
-    roles: str | None = None,
     limit: int | None = None,
     seeds: int | Sequence[int] = 10,
     output: str | Path | None = None,
     plot: str | Path | None = None,
     vectors: Path | None = None,
     command: str = "hf_dialemb.evaluate",
+    **reading: Any,  # noqa: ANN401
 ) -> Evaluation:
     """Compare encoders on labelled dialogues; the figures are a table in a notebook.
 
@@ -82,14 +81,13 @@ def evaluate(
         tasks: Keys of `hf_dialemb.evaluation.TASKS`; by default those that suit the corpus.
         split: A split of a corpus, by default ``test``.
         data_dir: The folder that holds published corpora.
-        columns: The meaning of a table's columns.
-        roles: The speakers' roles.
         limit: The most items; of more, a fixed random sample is measured.
         seeds: Repeats of everything else that is drawn, or their number.
         output: The results file, with a Markdown table beside it; written anew after each model.
         plot: A PNG with a map of the first task whose items have labels.
         vectors: Vectors of the dialogues from ``dialemb embed``, measured too.
         command: The name of the run in the results file.
+        **reading: How files are read, as in `load_dialogues`.
     """
     started = time.perf_counter()
     encoders = _models_of(models)
@@ -98,7 +96,7 @@ def evaluate(
     loaded = [] if vectors is None else [stored_vectors(vectors)]
     check_request([*encoders, *filter(None, [vectors])], repeats, file, picture, limit)
     check_models(encoders, tasks)
-    part = _part_of(dialogues, split, data_dir, limit, columns=columns, roles=roles)
+    part = _part_of(dialogues, split, data_dir, limit, reading)
     encoders += [stored.encoder(part.dialogues(), f"corpus {part.name}") for stored in loaded]
     problems = {task: load_problem(task, part) for task in dict.fromkeys(tasks or default_tasks(part))}
     drawn = next((problem for problem in problems.values() if problem.labels), None)
@@ -114,12 +112,12 @@ def _models_of(models: Any) -> list[str | Encoder]:  # noqa: ANN401 - see load_e
     return [model if isinstance(model, str) else load_encoder(model) for model in named]
 
 
-def _part_of(source: Any, split: str | None, data_dir: Any, limit: int | None, **reading: Any) -> CorpusPart:  # noqa: ANN401
+def _part_of(source: Any, split: str | None, data_dir: Any, limit: int | None, reading: dict[str, Any]) -> CorpusPart:  # noqa: ANN401
     """Read objects in memory once; a path or a name is read by the tasks, which may need other splits."""
     if not isinstance(source, str | PathLike):
         return CorpusPart(load_dialogues(source, split=split, **reading), limit=limit)
     corpus, split = with_split(str(source), split)
-    part = CorpusPart(corpus, data_dir, split or "test", limit, **reading)
+    part = CorpusPart(corpus, data_dir, split or "test", limit, reading)
     if part.is_own:
         check_no_split(corpus, split)
     return part

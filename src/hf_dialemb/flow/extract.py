@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..checkpoints.pretrained import default_encoder
 from ..corpora import load_dialogues
+from ..corpora.own.options import OPTIONS
 from ..dialogue import Dialogue
 from ..drawing import visible
 from ..encoders import Encoder, load_encoder
@@ -151,7 +152,7 @@ def extract_flow(
     output: str | Path | None = None,
     title: str = "Dialogue flow",
     overview: str | Path | None = None,
-    **settings: Any,  # noqa: ANN401 - fields of `FlowSettings`
+    **settings: Any,  # noqa: ANN401
 ) -> ExtractedFlow:
     """Find the workflow that dialogues follow (Dialog2Flow).
 
@@ -168,12 +169,13 @@ def extract_flow(
         title: The title of the page.
         overview: The folder of a page of topics: the page links back to it, and vectors are kept there.
         **settings: Fields of `FlowSettings`: ``clusters``, ``threshold``, ``names``, ``nodes``, ``edges``, ``weights``
-            and ``seed``.
+            and ``seed``; and how files are read, as in `load_dialogues`.
 
     Raises:
         InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
     """
-    wanted, utterances = FlowSettings(**settings), read_utterances(load_dialogues(dialogues))
+    reading = {name: settings.pop(name) for name in OPTIONS if name in settings}
+    wanted, utterances = FlowSettings(**settings), read_utterances(load_dialogues(dialogues, **reading))
     check_roles(wanted.clusters, wanted.threshold, utterances.roles)
     folder, model = Path(output) if output is not None else None, encoder if isinstance(encoder, str) else ""
     if vectors is None:

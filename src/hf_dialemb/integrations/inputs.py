@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..corpora import load_dialogues
+from ..corpora.loading import load_all
 from ..dialogue import ROLES, Dialogue, Turn
 from ..errors import InputError
 
@@ -25,7 +25,7 @@ def read_items(items: Iterable[Any], field: str = "dialogues") -> list[Dialogue]
         except InputError as error:
             raise InputError(f"{field}[{place}]: {error}") from None
     try:
-        return load_dialogues(read)
+        return load_all(read)
     except InputError as error:
         raise InputError(re.sub(r"^dialogues", field, str(error))) from None
 

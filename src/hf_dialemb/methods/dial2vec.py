@@ -160,8 +160,8 @@ class Dial2VecExamples(Examples):
             name, roles = dialogue.id or index, dialogue.roles
             if len(roles) < 2:
                 raise InputError(
-                    f"dialogue '{name}' has one speaker ('{roles[0]}'): dial2vec needs two or more; remove it or pass "
-                    "--skip_invalid true"
+                    f"dialogue '{name}' has one speaker ('{roles[0]}'): dial2vec needs two or more; remove it, or "
+                    "leave out --strict"
                 )
             if unknown := [role for role in roles if role not in known]:
                 raise InputError(

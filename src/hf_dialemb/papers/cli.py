@@ -6,7 +6,17 @@ import argparse
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..cli.parser import Parser, add_command, add_group, corpus_options, method_option, named, own_options, say
+from ..cli.parser import (
+    Parser,
+    add_command,
+    add_group,
+    corpus_options,
+    method_option,
+    named,
+    own_options,
+    reading_of,
+    say,
+)
 
 _GROUP = "example: dialemb papers benchmark --suite dial2vec --output runs/measured --model all-MiniLM-L6-v2"
 _BENCHMARK = """suites: {suites}, or all.
@@ -127,7 +137,7 @@ def _ensemble(options: argparse.Namespace) -> None:
     from .ensemble.training import train_ensemble
 
     overrides = read_words(options.rest)
-    overrides |= {name: value for name, value in named(options, "columns", "roles").items() if value}
+    overrides |= {name: value for name, value in reading_of(options).items() if value}
     names = ("size", "data_dir", "candidates", "similarity", "analysis_dialogues", "dev", "test", "test_dialogues")
     more = named(options, *names) | {"launch": tuple(options.launch.split())}
     plan = EnsemblePlan(options.config, options.corpus, options.output, overrides, **more)
@@ -169,7 +179,7 @@ def _flow(options: argparse.Namespace) -> None:
     from ..evaluation.run import command_line, evaluate
     from .flow_tables import flow_tables
 
-    more = named(options, "data_dir", "split", "output", "limit", "columns", "roles")
+    more = named(options, "data_dir", "split", "output", "limit") | reading_of(options)
     results = evaluate(options.model, options.corpus, tasks=["flow-extraction"], command=command_line(), **more)
     print(flow_tables(results.results))
     say(f"Wrote {options.output}")
@@ -188,7 +198,7 @@ def _add_unify(actions: _Commands) -> None:
     parser.add_argument("--licence", dest="terms", default="share-alike", choices=terms, help=strictest)
     kept_out = "more sets to keep out of training, besides the dev and test splits of the parts"
     parser.add_argument("--evaluation", nargs="*", default=[], metavar="CORPUS/SPLIT", help=kept_out)
-    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
+    parser.add_argument("--strict", action="store_true", help="stop at the first malformed dialogue")
     parser.set_defaults(run=_unify)
 
 
@@ -196,7 +206,7 @@ def _unify(options: argparse.Namespace) -> None:
     from .corpora.dataset_card import excluded
     from .corpora.unify import unify
 
-    stats = unify(**named(options, "names", "data_dir", "output", "terms", "skip_invalid", "evaluation"))
+    stats = unify(**named(options, "names", "data_dir", "output", "terms", "strict", "evaluation"))
     print("\n".join(stats["table"]))
     print(excluded(stats))
     say(f"Wrote {options.output}")

@@ -111,13 +111,14 @@ class DialogueIndex:
     def __len__(self) -> int:
         return 0 if self._table is None else int(self._table.count_rows())
 
-    def add(self, dialogues: Any) -> int:  # noqa: ANN401 - see load_dialogues
+    def add(self, dialogues: Any, **reading: Any) -> int:  # noqa: ANN401 - see load_dialogues
         """Add new dialogues, and replace dialogues whose text changed under their id; return how many were embedded.
 
-        They come in the forms of `hf_dialemb.corpora.load_dialogues`, or as an iterator of `Dialogue`. One without an
-        id gets that of its text. An InputError says that two have one id, or that another run writes to the index.
+        They come in the forms of `hf_dialemb.corpora.load_dialogues`, with its options, or as an iterator of
+        `Dialogue`. One without an id gets that of its text. An InputError says that two have one id, or that another
+        run writes to the index.
         """
-        loaded = dialogues if isinstance(dialogues, Iterator) else iter(load_dialogues(dialogues))
+        loaded = dialogues if isinstance(dialogues, Iterator) else iter(load_dialogues(dialogues, **reading))
         count = 0
         with self._locked():
             known, seen = self._digests(), dict[str, str]()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -59,15 +60,16 @@ def embed_file(
     shard_size: int = 2000,
     *,
     level: str = "dialogues",
-    columns: str | None = None,
-    roles: str | None = None,
+    **options: Any,  # noqa: ANN401
 ) -> int:
     """Embed a file or folder of dialogues into one Parquet file with the columns ``id``, ``said`` and ``embedding``.
 
     At the level ``utterances`` each utterance has a row, whose ``turn`` is its place in the dialogue, from 0 on. Shards
     lie in ``<output>.parts`` until all are there; a killed run goes on with the missing ones. The file's metadata hold
-    what `hf_dialemb.encoders.stored_vectors` checks. Returns the number of rows.
+    what `hf_dialemb.encoders.stored_vectors` checks. The file is read as by `load_dialogues`, with its options. Returns
+    the number of rows.
     """
+    how = ReadingOptions(**options)
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
     check_writable(output, source)
@@ -77,8 +79,7 @@ def embed_file(
         raise _not_ours(output)
     output = output.resolve()  # a link stays a link
     trained_encoder(model)
-    reading = partial(read_own, source, ReadingOptions(columns, roles))
-    reading()  # refuses malformed files before weights are loaded
+    deque(read_own(source, how), maxlen=0)  # refuses malformed files, and says what is left out, before all else
     encoder = load_encoder(model)
     made_by = {
         "model": model if isinstance(model, str) else encoder.spec,
@@ -86,10 +87,13 @@ def embed_file(
         "rows": level,
     }
     digest, lines = _digest(source)
-    request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
+    request = {**made_by, "input": digest, "shard_size": shard_size, "reading": how.chosen}
     with parts_beside(output) as parts, tqdm(desc="embed", unit="dialogue", total=lines) as progress:
         _claim(parts, request)
-        shards = ((f"{number:06d}", shard) for number, shard in enumerate(in_shards(reading(), shard_size)))
+        shards = (
+            (f"{number:06d}", shard)
+            for number, shard in enumerate(in_shards(read_own(source, how, silent=True), shard_size))
+        )
         return _merge(in_parts(partial(vector_table, encoder, made_by), shards, parts, progress), parts, output)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,15 +80,14 @@ def rank_file(
     *,
     top: int = 10,
     output: Path | None = None,
-    columns: str | None = None,
-    roles: str | None = None,
+    **reading: Any,  # noqa: ANN401
 ) -> Iterator[str]:
-    """Rank the responses of a file after the dialogues of another; see `read_own` for how these are read."""
+    """Rank the responses of a file after the dialogues of another, which are read as by `load_dialogues`."""
     if top < 1:
         raise InputError(f"--top: got {top}, expected at least 1")
     if output is not None:
         check_writable(output, contexts, pool)
-    dialogues = list(read_own(contexts, ReadingOptions(columns, roles)))
+    dialogues = list(read_own(contexts, ReadingOptions(**reading)))
     responses, blank, repeated = read_pool(pool)
     ranker = load_ranker(resolve_backbone(model))
     yield f"{len(responses):,} responses ({blank:,} blank and {repeated:,} repeated lines left out)"

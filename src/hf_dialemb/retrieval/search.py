@@ -58,6 +58,7 @@ def search(
     query: Any,  # noqa: ANN401 - see below
     top: int = 5,
     vectors: NDArray[np.float32] | str | Path | None = None,
+    **reading: Any,  # noqa: ANN401
 ) -> Hits:
     """Find the dialogues nearest to a query by cosine.
 
@@ -72,9 +73,10 @@ def search(
         top: How many are wanted, at least 1.
         vectors: The dialogues' vectors by this encoder, (N, D), if they are there already, or the file of them that
             ``dialemb embed`` wrote.
+        **reading: How files are read, as in `load_dialogues`.
     """
     check_top(top)
-    items = load_dialogues(dialogues)
+    items = load_dialogues(dialogues, **reading)
     known = _of_file(vectors, encoder, items) if isinstance(vectors, str | Path) else vectors
     if known is not None and len(known) != len(items):
         raise InputError(f"vectors: got {len(known)} for {len(items)} dialogues; embed these dialogues again")

@@ -198,6 +198,7 @@ def find_topics(
     title: str = "Topics",
     cache: str | Path | None = None,
     seed: int = 0,
+    **reading: Any,  # noqa: ANN401
 ) -> Topics:
     """Find the topics of dialogues without labels: clusters of whole dialogues, named and counted.
 
@@ -214,11 +215,12 @@ def find_topics(
         title: The title of the page.
         cache: A folder where answers of the language model are kept.
         seed: The seed of random draws.
+        **reading: How files are read, as in `load_dialogues`.
 
     Raises:
         InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
     """
-    corpus = tuple(load_dialogues(dialogues))
+    corpus = tuple(load_dialogues(dialogues, **reading))
     if topics is not None and not 1 <= topics <= len(corpus):
         raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the number of dialogues; change it")
     if names != PHRASES:

@@ -97,12 +97,11 @@ def _training_sets(run: RunArguments) -> list[tuple[str, str]]:
 
 def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
     if corpus not in CORPORA:
-        chosen, own = None if is_own(corpus) else split, {"columns": run.columns, "roles": run.roles}
-        return load_dialogues(corpus, run.data_dir, chosen, skip_invalid=run.skip_invalid, **own)
+        return load_dialogues(corpus, run.data_dir, None if is_own(corpus) else split, **run.reading())
     if get_corpus(corpus).kind in ("sentence-pairs", "response-selection"):
-        examples = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
+        examples = load_examples(corpus, run.data_dir, split, strict=run.strict)
         return [dialogue for example in examples if (dialogue := _as_dialogue(example))]
-    return load_dialogues(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
+    return load_dialogues(corpus, run.data_dir, split, strict=run.strict)
 
 
 def _as_dialogue(example: Any) -> Dialogue | None:  # noqa: ANN401 - of a corpus
@@ -126,15 +125,14 @@ def _without_leaks(
         for corpus in dict.fromkeys(corpus for corpus, _ in sets if corpus in CORPORA):
             used = {split for name, split in sets if name == corpus}
             others = [] if ALL in used else [split for split in SPLITS if split not in used]
-            names += sets_at_hand(run.data_dir, others, names=[corpus], skip_invalid=run.skip_invalid)
+            names += sets_at_hand(run.data_dir, others, names=[corpus])
     if run.dev_split is not None and _own_dev(run) and names != ["none"]:
         names.append(run.dev_split)
     if names in ([], ["none"]):
         return dialogues
     check_apart([f"{corpus}/{split}" if corpus in CORPORA else corpus for corpus, split in sets], names)
-    reading: Any = {"skip_invalid": run.skip_invalid, "columns": run.columns, "roles": run.roles}
     try:
-        index = build_index(names, run.data_dir, **reading)
+        index = build_index(names, run.data_dir, **run.reading())
     except InputError as error:
         raise InputError(f"exclude: {error}; or leave everything in (--exclude none)") from None
     cleaning = Cleaning()
@@ -151,7 +149,7 @@ def _usable(dialogues: Sequence[Dialogue], run: RunArguments, method: Method, re
     kept = [dialogue for dialogue in dialogues if len(dialogue.turns) >= least]
     if len(kept) < len(dialogues):
         report(f"Left out {len(dialogues) - len(kept):,} dialogues of fewer than {least} turns")
-    if run.skip_invalid and method.min_speakers > 1:
+    if method.min_speakers > 1 and not run.strict:
         paired = [dialogue for dialogue in kept if len(dialogue.roles) >= method.min_speakers]
         if len(paired) < len(kept):
             report(f"Left out {len(kept) - len(paired):,} dialogues of one speaker")

@@ -69,7 +69,7 @@ def distil(
         runs: The most runs of turns, one of a dialogue: many make a table for dialogues, few a table for utterances.
         passes: How often the table sees each text.
         seed: Draws texts, and their order.
-        **reading: ``data_dir``, ``columns``, ``roles`` and ``exclude`` of `RunArguments`.
+        **reading: ``data_dir``, ``exclude`` and the options of reading of `RunArguments`.
 
     Raises:
         InputError: The folder exists, a number is out of range, or the corpora or the teacher cannot be used.
@@ -79,7 +79,7 @@ def distil(
         check_range(name, value, least)
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
-    chosen = RunArguments(corpus=list(corpora), min_turns=1, skip_invalid=True, **reading)
+    chosen = RunArguments(corpus=list(corpora), min_turns=1, **reading)
     behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
     texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), runs, seed)
     encoder = load_encoder(teacher)

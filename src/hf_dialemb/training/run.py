@@ -83,8 +83,8 @@ def train(
     given |= {} if backbone is None else {"backbone": backbone}
     request = make_settings({**usual, **settings, **given}, recipe)
     report = logger.info if request.training.process_index == 0 else lambda line: None
-    learnt = load_dialogues(dialogues) if in_memory else None
-    dev = None if dev_dialogues is None else load_dialogues(dev_dialogues)
+    learnt = load_dialogues(dialogues, **request.run.reading()) if in_memory else None
+    dev = None if dev_dialogues is None else load_dialogues(dev_dialogues, **request.run.reading())
     return EncoderRun(run_training(request, report, learnt, dev, callbacks))
 
 

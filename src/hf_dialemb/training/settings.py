@@ -20,6 +20,7 @@ from transformers import PreTrainedConfig, Trainer, TrainingArguments, get_sched
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
 from ..checkpoints.pretrained import MINILM
+from ..corpora.own.options import OPTIONS, ReadingOptions
 from ..errors import InputError
 from ..methods import get_method
 from ..methods.config import own_settings
@@ -126,6 +127,11 @@ class RunArguments:
         data_dir: Folder that holds the corpora.
         columns: The columns of your table, as id=call,role=speaker,content=text.
         roles: The speakers of your conversations, as Agent=assistant,Customer=user.
+        dates: The order of numbers in dates, day-first or month-first.
+        gap: The pause that ends a conversation, as 4h.
+        sheet: The sheet of a workbook, or all.
+        raw: Keep HTML, quoted mail and signatures.
+        strict: Stop at what the files or the method cannot use, and guess nothing. By default it is left out.
         exclude: Evaluation sets, as sgd/test. Dialogues that equal or nearly equal theirs are left out of training.
             Default: the other splits of the corpus that are at hand; 'none' leaves everything in.
         train_split: Split to learn from; Dialog2Flow alone reads labels.
@@ -133,12 +139,10 @@ class RunArguments:
         max_dialogues: Learn from at most this many dialogues, drawn by the seed; at least 2.
         max_dev_dialogues: Use at most this many dev dialogues, the same ones for every seed; at least 2.
         min_turns: Leave out shorter dialogues (dial2vec's program: 5); by default what the method needs.
-        skip_invalid: Count malformed dialogues and leave them out.
         checkpoint_selection: Which checkpoint the run ends with: the last, or the best of the dev split by a signal
             that needs no labels. dev_purity reads labels: it is the paper's protocol, kept for comparison.
         patience: Stop after this many measurements of that signal without gain; by default all steps are taken.
-        average_with_backbone: Share of the backbone's weights in the final average, in [0, 1]; 0 keeps the trained
-            weights.
+        average_with_backbone: Share of the backbone's weights in the final average, in [0, 1]; by default 0.
         rank: Let each linear layer of the encoder learn a difference of this rank alone (LoRA), and freeze the rest, so
             that a merge of the same rank cuts nothing. The learning rate should be ten times as high.
         head_learning_rate: Learning rate of the contrastive heads, above 0; by default that of the encoder.
@@ -163,13 +167,17 @@ class RunArguments:
     data_dir: str | None = None
     columns: str | None = None
     roles: str | None = None
+    dates: str | None = None
+    gap: str | None = None
+    sheet: str | None = None
+    raw: bool = False
+    strict: bool = False
     exclude: list[str] | None = None
     train_split: str = "train"
     dev_split: str | None = None
     max_dialogues: int | None = None
     max_dev_dialogues: int = 200
     min_turns: int | None = None
-    skip_invalid: bool = False
     checkpoint_selection: Selection = "last"
     patience: int | None = None
     average_with_backbone: float = 0.0
@@ -184,6 +192,7 @@ class RunArguments:
 
     def __post_init__(self) -> None:
         _set_types(self)
+        self.reading()  # refuses options of another form
         self.dev_split = None if self.dev_split == "none" else self.dev_split
         if not get_method(self.method).trained:
             raise InputError(
@@ -197,6 +206,10 @@ class RunArguments:
             raise InputError(
                 f"checkpoint_selection: {self.checkpoint_selection} needs a dev_split; name one, or choose last"
             )
+
+    def reading(self) -> dict[str, Any]:
+        """Return how files are read: the keywords of `ReadingOptions`."""
+        return vars(ReadingOptions(**{name: getattr(self, name) for name in OPTIONS}))
 
 
 @dataclass

@@ -164,7 +164,7 @@ class DialogueTrainer(Trainer):
         if isinstance(given, ExampleDataset):
             return given
         method = self.collator.method
-        dialogues = unified(load_dialogues(given), method)
+        dialogues = unified(load_dialogues(given, **self.run.reading()), method)
         made = make_examples(method, dialogues, self.collator.config, self.args, self.run, logger.info, part)
         return ExampleDataset(made, dialogues)
 
@@ -367,7 +367,7 @@ class DialogueTrainer(Trainer):
         Where the dialogues are too few or too short for the method's loss, there is none among the metrics, and a
         warning says so.
         """
-        started, dialogues = time.time(), load_dialogues(test_dataset)
+        started, dialogues = time.time(), load_dialogues(test_dataset, **self.run.reading())
         vectors = vectors_of(self, dialogues)
         try:
             metrics = self._measured(self._dataset(dialogues, "eval"), metric_key_prefix, vectors)

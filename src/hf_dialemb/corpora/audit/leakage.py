@@ -131,12 +131,15 @@ def find_leakage(
     evaluation: Sequence[str],
     data_dir: str | Path | None = None,
     *,
-    skip_invalid: bool = False,
     output: Path | None = None,
+    **how: Any,  # noqa: ANN401
 ) -> LeakageReport:
-    """Find the parts of evaluation sets that training sets hold; ``all`` stands for every set at hand."""
+    """Find the parts of evaluation sets that training sets hold; ``all`` stands for every set at hand.
+
+    Files are read as ``how`` says, by the keywords of `ReadingOptions`.
+    """
     if [ALL] in (list(training), list(evaluation)):
-        at_hand = [name.partition("/") for name in sets_at_hand(data_dir, skip_invalid=skip_invalid)]
+        at_hand = [name.partition("/") for name in sets_at_hand(data_dir)]
         learnt = [name for name, _, split in at_hand if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]]
         held_out = [f"{name}/{split}" for name, _, split in at_hand if split != SPLITS[0]]
         training = [f"{name}/{SPLITS[0]}" for name in learnt] if list(training) == [ALL] else training
@@ -146,9 +149,11 @@ def find_leakage(
     if output:
         check_writable(Path(output), *training, *evaluation)
     some_utterances = any(not split or get_corpus(corpus).kind == "utterances" for corpus, split in sets.values())
-    index = build_index(evaluation, data_dir, skip_invalid=skip_invalid, turns=some_utterances)
-    read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
-    streams = ((name, read(corpus, split=split)) for name, (corpus, split) in sets.items())
+    index = build_index(evaluation, data_dir, turns=some_utterances, **how)
+    streams = (
+        (name, iterate_dialogues(corpus, data_dir, split, **_for(corpus, how)))
+        for name, (corpus, split) in sets.items()
+    )
     return leakage_table(streams, index, output and Path(output))
 
 
@@ -156,24 +161,28 @@ def build_index(
     evaluation: Sequence[str],
     data_dir: str | Path | None = None,
     *,
-    skip_invalid: bool = False,
     turns: bool = False,
-    columns: str | None = None,
-    roles: str | None = None,
+    **how: Any,  # noqa: ANN401
 ) -> EvaluationIndex:
-    """Read evaluation sets and index them; ``columns`` and ``roles`` are for files of your own."""
+    """Read evaluation sets and index them; ``how`` are the keywords of `ReadingOptions`."""
     index = EvaluationIndex(turns=turns)
     for name in dict.fromkeys(evaluation):
         corpus, split = _corpus_and_split(name)
         if split:
             kind = get_corpus(corpus).kind
-            items = iterate_examples(corpus, data_dir, split, skip_invalid=skip_invalid)
+            items = iterate_examples(corpus, data_dir, split, strict=how.get("strict", False))
             index.add(name, map(_as_dialogue, items), _COMPARED_AS.get(kind, kind))
         else:
-            of_table = columns if reading.has_tables(Path(corpus)) else None
-            dialogues = list(iterate_dialogues(corpus, columns=of_table, roles=roles, skip_invalid=skip_invalid))
+            dialogues = list(iterate_dialogues(corpus, **_for(corpus, how)))
             index.add(name, dialogues, KINDS[all(len(dialogue.turns) == 1 for dialogue in dialogues)])
     return index
+
+
+def _for(corpus: str, how: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of reading that a corpus among several takes."""
+    if not reading.is_own(corpus):
+        return {"strict": how.get("strict", False)}
+    return {**how, "columns": how.get("columns") if reading.has_tables(Path(corpus)) else None}
 
 
 def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:

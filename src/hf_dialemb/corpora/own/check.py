@@ -11,7 +11,7 @@ from ...errors import InputError
 from ..audit.statistics import content_hash
 from ..corpus import ALL
 from ..loading import OWN, REGISTERED, check_no_split, form_of
-from .findings import Problem
+from .findings import Notes, Problem
 from .hub_dataset import find_in_hub_dataset
 from .options import ReadingOptions
 from .reading import find_own
@@ -35,13 +35,13 @@ def check(
     name, counts = str(corpus), Counter() if counts is None else counts
     form = form_of(name, options)
     if form == REGISTERED:
-        remedy = "'dialemb corpus stats --skip-invalid' lists the malformed records of a published corpus"
+        remedy = "'dialemb corpus stats' counts the malformed records of a published corpus"
         raise InputError(f"corpus {name}: got a published corpus, expected conversations of your own; {remedy}")
     if form == OWN:
         check_no_split(name, split)
-        findings = find_own(name, options)
+        findings = find_own(name, Notes(options))
     else:
-        findings = find_in_hub_dataset(name, split, options)
+        findings = find_in_hub_dataset(name, split, Notes(options))
     places: dict[bytes, str] = {}
     before: tuple[Problem, ...] = ()
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
-from ..records import convert_records, never_empty, shortened
+from ..records import readable, shortened
 from .options import ReadingOptions
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap, TooManySpeakersError
 from .texts import Texts
@@ -77,6 +77,7 @@ class Notes:
     def __init__(self, options: ReadingOptions | None = None) -> None:
         self.options = options or ReadingOptions()
         self.roles = RoleMap(self.options.roles)
+        self.form = ""  # what the source is taken for
         self._kinds: dict[str, tuple[Problem, int, list[str]]] = {}
         self._begin()
 
@@ -215,8 +216,8 @@ def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:
     kept: list[dict[str, Any]] = [{**message, "role": assigned[str(message["role"])]} for message in spoken]
     kept = [message for message in kept if message["role"] != IGNORE]
     if not kept:
-        if spoken:
-            notes.add("left out a dialogue in which only ignored speakers say something", draft.place)
+        whom = "only ignored speakers say something" if spoken else "nobody says anything"
+        notes.add(f"left out a dialogue in which {whom}", draft.place)
         return
     # A name that both sides have, as in a column agent_name, is the assistant's.
     assisting, others = (
@@ -244,16 +245,20 @@ def from_record(place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever 
     return Finding(place, problems=tuple(problems))
 
 
-def distinct(findings: Iterable[Finding], place: str | Path, expected: str) -> Iterator[Finding]:
+def distinct(findings: Iterable[Finding], place: str | Path, expected: str, notes: Notes) -> Iterator[Finding]:
     """Make a problem of every id that an earlier dialogue has too; refuse a source without any dialogue."""
     places: dict[int, str] = {}  # by hashes: ids may be long
-    for finding in never_empty(findings, InputError(f"{place}: got no dialogue, expected {expected}; fill the file")):
+    finding = None
+    for finding in findings:
         first = places.setdefault(hash(finding.id), finding.place) if finding.id else finding.place
         if first != finding.place:
             sentence = f"field id: got {finding.id!r}, which {first} has too; give each dialogue its own id"
             problems = (Problem(finding.place, sentence), *finding.problems)
             finding = replace(finding, dialogue=None, problems=problems)
         yield finding
+    if finding is None:
+        because = "".join(f" ({problem.message})" for problem in notes.problems(str(place))[:1])
+        raise InputError(f"{place}: got no dialogue{because}, expected {expected}; fill the file")
 
 
 def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -> Iterator[Finding]:
@@ -272,24 +277,23 @@ def log(problems: Iterable[Problem]) -> None:
         logger.warning("%s", problem)
 
 
-def dialogues(findings: Iterable[Finding], place: str | Path, *, skip_invalid: bool) -> Iterator[Dialogue]:
-    """Take the dialogues out of findings, and log the remarks."""
+def dialogues(
+    findings: Iterable[Finding], place: str | Path, notes: Notes, *, strict: bool = False, silent: bool = False
+) -> Iterator[Dialogue]:
+    """Take the dialogues out of findings; log the remarks and what was left out unless ``silent``.
 
-    def records() -> Iterator[tuple[str, Finding]]:
+    The first problem is an error if it shall be ``strict``, by this argument or by the options.
+    """
+
+    def items() -> Iterator[Dialogue | InputError]:
         for finding in findings:
-            log(finding.remarks)
-            if finding.problems or finding.dialogue is not None:
-                yield finding.problems[0].place if finding.problems else finding.place, finding
+            log(() if silent else finding.remarks)
+            if finding.problems:
+                yield InputError(str(finding.problems[0]))
+            elif finding.dialogue is not None:
+                yield finding.dialogue
 
-    items = convert_records(records(), _dialogue, skip_invalid=skip_invalid)
-    sentence = f"{place}: got no dialogue that is not malformed, expected at least one; repair the file"
-    return never_empty(items, InputError(sentence))
-
-
-def _dialogue(finding: Finding) -> Dialogue:
-    if finding.dialogue is None:
-        raise InputError(finding.problems[0].message)
-    return finding.dialogue
+    return readable(items(), str(place), lambda: notes.form, strict=strict or notes.options.strict, silent=silent)
 
 
 def _has_text(message: Mapping[str, Any]) -> bool:

@@ -55,20 +55,17 @@ def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
 def load_hub_dataset(
     identifier: str,
     split: str,
-    *,
-    skip_invalid: bool = False,
     **reading: Any,  # noqa: ANN401
 ) -> Iterator[Dialogue]:
     """Read the dialogues of a dataset on the Hub as a stream, without a copy of it."""
-    findings = find_in_hub_dataset(identifier, split, ReadingOptions(**reading))
-    return dialogues(findings, identifier, skip_invalid=skip_invalid)
+    notes = Notes(ReadingOptions(**reading))
+    return dialogues(find_in_hub_dataset(identifier, split, notes), identifier, notes)
 
 
-def find_in_hub_dataset(identifier: str, split: str, options: ReadingOptions | None = None) -> Iterator[Finding]:
+def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[Finding]:
     """Read a dataset on the Hub as `load_hub_dataset` does, malformed rows too."""
     from datasets import load_dataset
 
-    notes = Notes(options)
     name, _, configuration = identifier.partition(":")
     with _reached(identifier):
         splits: Mapping[str, IterableDataset] = load_dataset(name, configuration or None, streaming=True)
@@ -76,7 +73,7 @@ def find_in_hub_dataset(identifier: str, split: str, options: ReadingOptions | N
     rows = chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
     first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
     passes = chain([first, first], [chain(first, rows)])
-    findings = distinct(find_in_records(lambda: next(passes), identifier, notes), identifier, "rows with messages")
+    findings = distinct(find_in_records(lambda: next(passes), identifier, notes), identifier, "rows with messages", notes)
     return with_remarks(findings, notes, identifier)
 
 

@@ -15,18 +15,19 @@ from ..parsing import parse_json
 from ..source import decompressed
 from .findings import Notes, dialogues, distinct, with_remarks
 from .forms import from_records
+from .options import ReadingOptions
 
 EXPECTED_LINES = "one JSON object with 'messages' per line"
 
 
-def read_jsonl(path: str | Path, *, skip_invalid: bool = False) -> Iterator[Dialogue]:
+def read_jsonl(path: str | Path, *, strict: bool = False) -> Iterator[Dialogue]:
     """Read dialogues, one per line, as `Dialogue.from_json` takes them; unpack ``.gz``, pass over blank lines.
 
-    Malformed lines raise an `InputError` that begins with ``path:line``, or are left out with one warning.
+    Malformed lines are left out with one warning; if ``strict``, the first raises an `InputError` with its place.
     """
-    notes = Notes()
-    findings = distinct(from_records(partial(line_records, Path(path)), notes), path, EXPECTED_LINES)
-    yield from dialogues(with_remarks(findings, notes, path), path, skip_invalid=skip_invalid)
+    notes = Notes(ReadingOptions(strict=strict))
+    findings = distinct(from_records(partial(line_records, Path(path)), notes), path, EXPECTED_LINES, notes)
+    yield from dialogues(with_remarks(findings, notes, path), path, notes)
 
 
 def line_records(path: Path) -> Iterator[tuple[str, Any]]:

@@ -1,7 +1,7 @@
 """What users say of their files, where a file can be read in more than one way."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 
 from ...errors import InputError
@@ -44,6 +44,15 @@ class ReadingOptions:
             )
 
     @property
+    def chosen(self) -> dict[str, str | bool]:
+        """The options that are not left to the file."""
+        return {name: value for name, value in vars(self).items() if value}
+
+    @property
     def pause(self) -> timedelta | None:
         """The pause that ends a conversation."""
         return None if self.gap is None else timedelta(**{_UNITS[self.gap[-1]]: int(self.gap[:-1])})
+
+
+OPTIONS = tuple(item.name for item in fields(ReadingOptions))
+"""The names of all options."""

@@ -61,25 +61,23 @@ def is_own(corpus: str | Path) -> bool:
         return False
 
 
-def read_own(
-    path: str | Path, options: ReadingOptions | None = None, *, skip_invalid: bool = False
-) -> Iterator[Dialogue]:
+def read_own(path: str | Path, options: ReadingOptions | None = None, *, silent: bool = False) -> Iterator[Dialogue]:
     """Read the dialogues of a file or folder, one at a time.
 
     `FORMS` lists the endings that are read; a folder's ``.parquet`` files are passed over, since vectors may lie in
-    them. The module `roles` says which speaker gets which role.
+    them. The module `roles` says which speaker gets which role. If ``silent``, nothing is logged.
 
     Raises:
         InputError: At once, if the file is missing or of an unknown form, or an option is malformed;
-            when it is reached, for a malformed dialogue, with its ``path:line``.
+            when it is reached, for a malformed dialogue if it shall be strict; at the end, if more than a fifth are.
     """
-    return dialogues(find_own(path, options), path, skip_invalid=skip_invalid)
+    notes = Notes(options)
+    return dialogues(find_own(path, notes), path, notes, silent=silent)
 
 
-def find_own(path: str | Path, options: ReadingOptions | None = None) -> Iterator[Finding]:
+def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
     """Read a file or folder as `read_own` does, but with the malformed dialogues and what is wrong with them."""
     path = _readable(path)
-    notes = Notes(options)
     meanings = parse_columns(notes.options.columns)
     if meanings and not has_tables(path):
         raise InputError(f"{path}: got columns, which only {', '.join(TABLES)} files have; leave them out")
@@ -106,8 +104,9 @@ def files_of(path: Path) -> Iterator[Path]:
 
 
 def _in_file(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
-    find, expected = FORMS[_ending(path)]
-    return distinct(find(path, columns, notes), path, expected)
+    find, notes.form = FORMS[_ending(path)]
+    expected = notes.form
+    return distinct(find(path, columns, notes), path, expected, notes)
 
 
 def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
@@ -130,7 +129,7 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
                 yield Finding(str(file), problems=(Problem(str(file), sentence),))
 
     endings = [ending for ending in FORMS if not ending.endswith((_VECTORS, ".gz"))]
-    return distinct(findings(), folder, f"{', '.join(endings)} files")
+    return distinct(findings(), folder, f"{', '.join(endings)} files", notes)
 
 
 def _named_by_file(finding: Finding, file: Path) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ... import corpora
 from ...corpora import loading
 from ...corpora.corpus import ALL
+from ...corpora.own.options import ReadingOptions
 from ...corpora.own.reading import is_own
 from ...dialogue import Dialogue
 from ...encoders import Encoder
@@ -54,6 +55,7 @@ class CorpusPart:
     Attributes:
         corpus: The dialogues, or the name or path that `load_dialogues` takes.
         limit: The most items; None for all.
+        reading: How a file is read: keywords of `ReadingOptions`.
         is_cut: Whether the limit left something out.
         loaded: The dialogues of each split that was read, which tasks share.
     """
@@ -62,8 +64,7 @@ class CorpusPart:
     data_dir: str | Path | None = None
     split: str = "test"
     limit: int | None = None
-    columns: str | None = None
-    roles: str | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
     is_cut: bool = False
     loaded: dict[str, list[Dialogue]] = field(default_factory=dict, repr=False)
 
@@ -98,7 +99,7 @@ class CorpusPart:
         chosen = split or self.split
         if chosen not in self.loaded:
             self.loaded[chosen] = corpora.load_dialogues(
-                self.place, self.data_dir, chosen, columns=self.columns, roles=self.roles
+                self.place, self.data_dir, chosen, **{"strict": not self.is_own, **self.reading}
             )
         return self.loaded[chosen]
 
@@ -110,7 +111,7 @@ class CorpusPart:
 
     def examples(self) -> list[Any]:
         """Load the items of a corpus of another kind."""
-        return corpora.load_examples(self.place, self.data_dir, self.split)
+        return corpora.load_examples(self.place, self.data_dir, self.split, strict=True)
 
     def sample(self, items: Sequence[Item], otherwise: int | None = None) -> list[Item]:
         """Keep as many items as the limit says, or without one ``otherwise``, always the same ones."""
@@ -249,7 +250,6 @@ def load_problem(name: str, part: CorpusPart) -> Problem:
             f"choose another corpus, or the task {' or '.join(default_tasks(part))}"
         )
     problem = task.load(part)
-    how = {"columns": part.columns, "roles": part.roles, "part": part.is_cut}
-    chosen = {name: value for name, value in how.items() if value}
+    chosen = ReadingOptions(**part.reading).chosen | ({"part": True} if part.is_cut else {})
     whole = {"corpus": part.name, "split": part.split, "limit": part.limit, **chosen, **problem.config}
     return replace(problem, config={**whole, "data_sha256": part.data_hash()})

@@ -45,13 +45,13 @@ def unify(
     output: str | Path,
     *,
     terms: str = "share-alike",
-    skip_invalid: bool = False,
+    strict: bool = False,
     evaluation: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Write corpora in the unified form."""
     output = Path(output).expanduser().resolve()
     _check_free(output)
-    read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
+    read = partial(iterate_dialogues, data_dir=data_dir, strict=strict)
     left_out: dict[str, str] = {}
     whole = list(names) == [ALL]
     chosen = _choose_from_all(read, terms, left_out) if whole else _choose_named(names, read, data_dir, terms)
@@ -61,7 +61,7 @@ def unify(
     check_apart([f"{name}/{split}" for name, split in splits if split == SPLITS[0]], evaluation)
     with parts_beside(output) as parts, working_folder(output) as temporary:
         _check_free(output)  # another run may have ended meanwhile
-        index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
+        index = build_index([*held_out, *evaluation], data_dir, strict=strict)
         made = groupby(_parts(splits, read, index, parts), key=lambda part: part[0]["corpus"])
         of_corpora = zip(chosen, made, strict=True)
         stats = {

@@ -67,10 +67,9 @@ class EnsemblePlan:
     def load(self, split: str) -> list[Dialogue]:
         """Load the dialogues that choose checkpoints (dev), or those that measure (test)."""
         if self.dev is None:
-            dialogues = load_dialogues(self.corpus, data_dir=self.data_dir, split=split)
+            dialogues = load_dialogues(self.corpus, data_dir=self.data_dir, split=split, strict=True)
         else:
-            run = self.settings(BASELINE).run
-            dialogues = load_dialogues(self.source(split), columns=run.columns, roles=run.roles)
+            dialogues = load_dialogues(self.source(split), **self.settings(BASELINE).run.reading())
         most = self.max_dialogues(split)
         return dialogues[:most] if split == "dev" else drawn(dialogues, most, CANDIDATE_SEED)
 
