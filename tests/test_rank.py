@@ -75,7 +75,7 @@ def rank_context(path):
         (read_pool, b"", "got no response, expected one on each line"),
         (read_pool, b"good\nb\xff\n", ":2: broken UTF-8"),
         (read_pool, None, "cannot be read"),
-        (rank_context, [], "got no dialogue"),
+        (rank_context, [], "got list"),
         (rank_context, {"turns": [3]}, "field messages is missing"),
     ],
 )

@@ -83,7 +83,7 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
         raise InputError(f"{path}: got columns, which only {', '.join(TABLES)} files have; leave them out")
     form = form_of_folder(path) if path.is_dir() else None
     if form and form.drafts:
-        findings = distinct(from_drafts(partial(form.drafts, str(path), path), notes), path, form.dialogue)
+        findings = distinct(from_drafts(partial(form.drafts, str(path), path), notes), path, form.dialogue, notes)
     else:
         findings = (_in_folder if path.is_dir() else _in_file)(path, meanings, notes)
     return with_remarks(findings, notes, path)
