@@ -154,8 +154,7 @@ def test_roles_of_chat_messages_are_found_as_those_of_other_speakers(tmp_path):
     assert read_file(path, line) == read_file(path, line, roles="agent=assistant") == expected
     assert list(iterate_dialogues(str(path), roles="agent=assistant")) == expected
     assert read_file(path, line, roles="agent=ignore") == [Dialogue((Turn("user", "Ho"),), "1")]
-    for odd in ('{"messages": [3, {"role": 3, "content": "Hi"}]}', "{}"):
-        assert refusal(path, odd, roles="a=user").startswith(":1: ")
+    assert refusal(path, "{}", roles="a=user").startswith(":1: ")
 
 
 def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):

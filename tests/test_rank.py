@@ -76,7 +76,7 @@ def rank_context(path):
         (read_pool, b"good\nb\xff\n", ":2: broken UTF-8"),
         (read_pool, None, "cannot be read"),
         (rank_context, [], "got list"),
-        (rank_context, {"turns": [3]}, "field messages is missing"),
+        (rank_context, {"turns": [3]}, "got an object with the fields turns"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_an_error(tmp_path, read, content, sentence):

@@ -73,7 +73,9 @@ def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[F
     rows = chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
     first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
     passes = chain([first, first], [chain(first, rows)])
-    findings = distinct(find_in_records(lambda: next(passes), identifier, notes), identifier, "rows with messages", notes)
+    findings = distinct(
+        find_in_records(lambda: next(passes), identifier, notes), identifier, "rows with messages", notes
+    )
     return with_remarks(findings, notes, identifier)
 
 
