@@ -17,6 +17,7 @@ FIELDS = {
     "es": ("De: Bob <bob@example.org>", "Enviado: sábado, 1 de febrero de 2025 10:00", "Para: Desk", "Asunto: Paquete"),
     "it": ("Da: Bob <bob@example.org>", "Inviato: sabato 1 febbraio 2025 10:00", "A: Desk", "Oggetto: Pacco"),
     "pt": ("De: Bob <bob@example.org>", "Enviado: sábado, 1 de fevereiro de 2025", "Para: Desk", "Assunto: Pacote"),
+    "sv": ("Från: Bob <bob@example.org>", "Skickat: den 1 februari 2025 10:00", "Till: Desk", "Ämne: Paket"),
     "nl": ("Van: Bob <bob@example.org>", "Verzonden: zaterdag 1 februari 2025", "Aan: Desk", "Onderwerp: Pakket"),
 }
 WROTE = (
@@ -30,6 +31,8 @@ WROTE = (
     "Il giorno sab 1 feb 2025 alle ore 10:00 Bob <bob@example.org>\nha scritto:",
     "Em sáb., 1 de fev. de 2025 às 10:00, Bob <bob@example.org> escreveu:",
     "Op za 1 feb 2025 om 10:00 schreef Bob <bob@example.org>:",
+    "Den lør. 1. feb. 2025 kl. 10.00 skrev Bob <bob@example.org>:",
+    "2025年2月1日(土) 10:00 Bob <bob@example.org>:",
 )
 SIGNATURES = (
     "Kind regards,\nPriya",
@@ -67,6 +70,7 @@ SAID = (
     "Subject: printer\nIt does not print",
     "Warning: low disk, mail fails",
     "Sent from Berlin last week, and it never came.",
+    "Here it is\n\nSent from my desk, which is easier than by phone.",
 )
 
 
@@ -141,6 +145,12 @@ def test_mail_below_its_fields_leaves(language, above):
 def test_answers_between_and_below_quotes_stay():
     mail = "On 1 Feb 2025, at 10:00, Bob wrote:\n> Which number?\nIt is 55.\n> > And the street?\nMain street."
     assert clean(mail)[0] == ["It is 55.\nMain street."]
+
+
+@pytest.mark.parametrize("language", FIELDS)
+def test_the_fields_of_a_message_leave_and_its_text_stays(language):
+    fields = "\n".join(FIELDS[language])
+    assert clean(f"{fields}\n\nIt is lost.\n\n{fields}\n\nWhat is?") == (["It is lost."], QUOTED)
 
 
 @pytest.mark.parametrize("signature", SIGNATURES)

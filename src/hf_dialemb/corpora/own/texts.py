@@ -26,17 +26,19 @@ _SHARE = 0.2  # of a column's texts that have balanced tags, if it is HTML
 # Parsers of replies (mail-parser-reply, email_reply_parser) miss Spanish, Portuguese and Dutch introductions; the first
 # removes whatever follows "- one" or "From: Berlin", and takes seconds for some texts.
 _QUOTED = re.compile(r"\s*(?:>|##-.*-##\s*$)")
-_OPENING = re.compile(r"(?:On|Am|Le|El|Il|Em|No dia|Op)\b|[^<]{0,99}<\S{1,99}@")
-_WROTE = re.compile(r".*\b(?:wrote|schrieb|écrit|escribió|scritto|escreveu|schreef)\b.*:$")
+_OPENING = re.compile(r"(?:On|Am|Le|El|Il|Em|No dia|Op|Den|Dnia)\b|[^<]{0,99}<\S{1,99}@")
+_WROTE = re.compile(
+    r".*\b(?:wrote|schrieb|écrit|escribió|scritto|escreveu|schreef|skrev|napisał)\b.*:$|.*\d[:.h]\d\d.*> ?[:：]$"
+)
 _MOMENT = re.compile(r"\d[:.h]\d\d|@")
-_FROM = re.compile(r"[\s*_]*(?:From|Von|De|Da|Van)[\s*_]*:")
-_SUBJECT = re.compile(r"^[\s*_]*(?:Subject|Betreff|Objet|Asunto|Oggetto|Assunto|Onderwerp)[\s*_]*:", re.M)
+_FROM = re.compile(r"[\s*_]*(?:From|Von|De|Da|Van|Fra|Från|Od)[\s*_]*:")
+_SUBJECT = re.compile(r"^[\s*_]*(?:Subject|Betreff|Objet|Asunto|Oggetto|Assunto|Onderwerp|[EÄ]mne|Temat)[\s*_]*:", re.M)
 _ABOVE = re.compile(r"[_-]{5,}|-{3,}[^-]+-{3,}|(?:begin|anfang|début|inicio|inizio|início)\b.{5,40}:", re.I)
 _CLOSING = re.compile(
     r"(?:\S+ ){0,3}(?:regards|wishes|sincerely|mfg|gr(?:ü|ue)(?:ß|ss)en?|cordialement|salutations|saludos?|atentamente|"
     r"saluti|atenciosamente|cumprimentos|groet(?:en)?)(?:,(?: \S+){1,3}|\W*)"
     r"|(?:sent|gesendet|envoyé|enviado|inviato|verzonden) (?:from|via|von|mit|de|depuis|desde|do|dal?|vanaf|met) "
-    r"(?:m(?:y|i|on|eu|io|ijn)|mein\w*|ip\w+|outlook|yahoo|samsung|android|gmail|mail)\b.{0,60}"
+    r"(?:m(?:y|i|on|eu|io|ijn)|mein\w*|ip\w+|outlook|yahoo|samsung|android|gmail|mail)\b[^,]{0,60}"
     r"|von mein\w* .{1,30} gesendet\W*|(?:get|télécharger|obtener|scarica|ottieni|obter|download) outlook .{0,60}",
     re.I,
 )
@@ -158,10 +160,11 @@ def _unquoted(text: str) -> str:
     while place < len(lines):
         length, cuts = _introduction(lines, place)
         below = next(filter(str.strip, lines[place + length : place + length + 5]), "") if length else ""
-        if _QUOTED.match(below):
-            place += length
-        elif cuts:
+        cuts = cuts and not _QUOTED.match(below)
+        if cuts and any(map(str.strip, kept)):
             break
+        if length and (cuts or _QUOTED.match(below)):  # the fields of the message itself, or a quote with its marks
+            place += length
         else:
             kept += [] if _QUOTED.match(lines[place]) else [lines[place]]
             place += 1
