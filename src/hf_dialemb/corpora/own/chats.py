@@ -25,8 +25,9 @@ _PAIRS = (  # fields of what a person and a model say
     ("prompt", "completion"), ("prompt", "response"), ("question", "answer"), ("query", "response"),
     ("instruction", "response"), ("input", "output"),
 )  # fmt: skip
-_PROGRAMS = ("function_call", "function_response", "tool_call", "tool_response", "observation", "tool_result")
-_NOT_SPOKEN = (*UNSPOKEN, *_PROGRAMS)
+_NOT_SPOKEN = {
+    *UNSPOKEN, "functioncall", "functionresponse", "toolcall", "toolresponse", "toolresult", "observation",
+}  # fmt: skip
 _TEXTS = ("text", "input_text", "output_text", "multimodal_text", "refusal", "message")  # types of what is said
 _KINDS = (  # from words in the type of a part to what it is, the first that fits
     (r"result|tool.?resp|call.?output|function.?resp|execution", "a result of a tool"),
@@ -110,13 +111,13 @@ def continued(before: list[Message], latest: list[Message]) -> list[Message]:
 def on_path(messages: Sequence[Any], last: Any = None) -> Iterator[Any]:  # noqa: ANN401
     """Yield the messages that lead to the last one where there are branches; all of them where there are none."""
     messages = list(_flat(messages))
-    nodes = {value_at(message, _IDS): message for message in messages}
-    parents = {name: value_at(message, _PARENTS) for name, message in nodes.items()}
+    nodes = {repr(value_at(message, _IDS)): message for message in messages}  # LangChain's ids are lists
+    parents = {name: repr(value_at(message, _PARENTS)) for name, message in nodes.items()}
     children = Counter(parent for parent in parents.values() if parent in nodes)
-    if None in nodes or (last is None and max(children.values(), default=0) < 2):
+    if "None" in nodes or len(nodes) < len(messages) or (last is None and max(children.values(), default=0) < 2):
         yield from messages
         return
-    place, path = last or next(reversed(nodes)), []
+    place, path = repr(last) if last else next(reversed(nodes)), []
     while place in nodes and place not in path:
         path.append(place)
         place = parents[place]
@@ -178,6 +179,8 @@ def _speaker_of(item: Record) -> str:
     if isinstance(item.get("isCreatedByUser"), bool):
         return "user" if item["isCreatedByUser"] else "assistant"
     speaker = value_at(item, SPEAKER)
+    if speaker is item.get("type"):  # LangChain's
+        speaker = {"human": "user", "ai": "assistant"}.get(str(speaker), speaker)
     if isinstance(speaker, Mapping):
         human = speaker.get("is_human")
         speaker = ("assistant", "user")[human] if isinstance(human, bool) else value_at(speaker, "role|type|name|id")
@@ -190,7 +193,7 @@ def _message(item: Record, role: str) -> Iterator[Message]:
     kind = "a thought of a model" if item.get("isThought") else kind
     kind = "a call of a tool" if item.get("recipient") not in (None, "all") else kind  # ChatGPT's
     if (
-        role in _NOT_SPOKEN
+        re.sub(r"[\W_]", "", role.lower()) in _NOT_SPOKEN
         or item.get("isThought")
         or item.get("recipient") not in (None, "all")
         or (kind and kind == _kind(role))
@@ -243,7 +246,8 @@ def _chatgpt(record: Record) -> Iterator[Message]:
 
 
 def _alpaca(record: Record) -> Iterator[Message]:
-    yield from turns(record.get("history"))
+    for asked, answered in record.get("history") or ():
+        yield from chain(turns(asked, "user"), turns(answered, "assistant"))
     yield from turns("\n".join(filter(None, (record["instruction"], record.get("input")))), "user")
     yield from turns(record["output"], "assistant")
 
@@ -296,7 +300,7 @@ def _span(record: Record) -> Iterable[Message]:
             if (text := value_at(record, f"{path}.content")) is None:
                 break
             before += turns({"role": value_at(record, f"{path}.role") or role, "content": text})
-    return before
+    return before or [{"left_out": "a span without messages"}]
 
 
 def _trace(record: Record) -> Iterator[Message]:

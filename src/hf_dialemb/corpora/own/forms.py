@@ -31,7 +31,7 @@ _ID = "id|uuid|conversation_id|conversationId|ticket_id|session_id|sessionId|con
 _SHARED = "conversation_id|dialogue_id|dialog_id|session_id|ticket_id|thread_id|call_id|chat_id"
 _TIME = "time|created_at|create_time|timestamp|createdAt|created|date|startTime|start_time"
 _WRAPPERS = {"conversations", "data", "items", "results", "tickets", "chats", "threads", "list"}  # looked into first
-_DEEPEST = 6  # lists and objects around a conversation
+_DEEPEST = 8  # lists and objects around a conversation
 _ALIKE = 0.5  # share of a form's fields that a record has, at least, to be like it
 _LISTED = 20  # fields or items that a sentence is about
 _LOOKED_AT = 100  # items of a list that show what it is a list of
@@ -196,7 +196,7 @@ def _drafts(form: Form, records: list[tuple[str, Any]], notes: Notes) -> Iterato
     for where, record in records:
         assert form.messages is not None, "a form of records reads messages"
         beside = {"place": where}
-        if form.group and (time := value_at(record, _TIME)) is not None:
+        if len(records) > 1 and (time := value_at(record, _TIME)) is not None:
             beside["time"] = time
         latest = [{**beside, **message} for message in form.messages(record)]
         messages = continued(messages, latest) if form.group else latest
@@ -249,7 +249,9 @@ def conversations_of(value: Any, forms: Iterable[Form]) -> list[Any]:  # noqa: A
     A value without any that is known is returned itself, or its items.
     """
     known = _within(value, list(forms), _DEEPEST)
-    return known if known is not None else value if isinstance(value, list) and value else [value]
+    if known is not None:
+        return known
+    return value if isinstance(value, list) and objects(value) else [value]
 
 
 def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:  # noqa: ANN401
