@@ -39,4 +39,6 @@ def test_what_is_said_is_read_and_the_rest_is_counted(tmp_path, example):
 def test_one_json_value_and_a_list_in_memory_are_read_as_lines_are(tmp_path, example):
     path = tmp_path / "export.json"
     path.write_text(json.dumps(example["records"]), encoding="utf-8-sig")
-    assert said(load_dialogues(path)) == said(load_dialogues(example["records"])) == example["dialogues"]
+    assert said(load_dialogues(path)) == example["dialogues"]
+    if example["form"] != "messages, one a record":  # a list of messages in memory is refused
+        assert said(load_dialogues(example["records"])) == example["dialogues"]

@@ -17,9 +17,8 @@ from ...dialogue import Dialogue
 from ...errors import InputError, unknown_name
 from .chats import LISTS
 from .findings import Finding, Notes, dialogues, distinct, with_remarks
-from .forms import PAIR, turn_fields
+from .forms import PAIR, from_records, turn_fields
 from .options import ReadingOptions
-from .records import find_in_records
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
@@ -73,9 +72,7 @@ def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[F
     rows = chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
     first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
     passes = chain([first, first], [chain(first, rows)])
-    findings = distinct(
-        find_in_records(lambda: next(passes), identifier, notes), identifier, "rows with messages", notes
-    )
+    findings = distinct(from_records(lambda: next(passes), notes), identifier, "rows with messages", notes)
     return with_remarks(findings, notes, identifier)
 
 
