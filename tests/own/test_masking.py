@@ -120,12 +120,12 @@ def test_a_speaker_keeps_only_a_name_of_a_role(name, expected):
 
 def test_slots_metadata_and_ids_are_masked_and_ids_stay_different():
     turn = Turn("user", "Hi", slots=(("mail", "jo@example.org"),))
-    metadata = {"agent": "bob", "team": "Bob's", "tags": ["call +44 20 7946 0958"], "score": 3}
+    metadata = {"Comment author": "bob", "team": "Bob's", "tags": ["call +44 20 7946 0958"], "score": 3}
     dialogues = [Dialogue((turn,), id, metadata=metadata) for id in ("+4915123456789", "+4915123456780", "4029357733")]
     results = list(mask(dialogues))
     assert [dialogue.id for dialogue in results] == ["[phone]-1", "[phone]-2", "4029357733"]
     assert results[0].turns[0].slots == (("mail", "[email]"),)
-    assert results[0].metadata == {"agent": "[name]", "team": "[name]'s", "tags": ["call [phone]"], "score": 3}
+    assert results[0].metadata == {"Comment author": "[name]", "team": "[name]'s", "tags": ["call [phone]"], "score": 3}
 
 
 def test_masking_twice_changes_nothing_more():

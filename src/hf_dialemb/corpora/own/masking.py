@@ -36,7 +36,9 @@ _INTRODUCED = re.compile(
     rf"|\b(?:Mr|Mrs|Ms|Dr|Prof|Herrn?|Frau|Monsieur|Mme|Sra?|Señora?|Signora?|Senhora?|Mevrouw)\b\.? ({_NAME})"
 )
 _PERSON = re.compile(  # metadata whose values are names
-    r"(?:agent|author|assignee|caller|client|customer|requester)(?:.?name)?|(?:(?:first|last|full|user).?)?name", re.I
+    r"(?:.*[\W_])?(?:agent|author|assignee|caller|client|customer|requester)(?:.?name)?|"
+    r"(?:(?:first|last|full|user).?)?name",
+    re.I,
 )
 _NO_NAME = set(re.findall(r"\w+", "system speaker first second unknown none null the and desk van von der den del"))
 _NO_NAME |= {*WELL_KNOWN, "email", "phone", "card", "account", "link", "name"}
