@@ -1,5 +1,6 @@
 """Facts about the JSON of help desks, messengers and bots."""
 
+import copy
 import json
 
 import pytest
@@ -8,7 +9,9 @@ from reading import read
 from vendors import drafts_of, examples, said
 
 from hf_dialemb.corpora.own.desks import DESKS
+from hf_dialemb.corpora.own.findings import Notes
 from hf_dialemb.corpora.own.form import RECORD
+from hf_dialemb.corpora.own.forms import from_records
 
 EXAMPLES = examples("desks")
 
@@ -59,3 +62,22 @@ def test_a_slack_export_is_read_by_threads_over_days(tmp_path):
     assert {item.metadata["channel"] for item in dialogues} == {"help"}
     assert "left out a message whose subtype is 'channel_join'" in remarks
     assert "split at pauses" in remarks
+
+
+def paths_within(value, path=()):
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from paths_within(value[key], (*path, key))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES + examples("calls"), ids=lambda example: example["form"])
+def test_no_value_of_another_kind_stops_the_reading(example):
+    strange = [None, "", 0, [], {}, "x", [None], [[]], {"a": 1}, True, -1.5]
+    for number, path in enumerate(paths_within(example["file"])):
+        inner = value = copy.deepcopy(example["file"])
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = strange[number % len(strange)]
+        findings = list(from_records(lambda value=value: [("file", value)], Notes()))
+        assert all(finding.dialogue or finding.problems for finding in findings)

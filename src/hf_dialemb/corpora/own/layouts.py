@@ -14,19 +14,19 @@ from .form import Form, Message, Record
 
 Read = Callable[[Any], list[Any]]
 Row = Mapping[str, Any]  # of ``vendors.toml``
-_LOOKED_AT = 100  # items of a list that show what it is a list of
+_LOOKED_AT = 20  # items of a list that show what it is a list of
 _FULL = re.compile("[\u3000-\u9fff\uff00-\uffef]")  # Chinese and Japanese characters stand without spaces
 
 
-def pick(value: Any, paths: str, most: int | None = None) -> Any:  # noqa: ANN401
-    """Return what the first path leads to that is there; see ``vendors.toml``; of lists look at so many items."""
+def pick(value: Any, paths: str) -> Any:  # noqa: ANN401
+    """Return what the first path leads to that is there, or None; see ``vendors.toml``."""
     for path in paths.split("|"):
         inner = value
         for key in path.split("."):
             if isinstance(inner, list) and key.isdecimal():
                 inner = inner[int(key)] if int(key) < len(inner) else None
             elif isinstance(inner, list):
-                values = [item.get(key) for item in objects(inner[:most])]
+                values = [item.get(key) for item in objects(inner)]
                 inner = [deep for value in values for deep in (value if isinstance(value, list) else [value])]
                 inner = [value for value in inner if value not in (None, "")]
             elif isinstance(inner, Mapping):
@@ -58,7 +58,9 @@ def forms_of(family: str, *functions: Read) -> tuple[Form, ...]:
     return tuple(
         Form(
             **{field: row[field] for field in known},
-            accepts=partial(_fits, row),
+            accepts=partial(
+                _fits, [[path.split(".") for path in several.split("|")] for several in row["has"].split()]
+            ),
             drafts=partial(_drafts, row, reads.get(row["read"])),
         )
         for row in rows
@@ -70,8 +72,19 @@ def _vendors() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("vendors.toml").read_text(encoding="utf-8"))
 
 
-def _fits(row: Row, record: Record) -> bool:
-    return all(pick(record, path, _LOOKED_AT) is not None for path in row["has"].split())
+def _fits(paths: list[list[list[str]]], record: Any) -> bool:  # noqa: ANN401
+    return all(any(_leads(record, steps) for steps in several) for several in paths)
+
+
+def _leads(value: Any, steps: list[str], place: int = 0) -> bool:  # noqa: ANN401
+    """Return whether a path leads to something, through any of a list's first objects."""
+    for number, step in enumerate(steps[place:], start=place):
+        if isinstance(value, list):
+            return any(isinstance(item, Mapping) and _leads(item, steps, number) for item in value[:_LOOKED_AT])
+        if not isinstance(value, Mapping):
+            return False
+        value = list(value.values()) if step == "*" else value.get(step)
+    return value not in (None, "", [])
 
 
 def _drafts(row: Row, read: Read | None, place: str, record: Record, notes: Notes) -> Iterator[Draft]:
