@@ -37,6 +37,7 @@ def test_a_file_is_read_with_its_dialogues_in_order_of_time(tmp_path, example):
     assert {item.id for item in dialogues} == example["dialogues"].keys()
     for item in dialogues:
         assert [turn.time for turn in item.turns] == sorted(turn.time for turn in item.turns)
+        assert item.turns[0].role == "user"  # in all these examples
 
 
 def test_a_slack_export_is_read_by_threads_over_days(tmp_path):

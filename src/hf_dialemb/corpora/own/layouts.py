@@ -109,6 +109,7 @@ def _drafts(row: Row, read: Read | None, place: str, record: Record, notes: Note
         turns = joined(place, messages, notes) if row["start"] else messages
         pause = timedelta(hours=row["pause"]) if row["pause"] and not key else None
         identifier = key or (name if isinstance(name, str | int) else "")
+        identifier = str(identifier).rpartition("/conversations/")[2]  # of Front's and Google's addresses
         yield Draft(place, identifier, turns, time=began, metadata=metadata, mail=row["mail"], pause=pause)
 
 
