@@ -68,7 +68,7 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
     folder = write(tmp_path / "texts", texts)
     starts(
         [f"{problem.place.removeprefix(str(folder))} {problem.message}" for problem in check(folder)],
-        *("/a.txt:1 got 'Hi' bef", "/a.txt:3 got bytes th", "/c.txt:1 got no turn,", " roles: guessed B, A: user"),
+        *("/a.txt:1 got 'Hi' bef", "/a.txt:3 got bytes th", "/c.txt:1 got no turn,", " roles: guessed A: user; B"),
         " left out a turn without text (2 times: ",
     )
 
@@ -110,7 +110,7 @@ def test_warnings(tmp_path):
         result(tmp_path / "d.csv", "\n".join(["id,role,text", *rows])),
         *(f"W:4 got the same turns as {tmp_path}/d.csv:2;", "W:6 got one speaker only (user)"),
         *("W:8 got a single turn", "W:9 turn 2: got 2,001 words", "W:11 turn 1: got the character U+FFFD"),
-        "G roles: guessed A: user; B: assistant; if",
+        "G roles: given conversation by conversation to A, B:",
     )
     assert len(list(read_own(tmp_path / "d.csv"))) == 6
 

@@ -12,7 +12,7 @@ from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
 from ..records import readable, shortened
 from .options import ReadingOptions
-from .roles import IGNORE, REST, WELL_KNOWN, RoleMap, TooManySpeakersError
+from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
 from .texts import Texts
 from .times import Times
 
@@ -204,15 +204,13 @@ def _by_pauses(messages: list[dict[str, Any]], draft: Draft, notes: Notes) -> It
 
 def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:
     """Give the speakers of one dialogue their roles."""
-    problems, assigned, spoken = list(draft.problems), {}, draft.messages
-    try:
-        assigned = notes.roles.assign(str(message["role"]) for message in spoken)
-    except TooManySpeakersError as error:
-        places = (message.get("place", draft.place) for message in spoken if message["role"] == error.name)
-        problems.append(Problem(next(places), str(error)))
-    if problems:
-        yield Finding(draft.place, id=str(draft.id), problems=tuple(problems))
+    if draft.problems:
+        yield Finding(draft.place, id=str(draft.id), problems=draft.problems)
         return
+    spoken = draft.messages
+    assigned = notes.roles.assign(str(message["role"]) for message in spoken)
+    if notes.roles.sharing:
+        notes.add(f"gave one role, {ROLES[-1]}, to all speakers after the fourth", draft.place)
     kept: list[dict[str, Any]] = [{**message, "role": assigned[str(message["role"])]} for message in spoken]
     kept = [message for message in kept if message["role"] != IGNORE]
     if not kept:

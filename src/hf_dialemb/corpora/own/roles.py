@@ -7,9 +7,9 @@ A name has the role that you give it (``--roles``). Otherwise, in each dialogue:
 - Where one of user and assistant is known then, the others are the other one, such as agents with their own names.
 - Where neither is, or a machine alone assists, those who speak in many dialogues of the file are the assistants, and
   those who speak in one are the users.
-- All others take the roles in order of their first turns.
+- All others take the roles in order of their first turns; those beyond the fifth share the last role.
 
-Guesses are reported with the words that confirm them.
+Guesses are reported with the words that confirm them. A role that a conversation alone decides is reported as such.
 """
 
 from collections import Counter
@@ -37,18 +37,8 @@ WELL_KNOWN |= dict.fromkeys((*_ASSISTANTS, *_MACHINES), "assistant")
 
 IGNORE = "ignore"  # in place of a role: the speaker's turns are left out
 REST = "*"  # in place of a name: all other speakers
+_LISTED = 6  # names in a sentence at most
 _OFTEN = 3  # dialogues of an assistant at least, also as a multiple of a user's
-
-
-class TooManySpeakersError(InputError):
-    """A dialogue has more speakers than there are roles."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"field role: got {name!r} as speaker {len(ROLES) + 1} of the dialogue, expected at most {len(ROLES)}; "
-            "split the dialogue, or give several names the same role, as in roles 'Ann=user,*=assistant'"
-        )
 
 
 class RoleMap:
@@ -61,6 +51,8 @@ class RoleMap:
         self.notes: set[str] = set()  # machines that somewhere speak beside two others
         # From a name that was neither given nor well known to the frequencies of its roles.
         self.guessed: dict[str, Counter[str]] = {}
+        self.in_order: set[str] = set()  # of these, those whose role the order of turns decided
+        self.sharing: list[str] = []  # speakers of the latest dialogue that share the last role, as too many speak
         self.sure: dict[str, str] = {}  # roles of well-known names that were not given
         for pair in text.split(",") if text else ():
             name, equals, role = (part.strip() for part in pair.rpartition("="))
@@ -100,12 +92,12 @@ class RoleMap:
         self.notes.update(_notes_among(speakers))
         guesses = self._guesses(unknown, {role for role in roles.values() if role != IGNORE})
         left = [role for role in ROLES if role not in {*roles.values(), *guesses.values()}]
+        self.sharing = [key for key in unknown if key not in guesses][len(left) :]
         for key in unknown:
-            if key not in guesses:
-                if not left:
-                    raise TooManySpeakersError(speakers[key][0])
-                guesses[key] = left.pop(0)
             name = speakers[key][0].strip()
+            if key not in guesses:
+                guesses[key] = left.pop(0) if left else ROLES[-1]
+                self.in_order.add(name)
             if guesses[key] == WELL_KNOWN.get(key):
                 self.sure[name] = guesses[key]
             else:
@@ -136,16 +128,25 @@ class RoleMap:
 
     def guess(self) -> str:
         """Return a sentence with the guesses and the words that confirm them; empty without guesses."""
-        roles = {name: counts.most_common(1)[0][0] for name, counts in self.guessed.items()}
+        apart = self.in_order & {name for name, counts in self.guessed.items() if len(counts) > 1}
+        apart = self.in_order if apart or len(self.in_order) > _LISTED else set()
+        roles = {name: counts.most_common(1)[0][0] for name, counts in self.guessed.items() if name not in apart}
         by_role = {role: [name for name in roles if roles[name] == role] for role in dict.fromkeys(roles.values())}
-        if not by_role:
+        sentences = [f"guessed {_listed(names)}: {role}" for role, names in by_role.items()]
+        if apart:
+            who = _listed(sorted(apart))
+            sentences.append(f"given conversation by conversation to {who}: the first to speak is the user, the next "
+                             "the assistant")  # fmt: skip
+        if not sentences:
             return ""
-        sentence = "roles: guessed " + "; ".join(f"{_listed(names)}: {role}" for role, names in by_role.items())
+        sentence = "roles: " + "; ".join(sentences).replace("; guessed ", "; ")
+        if apart:
+            return f"{sentence}; if that is wrong, say who is who, as in --roles 'Ann=assistant,*=user'"
         most = max(by_role, key=lambda role: len(by_role[role]))
         words = [f"{name}={role}" for name, role in roles.items() if role != most or len(by_role[most]) <= _OFTEN]
         if len(by_role[most]) > _OFTEN:  # stands for the well-known names too
             words += [*(f"{name}={role}" for name, role in self.sure.items() if role != most), f"{REST}={most}"]
-        if len(words) > 2 * _OFTEN or any(len(counts) > 1 for counts in self.guessed.values()):
+        if len(words) > _LISTED or any(len(counts) > 1 for counts in self.guessed.values()):
             return f"{sentence}; if that is wrong, say who is who, as in --roles 'Ann=assistant,*=user'"
         given = (f"{name}={role}" for name, role in self.given.items() if name in {*self.met, REST})
         return f"{sentence}; to confirm or change it, say --roles '{','.join([*given, *words])}'"
