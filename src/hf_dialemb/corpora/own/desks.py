@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+from ...errors import InputError
 from ..parsing import parse_json
-from .findings import Draft, Notes
+from .findings import Draft, Notes, Problem
 from .form import FOLDER, Form, Record
 from .layouts import forms_of, objects, pick
 
 _DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json"
+_LOOKED_AT = 3  # days that show whose they are
 _MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")  # Slack's <@U01>, <#C01|general>, <!here>, <http://x|label>
 _PAYLOAD = re.compile(r"/([^\s{]+)(\{.*\})?", re.DOTALL)
 
@@ -88,18 +91,30 @@ def _slack(record: Record) -> list[Any]:
 
 def _slack_folder(place: str, folder: Path, notes: Notes) -> Iterator[Draft]:
     """Read the threads of all channels, each over all days."""
-    day = next(form.drafts for form in DESKS if form.name == "Slack, a day of a channel")
-    assert day is not None, "a row of vendors.toml reads records"
-    users, *channels = [folder / "users.json", *sorted({file.parent for file in folder.glob(f"*/{_DAY}")})]
-    people = parse_json(str(users), users.read_bytes(), "export it again") if users.is_file() else []
-    for channel in channels:
-        days = sorted(channel.glob(_DAY))
-        messages = [message for file in days for message in parse_json(str(file), file.read_bytes(), "export it again")]
-        yield from day(str(channel), {"channel": channel.name, "users": people, "messages": messages}, notes)
+    people = next(filter(None, (_json(path / "users.json") for path in (folder, folder.parent))), [])
+    for channel in sorted({file.parent for file in _days(folder)}):
+        messages = []
+        for file in sorted(channel.glob(_DAY)):
+            day = _json(file)
+            messages += day if isinstance(day, list) else []
+            if day is None:
+                notes.put(Problem(str(file), "is no JSON, and was left out; export it again", "warning"))
+        record = {"channel": channel.name, "users": people, "messages": messages}
+        assert _SLACK_DAY.drafts is not None, "a row of vendors.toml reads records"
+        yield from _SLACK_DAY.drafts(str(channel), record, notes)
 
 
-def _is_slack_folder(folder: Any) -> bool:  # noqa: ANN401
-    return any(folder.glob(f"*/{_DAY}")) and any((folder / name).is_file() for name in ("users.json", "channels.json"))
+def _days(folder: Path) -> list[Path]:
+    return sorted([*folder.glob(_DAY), *folder.glob(f"*/{_DAY}")])
+
+
+def _json(path: Path) -> Any:  # noqa: ANN401
+    with suppress(InputError):
+        return parse_json("", path.read_bytes(), "") if path.is_file() else None
+
+
+def _is_slack_folder(folder: Path) -> bool:
+    return any(_SLACK_DAY.has({"messages": _json(file)}) for file in _days(folder)[:_LOOKED_AT])
 
 
 def _teams(record: Record) -> list[Any]:
@@ -158,15 +173,18 @@ def _dialogflow(record: Record) -> list[Any]:
     ]
 
 
+_FUNCTIONS = _zendesk, _intercom, _freshdesk, _livechat, _slack, _teams, _whatsapp, _meta, _rasa, _dialogflow
+_RECORDS = forms_of("desks", *_FUNCTIONS)
+_SLACK_DAY = next(form for form in _RECORDS if form.name == "Slack, a day of a channel")
 _SLACK_FOLDER = Form(
     "Slack, an export",
     "Slack",
     "Export the workspace (settings, Import/Export Data), and unpack it.",
     accepts=_is_slack_folder,
     dialogue="a thread; what is in none, between pauses of 4 hours",
+    speakers="whoever is named",
     left_out="joins and other notices, messages of bots",
     container=FOLDER,
     drafts=_slack_folder,
 )
-_FUNCTIONS = _zendesk, _intercom, _freshdesk, _livechat, _slack, _teams, _whatsapp, _meta, _rasa, _dialogflow
-DESKS = (*forms_of("desks", *_FUNCTIONS), _SLACK_FOLDER)
+DESKS = (*_RECORDS, _SLACK_FOLDER)

@@ -54,7 +54,7 @@ def forms_of(family: str, *functions: Read) -> tuple[Form, ...]:
     """Return the forms of a family of ``vendors.toml``; its `read` names a function, without the underscore."""
     reads = {function.__name__.removeprefix("_"): function for function in functions}
     rows: list[Row] = [{**_vendors()["defaults"], **row} for row in _vendors()[family]]
-    known = ("name", "vendor", "export", "dialogue", "left_out")
+    known = ("name", "vendor", "export", "dialogue", "speakers", "left_out")
     return tuple(
         Form(
             **{field: row[field] for field in known},
