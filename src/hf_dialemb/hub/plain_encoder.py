@@ -18,6 +18,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -48,16 +49,15 @@ def pooled(batch):
     place = mask.squeeze(-1).argmax(1) if pooling["pooling_mode_cls_token"] else places.argmax(1)
     return hidden[torch.arange(len(hidden)), place].float().numpy()
 options = {"return_tensors": "pt", "padding": True, "truncation": True}
-strings, messages = probes["AutoModel, strings"], probes["AutoModel, messages"]
-vectors = {
-    "AutoModel, strings": pooled(tokenizer(strings, **options)),
-    "AutoModel, messages": pooled(tokenizer.apply_chat_template(messages, return_dict=True, **options)),
-}
 from sentence_transformers import SentenceTransformer
-model = SentenceTransformer(path, device="cpu")
-for way in ("SentenceTransformer, strings", "SentenceTransformer, messages"):
-    vectors[way] = model.encode(probes[way])
-np.savez(output_path, **vectors)
+whole = SentenceTransformer(path, device="cpu")
+embed = {
+    "AutoModel, strings": lambda batch: pooled(tokenizer(batch, **options)),
+    "AutoModel, messages": lambda batch: pooled(tokenizer.apply_chat_template(batch, return_dict=True, **options)),
+    "SentenceTransformer, strings": whole.encode,
+    "SentenceTransformer, messages": whole.encode,
+}
+np.savez(output_path, **{way: np.concatenate([embed[way](batch) for batch in probes[way]]) for way in probes})
 """
 
 WAYS = {"package absent": WITHOUT_PACKAGE + ARGUMENTS + _PROGRAM}  # one program for all ways of loading
@@ -95,18 +95,27 @@ def write(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: P
 
 
 def probes(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase) -> tuple[dict[str, Any], dict[str, Vectors]]:
-    """Return what each way of loading is to embed, and the model's own vectors by the names that the program uses."""
+    """Return the batches that each way of loading is to embed, and the model's own vectors by the program's names.
+
+    Long texts have a batch of their own, as padding costs a large model minutes.
+    """
     with reading(str(tokenizer.name_or_path)):  # its template may be any
         inputs = _probes(tokenizer, model.config.longest_text)
-    expected = {}
-    prompt = model.config.prompt
+    batches, expected, limit, prompt = {}, {}, model.config.longest_text, model.config.prompt
     for way, given in inputs.items():
-        texts = [probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe) for probe in given]
-        batch = tokenize_utterances(texts, tokenizer, model.config.longest_text, Truncation(), prompt)
-        with torch.inference_mode():
-            expected[way] = model(**batch).pooler_output.numpy()
-    inputs["AutoModel, strings"] = [prompt + text for text in inputs["AutoModel, strings"]]
-    return inputs, expected
+        by_length = [[probe for probe in given if (len(str(probe)) > limit) == long] for long in (False, True)]
+        batches[way], vectors = [batch for batch in by_length if batch], []
+        for batch in batches[way]:
+            texts = [
+                probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe) for probe in batch
+            ]
+            with torch.inference_mode():
+                tokens = tokenize_utterances(texts, tokenizer, limit, Truncation(), prompt)
+                vectors.append(model(**tokens).pooler_output.numpy())
+        expected[way] = np.concatenate(vectors)
+    way = "AutoModel, strings"
+    batches[way] = [[prompt + text for text in batch] for batch in batches[way]]
+    return batches, expected
 
 
 def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, list[Any]]:

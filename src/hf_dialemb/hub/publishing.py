@@ -6,16 +6,14 @@ simply repeated: large files that arrived are not sent again, and an unchanged f
 
 from __future__ import annotations
 
-import errno
 import re
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token
-from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
 
+from ..checkpoints.hub_errors import hub_errors
 from ..errors import InputError, unknown_name
 from ..hashing import sha256
 from ..metrics.space import as_space
@@ -23,15 +21,6 @@ from .checks import KINDS, card_of, check, files_of
 from .published_folder import check_repo_id
 
 _OF_THE_HUB = {".gitattributes"}
-_REMEDIES = {
-    401: "run 'hf auth login' with a token that may write, or correct HF_TOKEN",
-    403: "ask the owner for the right to write, or take a token that may write",
-    404: "correct --repo-id, --repo-type or --revision",
-    413: "split the file that is too large",
-}
-_AGAIN = "run the same command again"
-_PASSING = (408, 409, 412, 429)
-
 Report = Callable[[str], object]
 
 
@@ -83,7 +72,7 @@ def publish(
         if not (token := token or get_token()):
             raise InputError("no login for the Hub; run 'hf auth login' with a token that may write, or set HF_TOKEN")
         api = HfApi(token=token)
-        with _explained(repo_id):
+        with hub_errors(repo_id):
             branch = revision or "main"
             _create(api, repo_id, repo_type, branch, private, card_of(written)[0].get("sdk"))
             commit = _send(api, files, repo_id, repo_type, branch, commit_message, report)
@@ -140,30 +129,6 @@ def _send(
         report(f"Removed: {path}, which is not in the folder")
     report("Nothing has changed" if commit.oid == head else "Published")
     return commit.oid
-
-
-@contextmanager
-def _explained(repo_id: str) -> Iterator[None]:
-    """Turn whatever the Hub's client raises into one sentence with a remedy."""
-    try:
-        yield
-    except InputError:
-        raise
-    except OfflineModeIsEnabled:
-        raise InputError("HF_HUB_OFFLINE is set; unset it to publish") from None
-    except Exception as error:
-        cause: BaseException = error
-        while not isinstance(cause, HfHubHTTPError) and cause.__cause__ is not None:
-            cause = cause.__cause__
-        reason = " ".join(str(getattr(cause, "server_message", None) or cause or type(cause).__name__).split())
-        if not isinstance(cause, HfHubHTTPError):
-            reason = f"the Hub at {constants.ENDPOINT} cannot be reached or broke off ({reason})"
-            raise ConnectionError(errno.EIO, f"{reason}: check the network and {_AGAIN}", repo_id) from None
-        status = cause.response.status_code
-        sentence = f"the Hub answers HTTP {status} ({reason}): {_REMEDIES.get(status, _AGAIN)}"
-        if status >= 500 or status in _PASSING:
-            raise ConnectionError(errno.EIO, sentence, repo_id) from None
-        raise InputError(f"{repo_id}: {sentence}") from None
 
 
 def _compare(api: HfApi, files: dict[str, Path], repo_id: str, kind: str, commit: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from huggingface_hub import HfApi
 from transformers import TrainingArguments
 
+from ..checkpoints.hub_errors import hub_errors
 from ..errors import InputError
 from .record import write_record
 
@@ -27,17 +28,12 @@ def create_repository(args: TrainingArguments, token: str | None = None, private
     """Create the repository before the training, so that a missing right shows early, and return its whole name.
 
     Raises:
-        InputError: The Hub refuses it, or cannot be reached.
+        InputError: The Hub refuses it.
+        ConnectionError: The Hub cannot be reached or fails.
     """
     name, private = repository_name(args), args.hub_private_repo if private is None else private
-    try:
+    with hub_errors(name):
         made = HfApi(token=token or args.hub_token).create_repo(name, private=private, exist_ok=True)
-    except Exception as error:  # those of the HTTP library come through beside the Hub's own
-        reason = " ".join(str(error).split())
-        raise InputError(
-            f"push_to_hub: the repository {name} cannot be created ({reason}); run 'hf auth login', correct "
-            "hub_model_id, or leave push_to_hub out"
-        ) from None
     return str(made.repo_id)
 
 
