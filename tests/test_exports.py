@@ -127,7 +127,7 @@ def test_a_workbook_is_read_as_a_table(tmp_path):
         book.active.append((*row, datetime.datetime(2024, 5, 1, hour)))
     book.save(path)
     assert list(load_dialogues(str(path))) == [replace(PARCEL, time="2024-05-01T09:00:00")]
-    assert remarks(path)[-2:] == ["1 dialogue sorted by time", "read the sheet 'Sheet' alone"]
+    assert "passed over the sheet 'notes': has no rows below a header" in remarks(path)
     assert "cannot be read" in refusal(path, b"no workbook")
 
 

@@ -95,8 +95,7 @@ def test_speakers_keep_their_own_names(tmp_path):
 
 def test_what_is_malformed_is_refused_with_its_line(tmp_path):
     for name, content, expected in (
-        ("d.csv", "1,user,Hi\n", ":1: got no column for id (found: 1, user, Hi); say which with --columns"),
-        ("d.csv", "id,session_id,role,text\n", ":1: got several columns for id (id, session_id), expected one"),
+        ("d.csv", "1,user,Hi\n", ":1: got no column for content (found: 1, user, Hi); say which with --columns"),
         ("d.csv", "id,role,text\n1,user\n", ":2: got 2 cell(s), expected 3"),
         ("d.csv", 'id,role,text\n\n1,user,"Hi\nthere"\n1,user,"Ho" there\n', ":5: got broken CSV"),
         ("d.csv", 'id,role,text\n1,user,Hi\n1,user,"Ho\n', ":3: got broken CSV (unexpected end of data)"),

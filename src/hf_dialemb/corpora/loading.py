@@ -226,7 +226,7 @@ def _from_objects(source: Any, options: ReadingOptions, strict: bool = False) ->
     turns = turn_fields(map(str, names)) if names is not None else ()
     if names is not None and not turns:
         place, notes.form = "the table", "one turn per row"
-        rows = rows_of(list(map(str, names)), (list(row.values()) for row in _records(source)))
+        rows = list(rows_of(list(map(str, names)), (list(row.values()) for row in _records(source))))
         findings = find_in_table(lambda _: iter(rows), place, parse_columns(options.columns), notes)
         findings = distinct(findings, place, notes.form, notes)
     else:

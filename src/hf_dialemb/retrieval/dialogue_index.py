@@ -23,6 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..corpora import load_dialogues
+from ..corpora.own.tables import plain_cell
 from ..dialogue import Dialogue
 from ..encoders import Encoder, load_encoder
 from ..encoders.specs import fingerprint, trained_encoder
@@ -245,7 +246,7 @@ def read_topics(path: Path) -> dict[str, str]:
                 remedy = "rename them, or give the dialogues.csv that dialemb topics wrote"
                 raise InputError(f"--labels {path}: got the columns {got}, expected id and topic; {remedy}")
             topic = "name" if {"name", "similarity"} <= columns else "topic"  # a dialogues.csv has both
-            return {row["id"]: row[topic] for row in reader if row["id"] and row[topic]}
+            return {plain_cell(row["id"]): row[topic] for row in reader if row["id"] and row[topic]}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"--labels {path}: cannot be read ({error}); give a CSV in UTF-8") from None
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...dialogue import Dialogue
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
 
 _BESIDE = ("id", "domains", "time", "metadata")
-_BATCH = 500  # dialogues in memory at a time
 _SURVEYED = 1000  # rows that decide who speaks, and how times are written
 _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
 
@@ -83,23 +81,6 @@ def chosen_splits(place: str, split: str, splits: Collection[str]) -> list[str]:
     if not names:
         raise InputError(f"{place}: {unknown_name('split', split, [*splits, 'all'])}")
     return names
-
-
-def parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Read the rows of a ``.parquet`` file, a few at a time."""
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        with ParquetFile(path) as file:
-            present: list[str] = file.schema_arrow.names
-            fields = _turn_columns(str(path), present)
-            columns = [*fields, *(name for name in _BESIDE if name in present)]
-            rows = chain.from_iterable(batch.to_pylist() for batch in file.iter_batches(_BATCH, columns=columns))
-            yield from ((f"{path}: row {index}", record_of(row, fields)) for index, row in enumerate(rows))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = "".join(str(error).strip().splitlines()[:1])
-        raise InputError(f"{path}: cannot be read ({reason}); it is damaged or no parquet: write it again") from None
 
 
 def record_of(row: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:

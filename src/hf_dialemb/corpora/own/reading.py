@@ -15,11 +15,10 @@ from .captions import SPOKEN, transcripts
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts, with_remarks
 from .forms import form_of_folder
-from .hub_dataset import parquet_records
 from .jsonl import EXPECTED_LINES, json_records, line_records
 from .options import ReadingOptions
-from .records import find_in_records
-from .tables import file_rows, find_in_table
+from .records import find_in_parquet, find_in_records
+from .tables import find_in_file
 
 Find = Callable[[Path, Mapping[str, str], Notes], Iterator[Finding]]
 """Reads a file, given what its columns mean, and notes what it left out or guessed."""
@@ -28,10 +27,6 @@ Find = Callable[[Path, Mapping[str, str], Notes], Iterator[Finding]]
 def _reader_of(read: Callable[[Path], Iterator[tuple[str, Any]]]) -> Find:
     """Make a reader for a form of records, which have no columns."""
     return lambda path, columns, notes: find_in_records(partial(read, path), str(path), notes)
-
-
-def _read_table(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
-    return find_in_table(partial(file_rows, path), str(path), columns, notes)
 
 
 def _read_transcripts(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
@@ -43,9 +38,9 @@ FORMS: dict[str, tuple[Find, str]] = {  # by ending: the reader, and what a file
     ".jsonl": (_reader_of(line_records), EXPECTED_LINES),
     ".jsonl.gz": (_reader_of(line_records), EXPECTED_LINES),
     ".json": (_reader_of(json_records), "dialogues with messages"),
-    ".parquet": (_reader_of(parquet_records), "rows with messages"),
+    ".parquet": (find_in_parquet, "rows with messages"),
     **dict.fromkeys(SPOKEN, (_read_transcripts, "lines 'SPEAKER: text'")),
-    **dict.fromkeys((*TABLES, ".csv.gz", ".tsv.gz"), (_read_table, "one turn per row")),
+    **dict.fromkeys((*TABLES, ".csv.gz", ".tsv.gz"), (find_in_file, "one turn per row")),
 }
 _VECTORS = ".parquet"  # passed over in a folder, where such files may hold vectors
 
