@@ -1,6 +1,7 @@
 """Help desks, messengers and bots in JSON: rows of ``vendors.toml``, and functions that complete their messages."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from html import unescape
@@ -16,7 +17,7 @@ from .layouts import forms_of, objects, pick
 _DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json"
 _LOOKED_AT = 3  # days that show whose they are
 _MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")  # Slack's <@U01>, <#C01|general>, <!here>, <http://x|label>
-_PAYLOAD = re.compile(r"/([^\s{]+)(\{.*\})?", re.DOTALL)
+_PAYLOAD = re.compile(r"/([\w.+-]+)(\{.*\})?", re.DOTALL)
 
 
 def _zendesk(record: Record) -> list[Any]:
@@ -74,8 +75,8 @@ def _slack(record: Record) -> list[Any]:
     for person in [*profiles, *objects(record.get("users"))]:
         name = pick(person, "profile.real_name|user_profile.real_name|real_name|profile.display_name|name")
         people[person.get("id")] = name or people.get(person.get("id")) or person.get("id")
-    names = list(people.values())
-    people = {key: f"{name} ({key})" if names.count(name) > 1 else name for key, name in people.items()}
+    counts = Counter(map(str, people.values()))
+    people = {key: f"{name} ({key})" if counts[str(name)] > 1 else name for key, name in people.items()}
 
     def label(mark: re.Match[str]) -> str:
         kind, target, text = mark.groups()
@@ -91,7 +92,7 @@ def _slack(record: Record) -> list[Any]:
 
 def _slack_folder(place: str, folder: Path, notes: Notes) -> Iterator[Draft]:
     """Read the threads of all channels, each over all days."""
-    people = next(filter(None, (_json(path / "users.json") for path in (folder, folder.parent))), [])
+    people: list[Any] = next(filter(None, (_json(path / "users.json") for path in (folder, folder.parent))), [])
     for channel in sorted({file.parent for file in _days(folder)}):
         messages = []
         for file in sorted(channel.glob(_DAY)):
@@ -156,8 +157,9 @@ def _rasa(record: Record) -> list[Any]:
         slots = [{"name": str(slot.get("entity")), "value": slot.get("value")} for slot in entities]
         item = {**event, "session": session, "slots": slots, "intents": [intent] if intent else []}
         if kind == "user" and (payload := _PAYLOAD.fullmatch(text)):
-            values = ", ".join(str(slot["value"]) for slot in slots) or payload[1].replace("_", " ")
-            item |= {"text": titles.get(text) or values, "noted": "read what a button sends as its title or values"}
+            values = ", ".join(str(slot["value"]) for slot in slots if slot["value"] is not None)
+            words = titles.get(text) or values or payload[1].replace("_", " ")
+            item |= {"text": words, "noted": "read what a button sends as its title or values"}
         items += [item] if kind in ("user", "bot") else []
     return items
 

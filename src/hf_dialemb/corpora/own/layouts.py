@@ -58,9 +58,7 @@ def forms_of(family: str, *functions: Read) -> tuple[Form, ...]:
     return tuple(
         Form(
             **{field: row[field] for field in known},
-            accepts=partial(
-                _fits, [[path.split(".") for path in several.split("|")] for several in row["has"].split()]
-            ),
+            accepts=partial(_fits, [[path.split(".") for path in paths.split("|")] for paths in row["has"].split()]),
             drafts=partial(_drafts, row, reads.get(row["read"])),
         )
         for row in rows
@@ -107,16 +105,20 @@ def _drafts(row: Row, read: Read | None, place: str, record: Record, notes: Note
     metadata = _metadata(record, row["metadata"] if row["start"] else row["common"] + row["metadata"])
     for key, messages in groups.items():
         turns = joined(place, messages, notes) if row["start"] else messages
-        pause = timedelta(hours=row["pause"]) if row["pause"] and not key else None
+        pause = timedelta(hours=row["pause"]) if row["pause"] and not key and not _meets(record, row["whole"]) else None
         identifier = key or (name if isinstance(name, str | int) else "")
         identifier = str(identifier).rpartition("/conversations/")[2]  # of Front's and Google's addresses
         yield Draft(place, identifier, turns, time=began, metadata=metadata, mail=row["mail"], pause=pause)
 
 
+def _meets(item: Record, conditions: str) -> bool:
+    pairs = (condition.split("=") for condition in conditions.split())
+    return any(str(pick(item, field)).lower() in values.lower().split(",") for field, values in pairs)
+
+
 def _message(row: Row, item: Record) -> Message:
-    for field, _, values in (condition.partition("=") for condition in row["hidden"].split()):
-        if str(pick(item, field)).lower() in values.lower().split(","):
-            return {"left_out": "a private note"}
+    if _meets(item, row["hidden"]):
+        return {"left_out": "a private note"}
     for field, _, values in (condition.partition("=") for condition in row["kinds"].split()):
         if (kind := pick(item, field)) is not None and str(kind) not in values.split(","):
             return {"left_out": f"a message whose {field} is {str(kind)[:40]!r}"}
@@ -150,11 +152,10 @@ def _metadata(record: Record, fields: str) -> dict[str, Any]:
         value = pick(record, path)
         members = value if name == "*" and isinstance(value, Mapping) else {name or path.split("|")[0]: value}
         for key, member in members.items():
-            plain = (
-                [str(item) for item in member if isinstance(item, str | int)] if isinstance(member, list) else member
-            )
-            if isinstance(plain, str | int | float | list) and plain not in ("", []):
-                values[key] = plain
+            if isinstance(member, list):
+                member = [str(item) for item in member if isinstance(item, str | int)]
+            if isinstance(member, str | int | float | list) and member not in ("", []):
+                values[key] = member
     return values
 
 
