@@ -94,7 +94,12 @@ ENCODINGS = {
     "japanese": ("utf-8", "utf-8-sig", "shift_jis"),
 }
 MISSING = ("", "nan", "NULL", "N/A")
-WORDS = {"roles": ("roles",), "times": ("date", "time"), "texts": ("read as", "encoding"), "dialogues": ("column",)}
+WORDS = {
+    "roles": ("roles",),
+    "times": ("--dates", "--columns", "order of the file"),
+    "texts": ("read as", "encoding"),
+    "dialogues": ("column",),
+}
 
 Truth = dict[str, list[tuple[str, str, str]]]  # by id: role, text, time to the minute
 

@@ -106,7 +106,7 @@ def without_set_phrases(dialogue: Dialogue, left_out: Collection[str], role: str
 
 
 def names_of(
-    said: Sequence[Sequence[str]],
+    requests: Sequence[Sequence[str]],
     labels: NDArray[np.int32],
     means: NDArray[np.float32],
     encode: Callable[[list[str]], NDArray[np.float32]] | None = None,
@@ -117,14 +117,14 @@ def names_of(
     it has several words, and more the nearer its own vector is to the mean of the topic than to the others'.
 
     Args:
-        said: What the customer of each dialogue says, turn by turn.
+        requests: What the customer of each dialogue says, turn by turn.
         labels: The topic of each dialogue, ``(N,)``.
         means: The mean vector of each topic, ``(T, D)``.
         encode: Encodes phrases ``(P, D)``; without it contrast alone counts.
     """
     sizes = np.bincount(labels, minlength=len(means))
     counts, empty = [Counter[str]() for _ in sizes], np.zeros(len(sizes))
-    for turns, label in zip(said, labels.tolist(), strict=True):
+    for turns, label in zip(requests, labels.tolist(), strict=True):
         phrases = {phrase for text in turns[:REQUESTS] for phrase in _names_within(text)}
         empty[label] += not phrases
         counts[label].update(phrases)

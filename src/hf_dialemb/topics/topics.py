@@ -272,8 +272,8 @@ def _described(
     groups = [[corpus[row] for row in rows.tolist()] for rows in members]
     left_out = set_phrases(corpus, labels)
     phrases = telling_phrases([_texts(group, left_out) for group in groups])
-    said = [without_set_phrases(own, left_out, _customer(own)) for own in corpus]
-    given = names_of(said, labels, means, encode)
+    requests = [without_set_phrases(own, left_out, _customer(own)) for own in corpus]
+    given = names_of(requests, labels, means, encode)
     if names != PHRASES:
         examples = [[corpus[row] for row in rows] for rows in typical]
         given, reason = names_by_model(list(zip(given, phrases, examples, strict=True)), names, cache)
