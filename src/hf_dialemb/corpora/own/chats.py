@@ -7,7 +7,8 @@ a model say. Rows of ``chats.toml`` say where a record has them.
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain, count
 from typing import Any
 
@@ -58,7 +59,7 @@ def turns(value: Any, speaker: str = "") -> Iterator[Message]:  # noqa: ANN401 -
     """
     if isinstance(value, str) and speaker:
         yield {"role": speaker, "content": value}
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         yield from _turns_of(value, speaker)
     elif isinstance(value, list) and value and all(isinstance(text, str) for text in value):
         for number, text in enumerate(value):
@@ -131,8 +132,8 @@ def _flat(messages: Iterable[Any]) -> Iterator[Any]:
     """Yield messages, each before those that lie within it as its answers."""
     for message in messages:
         yield message
-        answers = message.get("children") if isinstance(message, Mapping) else None
-        yield from _flat(answer for answer in answers or () if isinstance(answer, Mapping))
+        answers = message.get("children") if isinstance(message, dict) else None
+        yield from _flat(answer for answer in answers or () if isinstance(answer, dict))
 
 
 def _turns_of(item: Record, speaker: str) -> Iterator[Message]:
@@ -158,7 +159,7 @@ def _turns_of(item: Record, speaker: str) -> Iterator[Message]:
 
 def pair_of(item: Any) -> tuple[str, ...]:  # noqa: ANN401
     """Return the names of two fields in which a person and a model say something; empty without them."""
-    names = {name for name, value in item.items() if isinstance(value, str | list)} if isinstance(item, Mapping) else ()
+    names = {name for name, value in item.items() if isinstance(value, str | list)} if isinstance(item, dict) else ()
     return next((pair for pair in _PAIRS if names and names >= set(pair)), ())
 
 
@@ -166,7 +167,7 @@ def _unwrapped(item: Record) -> Record:
     """Bring up the fields of a message that lies one level down."""
     for name in ("data", "kwargs", "payload", "message"):  # LangChain's two, Codex's, and most others'
         inner = item.get(name)
-        if isinstance(inner, Mapping):
+        if isinstance(inner, dict):
             outer = {key: value for key, value in item.items() if key != name}
             constructor = item.get("id")
             if isinstance(constructor, list) and constructor:  # ["langchain", ..., "HumanMessage"]
@@ -181,7 +182,7 @@ def _speaker_of(item: Record) -> str:
     speaker = value_at(item, SPEAKER)
     if speaker is item.get("type"):  # LangChain's
         speaker = {"human": "user", "ai": "assistant"}.get(str(speaker), speaker)
-    if isinstance(speaker, Mapping):
+    if isinstance(speaker, dict):
         human = speaker.get("is_human")
         speaker = ("assistant", "user")[human] if isinstance(human, bool) else value_at(speaker, "role|type|name|id")
     return "" if speaker is None else str(speaker)
@@ -190,31 +191,26 @@ def _speaker_of(item: Record) -> str:
 def _message(item: Record, role: str) -> Iterator[Message]:
     """Read one message: what is left out of it, then its text."""
     kind = "" if item.get("role") else _kind(str(item.get("type") or ""))
-    kind = "a thought of a model" if item.get("isThought") else kind
-    kind = "a call of a tool" if item.get("recipient") not in (None, "all") else kind  # ChatGPT's
-    if (
-        re.sub(r"[\W_]", "", role.lower()) in _NOT_SPOKEN
-        or item.get("isThought")
-        or item.get("recipient") not in (None, "all")
-        or (kind and kind == _kind(role))
-    ):
-        yield {"left_out": kind or f"a message of the role {role}", "role": role}
+    if _is_program(role) or item.get("isThought") or (kind and kind == _kind(role)):
+        yield {"left_out": "a thought of a model" if item.get("isThought") else kind or f"a message of the role {role}"}
         return
     if not role:
         raise ValueError
-    texts, left_out = [], [_kind(name) for field, name in _BESIDE.items() if item.get(field)]
-    for field in _TEXT:
-        parts = list(_parts(item.get(field)))
-        texts, others = [text for kind, text in parts if not kind], [kind for kind, _ in parts if kind]
-        left_out += others
-        if texts or others:
-            break
-    yield from ({"left_out": kind, "role": role} for kind in left_out)
+    left_out = [_kind(name) for field, name in _BESIDE.items() if item.get(field)]
+    parts = next(filter(None, (list(_parts(item.get(field))) for field in _TEXT)), [])
+    texts = [text for kind, text in parts if not kind]
+    left_out += [kind for kind, _ in parts if kind]
+    yield from ({"left_out": kind} for kind in left_out)
     if texts or not left_out:
-        fields = {name: value for name, value in item.items() if name in ("dialogue_acts", "slots", "intents", "name")}
-        time = value_at(item, _TIME)
-        time = {} if time is None else {"time": time}
-        yield {**fields, **time, "role": role, "content": " ".join(filter(None, texts))}
+        fields = {name: item[name] for name in ("dialogue_acts", "slots", "intents", "name") if name in item}
+        if (time := value_at(item, _TIME)) is not None:
+            fields["time"] = time
+        yield {**fields, "role": role, "content": " ".join(filter(None, texts))}
+
+
+@cache
+def _is_program(role: str) -> bool:
+    return re.sub(r"[\W_]", "", role.lower()) in _NOT_SPOKEN
 
 
 def _parts(content: Any, kind: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401
@@ -224,7 +220,7 @@ def _parts(content: Any, kind: str = "") -> Iterator[tuple[str, str]]:  # noqa: 
     elif isinstance(content, list):
         for part in content:
             yield from _parts(part)
-    elif isinstance(content, Mapping):
+    elif isinstance(content, dict):
         has_text = any(field in content for field in _TEXT)
         name = str(value_at(content, "type|content_type") or ("text" if has_text else next(iter(content), "")))
         if content.get("thought") is True:  # Gemini's
@@ -235,14 +231,18 @@ def _parts(content: Any, kind: str = "") -> Iterator[tuple[str, str]]:  # noqa: 
             yield _kind(name) or f"a part of the type {name}", ""
 
 
+@cache
 def _kind(name: str) -> str:
     return next((kind for words, kind in _KINDS if name not in _TEXTS and re.search(words, name, re.IGNORECASE)), "")
 
 
 def _chatgpt(record: Record) -> Iterator[Message]:
     nodes = [{**node, "id": name} for name, node in record["mapping"].items()]
-    last = record.get("current_node") or None
-    return turns([node for node in on_path(nodes, last) if node.get("message") or "left_out" in node])
+    for node in on_path(nodes, record.get("current_node")):
+        if value_at(node, "message/recipient") not in (None, "all"):
+            yield {"left_out": "a call of a tool"}
+        elif node.get("message") or "left_out" in node:
+            yield from turns(node)
 
 
 def _alpaca(record: Record) -> Iterator[Message]:
@@ -309,7 +309,7 @@ def _trace(record: Record) -> Iterator[Message]:
     if record.get("isSidechain"):
         yield {"left_out": "a message between an agent and another agent"}
     elif (
-        not isinstance(message, Mapping)
+        not isinstance(message, dict)
         or record["type"] == "event_msg"
         or record.get("isMeta")
         or (record.get("isCompactSummary") or value_at(message, "role|type") is None)

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ class Form:
 
     def has(self, record: Any) -> bool:  # noqa: ANN401 - whatever a file holds
         """Return whether a record is of this form."""
-        if not isinstance(record, Mapping) or not (self.fields or self.accepts):
+        if not isinstance(record, dict) or not (self.fields or self.accepts):
             return False
         there = all(has(record, path) for path in self.fields) and not any(name in record for name in self.without)
         return there and (self.accepts is None or self.accepts(record))
@@ -71,7 +72,7 @@ class Form:
     def resembles(self, record: Record) -> float:
         """Return the share of the form's fields whose names a record has, or an object in it."""
         steps = [set(step.split("|")) for path in self.fields for step in path.split("/") if step not in ("*", "$")]
-        inner = [item for value in record.values() for item in [value, *objects(value)] if isinstance(item, Mapping)]
+        inner = [item for value in record.values() for item in [value, *objects(value)] if isinstance(item, dict)]
         names = {*record, *(name for item in inner for name in item)}
         return sum(bool(step & names) for step in steps) / max(1, len(steps))
 
@@ -79,7 +80,7 @@ class Form:
 def objects(value: Any) -> list[Record]:  # noqa: ANN401
     """Return the objects in a list, or in lists in it."""
     items = value if isinstance(value, list) else ()
-    return [inner for item in items for inner in ([item] if isinstance(item, Mapping) else objects(item))]
+    return [inner for item in items for inner in ([item] if isinstance(item, dict) else objects(item))]
 
 
 def forms_of(
@@ -102,7 +103,7 @@ EMPTY = object()
 
 def has(value: Any, path: str) -> bool:  # noqa: ANN401
     """Return whether a value has a path; in an empty list nothing is missing."""
-    return _at(value, path.split("/")) is not None
+    return _at(value, _steps(path)) is not None
 
 
 def value_at(record: Any, *paths: str) -> Any:  # noqa: ANN401
@@ -111,27 +112,32 @@ def value_at(record: Any, *paths: str) -> Any:  # noqa: ANN401
     Steps of a path stand between ``/``. A step is a field's name, several with ``|`` between them (the first that
     leads on), ``*`` for the first item of a list, or ``$`` for a text.
     """
-    values = (_at(record, path.split("/")) for path in paths)
+    values = (_at(record, _steps(path)) for path in paths)
     return next((value for value in values if value is not None and value is not EMPTY), None)
 
 
-def _at(value: Any, steps: list[str]) -> Any:  # noqa: ANN401
+@cache
+def _steps(path: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(step.split("|")) for step in path.split("/"))
+
+
+def _at(value: Any, steps: tuple[tuple[str, ...], ...]) -> Any:  # noqa: ANN401
     if not steps or value is EMPTY or value is None:
         return value
-    step, *rest = steps
-    if step == "*":
-        return _at(_first_item(value), rest)
-    if step == "$":
+    if steps[0] == ("*",):
+        return _at(_first_item(value), steps[1:])
+    if steps[0] == ("$",):
         return value if isinstance(value, str) else None
-    if isinstance(value, list):
-        value = _attributes(value)
-    values = (_at(value.get(name), rest) for name in step.split("|")) if isinstance(value, Mapping) else ()
-    return next((inner for inner in values if inner is not None), None)
+    fields = _attributes(value) if isinstance(value, list) else value if isinstance(value, dict) else {}
+    for name in steps[0]:
+        if (inner := fields.get(name)) is not None and (inner := _at(inner, steps[1:])) is not None:
+            return inner
+    return None
 
 
 def _first_item(value: Any) -> Any:  # noqa: ANN401
     """Return the first item of a list, or of lists in lists."""
-    if isinstance(value, Mapping) and value and all(isinstance(column, list) for column in value.values()):
+    if isinstance(value, dict) and value and all(isinstance(column, list) for column in value.values()):
         return {name: column[0] for name, column in value.items() if column} or EMPTY  # datasets' list of records
     if not isinstance(value, list):
         return None
@@ -141,5 +147,5 @@ def _first_item(value: Any) -> Any:  # noqa: ANN401
 
 def _attributes(items: list[Any]) -> Record:
     """Return OpenTelemetry's list of keys and values as an object."""
-    pairs = [item for item in items if isinstance(item, Mapping) and isinstance(item.get("value"), Mapping)]
+    pairs = [item for item in items if isinstance(item, dict) and isinstance(item.get("value"), dict)]
     return {str(item.get("key")): next(iter(item["value"].values()), None) for item in pairs}

@@ -126,7 +126,7 @@ class RecordDrafts:
             return [str(record)]
         items = value_at(record, "messages")
         first = next(iter(objects(items)), {"role": ""})
-        if not isinstance(record, Mapping) or not record or (items is not None and {"role", "content"} & first.keys()):
+        if not isinstance(record, dict) or not record or (items is not None and {"role", "content"} & first.keys()):
             return [problem.message for problem in from_record("", record).problems]
         return [self._unknown(record)]
 
@@ -160,7 +160,7 @@ def _named_by(columns: Mapping[str, str]) -> Form | None:
 
 def _lists_of_objects(value: Any, path: str = "") -> Iterator[tuple[int, str]]:  # noqa: ANN401
     """Yield what --columns could say of lists of objects at any depth, with the length of what is said."""
-    for name, inner in value.items() if isinstance(value, Mapping) else ():
+    for name, inner in value.items() if isinstance(value, dict) else ():
         items = objects(inner)[:_LISTED]
         columns = {key: [item.get(key) for item in items] for key in (items[0] if items else ())}
         texts = {key: [text for text in column if isinstance(text, str)] for key, column in columns.items()}
@@ -174,9 +174,9 @@ def _lists_of_objects(value: Any, path: str = "") -> Iterator[tuple[int, str]]: 
 
 def _is_row(record: Any) -> bool:  # noqa: ANN401
     """Return whether a record has texts, but no lists of objects."""
-    if not isinstance(record, Mapping) or not any(isinstance(value, str) for value in record.values()):
+    if not isinstance(record, dict) or not any(isinstance(value, str) for value in record.values()):
         return False
-    return not any(objects(value) or (isinstance(value, Mapping) and not _is_row(value)) for value in record.values())
+    return not any(objects(value) or (isinstance(value, dict) and not _is_row(value)) for value in record.values())
 
 
 def _tolerant(form: Form, records: list[tuple[str, Any]], notes: Notes) -> Iterator[Draft]:
@@ -226,7 +226,7 @@ def _metadata(record: Mapping[str, Any], form: Form) -> dict[str, Any]:
     known = {name for path in paths for name in path.split("/")[0].split("|")}
     inner = record.get("metadata")
     others = {name: value for name, value in record.items() if name not in known}
-    fields = {**others, **inner} if isinstance(inner, Mapping) else others
+    fields = {**others, **inner} if isinstance(inner, dict) else others
     kept = {str(name): value for name, value in fields.items() if _is_small(value)}
     return dict(list(kept.items())[:_MOST_FIELDS])
 
@@ -257,17 +257,17 @@ def conversations_of(value: Any, forms: Iterable[Form]) -> list[Any]:  # noqa: A
 def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:  # noqa: ANN401
     if isinstance(value, list) and depth:
         items = value[:_LOOKED_AT]
-        whole = form_of({"messages": items}, forms) if isinstance(next(iter(items), None), Mapping) else None
+        whole = form_of({"messages": items}, forms) if isinstance(next(iter(items), None), dict) else None
         if whole and not whole.drafts and _are_rows(value):  # what groups such messages is known of vendors alone
             whole = None
         if whole and forms.index(whole) < _rank_within(items, forms):
             return [_as_record(value)]
         if _rank_within(items, forms) < len(forms):
             return [_as_record(item) for item in value]
-        if any(_within(item, forms, depth - 1) for item in items if isinstance(item, Mapping)):
+        if any(_within(item, forms, depth - 1) for item in items if isinstance(item, dict)):
             parts = (_within(item, forms, depth - 1) or [item] for item in value)
             return [part for several in parts for part in several]
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         return _within_object(value, forms, depth)
     return None
 
