@@ -287,8 +287,11 @@ def _within_object(value: Mapping[str, Any], forms: list[Form], depth: int) -> l
     if form_of(value, forms):
         return [value]
     records = {key: {"id": key, **_as_record(inner)} for key, inner in value.items() if isinstance(inner, dict | list)}
-    known = sum(form_of(record, forms) is not None for record in records.values())
-    if len(records) == len(value) < 2 * known and not records.keys() & _WRAPPERS:
+    sample = list(records.values())[:_LOOKED_AT] if len(records) == len(value) else []
+    if (
+        2 * sum(form_of(record, forms) is not None for record in sample) > len(sample)
+        and not records.keys() & _WRAPPERS
+    ):
         return list(records.values())
     inside = (
         _within(value[name], forms, depth - 1) for name in sorted(records, key=lambda name: name not in _WRAPPERS)
