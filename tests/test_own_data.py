@@ -136,10 +136,7 @@ def test_a_time_is_no_speaker_and_a_rare_speaker_is_doubted(tmp_path):
     spoken = dialogue(*["at 10:30"] * 5, id="call", roles=("assistant", "user"))
     assert read_file(path, content) == [replace(spoken, time="2024-05-01T10:30:00")]
     (note,) = check(path)
-    assert (note.severity, note.message[:60]) == (
-        "note",
-        "left out 3 times, such as '00:07', '1:02:03', '10:31', which",
-    )
+    assert note.message.startswith("left out 3 times, such as '00:07', '1:02:03', '10:31', which have no day")
     path.write_text(f"{content}\nNote: nobody says this", encoding="utf-8")
     guess, doubt, _ = check(path)
     assert "roles: guessed Note: speaker_3; to confirm or change it, say --roles 'Note=speaker_3'" in guess.message

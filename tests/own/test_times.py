@@ -150,6 +150,7 @@ DECIDED = [  # a column, and its days
     (["24/3/4 下午3:05", "24/3/14 下午3:05"], ["2024-03-04", "2024-03-14"]),
     (["24. 3. 4. 오후 3:05", "24. 11. 12. 오후 3:05"], ["2024-03-04", "2024-11-12"]),
     (["24. 3. 25. 15:05", "24. 3. 26. 15:05"], ["2024-03-25", "2024-03-26"]),
+    (["25/03/24 下午3:05", "26/03/24 下午3:05"], ["2024-03-25", "2024-03-26"]),
     (["01.02.23", "01.03.24"], ["2023-02-01", "2024-03-01"]),
     (["24. 3. 4. 15:05", "24. 11. 12. 15:05"], ["2024-03-04", "2024-11-12"]),
     (["99-03-04", "98-12-31"], ["1999-03-04", "1998-12-31"]),
@@ -363,7 +364,7 @@ def test_the_names_of_months_are_those_of_the_unicode_locales(locale):
 
 
 LOCALES = "en de fr es it pt nl ru ja zh ko sv da nb tr pt_PT en_GB en_CA en_IN en_ZA es_MX fr_CA de_AT"
-OTHERS = "fi pl ar he el uk cs hu hr ro th hi vi"  # of which not every form is read
+OTHERS = "fi pl ar he el uk cs hu hr ro th hi vi af am ga sr zh_Hans_SG zh_Hant_HK"  # of which not every form is read
 
 
 @pytest.mark.parametrize("locale", [*LOCALES.split(), *OTHERS.split()])

@@ -33,6 +33,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _DAYS = [_pattern(rf"(?<![\d:.]){day}") for day in _DATA["days"]]
+_KOREAN = re.compile(r"(\d+\. ){2}\d+\. ?")
 _CLOCK, _NOON, _AMERICAN, _YEAR_LAST, _COMPACT, _ISO, _NUMBER = (
     _pattern(_DATA[name]) for name in ("clock", "noon", "american", "year_last", "compact", "iso", "number")
 )
@@ -50,7 +51,9 @@ class _Kind(NamedTuple):
 
     name: str  # a "day", "open" days, numbers "since" 1970, "days" of a spreadsheet, "small" ones, "clock", "unread"
     day: tuple[str, ...] = ()  # of open days, the three numbers
-    sign: str = ""  # dates are "dotted", clocks "american" or "asian", a number "whole", a day "late": it is no month
+    sign: str = (
+        ""  # "dotted", "korean", "american", "asian"; of a number "whole"; of a day "late": it could be no month
+    )
     orders: frozenset[str] = frozenset()  # in which it is a day
     aware: bool = False
     several: str = ""  # the name of several zones
@@ -144,9 +147,8 @@ def _written(text: str) -> _Reading:
         days = {order: _day(*(numbers[place] for place in places[order])) for order in places} if at else {}
         moments = {order: datetime.combine(day, at) for order, day in days.items() if day and at}
         if clock and at and moments:
-            asian = clock["before"] or re.fullmatch(r"(\d+\. ){2}\d+\. ?", match[0])
-            american = "american" if _AMERICAN.search(text) else ""
-            sign = "asian" if asian else "dotted" if part["mark"] == "." else american
+            sign = "korean" if _KOREAN.fullmatch(match[0]) else "dotted" if part["mark"] == "." else ""
+            sign = sign or ("asian" if clock["before"] else "american" if _AMERICAN.search(text) else "")
             several, aware = clock["zone"] if clock["zone"] in _DATA["several"] else "", at.tzinfo is not None
             kind = _Kind("open", numbers, sign) if part["a"] else _Kind("day", sign="late")
             return kind._replace(orders=frozenset(moments), aware=aware, several=several), moments
@@ -256,8 +258,10 @@ def _order(counts: Mapping[_Kind, int]) -> tuple[str, str]:
     fits = [{kind for kind in days if order in kind.orders} for order in _PLACES]
     signs, numbers = {kind.sign for kind in days}, [len({kind.day[place] for kind in days}) for place in range(3)]
     # Years vary less than days; with dots the day comes first.
-    certain = "asian" in signs or len(fits[0]) < len(days) > len(fits[1])
-    if len(fits[2]) == len(days) and (certain or (numbers[0] < numbers[2] and signs != {"dotted"})):
+    certain = "korean" in signs or len(fits[0]) < len(days) > len(fits[1])
+    if len(fits[2]) == len(days) and (
+        certain or (numbers[0] < numbers[2] + ("asian" in signs) and signs != {"dotted"})
+    ):
         return _YEAR_FIRST, "" if certain else "may begin with the year"
     first, second = (sum(counts[kind] for kind in kinds) for kinds in (fits[0] - fits[1], fits[1] - fits[0]))
     doubt = ""
