@@ -51,7 +51,7 @@ def _captions(path: Path, notes: Notes) -> Draft:
     if not pieces:
         problems.append(Problem(place, "got no caption, expected at least one; remove the file or add its captions"))
     if not any(piece["speaker"] for piece in pieces):
-        pieces = _with_names(pieces)
+        _find_names(pieces)
     messages = [
         {**message_of(turn["place"], turn["role"], turn["content"]), "time": turn["start"]}
         for turn in (joined(place, pieces, notes) if pieces else ())
@@ -60,17 +60,14 @@ def _captions(path: Path, notes: Notes) -> Draft:
     return Draft(place, "", messages, problems=tuple(problems))
 
 
-def _with_names(pieces: list[Message]) -> list[Message]:
+def _find_names(pieces: list[Message]) -> None:
     """Find names in front of texts; one that comes once is a speaker if the first caption and most have one."""
     lines = [line_of("", piece["content"]) for piece in pieces]
     counts = Counter(line.speaker for line in lines if line.speaker)
-    least = 1 if pieces and lines[0].speaker and counts.total() * 2 >= len(pieces) else 2
-    return [
-        {**piece, "speaker": line.speaker, "role": line.speaker, "content": line.content}
-        if counts[line.speaker] >= least
-        else piece
-        for line, piece in zip(lines, pieces, strict=True)
-    ]
+    least = 1 if lines and lines[0].speaker and counts.total() * 2 >= len(lines) else 2
+    for piece, line in zip(pieces, lines, strict=True):
+        if counts[line.speaker] >= least:
+            piece |= {"speaker": line.speaker, "role": line.speaker, "content": line.content}
 
 
 def _pieces(path: Path, notes: Notes) -> Iterator[Message]:

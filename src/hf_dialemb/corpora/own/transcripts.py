@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,18 +35,18 @@ _STAMP = re.compile(
     rf"|(?P<sure>{_MOMENT}(?:{_HALF}(?=\s*[–—;-]\s|,\s)|(?=:\s)))\s*[–—;:,-]\s+"
     rf"|(?P<unsure>{_DAY}(?:(?:,\s?|\s|T){_SHORT})?|{_SHORT})(?:\s-)?\s+(?={_SPEAKER}{_COLON})"
 )
-_TURN = re.compile(rf"(?!{_DAY}|{_CLOCK})(?P<speaker>{_SPEAKER}){_COLON}\s*(?P<content>.*)", re.DOTALL)
-_MARKED_TURN = re.compile(
-    r"(?:【(?P<bracketed>[^】]{1,40})】\s?[:：]?|[\[(](?P<numbered>(?:SPEAKER|[Ss]peaker)[ _]\d+)[\])]\s?[:：]?"
-    r"|(?P<speaker>[^\s:：\[(][^:：\[(]{0,39}?)\s?[\[(](?P<time>\d+:[\d:.,]+)[\])]\s?[:：])\s*(?P<content>.*)",
+_TURN = re.compile(
+    rf"(?!{_DAY}|{_CLOCK})(?:(?P<label>【[^】]{{1,40}}】|[\[(](?:SPEAKER|[Ss]peaker)[ _]\d+[\])])\s?[:：]?"
+    rf"|(?P<timed>[^\s:：\[(][^:：\[(]{{0,39}})[\[(](?P<time>\d+:[\d:.,]+)[\])]\s?[:：]|(?P<speaker>{_SPEAKER}){_COLON})"
+    r"\s*(?P<content>.*)",
     re.DOTALL,
 )
 _DATED = re.compile(_MOMENT)
 _OPEN_QUOTATION = re.compile('^[^"]*"[^"]*$|[“„«][^”“»]*$')  # a group's name with a colon, in a notice
 _HEADING = re.compile(rf"[^\w\[]*(?:[^\W\d_]+[,.]?\s)?(?P<day>{_DAY})[^:]{{0,24}}(?:{_CLOCK})?\W*")
 _ASIDE = re.compile(rf"\d\d?:\d\d:\d\d|[\[(]{_SHORT}[\])]\s*\*{{3}}.*\*{{3}}")  # of Google Meet, of Zendesk
-_PASTED = re.compile(rf"{_MARK}[\d\s+()./-]*")  # telephone numbers, which keep such a mark
-_ATTACHED = re.compile(rf"\s*{_MARK}<[^<>]*>")  # or edited
+_LOOKED_AT = 500  # lines that show the layout of a file
+_LONGEST_NOTICE = 60  # characters, except in chats
 RULES = tomllib.loads(Path(__file__).with_name("messengers.toml").read_text(encoding="utf-8"))
 _LAYOUTS = [re.compile(pattern) for pattern in RULES["layouts"].values()]
 _WHOLE, _WHOLE_IN_CHATS, _PART = (
@@ -77,6 +78,7 @@ def draft_of_text(place: str, lines: Iterable[str], notes: Notes) -> Draft:
     return _draft(place, [line_of(place, line) for line in lines], notes)
 
 
+@lru_cache(1000)
 def _name(speaker: str) -> str:
     """Return a speaker without brackets, directions of writing, and the sign for who is not among the contacts."""
     bare = speaker.strip(f" {_MARK}")
@@ -91,22 +93,19 @@ def line_of(place: str, line: str) -> Line:
         rest = text[stamp.end() :].lstrip(_MARK)
         time = " ".join(next(filter(None, stamp.groups())).split())
         is_sure = bool(stamp["sure"] or (stamp["inside"] and _DATED.search(time)))
-    turn = _MARKED_TURN.match(rest) if rest[:1] in ("[", "(", "【") else _TURN.match(rest)
-    if not turn:
-        turn = _TURN.match(rest) or (_MARKED_TURN.match(rest) if "(" in rest[:50] or "[" in rest[:50] else None)
-    if turn:
-        time = turn.groupdict().get("time") or time
-    if not turn or (is_sure and turn[1] and _OPEN_QUOTATION.search(turn[1])):
+    turn = _TURN.match(rest)
+    speaker = _name(turn["label"] or turn["timed"] or turn["speaker"]) if turn else ""
+    if not turn or (is_sure and _OPEN_QUOTATION.search(speaker)):
         return Line(place, text, time, is_sure, content=rest if is_sure or text[:1] == "[" else text)
-    return Line(place, text, time, is_sure, _name(turn[1] or turn[2] or turn["speaker"]), turn["content"])
+    return Line(place, text, turn["time"] or time, is_sure, speaker, turn["content"])
 
 
 def _laid_out(lines: list[Line]) -> list[Line]:
     """Read the lines again in the layout of a program, if more of them have it than others have a speaker in front."""
     first, most, layout = next((line.text for line in lines if line.text), ""), 0, None
     for pattern in _LAYOUTS:
-        matching = [line for line in lines if pattern.fullmatch(line.text)]
-        others = sum(bool(line.speaker) for line in lines) - sum(bool(line.speaker) for line in matching)
+        matching = [line for line in lines[:_LOOKED_AT] if pattern.fullmatch(line.text)]
+        others = sum(bool(line.speaker) for line in lines[:_LOOKED_AT]) - sum(bool(line.speaker) for line in matching)
         if matching and len(matching) + bool(pattern.fullmatch(first)) > max(most, others):
             most, layout = len(matching), pattern
     if layout is None:
@@ -156,7 +155,8 @@ def _messages(turns: list[tuple[Line, list[str]]], is_chat: bool, notes: Notes) 
     """Yield what was said, without what a messenger says itself."""
     marked = is_chat and not all(line.content.startswith(_MARK) for line, _ in turns)
     for line, parts in turns:
-        is_notice = marked and line.content[:1] == _MARK and not _PASTED.fullmatch(line.content)
+        # Telephone numbers that somebody pasted have such a mark too.
+        is_notice = marked and line.content[:1] == _MARK and not re.fullmatch(rf"{_MARK}[\d\s+()./-]*", line.content)
         content = "" if is_notice else " ".join(filter(None, (_spoken(part, is_chat) for part in parts)))
         if content or not "".join(parts):
             yield message_of(line.place, line.speaker, content) | {"time": line.time}
@@ -168,11 +168,13 @@ def _spoken(text: str, is_chat: bool) -> str:
     """Return what a line says; empty where a messenger says that a picture was there, or that somebody called."""
 
     def is_whole(text: str) -> bool:
+        if not is_chat and len(text) > _LONGEST_NOTICE:
+            return False
         words = text.rpartition("•")[2].strip(" .").lower()
         return bool(_WHOLE.fullmatch(words) or (is_chat and _WHOLE_IN_CHATS.fullmatch(words)))
 
     if "<" in text or ")" in text or "-WA" in text:
-        text = _PART.sub("", _ATTACHED.sub("", text))
+        text = _PART.sub("", text)
     whole = text.replace(_MARK, "")
     pieces = [whole] if whole == text or is_whole(whole) else text.split(_MARK)
     return "".join(piece for piece in pieces if not is_whole(piece)).strip()
