@@ -94,11 +94,6 @@ ENCODINGS = {
     "japanese": ("utf-8", "utf-8-sig", "shift_jis"),
 }
 MISSING = ("", "nan", "NULL", "N/A")
-    "roles": ("roles",),
-    "times": ("--dates", "--columns", "order of the file"),
-    "texts": ("read as", "encoding"),
-    "dialogues": ("column",),
-}
 
 # Words of a remark that would explain a difference.
 WORDS = {
