@@ -162,12 +162,16 @@ def _metadata(record: Record, fields: str) -> dict[str, Any]:
 def joined(place: str, pieces: Iterable[Message], notes: Notes) -> list[Message]:
     """Make turns of the pieces of a recording; a piece of nobody belongs to its neighbour."""
     pieces = list(pieces)
-    keys = [key for key in ("channel", "speaker") if len({piece[key] for piece in pieces} - {None}) > 1] or ["speaker"]
+    counts = {key: len({piece[key] for piece in pieces} - {None}) for key in ("channel", "speaker")}
+    voices = len({(piece["channel"], piece["speaker"]) for piece in pieces})
+    keys = [key for key, count in counts.items() if count > 1] or ["speaker"]
+    if voices == counts["speaker"] > 1:  # nobody speaks on two channels
+        keys = ["speaker"]
     if all(piece[key] is None for piece in pieces for key in keys):
         sentence = "no piece of the recording has a speaker: took all as turns of one person; to tell people apart"
         notes.guess(f"{sentence}, transcribe it with diarization (whisperx --diarize)", place)
         return [{**piece, "role": "speaker", "content": piece["content"].strip()} for piece in pieces]
-    if "channel" in keys and all(re.fullmatch(r"[\d.]+s?", str(piece["start"])) for piece in pieces):
+    if counts["channel"] > 1 and all(re.fullmatch(r"[\d.]+s?", str(piece["start"])) for piece in pieces):
         pieces.sort(key=lambda piece: float(str(piece["start"]).rstrip("s")))  # often one channel is behind the other
     turns: list[Message] = []
     for piece in pieces:
