@@ -102,6 +102,7 @@ def test_captions_of_one_speaker_in_a_row_are_a_turn(tmp_path, name, content):
     assert draft_of(path, content) == (expected, [], [])
     (dialogue,), _ = read(path, tmp_path, roles="Ines Roth=assistant,*=user")
     assert [(turn.name, turn.content) for turn in dialogue.turns] == expected
+    assert dialogue.time == ""  # captions count from the start of a recording
 
 
 @pytest.mark.parametrize("label", ["Speaker {}:", "[SPEAKER_0{}]:", "[SPEAKER_0{}]", "(Speaker {}):", "SPEAKER_0{}:"])

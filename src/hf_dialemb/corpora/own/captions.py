@@ -53,7 +53,7 @@ def _captions(path: Path, notes: Notes) -> Draft:
     if not any(piece["speaker"] for piece in pieces):
         _find_names(pieces)
     messages = [
-        {**message_of(turn["place"], turn["role"], turn["content"]), "time": turn["start"]}
+        message_of(turn["place"], turn["role"], turn["content"])
         for turn in (joined(place, pieces, notes) if pieces else ())
     ]
     doubt(messages, notes)

@@ -20,7 +20,7 @@ NOT_TEXT = "got bytes that are not UTF-8, expected text; save the file as UTF-8"
 _MARK = "\u200e"  # stands before what a messenger says itself
 _DIRECTIONS = re.compile("[\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _DAY = (
-    r"(?:\d{1,4}\s?[./년年-]\s?\d{1,2}\s?[./월月-]\s?\d{1,4}(?!\d)[.日일]?(?:\sг\.)?"
+    r"(?:\d{1,4}(?:\s?[./년年]\s?|-)\d{1,2}(?:\s?[./월月]\s?|-)\d{1,4}(?!\d)[.日일]?(?:\sг\.)?"
     r"|\d{1,2}\.?\s(?:de\s)?[^\W\d_]{3,12}\.?\s(?:de\s)?\d{4})"
 )
 _PARTS = r"(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?"  # of a second, and a zone
@@ -41,6 +41,7 @@ _TURN = re.compile(
     r"\s*(?P<content>.*)",
     re.DOTALL,
 )
+_HAS_DAY = re.compile(_DAY)
 _DATED = re.compile(_MOMENT)
 _OPEN_QUOTATION = re.compile('^[^"]*"[^"]*$|[“„«][^”“»]*$')  # a group's name with a colon, in a notice
 _HEADING = re.compile(rf"[^\w\[]*(?:[^\W\d_]+[,.]?\s)?(?P<day>{_DAY})[^:]{{0,24}}(?:{_CLOCK})?\W*")
@@ -159,7 +160,8 @@ def _messages(turns: list[tuple[Line, list[str]]], is_chat: bool, notes: Notes) 
         is_notice = marked and line.content[:1] == _MARK and not re.fullmatch(rf"{_MARK}[\d\s+()./-]*", line.content)
         content = "" if is_notice else " ".join(filter(None, (_spoken(part, is_chat) for part in parts)))
         if content or not "".join(parts):
-            yield message_of(line.place, line.speaker, content) | {"time": line.time}
+            time = line.time if _HAS_DAY.search(line.time) else ""  # others count from the start of a recording
+            yield message_of(line.place, line.speaker, content) | {"time": time}
         else:
             notes.add("left out a notice, or what was sent without words or deleted", line.place)
 
