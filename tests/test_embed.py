@@ -36,7 +36,7 @@ def test_rows_are_those_of_encode_in_the_order_of_lines(tiny_checkpoint, source,
     words = ("--model", tiny_checkpoint, "--input", source, "--output", output, "--shard-size", 4)
     assert f"Wrote 11 embeddings to {output}" in printed("embed", *words)
     table = pq.read_table(output)
-    assert table.column_names == ["id", "said", "embedding"]
+    assert table.column_names == ["id", "said", "metadata", "embedding"]
     assert table["id"].to_pylist() == [dialogue.id for dialogue in sample_dialogues[:11]]
     expected = encode(*load_checkpoint(str(tiny_checkpoint)), sample_dialogues[:11])
     assert np.abs(np.array(table["embedding"].to_pylist()) - expected).max() <= 1e-5 * np.abs(expected).max()
@@ -207,7 +207,7 @@ def test_stored_vectors_serve_as_embedded_ones(tmp_path, sample_dialogues, refus
     assert main(["embed", *model, "--input", str(source), "--output", str(whole)]) == 0
     assert main(["embed", *model, "--input", str(source), "--output", str(said), "--level", "utterances"]) == 0
     table = pq.read_table(said)
-    assert table.column_names == ["id", "turn", "said", "embedding"]
+    assert table.column_names == ["id", "turn", "said", "metadata", "embedding"]
     assert len(table) == sum(len(dialogue.turns) for dialogue in sample_dialogues[:30])
     figures = []
     for words in (model, ["--vectors", str(whole)]):

@@ -128,16 +128,21 @@ def rows(**columns):
 
 
 def test_round_trip_through_a_dataset_and_parquet(tmp_path, sample_dialogues):
-    dialogues = [Dialogue((Turn("user", "Ho", name="Kim"),), time="2026-01-02T03:04:05"), *sample_dialogues]
+    turn, team = Turn("user", "Ho", name="Kim", time=WHEN.isoformat()), {"team": "cards"}
+    dialogues = [Dialogue((turn,), time=WHEN.isoformat(), metadata=team), *sample_dialogues]
     dataset = to_dataset(dialogues)
     message = {"role": "user", "content": "Ho", "name": "Kim", "dialogue_acts": [], "slots": [], "intents": []}
-    assert dataset[0] == {"id": "", "messages": [message], "domains": [], "time": "2026-01-02T03:04:05"}
+    message["time"] = WHEN.isoformat()
+    assert dataset[0] == {
+        "id": "", "messages": [message], "domains": [], "time": WHEN.isoformat(), "metadata": '{"team": "cards"}'
+    }  # fmt: skip
     path = tmp_path / "d.parquet"
     dataset.to_parquet(path)
     loaded = datasets.Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache"))
     for made in (dataset, loaded):
         assert made.features == dialogue_features() == to_dataset([]).features
         assert load_dialogues(made) == dialogues
+        assert load_dialogues(made)[0].to_json() == dialogues[0].to_json()
     assert list(read_own(path)) == dialogues
 
 

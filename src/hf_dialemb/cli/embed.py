@@ -22,7 +22,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     help = "your conversations: a file, a folder of them, or the address of a file, such as s3://BUCKET/FILE.parquet"
     conversations(parser, help=help)
     own_options(parser)
-    help = "Parquet file with the columns id, said and embedding; or its address"
+    help = "Parquet file with the columns id, said, metadata (JSON) and embedding; or its address"
     parser.add_argument("--output", type=path_or_address, required=True, help=help)
     levels = ("dialogues", "utterances")
     parser.add_argument("--level", choices=levels, default=levels[0], help="what each row holds (default: dialogues)")

@@ -230,7 +230,7 @@ def _from_objects(source: Any, options: ReadingOptions, strict: bool = False) ->
         findings = find_in_table(lambda _: iter(rows), place, parse_columns(options.columns), notes)
         findings = distinct(findings, place, notes.form, notes)
     else:
-        items = source if names is None else (hub_dataset.record_of(row, turns) for row in _records(source))
+        items = source if names is None else (hub_dataset.record_of(listed(row), turns) for row in _records(source))
         if isinstance(items, Mapping | Dialogue) or not isinstance(items, Iterable):
             raise InputError(f"dialogues: got one {type(items).__name__}, expected {EXPECTED}; put it into a list")
         items = list(items)

@@ -23,16 +23,22 @@ METADATA = b"hf_dialemb"
 
 
 def _dialogues(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
-    return {"id": [item.id for item in dialogues], "said": [dialogue_key(item)[:16] for item in dialogues]}
+    said = [dialogue_key(item)[:16] for item in dialogues]
+    return {"id": [item.id for item in dialogues], "said": said, "metadata": list(map(_metadata, dialogues))}
 
 
 def _utterances(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
     turns = [
-        (dialogue.id, place, turn.content, text_key(replace(dialogue, turns=(turn,))))
+        (dialogue.id, place, turn.content, text_key(replace(dialogue, turns=(turn,))), _metadata(dialogue))
         for dialogue in dialogues
         for place, turn in enumerate(dialogue.turns)
     ]
-    return {name: [turn[at] for turn in turns] for at, name in enumerate(("id", "turn", "text", "said"))}
+    return {name: [turn[at] for turn in turns] for at, name in enumerate(("id", "turn", "text", "said", "metadata"))}
+
+
+def _metadata(dialogue: Dialogue) -> str:
+    """Return what else is known of a dialogue as JSON: shards have the same columns, whatever their dialogues have."""
+    return json.dumps(dict(dialogue.metadata), ensure_ascii=False)
 
 
 ROWS: Mapping[str, Callable[[Sequence[Dialogue]], Any]] = {"dialogues": _dialogues, "utterances": _utterances}

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..corpora import load_dialogues
 from ..corpora.own.tables import plain_cell
-from ..dialogue import Dialogue
+from ..dialogue import Dialogue, metadata_columns
 from ..encoders import Encoder, load_encoder
 from ..encoders.specs import fingerprint, trained_encoder
 from ..encoders.stored_vectors import METADATA
@@ -39,6 +39,7 @@ LARGE = 50_000
 """With more rows than this, an approximate index is made of the vectors; fewer are all compared."""
 
 BATCH = 1_000  # dialogues that are embedded and added at once: what a killed run loses at most
+_COLUMNS = ("id", "role", "turn", "text", "time", "domains", "topic", "digest", "vector")
 _BEGUN = {".lock", "data", "_transactions", "_versions"}
 _REFINED = 20  # times the wanted rows; as many are compared exactly after an approximate search
 
@@ -62,7 +63,8 @@ class DialogueIndex:
         >>> index.search("my card was stolen", where="time > '2026-01-01'").to_pandas()
 
     Its columns are ``id``, ``role`` (of speakers and utterances), ``turn`` (from 0 on), ``text`` (how it begins),
-    ``time`` (ISO 8601, in UTC where an offset is known), ``domains``, ``topic``, ``digest`` and ``vector``.
+    ``time`` (ISO 8601, in UTC where an offset is known), ``domains``, ``topic``, ``digest`` and ``vector``, and one for
+    each name of the dialogues' metadata, such as ``team``.
     """
 
     def __init__(self, path: str | Path, encoder: Any = None, level: str | None = None) -> None:  # noqa: ANN401
@@ -176,10 +178,11 @@ class DialogueIndex:
         try:
             rows = asked.to_list()
         except (ValueError, RuntimeError, OSError) as error:
+            columns = ", ".join(name for name in self._table.schema.names if name not in ("digest", "vector"))
             reason = re.split(r", /|\. Valid|\n", str(error).removeprefix("Invalid input, "))[0]
             raise InputError(
                 f"where: got {where!r}, which is no condition on the columns ({reason}); write it as \"topic = 'cards' "
-                "and time > '2026-01-01'\", with the columns id, role, turn, text, time, domains, topic"
+                f"and time > '2026-01-01'\", with the columns {columns}"
             ) from None
         return Hits([_hit(place, row) for place, row in enumerate(rows)])
 
@@ -212,7 +215,7 @@ class DialogueIndex:
     def _write(self, batch: Sequence[tuple[str, str, Dialogue]], replaced: Sequence[str]) -> None:
         """Write dialogues in one version, and delete the rows of those that they replace."""
         rows = [row for name, digest, dialogue in batch for row in _rows(name, digest, dialogue, self._record["level"])]
-        parts = [row.pop("part") for row in rows]
+        parts, whole = ([row.pop(name) for row in rows] for name in ("part", "whole"))
         if self._record["level"] == "utterances":
             vectors = self.encoder.encode_utterances([part.turns[0].content for part in parts])
         else:
@@ -220,13 +223,30 @@ class DialogueIndex:
         schema = _schema(vectors.shape[1], self._record)
         columns = [pa.array([row[name] for row in rows], schema.field(name).type) for name in schema.names[:-1]]
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-        data = pa.Table.from_arrays([*columns, column], schema=schema)
+        data = self._with_metadata(pa.Table.from_arrays([*columns, column], schema=schema), whole)
         if self._table is None:
-            self._table = self._database.create_table(self.path.stem, schema=schema, exist_ok=True)
+            self._table = self._database.create_table(self.path.stem, schema=data.schema, exist_ok=True)
         merge = self._table.merge_insert(["id", "role", "turn"]).when_matched_update_all().when_not_matched_insert_all()
         if replaced:
             merge = merge.when_not_matched_by_source_delete(f"id IN ({_quoted(replaced)})")
         merge.execute(data)
+
+    def _with_metadata(self, data: pa.Table, dialogues: Sequence[Dialogue]) -> pa.Table:
+        """Add a column for each name of metadata, to the table too where it is new."""
+        known = {field.name: field.type for field in (() if self._table is None else self._table.schema)}
+        columns = metadata_columns(dialogues, _COLUMNS)
+        for name in {**dict.fromkeys(known), **columns}.keys() - set(_COLUMNS):
+            values = columns.get(name, [None] * len(dialogues))
+            try:
+                column = pa.array(values, known.get(name))
+            except (pa.ArrowException, TypeError):
+                got = next(value for value in values if value is not None)
+                sentence = f"metadata {name}: got {got!r}, expected {known[name]} as in {self.path}; make another index"
+                raise InputError(sentence) from None
+            if self._table is not None and name not in known:
+                self._table.add_columns(pa.field(name, column.type))
+            data = data.append_column(name, column)
+        return data
 
     def _tidy(self) -> None:
         """Merge small files, and make or extend the approximate index of many vectors."""
@@ -260,7 +280,7 @@ def _lancedb() -> Any:  # noqa: ANN401
 
 
 def _schema(width: int, record: Mapping[str, str]) -> pa.Schema:
-    texts = dict.fromkeys(("id", "role", "turn", "text", "time", "domains", "topic", "digest"), pa.string())
+    texts = dict.fromkeys(_COLUMNS, pa.string())
     types = {**texts, "turn": pa.int32(), "domains": pa.list_(pa.string()), "vector": pa.list_(pa.float32(), width)}
     return pa.schema(list(types.items()), metadata={METADATA: json.dumps({**record, "width": width})})
 
@@ -289,7 +309,15 @@ def _rows(name: str, digest: str, dialogue: Dialogue, level: str) -> Iterator[di
         parts = [("", 0, dialogue)]
     known = {"id": name, "time": _in_utc(dialogue.time), "domains": list(dialogue.domains), "topic": None}
     for role, place, part in parts:
-        yield {**known, "digest": digest, "role": role, "turn": place, "text": beginning(part), "part": part}
+        yield {
+            **known,
+            "digest": digest,
+            "role": role,
+            "turn": place,
+            "text": beginning(part),
+            "part": part,
+            "whole": dialogue,
+        }
 
 
 def _in_utc(time: str) -> str | None:

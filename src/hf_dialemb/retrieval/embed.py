@@ -62,12 +62,13 @@ def embed_file(
     level: str = "dialogues",
     **options: Any,  # noqa: ANN401
 ) -> int:
-    """Embed a file or folder of dialogues into one Parquet file with the columns ``id``, ``said`` and ``embedding``.
+    """Embed a file or folder of dialogues into one Parquet file, a row each.
 
-    At the level ``utterances`` each utterance has a row, whose ``turn`` is its place in the dialogue, from 0 on. Shards
-    lie in ``<output>.parts`` until all are there; a killed run goes on with the missing ones. The file's metadata hold
-    what `hf_dialemb.encoders.stored_vectors` checks. The file is read as by `load_dialogues`, with its options. Returns
-    the number of rows.
+    Its columns are ``id``, ``said``, ``metadata`` (JSON) and ``embedding``. At the level ``utterances`` each utterance
+    has a row, whose ``turn`` is its place in the dialogue, from 0 on. Shards lie in ``<output>.parts`` until all are
+    there; a killed run goes on with the missing ones. The file's metadata hold what
+    `hf_dialemb.encoders.stored_vectors` checks. The file is read as by `load_dialogues`, with its options. Returns the
+    number of rows.
     """
     how = ReadingOptions(**options)
     if shard_size < 1:

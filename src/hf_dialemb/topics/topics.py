@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..checkpoints.pretrained import default_encoder
 from ..corpora import load_dialogues
-from ..dialogue import ROLES, Dialogue
+from ..dialogue import ROLES, Dialogue, metadata_columns
 from ..encoders import load_encoder
 from ..errors import InputError
 from ..flow.clustering import average_linkage
@@ -144,7 +144,7 @@ class Topics:
 
     def _dialogue_records(self) -> list[dict[str, Any]]:
         rows = zip(self.ids, self.labels.tolist(), self.similarity.tolist(), self.corpus, strict=True)
-        return [
+        records = [
             {
                 "id": name,
                 "topic": self.by_size[label].id,
@@ -154,6 +154,8 @@ class Topics:
             }
             for name, label, similarity, dialogue in rows
         ]
+        columns = metadata_columns(self.corpus, records[0])
+        return [record | {name: values[row] for name, values in columns.items()} for row, record in enumerate(records)]
 
     def _page_record(self, flows: Collection[str]) -> dict[str, Any]:
         roles = _roles_of(self.corpus)
@@ -312,7 +314,7 @@ def _csv(records: Sequence[dict[str, Any]]) -> str:
     """Return a table in which no cell is a formula of a spreadsheet."""
 
     def cell(value: object) -> object:
-        text = "; ".join(value) if isinstance(value, tuple) else value
+        text = "; ".join(value) if isinstance(value, tuple | list) else "" if value is None else value
         return as_cell(text) if isinstance(text, str) else text
 
     return table_of(list(records[0]), [list(map(cell, record.values())) for record in records])

@@ -227,11 +227,12 @@ def _metadata(record: Mapping[str, Any], form: Form) -> dict[str, Any]:
     inner = record.get("metadata")
     others = {name: value for name, value in record.items() if name not in known}
     fields = {**others, **inner} if isinstance(inner, dict) else others
-    kept = {str(name): value for name, value in fields.items() if _is_small(value)}
+    kept = {str(name): value for name, value in fields.items() if is_small(value)}
     return dict(list(kept.items())[:_MOST_FIELDS])
 
 
-def _is_small(value: Any) -> bool:  # noqa: ANN401
+def is_small(value: Any) -> bool:  # noqa: ANN401
+    """Return whether a value is metadata: a short text, a number, or a list of texts."""
     if isinstance(value, list):
         return bool(value) and all(isinstance(item, str) for item in value) and sum(map(len, value)) <= _LONGEST_VALUE
     return isinstance(value, bool | int | float) or (isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE)

@@ -1,22 +1,24 @@
-"""Dialogues to and from a Hugging Face dataset: columns ``id``, ``messages``, ``domains``, ``time``.
+"""Dialogues to and from a Hugging Face dataset: columns ``id``, ``messages``, ``domains``, ``time``, ``metadata``.
 
 A dataset on the Hub and a ``.parquet`` file are read alike: the column ``messages`` (or ``conversation``,
 ``conversations``) holds chat messages, or ``prompt`` and ``completion`` hold two turns; ``id``, ``domains``, ``time``
-and the messages' labels may be missing, and other columns do not matter.
+and the messages' labels may be missing. Other columns of texts and numbers are metadata.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from ...dialogue import Dialogue
 from ...errors import InputError, unknown_name
+from ..parsing import parse_json
 from .chats import LISTS
 from .findings import Finding, Notes, dialogues, distinct, with_remarks
-from .forms import PAIR, from_records, turn_fields
+from .forms import PAIR, from_records, is_small, turn_fields
 from .options import ReadingOptions
 
 if TYPE_CHECKING:
@@ -34,16 +36,21 @@ def dialogue_features() -> Features:
     string = Value("string")
     slots = List({"name": string, "value": string})
     labels = {"name": string, "dialogue_acts": List(string), "slots": slots, "intents": List(string)}
-    messages = List({"role": string, "content": string, **labels})
-    return Features({"id": string, "messages": messages, "domains": List(string), "time": string})
+    messages = List({"role": string, "content": string, **labels, "time": string})
+    return Features(
+        {"id": string, "messages": messages, "domains": List(string), "time": string, "metadata": string}  # of JSON
+    )
 
 
 def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
     """Make a dataset of dialogues; `load_dialogues` reads it back."""
     from datasets import Dataset
 
-    empty = {"name": "", "dialogue_acts": [], "slots": [], "intents": []}
-    rows = [{"domains": [], "time": "", **dialogue.to_json()} for dialogue in dialogues]
+    empty = {"name": "", "dialogue_acts": [], "slots": [], "intents": [], "time": ""}
+    rows = [
+        {"domains": [], "time": "", **dialogue.to_json(), "metadata": json.dumps(dict(dialogue.metadata))}
+        for dialogue in dialogues
+    ]
     rows = [{**row, "messages": [{**empty, **message} for message in row["messages"]]} for row in rows]
     features = dialogue_features()
     return Dataset.from_dict({name: [row[name] for row in rows] for name in features}, features=features)
@@ -86,7 +93,13 @@ def chosen_splits(place: str, split: str, splits: Collection[str]) -> list[str]:
 def record_of(row: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     """Take the fields of a dialogue out of a row, its turns from those that `turn_fields` gives."""
     turns = {name: row.get(name) for name in fields} if len(fields) > 1 else {"messages": row.get(fields[0])}
-    return {**turns, **{name: row.get(name) for name in _BESIDE}}
+    metadata = row.get("metadata")
+    if isinstance(metadata, str):
+        with suppress(InputError):
+            metadata = parse_json("", metadata.encode())  # as `to_dataset` writes it
+    others = {name: value for name, value in row.items() if name not in (*fields, *_BESIDE) and is_small(value)}
+    metadata = {**others, **metadata} if isinstance(metadata, Mapping) else others
+    return {**turns, **{name: row.get(name) for name in _BESIDE}, "metadata": metadata}
 
 
 def _stream(identifier: str, split: str, rows: IterableDataset) -> Iterator[tuple[str, dict[str, Any]]]:
