@@ -151,8 +151,6 @@ def test_missing_columns_and_none_are_fine_and_mistakes_are_told():
         assert load_dialogues(datasets.Dataset.from_list([row])) == [HO]
     with pytest.raises(InputError, match=r"^dialogues\[1\]: messages\[0\]: field role is missing"):
         load_dialogues(rows(messages=[BOT[1:], [{"content": "Hi"}]]), strict=True)
-    with pytest.raises(InputError, match=r"^the table:1: got no column for id \(found: text\)"):
-        load_dialogues(rows(text=["Hi"]))
     with pytest.raises(InputError, match=r"org/calls: .* HF_HUB_OFFLINE is set: unset it, or .*hf download"):
         iterate_dialogues("org/calls", None, "train")
 

@@ -7,11 +7,13 @@ hang in by entry points of the group ``hf_dialemb.forms``, each a mapping from n
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
 from ...hooks import Registry
+from ..parsing import parse_json
 from .calls import CALLS
 from .captions import TEXTS
 from .chats import CHATS, LISTS, continued
@@ -224,11 +226,18 @@ def _metadata(record: Mapping[str, Any], form: Form) -> dict[str, Any]:
     """Return the other fields of a record: texts, numbers and lists of texts, those of ``metadata`` before all."""
     paths = (*form.group, *form.id, *form.used, _ID, _TIME, "domains|metadata")
     known = {name for path in paths for name in path.split("/")[0].split("|")}
-    inner = record.get("metadata")
+    inner = as_object(record.get("metadata"))
     others = {name: value for name, value in record.items() if name not in known}
     fields = {**others, **inner} if isinstance(inner, dict) else others
     kept = {str(name): value for name, value in fields.items() if is_small(value)}
     return dict(list(kept.items())[:_MOST_FIELDS])
+
+
+def as_object(value: Any) -> Any:  # noqa: ANN401
+    """Return an object, also of its JSON, as `hub_dataset.to_dataset` writes it."""
+    with suppress(InputError):
+        return parse_json("", value.encode(), "") if isinstance(value, str) and value.startswith("{") else value
+    return value
 
 
 def is_small(value: Any) -> bool:  # noqa: ANN401

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from ...dialogue import Dialogue
 from ...errors import InputError, unknown_name
-from ..parsing import parse_json
 from .chats import LISTS
 from .findings import Finding, Notes, dialogues, distinct, with_remarks
-from .forms import PAIR, from_records, is_small, turn_fields
+from .forms import PAIR, as_object, from_records, is_small, turn_fields
 from .options import ReadingOptions
 
 if TYPE_CHECKING:
@@ -93,10 +92,7 @@ def chosen_splits(place: str, split: str, splits: Collection[str]) -> list[str]:
 def record_of(row: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     """Take the fields of a dialogue out of a row, its turns from those that `turn_fields` gives."""
     turns = {name: row.get(name) for name in fields} if len(fields) > 1 else {"messages": row.get(fields[0])}
-    metadata = row.get("metadata")
-    if isinstance(metadata, str):
-        with suppress(InputError):
-            metadata = parse_json("", metadata.encode())  # as `to_dataset` writes it
+    metadata = as_object(row.get("metadata"))
     others = {name: value for name, value in row.items() if name not in (*fields, *_BESIDE) and is_small(value)}
     metadata = {**others, **metadata} if isinstance(metadata, Mapping) else others
     return {**turns, **{name: row.get(name) for name in _BESIDE}, "metadata": metadata}
