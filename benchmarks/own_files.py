@@ -25,6 +25,7 @@ from pathlib import Path
 
 from hf_dialemb import load_dialogues
 from hf_dialemb.errors import InputError
+from hf_dialemb.runs.files import write_json_atomically
 
 ROOT = Path(__file__).parents[1]
 MONTHS = {
@@ -99,7 +100,7 @@ MISSING = ("", "nan", "NULL", "N/A")
 WORDS = {
     "roles": ("roles",),
     "times": ("--dates", "--columns", "order of the file"),
-    "texts": ("read as", "encoding"),
+    "texts": ("read as", "kept"),
     "dialogues": ("column",),
 }
 
@@ -123,10 +124,11 @@ def variant(seed: int) -> Variant:
     script, dates, header = draw.choice(list(TEXTS)), draw.choice(list(DATES)), draw.choice(list(HEADERS))
     encoding, separator = draw.choice(ENCODINGS[script]), draw.choice(",;\t|")
     wide, shuffled, missing = draw.random() < 0.2, draw.random() < 0.4, draw.random() < 0.4
+    days = 365 * 4 if draw.random() < 0.6 else 12  # in the first days of a month, nothing decides the order of dates
     speakers, names = draw.choice(SPEAKERS), HEADERS[header]
     rows, truth = list[list[str]](), Truth()
     for number in range(draw.randint(5, 14)):
-        time = datetime(2021, 1, 1) + timedelta(minutes=draw.randrange(4 * 365 * 24 * 60))
+        time = datetime(2021, draw.randint(1, 9), 1) + timedelta(draw.randrange(days), minutes=draw.randrange(1300))
         identifier = f"{chr(97 + seed % 26)}{number}"
         turns = truth[identifier] = []
         for place in range(draw.randint(1, 3) * 2):
@@ -218,11 +220,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 answered[judge(written, Path(folder), dates=order)[0]] += 1
             if answer == "wrong":
                 print(f"{written.name}: {written.choices}\n  {words}")
-    axes = {"dates": len(DATES), "headers": len(HEADERS), "encodings": len(set(sum(ENCODINGS.values(), ())))}
-    result = {"files": options.files, **{answer: counts[answer] for answer in ("right", "asked", "wrong")}}
-    result |= {"right after --dates": answered["right"], **axes}
-    print(json.dumps(result))
-    options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    record = {answer: counts[answer] for answer in ("right", "asked", "wrong")}
+    record["asked about dates, and right with --dates"] = answered["right"]
+    encodings = len({encoding for names in ENCODINGS.values() for encoding in names})
+    axes = f"{options.files} files: {len(DATES)} forms of dates, {len(HEADERS)} headers, {encodings} encodings"
+    table = [f"| {axes} | Files |", "| :-- | --: |", *(f"| {name} | {count} |" for name, count in record.items())]
+    print(json.dumps(record))
+    write_json_atomically(options.output, {"files": options.files, **record, "table": table})
     return int(counts["wrong"] > 0)
 
 

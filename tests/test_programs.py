@@ -39,6 +39,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "index_scale": ("--vectors 600 --output OUT", {"QUERIES": 3, "TIMES": 1}),
     "learning_curve": ("--run tiny=RUN --backbone BERT --corpus sample --split dev --seeds 1 --output OUT", {}),
     "lstm_step": ("--steps 1 --dialogues 60 --output OUT", {}),
+    "own_files": ("--files 10 --output OUT", {}),
     "render_cards": ("--check", {}),
     "render_readme": ("--check", {}),
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
