@@ -42,6 +42,10 @@ _HIDDEN = re.compile("private|internal|(internal|private)?[ _]?note|intern[eo]?|
 _FLAGS = {True: ("true", "1", "yes", "y"), False: ("false", "0", "no", "n")}
 _OURS = {"id", "messages", "domains", "time", "metadata", "role", "content", "text", "topic", "name", "turn", "vector"}
 _PAUSE, _LONG = timedelta(hours=4), 8 * 3600  # of a channel; seconds between turns that may be of two dialogues
+_WIDTH = (
+    "got {} cell(s), expected {} as in the first row; put cells that hold the separator in quotation marks, or add "
+    "what is missing"
+)
 _HEAD, _LONGEST_RECORD = 1 << 16, 1 << 20  # characters
 
 
@@ -136,16 +140,13 @@ def _text(cell: object) -> str:
     return cell.isoformat() if isinstance(cell, datetime) else str(cell)
 
 
-def _sheet_rows(numbered: Sheet, name: str, notes: Notes) -> list[Row]:
+def _sheet_rows(numbered: Sheet, name: str, notes: Notes) -> Iterator[Row]:
     """Make rows as wide as the first of them."""
     width = len(numbered[0][1]) if numbered else 0
-    if wider := sum(len(cells) > width for _, cells in numbered):
-        notes.add(f"left out what stands beside the columns in {counted(wider, 'row')}", name)
-    return [Row(line, [*map(_text, cells[:width]), *[""] * (width - len(cells))]) for line, cells in numbered]
-
-
-def _again(rows: Sequence[Row], _: Notes) -> Iterator[Row]:
-    return iter(rows)
+    for line, cells in numbered:
+        if len(cells) > width:
+            notes.add("left out what stands beside the columns", f"{name}:{line}")
+        yield Row(line, [*map(_text, cells[:width]), *[""] * (width - len(cells))])
 
 
 def _chosen_sheets(path: Path, columns: Mapping[str, str], notes: Notes) -> list["Table"]:
@@ -158,13 +159,12 @@ def _chosen_sheets(path: Path, columns: Mapping[str, str], notes: Notes) -> list
         if wanted not in (None, "all", title):
             continue
         name = str(path) if len(sheets) == 1 else f"{path}: {title}"
-        rows = _sheet_rows(numbered, name, notes)
         try:
-            if len(rows) < 2:
+            if len(numbered) < 2:
                 raise InputError("has no rows below a header")
-            tables[title] = Table(partial(_again, rows), name, columns, Notes(notes.options), title)
+            tables[title] = Table(partial(_sheet_rows, numbered, name), name, columns, Notes(notes.options), title)
         except InputError as error:
-            reasons[title] = str(error).removeprefix(f"{name}:{rows[0].line if rows else 1}: ")
+            reasons[title] = re.sub(f"^{re.escape(name)}:\\d+: ", "", str(error))
     if not tables or (wanted == "all" and reasons):
         raise InputError(f"{path}: " + "; ".join(f"the sheet {title!r} {reason}" for title, reason in reasons.items()))
     longest = max(tables.values(), key=lambda table: table.count)
@@ -233,7 +233,7 @@ class Table:
         runs, before, key = Counter[str](), "", ""
         for number, row in enumerate(rows):
             if self.has_ids:
-                id = self._id(row) or before
+                id = self._name(row) or before
                 if id != before:
                     runs[id] += 1
                     key = f"{id} ({runs[id]})" if runs[id] > 1 and _is_broken(id) else id
@@ -244,27 +244,25 @@ class Table:
                 key = str(number + 1)
             yield key, number, row
 
-    def _id(self, row: Row) -> str:
-        id = self.layout.cell(row.cells, "id").strip()
-        return id if id not in _NO_NAME or id in _ERRORS else ""
-
-    def _name(self, row: Row, field: str) -> str:
+    def _name(self, row: Row, field: str = "id") -> str:
+        """Return an id, also one that was lost, or a name."""
         name = self.layout.cell(row.cells, field).strip()
-        return "" if name in _NO_NAME else name
+        return "" if name in _NO_NAME and not (field == "id" and name in _ERRORS) else name
 
     def _look(self) -> Iterator[str]:
         """Go through the whole table once, and yield its texts; note what holds of it as a whole."""
         signs, answers, whole, filled, blank = False, Counter[str](), 0, 0, 0
         texts = [self.layout.positions[name] for name in (WIDE if self.is_wide else ("content",))]
-        for key, number, row in self._keyed(self._body(Notes())):
+        scratch = Notes()
+        for key, number, row in self._keyed(self._body(scratch)):
             numbers = self.rows_of.setdefault(key, [])
             if numbers and numbers[-1] != number - 1:
                 self.apart.add(key)
             numbers.append(number)
-            self.count, blank = number + 1, blank + (self.has_ids and not self._id(row))
+            self.count, blank = number + 1, blank + (self.has_ids and not self._name(row))
             for text in (row.cells[at] for at in texts if at < len(row.cells)):
                 answers.update(_ANSWERS & {text})
-                filled, whole = filled + (text != ""), whole + (len(_conversation("", text, Notes())) > 1)
+                filled, whole = filled + (text != ""), whole + (len(_conversation("", text, scratch)) > 1)
                 yield text
             signs = signs or not _MISSING.isdisjoint(row.cells)
         is_row_each = len(self.rows_of) == self.count or not self.has_ids
@@ -292,9 +290,9 @@ class Table:
             members = [members[at] for at in sorted(range(len(turns)), key=lambda at: int(turns[at]))]
         for _, row in members:
             place = f"{self.name}:{row.line}"
-            if fault := row.fault or self._fault(row):
-                problems.append(Problem(place, fault))
-            elif self.has_ids and not self._id(row) and not self.is_filled_down:
+            if row.fault or len(row.cells) != self.layout.width:
+                problems.append(Problem(place, row.fault or _WIDTH.format(len(row.cells), self.layout.width)))
+            elif self.has_ids and not self._name(row) and not self.is_filled_down:
                 notes.add("left out a turn without an id", place)
             elif "hidden" in self.titles and self._is_hidden(row):
                 notes.add("left out a private note", place)
@@ -302,28 +300,20 @@ class Table:
                 domains += self.layout.names(row.cells, "domain")
                 messages += self._messages(place, row, notes)
                 kept.append(row)
-        if self.is_complete and key in self.apart and not self.is_mail:
+        if self.is_complete and key in self.apart and not self.is_mail and not notes.options.gap:
             self._doubt(members, notes)
-        return Draft(
-            f"{self.name}:{members[0][1].line}",
-            f"{self.title}/{key}" if key in self.clashing else key,
-            messages,
-            tuple(dict.fromkeys(domains)),
-            tuple(problems),
-            time=self._time(members[0][1]) if self.is_whole else "",
-            metadata=self._metadata(kept),
-            mail=self.is_mail,
-            pause=None if self.has_ids else _PAUSE,
-        )
+        id, first = f"{self.title}/{key}" if key in self.clashing else key, members[0][1]
+        time, pause = self._time(first) if self.is_whole else "", None if self.has_ids else _PAUSE
+        place, labels, metadata = f"{self.name}:{first.line}", tuple(dict.fromkeys(domains)), self._metadata(kept)
+        return Draft(place, id, messages, labels, tuple(problems), time, metadata, self.is_mail, pause)
 
     def _doubt(self, members: list[tuple[int, Row]], notes: Notes) -> None:
         """Ask whether an id that comes again after others, and long after, began again."""
         moments = [(notes.times.read(time), number) for number, row in members if (time := self._time(row))]
         known = sorted((moment.seconds, number) for moment, number in moments if moment)
         if any(later[0] - first[0] > _LONG and later[1] != first[1] + 1 for first, later in pairwise(known)):
-            sentence = "took turns of one id as one dialogue, though others and more than 8 hours lie between them"
-            if not notes.options.gap:
-                notes.guess(f"{sentence}; if ids begin again, say --gap 4h", f"{self.name}:{members[0][1].line}")
+            sentence = "took turns of one id as one dialogue, though others and more than 8 hours lie between them; if "
+            notes.guess(f"{sentence}ids begin again, say --gap 4h", f"{self.name}:{members[0][1].line}")
 
     def _metadata(self, rows: Sequence[Row]) -> dict[str, Any]:
         metadata: dict[str, Any] = {}
@@ -357,21 +347,16 @@ class Table:
             speaker = field if self.is_wide else self._name(row, "role") if self.has_roles else "user"
             if text.strip() in self.missing:
                 notes.add("left out a text that is only a word for a missing cell, such as nan or NULL", place)
-            elif self.is_whole and (messages := _conversation(place, text, notes)):
+            elif self.is_whole:
+                messages = _conversation(place, text, notes)
                 yield from messages
+                if not messages:
+                    notes.add("left out a cell that holds no conversation, as the others do", place)
             elif text.strip() and not speaker:
                 notes.add("left out a turn without a speaker", place)
             else:
                 spoken.append(message_of(place, speaker, text, self._name(row, "name"), acts) | more)
         yield from [message for message in spoken if message["content"].strip()] or spoken[:1]
-
-    def _fault(self, row: Row) -> str:
-        if len(row.cells) == self.layout.width:
-            return ""
-        return (
-            f"got {len(row.cells)} cell(s), expected {self.layout.width} as in the first row; "
-            "put cells that hold the separator in quotation marks, or add what is missing"
-        )
 
 
 def _is_broken(id: str) -> bool:
