@@ -22,11 +22,14 @@ from ...errors import InputError, unknown_name
 _USERS = (
     "user", "usr", "u", "customer", "client", "caller", "visitor", "patient", "guest", "driver", "human", "buyer",
     "student", "tourist", "end-user", "end_user", "enduser", "requester", "contact", "lead", "consumer", "shopper",
-    "passenger", "1",
+    "passenger", "1", "kunde", "kundin", "cliente", "usuario", "usuário", "utilisateur", "klant", "gebruiker", "клиент",
+    "пользователь", "顾客", "客户", "用户", "お客様", "고객", "العميل",
 )  # fmt: skip
 _ASSISTANTS = (
     "assistant", "agent", "operator", "advisor", "adviser", "representative", "rep", "clerk", "wizard", "staff",
     "support", "seller", "teacher", "guide", "doctor", "admin", "teammate", "employee", "0",
+    "agente", "berater", "mitarbeiter", "kundenservice", "conseiller", "soporte", "atendente", "medewerker", "оператор",
+    "агент", "поддержка", "客服", "坐席", "オペレーター", "担当者", "상담원", "الموظف",
 )  # fmt: skip
 _MACHINES = ("system", "sys", "bot", "chatbot", "ai", "gpt", "chatgpt", "model", "virtual assistant", "virtual agent")
 _NOTES = ("system", "sys", "automated", "automation", "notification", "event", "info", "system message")
