@@ -170,5 +170,15 @@ def test_a_folder_of_transcripts_and_captions_is_read_whole(tmp_path):
     assert [draft.id for draft in transcripts(folder, Notes())] == ["a", "b", "taxi/c"]
 
 
+def test_each_file_of_a_folder_has_its_own_order_of_day_and_month_if_it_shows_one(tmp_path):
+    folder = tmp_path / "chats"
+    folder.mkdir()
+    days = {"a": "01-29-2018, 23:33", "b": "01.04.2015, 16:00", "c": "29/01/2018, 9:00", "d": "02-03-2018, 9:00"}
+    for name, day in days.items():
+        (folder / f"{name}.txt").write_text(f"[{day}] Ann: Hi\n[{day}] Bob: Ho\n", encoding="utf-8")
+    dialogues, _ = read(folder, tmp_path, roles="Ann=user,Bob=assistant")
+    assert [item.time[:10] for item in dialogues[:3]] == ["2018-01-29", "2015-04-01", "2018-01-29"]
+
+
 def test_every_form_of_text_says_how_to_get_it():
     assert all(form.export.endswith(".") and form.dialogue for form in TEXTS)

@@ -15,6 +15,7 @@ from .encoding import is_text, text_of
 from .findings import Draft, Notes, Problem, message_of
 from .form import TEXT, Form, Message
 from .layouts import joined
+from .times import Times
 from .transcripts import NOT_TEXT, RULES, doubt, line_of, transcript
 
 SPOKEN = (".txt", ".vtt", ".srt", ".sbv")
@@ -38,10 +39,19 @@ def transcripts(path: Path, notes: Notes) -> Iterator[Draft]:
         try:
             draft = (transcript if ending == ".txt" else _captions)(file, notes)
             problems = draft.problems if is_text(id) else (*draft.problems, problem)
-            yield replace(draft, id=id, domains=domains, problems=problems)
+            times = _times_of(draft, notes) if path.is_dir() else None
+            yield replace(draft, id=id, domains=domains, problems=problems, times=times)
         except InputError as error:
             sentence = str(error).removeprefix(f"{file}: ")
             yield Draft(f"{file}:1", "", (), problems=(Problem(f"{file}:1", sentence),))
+
+
+def _times_of(draft: Draft, notes: Notes) -> Times | None:
+    """Return the times of a file of a folder; None where only the other files may show their order."""
+    times = Times(notes.options.dates)
+    for message in draft.messages:
+        times.see(message.get("time", ""))
+    return None if any(severity == "guess" for severity, _ in times.remarks()) else times
 
 
 def _captions(path: Path, notes: Notes) -> Draft:

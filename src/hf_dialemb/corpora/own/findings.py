@@ -69,6 +69,7 @@ class Draft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     mail: bool = False  # whether quoted mail and signatures leave the texts
     pause: timedelta | None = None  # that ends a conversation, where the file has none
+    times: Times | None = None  # of its file, where this decides by itself and the source is a folder
 
 
 class Notes:
@@ -167,18 +168,18 @@ def from_draft(draft: Draft, notes: Notes) -> Iterator[Finding]:
 
 def _in_order(spoken: list[Mapping[str, Any]], draft: Draft, notes: Notes) -> list[dict[str, Any]]:
     """Read times and texts; sort by time, where every turn without one stays behind the turn before it."""
-    messages, keys, latest = [], [], float("-inf")
+    messages, keys, latest, times = [], [], float("-inf"), draft.times or notes.times
     for message in spoken:
         content = notes.texts.clean(message, draft.mail) if isinstance(message["content"], str) else message["content"]
         if content == "":
             notes.add("left out a turn without text", message.get("place", draft.place))
             continue
-        moment = notes.times.read(message["time"]) if message.get("time") not in (None, "") else None
+        moment = times.read(message["time"]) if message.get("time") not in (None, "") else None
         latest = moment.seconds if moment else latest
         keys.append(latest)
         time, seconds = (moment.iso, moment.seconds) if moment else ("", None)
         messages.append({**message, "content": content, "time": time, "seconds": seconds})
-    order = sorted(range(len(keys)), key=keys.__getitem__) if notes.times.sorts else list(range(len(keys)))
+    order = sorted(range(len(keys)), key=keys.__getitem__) if times.sorts else list(range(len(keys)))
     if order != sorted(order):
         notes.add("sorted the turns of a dialogue by time", draft.place)
     return [messages[index] for index in order]
@@ -224,7 +225,7 @@ def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:
     for message in kept:
         if message["role"] != ROLES[1] and message.get("name") in assisting & others:
             message["name"] = ""
-    began = notes.times.read(draft.time) if draft.time not in (None, "") else None
+    began = (draft.times or notes.times).read(draft.time) if draft.time not in (None, "") else None
     time = began.iso if began else next(filter(None, (message["time"] for message in kept)), "")
     fields = {"id": draft.id, "messages": kept, "domains": draft.domains, "time": time, "metadata": draft.metadata}
     yield from_record(draft.place, fields)
