@@ -106,6 +106,13 @@ def test_an_id_that_each_row_has_anew_is_no_dialogues_id(tmp_path):
     assert [*spoken(read(write(tmp_path / "d.csv", *rows), tmp_path)[0])] == ["7", "8"]
 
 
+def test_a_row_that_is_a_dialogue_is_doubted_where_speakers_differ(tmp_path):
+    _, remarks = read(write(tmp_path / "d.csv", "id,role,text", "1,user,Hi", "2,agent,Ho"), tmp_path)
+    assert (
+        "took each row as a dialogue, as each has an id of its own; if another column tells dialogues apart" in remarks
+    )
+
+
 def test_of_two_columns_of_texts_one_is_guessed_and_the_other_named(tmp_path):
     path = write(tmp_path / "d.csv", "id,role,body,description", "1,user,Hi,Hello", "1,agent,Ho,Hey")
     dialogues, remarks = read(path, tmp_path)

@@ -269,7 +269,11 @@ class Table:
         self.is_whole = not self.is_wide and whole > 0.8 * filled and is_row_each
         self.is_filled_down = 0 < len(self.rows_of) <= blank and len(self.rows_of) + blank == self.count
         self.missing |= _ANSWERS if signs else set()
-        for word, count in answers.items() if not signs else ():
+        self._tell({} if signs else answers)
+
+    def _tell(self, answers: Mapping[str, int]) -> None:
+        """Note what holds of the table as a whole."""
+        for word, count in answers.items():
             self.notes.add(f"kept {word!r} as what was said ({counted(count, 'time')})", self.name)
         if self.apart:
             self.notes.add(f"{counted(len(self.apart), 'dialogue')} whose rows stood apart put together", self.name)
@@ -278,9 +282,15 @@ class Table:
         for id in filter(_is_broken, self.rows_of if self.has_ids else ()):
             sentence = f"got the id {id!r}, which a spreadsheet made of others; export the ids as text"
             self.notes.put(Problem(f"{self.name}: rows of {id}", sentence, "warning"))
-        if not (self.is_wide or self.has_roles or self.is_whole):
+        if self.is_wide or self.is_whole:
+            return
+        is_row_each = self.has_ids and 1 < self.count == len(self.rows_of)
+        if not self.has_roles:
             sentence = "took all turns as said by one user, as no column says who speaks; if one does, say --columns "
             self.notes.guess(f"{sentence}'role=NAME'", self.name)
+        elif is_row_each and self._distinct([self.layout.positions["role"]])[0] > 1:
+            sentence = "took each row as a dialogue, as each has an id of its own; if another column tells dialogues "
+            self.notes.guess(f"{sentence}apart, say --columns 'id=NAME'", self.name)
 
     def _draft(self, key: str, members: list[tuple[int, Row]], notes: Notes) -> Draft:
         messages: list[dict[str, Any]] = []
