@@ -8,6 +8,7 @@ from made_up_corpora import write
 from reading import read
 from vendors import drafts_of, examples, said
 
+from hf_dialemb import load_dialogues
 from hf_dialemb.corpora.own.desks import DESKS
 from hf_dialemb.corpora.own.findings import Notes
 from hf_dialemb.corpora.own.form import RECORD
@@ -38,6 +39,8 @@ def test_a_file_is_read_with_its_dialogues_in_order_of_time(tmp_path, example):
     for item in dialogues:
         assert [turn.time for turn in item.turns] == sorted(turn.time for turn in item.turns)
         assert item.turns[0].role == "user"  # in all these examples
+    in_memory = example["file"] if isinstance(example["file"], list) else [example["file"]]
+    assert [item.to_json() for item in load_dialogues(in_memory)] == [item.to_json() for item in dialogues]
 
 
 def test_a_slack_export_is_read_by_threads_over_days(tmp_path):

@@ -17,7 +17,7 @@ from .corpus import ALL, CORPORA, KINDS, get_corpus, unknown_corpus
 from .own import hub_dataset, reading
 from .own.columns import parse_columns
 from .own.findings import Finding, Notes, dialogues, distinct, with_remarks
-from .own.forms import from_records, turn_fields
+from .own.forms import conversations_of, from_records, record_forms, turn_fields
 from .own.options import ReadingOptions
 from .own.tables import find_in_table, rows_of
 from .published import find_source, read_split
@@ -303,6 +303,9 @@ def _found(items: Iterable[Any], notes: Notes) -> Iterator[Finding]:
             yield from (Finding(place, item) for place, item in group)
         else:
             records = [(place, _record(listed(item))) for place, item in group]
+            if all(isinstance(record, Mapping) for _, record in records):  # perhaps the messages of a single export
+                whole = conversations_of([record for _, record in records], record_forms())
+                records = [("dialogues", whole[0])] if len(whole) == 1 < len(records) else records
             yield from from_records(partial(iter, records), notes)
 
 
