@@ -76,7 +76,23 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
     texts = run(capsys, "check", path, "--columns", columns).splitlines()
     assert texts[-1] == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No errors, 1 thing guessed."
     more = ("--columns", columns, "--roles", "Agent=assistant,Ana=user")
-    assert run(capsys, "check", path, *more) == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No problems.\n"
+    assert run(capsys, "check", path, *more) == (
+        "The first turns as they were read:\n  assistant     hello\n  Ana (user)    hi\n"
+        f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No problems.\n"
+    )
+
+
+def test_check_shows_ten_turns_as_they_were_read(capsys, tmp_path):
+    rows = "".join(f"{n // 3},{('Agent', 'Ana')[n % 2]},2026-03-13 08:{n:02},<p>turn {n}</p>\n" for n in range(30))
+    path = write(tmp_path, {"calls.csv": "id,speaker,time,text\n" + rows}) / "calls.csv"
+    lines = run(capsys, "check", path, "--roles", "Agent=assistant,Ana=user").splitlines()
+    start = lines.index("The first turns as they were read:")
+    assert len(lines[start + 1 : -1]) == 10
+    assert lines[start + 1].split() == ["assistant", "2026-03-13T08:00:00", "turn", "0"]
+    assert lines[start + 10].split() == ["Ana", "(user)", "2026-03-13T08:09:00", "turn", "9"]
+    raw = run(capsys, "show", path, "--id", "0", "--raw", "--roles", "Agent=assistant,Ana=user")
+    assert "<p>turn 0</p>" in raw
+    assert "<p>" not in run(capsys, "show", path, "--id", "0", "--roles", "Agent=assistant,Ana=user")
 
 
 def test_an_output_of_another_form_or_over_the_input_is_refused(capsys, tmp_path):

@@ -119,7 +119,7 @@ def test_malformed_columns_and_roles(tmp_path):
         ("roles", "Agent=user,agent=assistant", "roles: got the name 'agent' twice"),
     ):
         assert expected in refusal(tmp_path / "d.csv", "color,role,text\n1,user,Hi\n", **{option: text})
-        assert "got columns, which only .csv, .tsv, .xlsx files have" in refusal(tmp_path / "d.txt", "", columns="id=a")
+        assert "got columns, which no transcript has" in refusal(tmp_path / "d.txt", "", columns="id=a")
 
 
 def test_a_line_without_a_speaker_goes_on_with_the_turn_before(tmp_path):
@@ -174,11 +174,12 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         list(read_own(folder))
     (folder / "b.jsonl").unlink()
     write(folder, {"c.txt.gz": "", "c.parquet": "", "d.wav": "", "README.md": ""})
-    with pytest.raises(InputError, match=r"got no dialogue \(passed over .*\), expected \.jsonl, .*\.xlsx files"):
+    with pytest.raises(InputError, match=r"got no dialogue \(left out .*\), expected \.jsonl, .*\.xlsx files"):
         list(read_own(folder))
     write(folder, {"a.txt": "Agent: Hi\nUser: Ho"})
     assert [item.id for item in read_own(folder)] == ["a"]
-    assert "passed over a file that a folder is not read with; give it by itself (2 times: " in caplog.text
+    assert "left out a file that a folder is not read with; give it by itself (2 times: " in caplog.text
+    assert f"{folder}/d.wav: left out a file of an unknown form (.wav)" in caplog.text
     write(folder, {"0.txt": b"\xff"})
     assert [item.id for item in read_own(folder)] == ["a"]
     (folder / "a.txt").unlink()

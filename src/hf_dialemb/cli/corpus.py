@@ -72,15 +72,18 @@ def _add_check(actions: _Actions) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from ..corpora.own.check import check
+    from ..corpora.own.check import SHOWN, check
     from ..corpora.own.findings import Notes
+    from ..corpora.show import turn_lines
 
-    kinds, counts, severe = Notes(), Counter[str](), Counter[str]()
-    for problem in check(options.file, options.split, counts=counts, **reading_of(options)):
+    kinds, counts, severe, first = Notes(), Counter[str](), Counter[str](), list[Dialogue]()
+    for problem in check(options.file, options.split, counts=counts, first=first, **reading_of(options)):
         severe[problem.severity] += 1
         kinds.put(problem)
     for problem in kinds.problems(options.file):
         say(f"{problem.place}: {problem.severity}: {problem.message}")
+    for line in ["The first turns as they were read:", *turn_lines(first, SHOWN)] if first else ():
+        say(line)
     if severe["error"]:
         numbers = f"errors: {severe['error']:,}, warnings: {severe['warning']:,}"
         raise InputError(f"{options.file}: {numbers}; they are listed above, each with how to fix it")

@@ -20,9 +20,11 @@ def render_dialogue(dialogue: Dialogue, width: int = 100) -> str:
     one space, and invisible characters become escapes.
     """
     speakers = [f"{role} {sum(turn.role == role for turn in dialogue.turns):,}" for role in dialogue.roles]
+    known = ", ".join(f"{name}={value}" for name, value in dialogue.metadata.items())
     lines = [
         *_block("id       ", visible(dialogue.id) or "(none)", width),
         *_block("domains  ", visible(", ".join(dialogue.domains)) or "(none)", width),
+        *(_block("metadata ", visible(known), width) if known else []),
         *_block("turns    ", f"{len(dialogue.turns):,} ({', '.join(speakers)})", width),
     ]
     column = max(map(len, dialogue.roles)) + 2
@@ -33,6 +35,20 @@ def render_dialogue(dialogue: Dialogue, width: int = 100) -> str:
             # Four columns further in, so that an utterance in brackets is not taken for labels.
             lines += _block(" " * (column + 4), visible(f"[{labels}]"), width)
     return "\n".join(lines)
+
+
+def turn_lines(dialogues: Iterable[Dialogue], most: int) -> list[str]:
+    """Return a line for each of the first turns, as they were read: speaker, time and how the text begins."""
+    turns = [(dialogue, turn) for dialogue in dialogues for turn in dialogue.turns][:most]
+    names = [f"{turn.name} ({turn.role})" if turn.name else turn.role for _, turn in turns]
+    width = min(max(map(len, names), default=0), 40)
+    times = [turn.time or (dialogue.time if turn is dialogue.turns[0] else "") for dialogue, turn in turns]
+    column = max(map(len, times), default=0)
+    rows = zip(names, times, turns, strict=True)
+    lines = (
+        f"{name:{width}}  {time:{column}}  {' '.join(turn.content.split())[:60]}" for name, time, (_, turn) in rows
+    )
+    return [f"  {visible(line)}" for line in lines]
 
 
 def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:

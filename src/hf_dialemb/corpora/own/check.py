@@ -17,6 +17,7 @@ from .options import ReadingOptions
 from .reading import find_own
 
 LONGEST_TURN = 2000  # words without a warning
+SHOWN = 10  # turns that a person is shown
 
 
 def check(
@@ -24,15 +25,17 @@ def check(
     split: str = ALL,
     *,
     counts: Counter[str] | None = None,
+    first: list[Dialogue] | None = None,
     **reading: Any,  # noqa: ANN401
 ) -> Iterator[Problem]:
     """List every problem of a file, a folder or a dataset on the Hub; what has no error can be read.
 
     Only hashes of the dialogues are kept in memory. In ``counts``, readable dialogues are counted, and turns by their
-    role. ``reading`` is how files are read, as in `ReadingOptions`.
+    role; ``first`` takes dialogues until they have `SHOWN` turns. ``reading`` are the options of `load_dialogues`.
     """
     options = ReadingOptions(**reading)
     name, counts = str(corpus), Counter() if counts is None else counts
+    first = [] if first is None else first
     form = form_of(name, options)
     if form == REGISTERED:
         remedy = "'dialemb corpus stats' counts the malformed records of a published corpus"
@@ -51,6 +54,7 @@ def check(
             before = finding.problems
             yield from finding.remarks
             if finding.dialogue is not None:
+                first += [finding.dialogue] if sum(len(shown.turns) for shown in first) < SHOWN else []
                 counts.update(["dialogue", *(turn.role for turn in finding.dialogue.turns)])
                 warnings = _warnings(finding.dialogue, finding.place, places)
                 yield from (Problem(finding.place, sentence, "warning") for sentence in warnings)

@@ -91,6 +91,7 @@ class RecordDrafts:
 
     def __call__(self, notes: Notes) -> Iterator[Draft]:
         """Make the dialogues."""
+        notes.form = self._usual.name if self._usual else notes.form
         groups: dict[Any, list[tuple[str, Any]]] = {}
         for place, record, form, key in self._records():
             if form is None:

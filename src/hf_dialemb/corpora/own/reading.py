@@ -75,7 +75,7 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
     path = _readable(path)
     meanings = parse_columns(notes.options.columns)
     if meanings and not has_tables(path):
-        raise InputError(f"{path}: got columns, which only {', '.join(TABLES)} files have; leave them out")
+        raise InputError(f"{path}: got columns, which no transcript has; leave them out")
     form = form_of_folder(path) if path.is_dir() else None
     if form and form.drafts:
         findings = distinct(from_drafts(partial(form.drafts, str(path), path), notes), path, form.dialogue, notes)
@@ -85,8 +85,8 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
 
 
 def has_tables(path: Path) -> bool:
-    """Return whether a file is a table, or a folder has one."""
-    return any(_ending(file).startswith(TABLES) for file in files_of(path))
+    """Return whether a file has columns or fields, or a folder has such a file."""
+    return any(_ending(file) not in SPOKEN for file in files_of(path))
 
 
 def files_of(path: Path) -> Iterator[Path]:
@@ -108,7 +108,9 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
     """Read the transcripts of a folder together, and every other file by itself; ids begin with the file's name."""
     for file in files_within(folder):
         if _ending(file) == _VECTORS or (not _ending(file) and file.name.lower().endswith(".gz")):
-            notes.add("passed over a file that a folder is not read with; give it by itself", str(file))
+            notes.add("left out a file that a folder is not read with; give it by itself", str(file))
+        elif not _ending(file):
+            notes.add(f"left out a file of an unknown form ({file.suffix or 'no ending'})", str(file))
 
     def findings() -> Iterator[Finding]:
         yield from _read_transcripts(folder, columns, notes)
@@ -122,6 +124,7 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
             except InputError as error:
                 sentence = str(error).removeprefix(f"{file}: ")
                 yield Finding(str(file), problems=(Problem(str(file), sentence),))
+        notes.form = ""  # of several
 
     endings = [ending for ending in FORMS if not ending.endswith((_VECTORS, ".gz"))]
     return distinct(findings(), folder, f"{', '.join(endings)} files", notes)
