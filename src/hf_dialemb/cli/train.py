@@ -13,6 +13,7 @@ what to learn, from what
   --backbone MODEL        where it starts: a folder, a Hub id, dialogue-minilm (default: all-MiniLM-L6-v2)
   --corpus FILE ...       your file or folder, a Hub dataset, or a corpus such as sgd/train (default: sample)
   --columns, --roles      how to read your table: id=call,role=speaker,content=text; Agent=assistant
+  --dates, --gap, --sheet, --raw, --strict   how to read files: dialemb corpus check --help explains them
   --exclude SET ...       leave out the dialogues of these evaluation sets; none leaves nothing out
   --max_dialogues N       learn from only this many, drawn at random
   --output_dir FOLDER     folder of the run (or --output); the same command resumes there
