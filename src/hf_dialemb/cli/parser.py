@@ -204,8 +204,8 @@ def own_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--dates", choices=DATE_ORDERS, help="the order of numbers in dates")
     parser.add_argument("--gap", help="the pause that ends a conversation, such as 30m, 4h or 2d")
     parser.add_argument("--sheet", help="the sheet of a workbook, or all")
-    parser.add_argument("--strict", action="store_true", help="stop at what is malformed, and guess nothing (default: leave it out, "
-                        "count it, and say what was guessed)")  # fmt: skip
+    strict = "stop at what is malformed, and guess nothing (default: leave it out, count it, and say what was guessed)"
+    parser.add_argument("--strict", action="store_true", help=strict)
     parser.add_argument("--raw", action="store_true", help="leave HTML, quoted mail and signatures in the texts")
 
 
