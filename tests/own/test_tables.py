@@ -202,6 +202,7 @@ def test_a_channel_without_ids_is_split_at_pauses(tmp_path):
     assert {name: len(turns) for name, turns in spoken(dialogues).items()} == {"help": 2, "help#2": 1}
     assert "left out a turn without text" in remarks
     assert "say --gap" in remarks
+    assert "as no column tells dialogues apart; if one does, say --columns 'id=NAME'" in remarks
     assert [*spoken(read(tmp_path / "help.csv", tmp_path, gap="1d")[0])] == ["help"]
 
 

@@ -288,6 +288,11 @@ class Table:
         if not self.has_roles:
             sentence = "took all turns as said by one user, as no column says who speaks; if one does, say --columns "
             self.notes.guess(f"{sentence}'role=NAME'", self.name)
+        elif not self.has_ids:
+            sentence = (
+                "took the rows of a channel, or of the file, as one dialogue but for long pauses, as no column tells "
+            )
+            self.notes.guess(f"{sentence}dialogues apart; if one does, say --columns 'id=NAME'", self.name)
         elif is_row_each and self._distinct([self.layout.positions["role"]])[0] > 1:
             sentence = "took each row as a dialogue, as each has an id of its own; if another column tells dialogues "
             self.notes.guess(f"{sentence}apart, say --columns 'id=NAME'", self.name)
