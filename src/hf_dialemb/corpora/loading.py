@@ -19,6 +19,7 @@ from .own.columns import parse_columns
 from .own.findings import Finding, Notes, dialogues, distinct, with_remarks
 from .own.forms import conversations_of, from_records, record_forms, turn_fields
 from .own.options import ReadingOptions
+from .own.records import WRITTEN
 from .own.tables import find_in_table, rows_of
 from .published import find_source, read_split
 from .source import Source
@@ -32,7 +33,6 @@ EXPECTED = (
     "datasets.Dataset, a DataFrame of turns, a path, or the name of a corpus"
 )
 _OPTIONS = "columns|roles|dates|gap|sheet"  # that take a value
-_FIELDS = {"id", "messages", "domains", "time", "metadata"}  # of a mapping that needs no guess
 
 
 def load_dialogues(
@@ -287,7 +287,7 @@ def _plain(items: list[Any]) -> list[Dialogue]:
     read = []
     with suppress(InputError):
         for item in items:
-            whole = isinstance(item, Mapping) and item.keys() <= _FIELDS
+            whole = isinstance(item, Mapping) and item.keys() <= WRITTEN
             read.append(
                 item if isinstance(item, Dialogue) else (Dialogue.from_json if whole else Dialogue.from_messages)(item)
             )

@@ -6,18 +6,28 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ...dialogue import Dialogue
+from ...errors import InputError
 from .columns import parse_columns
-from .findings import Finding, Notes, from_drafts
+from .findings import Finding, Notes, from_drafts, from_record
 from .forms import RecordDrafts, Records
 from .tables import Row, find_in_table, rows_of
 from .workbook import is_flat, parquet_rows
+
+WRITTEN = {"id", "messages", "domains", "time", "metadata"}
+"""The fields of `Dialogue.to_json`."""
 
 
 def find_in_records(read: Records, name: str, notes: Notes) -> Iterator[Finding]:
     """Read conversations of any known form; the file's form is that of most of its records.
 
-    Records without messages are the rows of a table; ``name`` is its place.
+    Records without messages are the rows of a table; ``name`` is its place. A file of nothing but what
+    `Dialogue.to_json` gives is read as it stands.
     """
+    options = notes.options
+    if not (options.roles or options.gap or options.columns) and all(_is_written(record) for _, record in read()):
+        yield from (from_record(place, record) for place, record in read())
+        return
     drafts = RecordDrafts(read, notes.options.columns)
     if not drafts.header:
         yield from from_drafts(drafts, notes)
@@ -28,6 +38,17 @@ def find_in_records(read: Records, name: str, notes: Notes) -> Iterator[Finding]
         return iter(rows_of(drafts.header, cells))
 
     yield from find_in_table(rows, name, parse_columns(notes.options.columns), notes)
+
+
+def _is_written(record: Any) -> bool:  # noqa: ANN401
+    """Return whether a record is a dialogue as `Dialogue.to_json` gives it, in order of time."""
+    if not isinstance(record, dict) or not record.keys() <= WRITTEN:
+        return False
+    try:
+        times = [turn.time for turn in Dialogue.from_json(record).turns if turn.time]
+    except InputError:
+        return False
+    return times == sorted(times)
 
 
 def find_in_parquet(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
