@@ -137,7 +137,7 @@ FILES = {  # by ending
 @pytest.mark.parametrize("ending", FILES)
 @given(data=st.data())
 @settings(max_examples=150, deadline=None)
-def test_no_error_exactly_when_the_file_can_be_read(tmp_path_factory, ending, data):
+def test_without_an_error_the_file_can_be_read_and_with_one_not_strictly(tmp_path_factory, ending, data):
     content = FILES[ending].encode()
     for _ in range(data.draw(st.integers(0, 3))):
         content = mutated(content, data.draw)
@@ -149,4 +149,7 @@ def test_no_error_exactly_when_the_file_can_be_read(tmp_path_factory, ending, da
         dialogues = list(read_own(path))
     except InputError:
         dialogues = []
-    assert bool(dialogues) == (not problems)
+    assert dialogues or problems
+    if problems:
+        with pytest.raises(InputError):
+            list(read_own(path, ReadingOptions(strict=True)))
