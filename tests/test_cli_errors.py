@@ -50,7 +50,7 @@ def words_of(command: str, model: object, corpus: object, output: Path) -> list[
 BROKEN = [
     ([GOOD, GOOD, '{"messages": ['], ":3: broken JSON"),
     ([GOOD, {"messages": [{"role": "user", "content": 3}]}], ":2: messages[0]: field content: got 3"),
-    ([GOOD, {"score": 3}], ":2: field messages is missing (found: score)"),
+    ([GOOD, {"score": 3}], ":2: got an object with the fields score"),
     ([""], ": got no dialogue"),
     (None, ": cannot be read (No such file"),
 ]
