@@ -218,7 +218,7 @@ def iso_time(value: Any) -> str:  # noqa: ANN401
         return ""
     try:
         if isinstance(value, int | float):
-            return datetime.fromtimestamp(value, UTC).replace(microsecond=0, tzinfo=None).isoformat()
+            return datetime.fromtimestamp(value, UTC).replace(microsecond=0).isoformat()
         return (value if isinstance(value, datetime) else datetime.fromisoformat(value)).isoformat()
     except (TypeError, ValueError, OverflowError, OSError):
         raise InputError(

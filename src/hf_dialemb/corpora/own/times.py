@@ -196,12 +196,21 @@ class Times:
             self._decided = None
 
     def read(self, value: Any) -> Moment | None:  # noqa: ANN401
-        """Return the moment; None for a blank, for what is not read, and for what has no day."""
-        kind, moments = _parsed(_text(value))
+        """Return the moment; None for a blank, for what is not read, and for what has no day.
+
+        Numbers that count from the start of a recording have their seconds alone.
+        """
+        kind, moments = _parsed(text := _text(value))
+        if self._count_from_a_start and kind.name == "small":
+            return Moment("", float(text))
         if not self._takes(kind):
             return None
         moment = moments[self._decision[0]]
         return Moment(moment.isoformat(), (moment if kind.aware else moment.replace(tzinfo=UTC)).timestamp())
+
+    @property
+    def _count_from_a_start(self) -> bool:
+        return all(kind.name == "small" for kind in self._counts)
 
     @property
     def sorts(self) -> bool:
@@ -214,8 +223,9 @@ class Times:
         taken = [kind for kind in self._counts if self._takes(kind)]
         naive = [kind for kind in taken if not kind.aware and not kind.several]
         rest = [kind for kind in self._counts if kind not in taken]
-        dayless = [kind for kind in rest if kind.name not in ("open", "unread")]
-        unread = [kind for kind in rest if kind not in dayless]
+        known = ("open", "unread", *["small"] * self._count_from_a_start)
+        dayless = [kind for kind in rest if kind.name not in known]
+        unread = [kind for kind in rest if kind.name in ("open", "unread")]
         options = f"--dates {DAY_FIRST} or --dates {MONTH_FIRST}"
         days = f"read {{}}, {order} and in the order of the file, as they {doubt}; say {options}"
         whole, several = ([kind for kind in taken if kind.sign == "whole"], [kind for kind in taken if kind.several])
