@@ -23,8 +23,8 @@ METADATA = b"hf_dialemb"
 
 
 def _dialogues(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
-    said = [dialogue_key(item)[:16] for item in dialogues]
-    return {"id": [item.id for item in dialogues], "said": said, "metadata": list(map(_metadata, dialogues))}
+    digests = [dialogue_key(item)[:16] for item in dialogues]
+    return {"id": [item.id for item in dialogues], "said": digests, "metadata": list(map(_metadata, dialogues))}
 
 
 def _utterances(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
