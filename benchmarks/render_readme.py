@@ -5,7 +5,8 @@
 A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file;
 ``<!-- results: FILE models=A,paper:B tasks=T metrics=M settings=,S -->`` shows these alone: models by how their names
 begin, of tasks, metrics and settings those that are listed; ``<!-- results: FILE name=N -->`` shows the table N of a
-program's several. The pages of docs/results, which stand beside results files, are written as the commands write them.
+program's several. Between ``<!-- forms -->`` and ``<!-- end -->`` stands the table of the forms in which conversations
+are read. The pages of docs/results, which stand beside results files, are written as the commands write them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hf_dialemb.corpora.own.form import FOLDER, RECORD, TABLE, TEXT, Form
+from hf_dialemb.corpora.own.forms import FORMS
 from hf_dialemb.evaluation.results.rows import Row, read_results
 from hf_dialemb.evaluation.results.tables import is_in_short, markdown_table, paper_table
 from hf_dialemb.evaluation.run import page_of
@@ -24,6 +27,8 @@ from hf_dialemb.papers.ensemble.tables import ensemble_tables
 from hf_dialemb.papers.flow_tables import flow_means
 
 ROOT = Path(__file__).parents[1]
+KINDS = (RECORD, FOLDER, TABLE, TEXT)
+FORMS_BLOCK = re.compile(r"(<!-- forms -->\n).*?(<!-- end -->)", re.DOTALL)
 BLOCK = re.compile(r"(<!-- results: (\S+)((?: \w+=\S*)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -34,7 +39,20 @@ def render(text: str) -> str:
         chosen = {key: values.split(",") for key, values in (item.split("=", 1) for item in found[3].split())}
         return f"{found[1]}{table(ROOT / found[2], chosen)}\n{found[4]}"
 
-    return BLOCK.sub(block, text)
+    return FORMS_BLOCK.sub(lambda found: f"{found[1]}{forms_table()}\n{found[2]}", BLOCK.sub(block, text))
+
+
+def forms_table() -> str:
+    """Render all forms in which conversations are read, those of a kind of file by their vendors."""
+
+    def place(form: Form) -> tuple[int, bool, str, str]:
+        return KINDS.index(form.container), not form.vendor, form.vendor.casefold(), form.name
+
+    lines = ["| From | Form | How to export | A dialogue is | Who speaks | Left out and counted |", "|" + " :-- |" * 6]
+    for form in sorted(FORMS.values(), key=place):
+        cells = (form.vendor or "many", form.name, form.export, form.dialogue, form.speakers, form.left_out)
+        lines.append(f"| {' | '.join(cell.replace('|', ', ') for cell in cells)} |")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def table(path: Path, chosen: Mapping[str, Sequence[str]]) -> str:

@@ -151,6 +151,8 @@ def test_missing_columns_and_none_are_fine_and_mistakes_are_told():
         assert load_dialogues(datasets.Dataset.from_list([row])) == [HO]
     with pytest.raises(InputError, match=r"^dialogues\[1\]: messages\[0\]: field role is missing"):
         load_dialogues(rows(messages=[BOT[1:], [{"content": "Hi"}]]), strict=True)
+    with pytest.raises(InputError, match="took all turns as said by one user"):
+        load_dialogues(rows(text=["Hi"]), strict=True)
     with pytest.raises(InputError, match=r"org/calls: .* HF_HUB_OFFLINE is set: unset it, or .*hf download"):
         iterate_dialogues("org/calls", None, "train")
 
@@ -167,7 +169,7 @@ def test_parquet_with_other_columns_and_fields(tmp_path):
         assert list(read_own(path, ReadingOptions(roles="Bot=assistant"))) == expected
         assert list(read_own(path)) == expected
     for columns, sentence in (
-        ({"text": ["Hi"], "id": [5]}, r"got no column messages, conversation, conversations \(found: text, id\)"),
+        ({"score": ["Hi"], "id": [5]}, "got no column for content"),
         ({"messages": pa.array([], pa.list_(pa.string()))}, "got no dialogue, expected rows with messages"),
     ):
         pa.parquet.write_table(pa.table(columns), path)

@@ -12,7 +12,7 @@ from hf_dialemb import load_dialogues
 from hf_dialemb.corpora.own.desks import DESKS
 from hf_dialemb.corpora.own.findings import Notes
 from hf_dialemb.corpora.own.form import RECORD
-from hf_dialemb.corpora.own.forms import from_records
+from hf_dialemb.corpora.own.records import find_in_records
 
 EXAMPLES = examples("desks")
 
@@ -86,5 +86,5 @@ def test_no_value_of_another_kind_stops_the_reading(example):
         for key in path[:-1]:
             inner = inner[key]
         inner[path[-1]] = strange[number % len(strange)]
-        findings = list(from_records(lambda value=value: [("file", value)], Notes()))
+        findings = list(find_in_records(lambda value=value: [("file", value)], "file", Notes()))
         assert all(finding.dialogue or finding.problems for finding in findings)

@@ -15,12 +15,10 @@ from ..dialogue import Dialogue
 from ..errors import InputError
 from .corpus import ALL, CORPORA, KINDS, get_corpus, unknown_corpus
 from .own import hub_dataset, reading
-from .own.columns import parse_columns
-from .own.findings import Finding, Notes, dialogues, distinct, with_remarks
-from .own.forms import conversations_of, from_records, record_forms, turn_fields
+from .own.findings import Finding, Notes, dialogues, with_remarks
+from .own.forms import conversations_of, record_forms
 from .own.options import ReadingOptions
-from .own.records import WRITTEN
-from .own.tables import find_in_table, rows_of
+from .own.records import WRITTEN, find_in_records
 from .published import find_source, read_split
 from .source import Source
 
@@ -223,20 +221,13 @@ def _from_objects(source: Any, options: ReadingOptions, strict: bool = False) ->
     """Read what `load_dialogues` takes besides names and paths; if ``strict``, the first malformed one is an error."""
     notes, place = Notes(options), "dialogues"
     names = getattr(source, "column_names", getattr(source, "columns", None))
-    turns = turn_fields(map(str, names)) if names is not None else ()
-    if names is not None and not turns:
-        place, notes.form = "the table", "one turn per row"
-        rows = list(rows_of(list(map(str, names)), (list(row.values()) for row in _records(source))))
-        findings = find_in_table(lambda _: iter(rows), place, parse_columns(options.columns), notes)
-        findings = distinct(findings, place, notes.form, notes)
-    else:
-        items = source if names is None else (hub_dataset.record_of(listed(row), turns) for row in _records(source))
-        if isinstance(items, Mapping | Dialogue) or not isinstance(items, Iterable):
-            raise InputError(f"dialogues: got one {type(items).__name__}, expected {EXPECTED}; put it into a list")
-        items = list(items)
-        if not (options.roles or options.gap) and (plain := _plain(items)):
-            return plain
-        findings = _found(items, notes)
+    items = source if names is None else _records(source)
+    if isinstance(items, Mapping | Dialogue) or not isinstance(items, Iterable):
+        raise InputError(f"dialogues: got one {type(items).__name__}, expected {EXPECTED}; put it into a list")
+    items = list(items)
+    if names is None and not (options.roles or options.gap) and (plain := _plain(items)):
+        return plain
+    findings = _found(items, notes, names is not None)
     try:
         read = list(
             dialogues(map(_finding_in_python, with_remarks(findings, notes, place)), place, notes, strict=strict)
@@ -295,22 +286,22 @@ def _plain(items: list[Any]) -> list[Dialogue]:
     return []
 
 
-def _found(items: Iterable[Any], notes: Notes) -> Iterator[Finding]:
-    """Read dialogues in memory; those that stand together are read as one file."""
+def _found(items: Iterable[Any], notes: Notes, rows: bool) -> Iterator[Finding]:
+    """Read dialogues in memory, or the rows of a table; those that stand together are read as one file."""
     placed = ((f"dialogues[{number}]", item) for number, item in enumerate(items))
     for made, group in groupby(placed, key=lambda pair: isinstance(pair[1], Dialogue)):
         if made:
             yield from (Finding(place, item) for place, item in group)
         else:
-            records = [(place, _record(listed(item))) for place, item in group]
-            if all(isinstance(record, Mapping) for _, record in records):  # perhaps the messages of a single export
+            records = [(place, listed(item) if rows else _record(listed(item))) for place, item in group]
+            if not rows and all(isinstance(record, Mapping) for _, record in records):  # perhaps a single export's
                 whole = conversations_of([record for _, record in records], record_forms())
                 records = [("dialogues", whole[0])] if len(whole) == 1 < len(records) else records
-            yield from from_records(partial(iter, records), notes)
+            yield from find_in_records(partial(iter, records), "the table", notes)
 
 
 def _record(item: Any) -> Any:  # noqa: ANN401
-    """Return what `from_records` reads, or an `InputError` in its place."""
+    """Return what `find_in_records` reads, or an `InputError` in its place."""
     fault = ""
     if isinstance(item, str):
         fault = f"got the text {item[:40]!r}, expected a list of messages; single utterances go to encode_utterances, "

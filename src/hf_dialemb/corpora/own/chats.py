@@ -47,6 +47,10 @@ _BESIDE = {  # fields beside the text of a message
     "files": "file", "images": "image",
 }  # fmt: skip
 _INNER = "messages|choices|generations|candidates|output"  # around messages
+_OF_MESSAGES = {
+    *SPEAKER.split("|"), *_TEXT, *_TIME.split("|"), *_BESIDE, "name", "tool_call_id", "annotations",
+    "audio", "metadata",
+}  # fmt: skip
 _IDS = "id|uuid|messageId|message_id"
 _PARENTS = "parent|parentId|parentMessageId|parent_message_uuid|parent_id"
 
@@ -326,9 +330,14 @@ def _alone(record: Record) -> Iterator[Message]:
         yield message | ({} if "left_out" in message else {"guess": ONE_TALK})
 
 
+def _is_alone(record: Record) -> bool:
+    """Return whether a record has the fields of a message alone; what else it has may be a conversation's id."""
+    return record.keys() <= _OF_MESSAGES
+
+
 CHATS = forms_of(
     "chats.toml",
-    [_chatgpt, _run, _span, _trace, _open_webui, _alpaca, _preferred, _listed, _pair, _alone],
+    [_chatgpt, _run, _span, _trace, _open_webui, _alpaca, _preferred, _listed, _pair, _alone, _is_alone],
     said_in,
     {"LISTS": LISTS, "SPEAKER": SPEAKER},
 )

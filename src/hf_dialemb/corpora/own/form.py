@@ -85,16 +85,16 @@ def objects(value: Any) -> list[Record]:  # noqa: ANN401
 
 def forms_of(
     file: str,
-    functions: Iterable[Callable[[Record], Iterable[Message]]],
+    functions: Iterable[Callable[[Record], Any]],
     said_in: Callable[..., Callable[[Record], Iterable[Message]]],
     names: Mapping[str, str],
 ) -> tuple[Form, ...]:
-    """Return the forms of a file of rows, whose ``read`` names a function, and whose ``turns`` `said_in` takes."""
+    """Return the forms of a file of rows; ``read`` and ``accepts`` name functions, ``turns`` are for `said_in`."""
     text = Path(__file__).with_name(file).read_text(encoding="utf-8")
     rows = tomllib.loads(re.sub("|".join(names), lambda match: names[match[0]], text))["forms"]
     read = {function.__name__.removeprefix("_"): function for function in functions}
     pairs = ((row, read[row.pop("read")] if "read" in row else said_in(*row.pop("turns"))) for row in rows)
-    return tuple(Form(messages=function, **row) for row, function in pairs)
+    return tuple(Form(messages=said, accepts=read.get(row.pop("accepts", "")), **row) for row, said in pairs)
 
 
 EMPTY = object()

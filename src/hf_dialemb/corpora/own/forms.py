@@ -19,7 +19,7 @@ from .captions import TEXTS
 from .chats import CHATS, LISTS, continued
 from .columns import parse_columns
 from .desks import DESKS
-from .findings import Draft, Finding, Notes, Problem, from_drafts, from_record
+from .findings import Draft, Notes, Problem, from_record
 from .form import FOLDER, RECORD, Form, Message, objects, value_at
 from .roles import WELL_KNOWN
 
@@ -60,11 +60,6 @@ def form_of_folder(folder: Path) -> Form | None:
     return next((form for form in forms if form.accepts and form.accepts(folder)), None)
 
 
-def from_records(read: Records, notes: Notes) -> Iterator[Finding]:
-    """Read conversations of any known form."""
-    yield from from_drafts(RecordDrafts(read), notes)
-
-
 class RecordDrafts:
     """Makes dialogues of the records of a file.
 
@@ -102,9 +97,9 @@ class RecordDrafts:
             if len(members) >= self._sizes.get(hash(key), 1):
                 yield from _tolerant(form, groups.pop(key), notes)
 
-    def rows(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the records that are rows of a table."""
-        return (record for _, record, _, _ in self._records() if _is_row(record))
+    def records(self) -> Iterator[tuple[str, Any]]:
+        """Yield the records with their places."""
+        return ((place, record) for place, record, _, _ in self._records())
 
     def _records(self) -> Iterator[tuple[str, Any, Form | None, Any]]:
         """Yield records with their places, their forms, and what the records of one dialogue share, if they do."""
@@ -297,13 +292,10 @@ def _within_object(value: Mapping[str, Any], forms: list[Form], depth: int) -> l
         return [_as_record(item) for item in best]
     if form_of(value, forms):
         return [value]
-    records = {key: {"id": key, **_as_record(inner)} for key, inner in value.items() if isinstance(inner, dict | list)}
-    sample = list(records.values())[:_LOOKED_AT] if len(records) == len(value) else []
-    if (
-        2 * sum(form_of(record, forms) is not None for record in sample) > len(sample)
-        and not records.keys() & _WRAPPERS
-    ):
-        return list(records.values())
+    records = {key: _as_record(inner) for key, inner in value.items() if isinstance(inner, dict | list)}
+    known = [record for record in list(records.values())[:_LOOKED_AT] if form_of(record, forms)]
+    if 2 * len(known) > min(len(value), _LOOKED_AT) and not records.keys() & _WRAPPERS:  # ids lead to them
+        return [{"id": key, **records[key]} if key in records else inner for key, inner in value.items()]
     inside = (
         _within(value[name], forms, depth - 1) for name in sorted(records, key=lambda name: name not in _WRAPPERS)
     )
@@ -322,13 +314,3 @@ def _rank_within(items: list[Any], forms: list[Form]) -> int:
 
 def _as_record(value: Any) -> Any:  # noqa: ANN401
     return {"messages": value} if isinstance(value, list) else value
-
-
-def turn_fields(names: Iterable[str]) -> tuple[str, ...]:
-    """Return which of a row's fields hold its turns; empty without any."""
-    present = set(names)
-    chat = tuple(name for name in LISTS.split("|") if name in present)[:1]
-    return chat or (PAIR if present >= set(PAIR) else ())
-
-
-PAIR = ("prompt", "completion")  # fields of two turns, or of the messages before and after

@@ -1,35 +1,31 @@
 """Dialogues to and from a Hugging Face dataset: columns ``id``, ``messages``, ``domains``, ``time``, ``metadata``.
 
-A dataset on the Hub and a ``.parquet`` file are read alike: the column ``messages`` (or ``conversation``,
-``conversations``) holds chat messages, or ``prompt`` and ``completion`` hold two turns; ``id``, ``domains``, ``time``
-and the messages' labels may be missing. Other columns of texts and numbers are metadata.
+The rows of a dataset are read as the records of a file are, in any form of the table of forms.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from ...dialogue import Dialogue
 from ...errors import InputError, unknown_name
-from .chats import LISTS
-from .findings import Finding, Notes, dialogues, distinct, with_remarks
-from .forms import PAIR, as_object, from_records, is_small, turn_fields
+from .findings import Finding, Notes, dialogues, distinct, from_drafts, with_remarks
+from .forms import RecordDrafts
 from .options import ReadingOptions
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
 
-_BESIDE = ("id", "domains", "time", "metadata")
 _SURVEYED = 1000  # rows that decide who speaks, and how times are written
 _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
 
 
 def dialogue_features() -> Features:
-    """Return the features of a dataset of dialogues."""
+    """Return the features of a dataset of dialogues; metadata are JSON, as their names differ from one to another."""
     from datasets import Features, List, Value
 
     string = Value("string")
@@ -76,7 +72,12 @@ def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[F
     rows = chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
     first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
     passes = chain([first, first], [chain(first, rows)])
-    findings = distinct(from_records(lambda: next(passes), notes), identifier, "rows with messages", notes)
+    drafts = RecordDrafts(lambda: next(passes))
+    if drafts.header:
+        columns = ", ".join(drafts.header)
+        remedy = "give the .parquet files of a dataset whose rows are turns, or rename or convert yours"
+        raise InputError(f"{identifier}: got no column with lists of messages (found: {columns}); {remedy}")
+    findings = distinct(from_drafts(drafts, notes), identifier, "rows with messages", notes)
     return with_remarks(findings, notes, identifier)
 
 
@@ -89,20 +90,10 @@ def chosen_splits(place: str, split: str, splits: Collection[str]) -> list[str]:
     return names
 
 
-def record_of(row: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
-    """Take the fields of a dialogue out of a row, its turns from those that `turn_fields` gives."""
-    turns = {name: row.get(name) for name in fields} if len(fields) > 1 else {"messages": row.get(fields[0])}
-    metadata = as_object(row.get("metadata"))
-    others = {name: value for name, value in row.items() if name not in (*fields, *_BESIDE) and is_small(value)}
-    metadata = {**others, **metadata} if isinstance(metadata, Mapping) else others
-    return {**turns, **{name: row.get(name) for name in _BESIDE}, "metadata": metadata}
-
-
 def _stream(identifier: str, split: str, rows: IterableDataset) -> Iterator[tuple[str, dict[str, Any]]]:
     with _reached(identifier):
         for index, row in enumerate(rows):
-            fields = _turn_columns(identifier, list(row))
-            yield f"{identifier} {split}: row {index}", record_of(row, fields)
+            yield f"{identifier} {split}: row {index}", row
 
 
 @contextmanager
@@ -123,14 +114,3 @@ def _reached(identifier: str) -> Iterator[None]:
             f"{identifier}: is no file or folder here, and the dataset cannot be read from the Hub "
             f"({' '.join(str(error).split())}); {remedy}"
         ) from None
-
-
-def _turn_columns(place: str, present: Sequence[str]) -> tuple[str, ...]:
-    fields = turn_fields(present)
-    if not fields:
-        columns = ", ".join(map(str, present[:20]))
-        raise InputError(
-            f"{place}: got no column {', '.join(LISTS.split('|')[:3])} (found: {columns}), expected one with lists of "
-            f"objects with 'role' and 'content', or {' and '.join(PAIR)}; rename or convert yours"
-        )
-    return fields

@@ -13,8 +13,8 @@ from ...errors import InputError
 from ...runs.files import check_not_read, write_atomically
 from ..parsing import parse_json
 from ..source import decompressed
-from .findings import Notes, dialogues, distinct, with_remarks
-from .forms import from_records
+from .findings import Notes, dialogues, distinct, from_drafts, with_remarks
+from .forms import RecordDrafts
 from .options import ReadingOptions
 
 EXPECTED_LINES = "one JSON object with 'messages' per line"
@@ -26,7 +26,9 @@ def read_jsonl(path: str | Path, *, strict: bool = False) -> Iterator[Dialogue]:
     Malformed lines are left out with one warning; if ``strict``, the first raises an `InputError` with its place.
     """
     notes = Notes(ReadingOptions(strict=strict))
-    findings = distinct(from_records(partial(line_records, Path(path)), notes), path, EXPECTED_LINES, notes)
+    findings = distinct(
+        from_drafts(RecordDrafts(partial(line_records, Path(path))), notes), path, EXPECTED_LINES, notes
+    )
     yield from dialogues(with_remarks(findings, notes, path), path, notes)
 
 

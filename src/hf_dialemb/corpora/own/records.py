@@ -9,7 +9,7 @@ from typing import Any
 from ...dialogue import Dialogue
 from ...errors import InputError
 from .columns import parse_columns
-from .findings import Finding, Notes, from_drafts, from_record
+from .findings import Finding, Notes, Problem, from_drafts, from_record
 from .forms import RecordDrafts, Records
 from .tables import Row, find_in_table, rows_of
 from .workbook import is_flat, parquet_rows
@@ -32,10 +32,17 @@ def find_in_records(read: Records, name: str, notes: Notes) -> Iterator[Finding]
     if not drafts.header:
         yield from from_drafts(drafts, notes)
         return
+    for place, record in drafts.records():
+        if not isinstance(record, dict):
+            fault = (
+                str(record) if isinstance(record, InputError) else f"got {type(record).__name__}, expected an object"
+            )
+            yield Finding(place, problems=(Problem(place, fault),))
 
     def rows(_: Notes) -> Iterator[Row]:
-        cells = ([record.get(field) for field in drafts.header] for record in drafts.rows())
-        return iter(rows_of(drafts.header, cells))
+        objects = (record for _, record in drafts.records() if isinstance(record, dict))
+        rows = rows_of(drafts.header, ([record.get(field) for field in drafts.header] for record in objects))
+        return (row._replace(line=max(1, row.line - 1)) for row in rows)  # the header has no line of its own
 
     yield from find_in_table(rows, name, parse_columns(notes.options.columns), notes)
 

@@ -106,8 +106,9 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
         with ParquetFile(path, read_dictionary=strings) as file:
             inner = {field.name: getattr(field.type, "value_type", None) for field in file.schema_arrow}
             columns = [name for name, type in inner.items() if type is None or not types.is_floating(type)]
-            for batch in file.iter_batches(_BATCH, columns=columns):
-                yield from _unpacked(batch)
+            for group in range(about.num_row_groups):  # one by one: pyarrow joins no lists of several
+                for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+                    yield from _unpacked(batch)
 
 
 @contextmanager
