@@ -94,7 +94,7 @@ def forms_of(
     rows = tomllib.loads(re.sub("|".join(names), lambda match: names[match[0]], text))["forms"]
     read = {function.__name__.removeprefix("_"): function for function in functions}
     pairs = ((row, read[row.pop("read")] if "read" in row else said_in(*row.pop("turns"))) for row in rows)
-    return tuple(Form(messages=said, accepts=read.get(row.pop("accepts", "")), **row) for row, said in pairs)
+    return tuple(Form(messages=messages, accepts=read.get(row.pop("accepts", "")), **row) for row, messages in pairs)
 
 
 EMPTY = object()
