@@ -145,11 +145,12 @@ def test_neighbours_come_by_cosine_whatever_their_length():
 
 def test_what_is_found_by_a_text_is_shown_from_the_nearest_turn_on():
     turns = Turn("user", "hello"), Turn("assistant", "hi"), Turn("user", "my card was stolen"), Turn("assistant", "oh")
-    (found,) = search("dialogue-static", [Dialogue(turns)], "a stolen credit card")
+    (found,) = search("dialogue-static", [Dialogue(turns)], "a stolen credit card", whole=True)
     assert found.text == "… my card was stolen / oh"
-    assert search("dialogue-static", [Dialogue(turns)], "hello!")[0].text.startswith("hello / hi")
+    assert search("dialogue-static", [Dialogue(turns)], "hello!", whole=True)[0].text.startswith("hello / hi")
     other = Dialogue((Turn("user", "hello"), Turn("assistant", "hi there")))
-    first, second = search("tfidf", [other, Dialogue(turns)], "a stolen card")  # which is fitted on all of them
+    every = [other, Dialogue(turns)]
+    first, second = search("tfidf", every, "a stolen card", whole=True)  # which is fitted on all of them
     assert (first.text, first.score > second.score) == ("… my card was stolen / oh", True)
 
 
@@ -187,7 +188,7 @@ def test_a_text_is_looked_for_among_stored_vectors(tiny_bert, sample_dialogues, 
     stored = stored_vectors(vectors)
     assert (stored.model, stored.ids) == (tiny_bert, [dialogue.id for dialogue in dialogues])
     words = ["search", "--corpus", source, "--query", "a taxi", "--top", "3"]
-    expected = printed(*words, "--model", tiny_bert).splitlines()
+    expected = printed(*words, "--model", tiny_bert, "--whole").splitlines()
     lines = printed(*words, "--vectors", vectors, "--output", found).splitlines()
     assert lines[:3] == expected  # embed and search read a dialogue alike
     assert [json.loads(line)["id"] for line in found.read_text().splitlines()] == [line.split()[1] for line in expected]

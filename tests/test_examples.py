@@ -74,6 +74,14 @@ def test_nearest_dialogues_are_of_the_same_domain(run):
     assert domains[1] == domains[0]
 
 
+def test_an_agent_remembers_what_matters(run):
+    lines = run("agent_memory.py")[1]
+    asked = [place for place, line in enumerate(lines) if line.endswith("ms)")]
+    answers = ("peanuts", "Thai food", "new job")
+    for place, end, answer in zip(asked, [*asked[1:], len(lines)], answers, strict=True):
+        assert any(answer in line for line in lines[place:end])
+
+
 @slow
 @weights
 def test_most_dialogues_are_told_right(run):

@@ -131,7 +131,7 @@ def test_a_search_in_stored_vectors_imports_no_torch(tmp_path, printed):
     search = ["search", "--corpus", calls]
     program = """import sys; from hf_dialemb.cli import main
 code = main(sys.argv[1:]); assert not {'torch', 'transformers'} & set(sys.modules); sys.exit(code)"""
-    for wanted in (["--query", "a cheap hotel"], ["--id", "d1"]):
+    for wanted in (["--query", "a cheap hotel", "--whole"], ["--id", "d1"]):
         words, said = [sys.executable, "-c", program, *search, "--vectors", stored], printed(*search, *model, *wanted)
         assert subprocess.run([*words, *wanted], check=True, capture_output=True, text=True).stdout == said
 

@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace) -> None:
         export(trained, published, report=lambda line: say(f"   {line}"))
     dialogues = load_dialogues(CORPUS, None, "test")
     say(f"4. Searching with it: {QUERY!r}")
-    for hit in search(str(published), dialogues, QUERY, top=4):
+    for hit in search(str(published), dialogues, QUERY, top=4, whole=True):
         say(f"   {hit}")
     say("5. How these conversations go, as a page")
     extract_flow(dialogues, "dialogue-static", title="STAR").page(page)

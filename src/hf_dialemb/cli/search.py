@@ -1,4 +1,4 @@
-"""The command ``dialemb search``: the dialogues nearest to a text, or to one of them."""
+"""The command ``dialemb search``: turns that answer a question, or dialogues nearest to a text or to another."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "search",
-        "Find the conversations nearest to a text, or to one of them.",
-        'example: dialemb search calls.csv --query "card was stolen"\n'
+        "Find what was said, or the conversations nearest to a text or to one of them.",
+        'example: dialemb search calls.csv --query "what did Anna say about her card?"\n'
+        '         dialemb search calls.csv --query "card was stolen" --whole\n'
         "         dialemb search calls.csv --vectors vectors.parquet --id call-17",
     )
     model_option(parser)
@@ -32,7 +33,10 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     wanted = parser.add_mutually_exclusive_group(required=True)
     wanted.add_argument("--query", help="what to look for, in words")
     wanted.add_argument("--id", help="the dialogue to start from: its id, or its number as #12")
-    parser.add_argument("--vectors", type=Path, help="vectors written by dialemb embed, instead of embedding again")
+    parser.add_argument("--whole", action="store_true", help="with --query: find conversations instead of turns")
+    parser.add_argument(
+        "--vectors", type=Path, help="vectors of conversations from dialemb embed, instead of embedding again"
+    )
     parser.add_argument("--top", type=int, default=5, help="how many to show (default: 5)")
     parser.add_argument("--output", type=Path, help="also write what is found here, one JSON object per line")
     parser.set_defaults(run=_run)
@@ -76,4 +80,4 @@ def _in_corpus(options: argparse.Namespace) -> Hits:
         query = next(row for row, dialogue in enumerate(dialogues) if dialogue is start)
         print(describe(start))
     model, vectors = model_and_vectors(options, dialogues, options.corpus)
-    return search(model, dialogues, query, options.top, vectors)
+    return search(model, dialogues, query, options.top, vectors, options.whole)

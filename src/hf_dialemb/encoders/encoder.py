@@ -14,6 +14,7 @@ from ..dialogue import Dialogue, Turn
 from ..errors import InputError
 from ..metrics.vectors import unit
 from .specs import PLAIN, Loading, fingerprint
+from .turns import TurnTable, sessions, spoken, with_neighbours
 from .whitening import whitened
 from .word_vectors import dialogue_texts
 
@@ -46,6 +47,8 @@ class Encoder:
             ``embed_texts`` or ``embed_dialogues`` takes its items alone.
         loading: How the spec was loaded.
         ranker: The `LoadedRanker` behind the vectors, which scores candidates too; else None.
+        embed_together: Embeds the texts of sessions in their surroundings, (N, D), as `in_surroundings` does; None
+            where a vector is not the mean of its tokens.
         encode_speakers: Returns vectors (N, R, D) of the R roles, and (N, R) numbers of tokens; None where unknown.
     """
 
@@ -61,6 +64,7 @@ class Encoder:
     batch_size: int | None = None
     loading: Loading = PLAIN
     ranker: Any = None
+    embed_together: Callable[..., Vectors] | None = None
     encode_speakers: Callable[[Sequence[Dialogue]], Any] | None = None
 
     @property
@@ -124,6 +128,31 @@ class Encoder:
         vectors = self._of_texts(items, *how)
         rows = self._finished(vectors, len(items), self.whitened, truncate_dim, normalize_embeddings, convert_to_tensor)
         return rows[0] if isinstance(texts, str) else rows
+
+    def encode_turns(
+        self,
+        dialogues: Any,  # noqa: ANN401 - see load_dialogues
+        *,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+    ) -> TurnTable:
+        """Embed every turn of some dialogues, by itself and in its surroundings; the table has a row for each turn.
+
+        The speaker's name, where it is known, stands before the text. The turn alone and the turn read with those
+        around it (see `in_surroundings`) count the same. A model without tokens adds the vectors of the turns before
+        and after. Nothing is read across dialogues, or across hours of silence between times that are known.
+
+        Examples:
+            >>> encoder.encode_turns(dialogues).frame()
+        """
+        items = load_all(dialogues)
+        parts = [[spoken(turn) for turn in session] for dialogue in items for session in sessions(dialogue)]
+        how = {"batch_size": batch_size, "show_progress_bar": show_progress_bar}
+        alone = self.encode_utterances([text for part in parts for text in part], **how)  # type: ignore[arg-type]
+        if self.embed_together is None or self.whitened:
+            return TurnTable.of(items, with_neighbours(alone, list(map(len, parts))))
+        together = self.embed_together(parts, batch_size or self.batch_size, show_progress_bar)
+        return TurnTable.of(items, unit(unit(alone) + unit(self._finished(together, len(alone)))))
 
     def similarity(self, first: Any, second: Any) -> Any:  # noqa: ANN401 - arrays or tensors
         """Return the cosines of vectors (N, D) and (M, D), or (D,), as a torch tensor (N, M)."""

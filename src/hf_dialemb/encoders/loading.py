@@ -120,10 +120,14 @@ def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -
     if method.kind == "responses":
         return _of_ranker(model, tokenizer, name, batch_size)
     if method.kind == "utterances":
+        from ..methods.surroundings import in_surroundings
         from ..methods.utterance import encode_utterances
 
         embed = partial(encode_utterances, model.float(), tokenizer)  # float32, as published
-        return Encoder(name, embed_texts=embed, batch_size=batch_size)
+        together = None
+        if model.config.pooling == "mean":
+            together = partial(in_surroundings, model, tokenizer, model.config.longest_text)
+        return Encoder(name, embed_texts=embed, batch_size=batch_size, embed_together=together)
     from ..methods.encoder import encode, encode_speakers
 
     whole = partial(encode, model, tokenizer)
@@ -149,12 +153,12 @@ def _of_spec(spec: EncoderSpec, loading: Loading) -> Encoder:
     layout = plain_layout(spec.path) if spec.kind == "sentence-transformers" else None
     if layout or spec.kind == "transformers":
         texts, marks = transformers_texts(spec, loading, device, layout)
-        return Encoder(spec.name, embed_texts=texts.embed, batch_size=batch_size, marks=marks)
+        return Encoder(spec.name, **texts.embeds, batch_size=batch_size, marks=marks)
     options = {**spec.files, "trust_remote_code": loading.trust_remote_code, "device": device}
     options["cache_folder"] = options.pop("cache_dir", None)
     options["model_kwargs"] = {"attn_implementation": loading.attn_implementation}
     model = load_sentence_transformer(spec.path, spec.numbers, **options)
-    return Encoder(spec.name, embed_texts=sentence_texts(model), batch_size=batch_size)
+    return Encoder(spec.name, **sentence_texts(model), batch_size=batch_size)
 
 
 def checked_device(given: str | None) -> str:
@@ -229,4 +233,4 @@ def _of_sentence_transformer(model: Any, batch_size: int) -> Encoder:  # noqa: A
     if inner is not None and method_of(inner) is not None:
         return _of_model_in_memory(inner, model.tokenizer, batch_size)
     name = Path(str(getattr(inner, "name_or_path", "") or "SentenceTransformer")).name
-    return Encoder(name, embed_texts=sentence_texts(model), batch_size=batch_size)
+    return Encoder(name, **sentence_texts(model), batch_size=batch_size)

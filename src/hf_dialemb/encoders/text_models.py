@@ -18,6 +18,7 @@ from ..checkpoints.pretrained import check_tokenizer, check_weights, has_decoder
 from ..errors import InputError
 from ..methods.batching import LayOut, embeddings
 from ..methods.layout import CHARACTERS, Truncation, pad_right, shortened
+from ..methods.surroundings import in_surroundings
 from .fewer_bits import compute_in
 from .specs import EncoderSpec, Loading
 
@@ -25,6 +26,7 @@ _MAX_TOKENS = 512  # plain transformers models cut texts here, or at their own l
 # Marks before the assistant's turns, and before all others; TOD-BERT's models have them, in upper or lower case.
 _MARKS = (("[SYS]", "[USR]"), ("[sys]", "[usr]"))
 _PART = 100_000  # texts tokenised at once, to limit memory
+_SAME = 0.999  # the cosine of equal vectors, whatever the number of bits
 _UNLIMITED = 10**6  # a tokenizer without a limit reports a far larger number
 
 
@@ -32,7 +34,7 @@ class TextModel(nn.Module):
     """A text model and its tokenizer, in the form that `methods.batching` runs.
 
     ``prepare`` tokenises texts, pads them and cuts them to ``limit`` tokens, special ones included; ``pool`` turns
-    these features into vectors (B, D).
+    these features into vectors (B, D) and those of tokens (B, L, D).
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class TextModel(nn.Module):
         inner: nn.Module,
         tokenizer: Any,  # noqa: ANN401 - any of transformers' classes
         prepare: Callable[[list[str]], Mapping[str, Any]],
-        pool: Callable[[Any], Tensor],
+        pool: Callable[[Any], tuple[Tensor, Tensor]],
         limit: int,
     ) -> None:
         super().__init__()
@@ -48,13 +50,15 @@ class TextModel(nn.Module):
         self.limit = limit
         self.others: dict[str, Any] = {}  # features that are not tensors, the same for every batch
         self.device = next(inner.parameters()).device
+        self._has_tokens = False  # whether a vector is the mean of its tokens, which are known
         training = inner.training
         self.tokens_of = self._by_ids if self._prove_quick() else self._by_texts
         self.train(training)
 
     def forward(self, **batch: Any) -> SimpleNamespace:  # noqa: ANN401
-        """Embed a batch, as ``pooler_output`` (B, D)."""
-        return SimpleNamespace(pooler_output=self.pool({**self.others, **batch}))
+        """Embed a batch, as ``pooler_output`` (B, D), and its tokens, as ``last_hidden_state`` (B, L, D)."""
+        pooled, states = self.pool({**self.others, **batch})
+        return SimpleNamespace(pooler_output=pooled, last_hidden_state=states)
 
     def embed(self, texts: Sequence[str], batch_size: int, show_progress: bool | None) -> np.ndarray:
         """Embed N texts, (N, D) float32; texts over the limit are cut, and a warning counts them."""
@@ -67,6 +71,18 @@ class TextModel(nn.Module):
             lengths, lay_out = self.tokens_of(texts[start : start + _PART])
             parts.append(embeddings(self, lengths, lay_out, batch_size, show_progress, limits))  # type: ignore[arg-type]
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    @property
+    def embeds(self) -> dict[str, Callable[..., np.ndarray]]:
+        """The embedding functions, as `Encoder` names them."""
+        together = {"embed_together": self.embed_together} if self._has_tokens else {}
+        return {"embed_texts": self.embed, **together}
+
+    def embed_together(
+        self, sessions: Sequence[Sequence[str]], batch_size: int, show_progress: bool | None = None
+    ) -> np.ndarray:
+        """Embed the N texts of all sessions in their surroundings, (N, D); see `in_surroundings`."""
+        return in_surroundings(self, self.tokenizer, self.limit, sessions, batch_size, show_progress)
 
     def _by_ids(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
         """Tokenise by the Rust tokenizer itself; transformers' wrapping of its results takes longer than all else."""
@@ -111,7 +127,7 @@ class TextModel(nn.Module):
     def _prove_quick(self) -> bool:
         """Return whether `_by_ids` and ``prepare`` give the same features for some texts; all-zero token types aside.
 
-        Also set ``others``, and the width of a vector in ``config``.
+        Also set ``others``, the width of a vector in ``config``, and whether it is the mean of tokens.
         """
         some = ["book a room", "", "  Two  words\n", "[SEP]</s>", " ".join(map(str, range(self.limit)))]
         expected, short = dict(self.prepare(some)), {}
@@ -121,8 +137,14 @@ class TextModel(nn.Module):
             else:
                 self.others[name] = expected.pop(name)
         with torch.inference_mode():
-            self.config = SimpleNamespace(hidden_size=self.eval()(**short).pooler_output.shape[1])
-        if not hasattr(self.tokenizer, "backend_tokenizer") or self.tokenizer.pad_token_id is None:
+            tried = self.eval()(**short)
+        self.config = SimpleNamespace(hidden_size=tried.pooler_output.shape[1])
+        quick = hasattr(self.tokenizer, "backend_tokenizer") and self.tokenizer.pad_token_id is not None
+        states = tried.last_hidden_state
+        if quick and states is not None and states.shape[::2] == (1, self.config.hidden_size):
+            mean = states[0, short["attention_mask"][0].bool()].mean(0)
+            self._has_tokens = bool(torch.cosine_similarity(mean, tried.pooler_output[0], 0) > _SAME)
+        if not quick:
             return False
         types = expected.pop("token_type_ids", None)
         got = self._by_ids(some)[1](list(range(len(some))), Truncation())
@@ -202,14 +224,16 @@ def transformers_texts(
     limit = min(longest, tokenizer.model_max_length, positions)
     normalized = layout is not None and layout.normalized
 
-    def pool(batch: dict[str, Any]) -> Tensor:
+    def pool(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
         states: Tensor = model(**batch).last_hidden_state
         mask = batch["attention_mask"]
         if spec.cls:
-            return states[torch.arange(len(states)), mask.argmax(dim=1)]  # not token 0 if padding is on the left
+            return states[
+                torch.arange(len(states)), mask.argmax(dim=1)
+            ], states  # not token 0 if padding is on the left
         weights = mask.unsqueeze(-1).to(states.dtype)
         vectors = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
-        return nn.functional.normalize(vectors) if normalized else vectors
+        return nn.functional.normalize(vectors) if normalized else vectors, states
 
     prepare = partial(tokenizer, truncation=True, max_length=limit, padding=True, return_tensors="pt")
     return TextModel(model, tokenizer, prepare, pool, limit), marks
@@ -242,8 +266,8 @@ def load_sentence_transformer(path: str, numbers: str = "float32", **options: An
     return model
 
 
-def sentence_texts(model: Any) -> Callable[[Sequence[str], int, bool | None], np.ndarray]:  # noqa: ANN401
-    """Return the embedding function of a loaded SentenceTransformer; it warns of texts that are cut."""
+def sentence_texts(model: Any) -> dict[str, Callable[..., np.ndarray]]:  # noqa: ANN401
+    """Return the embedding functions of a loaded SentenceTransformer, as `Encoder` names them."""
     # Models of static vectors or of words have tokenizers that cannot be called, and cut nothing.
     plain = model.max_seq_length and callable(model.tokenizer) and hasattr(model[0], "auto_model")
     if not plain or model._can_flatten_inputs():
@@ -253,14 +277,14 @@ def sentence_texts(model: Any) -> Callable[[Sequence[str], int, bool | None], np
             vectors = model.encode(list(texts), batch_size=batch_size, show_progress_bar=shown, convert_to_numpy=True)
             return np.asarray(vectors, dtype=np.float32)
 
-        return embed
+        return {"embed_texts": embed}
 
-    def pool(batch: dict[str, Any]) -> Tensor:
-        vectors: Tensor = model(batch)["sentence_embedding"]
-        return vectors[:, : model.truncate_dim]
+    def pool(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
+        output = model(batch)
+        return output["sentence_embedding"][:, : model.truncate_dim], output.get("token_embeddings")
 
     prepare = partial(model.preprocess, prompt=model._resolve_prompt(None, None))
-    return TextModel(model, model.tokenizer, prepare, pool, model.max_seq_length).embed
+    return TextModel(model, model.tokenizer, prepare, pool, model.max_seq_length).embeds
 
 
 def _marks_of(tokenizer: Any) -> tuple[str, str] | None:  # noqa: ANN401 - any of transformers' classes

@@ -30,7 +30,8 @@ from ..encoders.specs import fingerprint, trained_encoder
 from ..encoders.stored_vectors import METADATA
 from ..errors import InputError
 from ..runs.files import locked
-from .search import Hit, Hits, beginning, check_top, query_vector
+from .hits import Hit, Hits, beginning, check_top
+from .search import query_vector
 
 LEVELS = ("dialogues", "speakers", "utterances")
 """What has a row."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,43 +12,11 @@ from numpy.typing import NDArray
 
 from ..corpora import load_dialogues
 from ..dialogue import Dialogue, Turn
-from ..drawing import visible
 from ..encoders import load_encoder
 from ..errors import InputError
 from ..metrics.vectors import unit_vectors
-from ..runs.frames import data_frame, html_table
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A dialogue that was found."""
-
-    row: int  # its place among the dialogues
-    id: str  # ``#12`` for the twelfth if it has none
-    score: float  # its cosine with the query
-    domains: tuple[str, ...]
-    text: str  # how it begins; where a text was looked for, from the turn on that is nearest to it
-
-    def __str__(self) -> str:
-        labels = f" [{', '.join(self.domains)}]" if self.domains else ""
-        return visible(f"{self.score:6.3f} {self.id}{labels} {self.text}")
-
-
-class Hits(tuple[Hit, ...]):
-    """What a search found, the nearest first."""
-
-    __slots__ = ()
-
-    def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-        """Return a DataFrame with a row for each dialogue."""
-        return data_frame([asdict(hit) for hit in self])
-
-    def __repr__(self) -> str:
-        return "\n".join(map(str, self))
-
-    def _repr_html_(self) -> str:
-        lines = [f"| {hit.score:.3f} | {hit.id} | {', '.join(hit.domains)} | {hit.text} |" for hit in self]
-        return html_table("\n".join(["| Cosine | Id | Labels | Dialogue |", *lines]))
+from .hits import Hit, Hits, beginning, check_top
+from .turn_index import TurnIndex
 
 
 def search(
@@ -58,12 +25,14 @@ def search(
     query: Any,  # noqa: ANN401 - see below
     top: int = 5,
     vectors: NDArray[np.float32] | str | Path | None = None,
+    whole: bool = False,
     **reading: Any,  # noqa: ANN401
 ) -> Hits:
-    """Find the dialogues nearest to a query by cosine.
+    """Find the turns that answer a text by words and meaning, or the dialogues nearest to a dialogue by cosine.
 
     Examples:
-        >>> hf_dialemb.search(encoder, dialogues, "my card was stolen", top=5)
+        >>> hf_dialemb.search(encoder, dialogues, "what did Anna say about the flat?").to_pandas()
+        >>> hf_dialemb.search(encoder, dialogues, "my card was stolen", whole=True)
 
     Args:
         encoder: What `load_encoder` takes.
@@ -72,7 +41,8 @@ def search(
             number from 0, which then is not among the hits.
         top: How many are wanted, at least 1.
         vectors: The dialogues' vectors by this encoder, (N, D), if they are there already, or the file of them that
-            ``dialemb embed`` wrote.
+            ``dialemb embed`` wrote; dialogues are then looked for.
+        whole: Whether to look for dialogues where the query is a text.
         **reading: How files are read, as in `load_dialogues`.
     """
     check_top(top)
@@ -82,6 +52,8 @@ def search(
         raise InputError(f"vectors: got {len(known)} for {len(items)} dialogues; embed these dialogues again")
     if isinstance(query, str):
         query = next((row for row, dialogue in enumerate(items) if dialogue.id == query != ""), query)
+    if isinstance(query, str) and not whole and known is None:
+        return TurnIndex(encoder, items).search(query, top)
     if isinstance(query, int):
         if not -len(items) <= query < len(items):
             raise InputError(f"query: got place {query} among {len(items)} dialogues; give one of these, or a text")
@@ -104,12 +76,6 @@ def _of_file(path: str | Path, encoder: Any, dialogues: Sequence[Dialogue]) -> N
 
     spec = str(encoder) if isinstance(encoder, str | Path) else getattr(encoder, "spec", "")
     return stored_vectors(Path(path), spec or None).of_dialogues(dialogues, "these dialogues")
-
-
-def check_top(top: int) -> None:
-    """Refuse what is no number of wanted hits."""
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
 
 
 def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see search
@@ -159,10 +125,3 @@ def _hits(dialogues: Sequence[Dialogue], items: Sequence[tuple[int, float]], tex
 
 def _hit(dialogue: Dialogue, row: int, score: float, first: int = 0) -> Hit:
     return Hit(row, dialogue.id or f"#{row + 1}", score, dialogue.domains, beginning(dialogue, first))
-
-
-def beginning(dialogue: Dialogue, first: int = 0) -> str:
-    """Return the beginning of a dialogue, from the turn ``first`` on, in a line of at most 100 characters."""
-    text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns[first:])
-    text = f"… {text}" if first else text
-    return text if len(text) <= 100 else text[:99] + "…"

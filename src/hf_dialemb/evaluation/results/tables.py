@@ -44,6 +44,9 @@ _COLUMNS = (
     Column("action-similarity", "accuracy", "5-shot", "Accuracy (5-shot)"),
     Column("action-similarity", "ndcg10", "", "nDCG@10"),
     Column("action-similarity", "ndcg10", "official", "nDCG@10 (official)"),
+    Column("turn-retrieval", "ndcg10", "", "nDCG@10"),
+    Column("turn-retrieval", "recall10", "", "Recall@10"),
+    Column("turn-retrieval", "mrr", "", "MRR"),
     Column("action-similarity", "intra", "", "Within actions", 3),
     Column("action-similarity", "inter", "", "Between actions ↓", 3, True),
     Column("action-similarity", "difference", "", "Difference", 3),
@@ -75,6 +78,8 @@ _MEANINGS = {
     "adjusted_rand) and transitions with theirs (edge_f1, divergence); how sure the next action is (perplexity)",
     "out-of-scope-detection": "Out of scope: recognising what has none of the intents",
     "response-selection": "Top 1, 3, 10: whether the true response is among the first 1, 3 or 10 of a hundred",
+    "turn-retrieval": "nDCG, recall, MRR: whether a question finds the turns that answer it first; by the turn "
+    "alone, in its surroundings, by words, and, without a setting, by all",
     "next-utterance-retrieval": "R_N@k: whether the true response is among the first k of N",
 }
 

@@ -203,6 +203,8 @@ _ALL = (
     Task("next-utterance-retrieval", "which of 20 responses follows a dialogue so far, for rankers of responses too",
          "hf_dialemb.evaluation.tasks.next_utterance:load_selections", "Mehri and Eskenazi (2019), section 4",
          (_DIALOGUES, _RESPONSES)),
+    Task("turn-retrieval", "which turns of a long conversation answer a question, by meaning and words",
+         "hf_dialemb.retrieval.turn_task:load_questions", "LoCoMo (Maharana et al., 2024), section 4.1"),
 )
 # fmt: on
 

@@ -1,0 +1,105 @@
+"""Vectors of turns that know their conversation: each turn alone, and read with what stands around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dialogue import Dialogue, Turn
+from ..metrics.vectors import unit
+from ..runs.frames import data_frame
+
+GAP = 4.0
+"""Hours without a word after which a conversation begins anew: nothing is read across."""
+
+BESIDE = {1: 0.5, 2: 0.3, -1: 0.4, -2: 0.2}
+"""What the vectors of turns so far before, or after, count for where a model has no tokens; chosen on LoCoMo (dev)."""
+
+
+@dataclass(frozen=True, eq=False)
+class TurnTable:
+    """N turns as columns.
+
+    Attributes:
+        vectors: A vector of length 1 for each, (N, D) float32.
+        dialogue: The id of its dialogue, or ``#12`` for the twelfth if it has none.
+        turn: Its place in its dialogue, from 0 on, (N,) int64.
+        role: Who speaks.
+        speaker: The speaker's name, or empty.
+        time: When it was said, in ISO 8601, or empty.
+        content: What was said.
+    """
+
+    vectors: NDArray[np.float32]
+    dialogue: list[str]
+    turn: NDArray[np.int64]
+    role: list[str]
+    speaker: list[str]
+    time: list[str]
+    content: list[str]
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+        """Return a DataFrame with a row for each turn; its vector is in the last column."""
+        columns = {field.name: list(getattr(self, field.name)) for field in fields(self)[1:]}
+        return data_frame([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]).assign(
+            vector=list(self.vectors)
+        )
+
+    @classmethod
+    def of(cls, dialogues: Sequence[Dialogue], vectors: NDArray[np.float32]) -> Self:
+        """Make the table of all turns of some dialogues, in their order."""
+        rows = [
+            (dialogue.id or f"#{number}", place, turn.role, turn.name, turn.time, turn.content)
+            for number, dialogue in enumerate(dialogues, 1)
+            for place, turn in enumerate(dialogue.turns)
+        ]
+        names, places, *others = map(list, zip(*rows, strict=True))
+        return cls(vectors, names, np.array(places, dtype=np.int64), *others)
+
+
+def spoken(turn: Turn) -> str:
+    """Return a turn as it is read: after its speaker's name and a colon, if the name is known."""
+    return f"{turn.name}: {turn.content}" if turn.name else turn.content
+
+
+def sessions(dialogue: Dialogue) -> Iterator[tuple[Turn, ...]]:
+    """Divide a dialogue where `GAP` hours or more pass between two turns whose times are known."""
+    begun, known = 0, ""
+    for place, turn in enumerate(dialogue.turns):
+        if parted(known, turn.time):
+            yield dialogue.turns[begun:place]
+            begun = place
+        known = turn.time or known
+    yield dialogue.turns[begun:]
+
+
+def parted(first: str, second: str) -> bool:
+    """Return whether two times in ISO 8601 are known and lie `GAP` hours apart."""
+    if not first or not second:
+        return False
+    earlier, later = datetime.fromisoformat(first), datetime.fromisoformat(second)
+    if (earlier.tzinfo is None) != (later.tzinfo is None):  # an offset that one lacks is not guessed
+        earlier, later = earlier.replace(tzinfo=None), later.replace(tzinfo=None)
+    return abs((later - earlier).total_seconds()) >= 3600 * GAP
+
+
+def with_neighbours(vectors: NDArray[np.float32], lengths: Sequence[int]) -> NDArray[np.float32]:
+    """Add to the unit vectors of turns (N, D) those beside them in their session, of these ``lengths``."""
+    units = unit(vectors)
+    mixed, owner = units.copy(), np.repeat(np.arange(len(lengths)), lengths)
+    for distance, weight in BESIDE.items():
+        far = abs(distance)
+        same = weight * (owner[far:] == owner[:-far])[:, None].astype(np.float32)
+        if distance > 0:
+            mixed[far:] += same * units[:-far]
+        else:
+            mixed[:-far] += same * units[far:]
+    return unit(mixed)
