@@ -59,11 +59,11 @@ def locomo(data: Path) -> list[Dialogue]:
     return dialogues
 
 
-def ubuntu(data: Path, split: str) -> list[Dialogue]:
+def ubuntu(data: Path, split: str, logs: int) -> list[Dialogue]:
     """Read the logs of Ubuntu IRC, with a question for each message that replies to an earlier one."""
     texts = files(data / "ubuntu_irc" / "ubuntu_irc.tar.xz", ".txt")
     dialogues = []
-    for name in sorted(name for name in texts if f"/{split}/" in name and name.endswith(".ascii.txt")):
+    for name in sorted(name for name in texts if f"/{split}/" in name and name.endswith(".ascii.txt"))[:logs]:
         day, turns, places = Path(name).name[:10], [], {}
         for number, line in enumerate(texts[name].splitlines()):
             if match := MESSAGE.match(line):
@@ -85,14 +85,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="+")
     parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--limit", type=int, default=1000, help="the most questions of a corpus (default: 1000)")
+    parser.add_argument("--limit", type=int, default=600, help="the most questions of a corpus (default: 600)")
+    parser.add_argument("--logs", type=int, default=3, help="how many logs of Ubuntu IRC, the first (default: 3)")
     parser.add_argument("--corpora", nargs="+", default=["locomo", "ubuntu_irc", "sgd"])
     parser.add_argument("--split", default="test", help="of Ubuntu IRC and SGD")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     load = {
         "locomo": lambda: locomo(options.data_dir),
-        "ubuntu_irc": lambda: ubuntu(options.data_dir, options.split),
+        "ubuntu_irc": lambda: ubuntu(options.data_dir, options.split, options.logs),
         "sgd": lambda: load_dialogues("sgd", options.data_dir, options.split),
     }
     entries = json.loads(options.output.read_text())["entries"] if options.output.exists() else []

@@ -138,9 +138,9 @@ class Encoder:
     ) -> TurnTable:
         """Embed every turn of some dialogues, by itself and in its surroundings; the table has a row for each turn.
 
-        The speaker's name, where it is known, stands before the text. The turn alone and the turn read with those
-        around it (see `in_surroundings`) count the same. A model without tokens adds the vectors of the turns before
-        and after. Nothing is read across dialogues, or across hours of silence between times that are known.
+        The speaker's name, where it is known, stands before the text. A turn's own vector gets parts of those of its
+        neighbours. Where a model has tokens, the turn as it reads with those around it (see `in_surroundings`) counts
+        as much. Nothing is read across dialogues, or across hours of silence between times that are known.
 
         Examples:
             >>> encoder.encode_turns(dialogues).frame()
@@ -149,10 +149,11 @@ class Encoder:
         parts = [[spoken(turn) for turn in session] for dialogue in items for session in sessions(dialogue)]
         how = {"batch_size": batch_size, "show_progress_bar": show_progress_bar}
         alone = self.encode_utterances([text for part in parts for text in part], **how)  # type: ignore[arg-type]
+        vectors = with_neighbours(alone, list(map(len, parts)))
         if self.embed_together is None or self.whitened:
-            return TurnTable.of(items, with_neighbours(alone, list(map(len, parts))))
+            return TurnTable.of(items, vectors)
         together = self.embed_together(parts, batch_size or self.batch_size, show_progress_bar)
-        return TurnTable.of(items, unit(unit(alone) + unit(self._finished(together, len(alone)))))
+        return TurnTable.of(items, unit(vectors + unit(self._finished(together, len(alone)))))
 
     def similarity(self, first: Any, second: Any) -> Any:  # noqa: ANN401 - arrays or tensors
         """Return the cosines of vectors (N, D) and (M, D), or (D,), as a torch tensor (N, M)."""

@@ -17,8 +17,8 @@ from ..runs.frames import data_frame
 GAP = 4.0
 """Hours without a word after which a conversation begins anew: nothing is read across."""
 
-BESIDE = {1: 0.5, 2: 0.3, -1: 0.4, -2: 0.2}
-"""What the vectors of turns so far before, or after, count for where a model has no tokens; chosen on LoCoMo (dev)."""
+BESIDE = {1: 0.4, 2: 0.3, -1: 0.3, -2: 0.2}
+"""What the vectors of turns so far before, or after, count for beside the turn's own; chosen on LoCoMo (dev)."""
 
 
 @dataclass(frozen=True, eq=False)
