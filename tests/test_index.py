@@ -40,7 +40,8 @@ def test_the_command_adds_what_is_new_labels_deletes_and_finds(
         assert told in printed(*words, "--model", MODEL)
     topics.write_text(f"id,topic\n{dialogues[1].id},cards\n{dialogues[2].id},it's\nnobody,cards\n")
     words = ["index", "--output", path, "--labels", topics, "--delete", dialogues[0].id, "nobody"]
-    assert "Deleted 1 dialogues\nNamed the topic of 2 dialogues" in printed(*words)
+    told = "Deleted 1 dialogues; their text stays on disk until --compact\nNamed the topic of 2 dialogues"
+    assert told in printed(*words)
     table = rows_of(path)
     assert set(table["id"].to_pylist()) == {dialogue.id for dialogue in dialogues[1:9]}
     assert set(table["time"].to_pylist()) == {"2026-01-31T23:00:00"}

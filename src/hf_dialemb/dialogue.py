@@ -7,6 +7,7 @@ have ``metadata``: an object of names and values.
 """
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -186,8 +187,9 @@ def metadata_columns(dialogues: Sequence[Dialogue], others: Collection[str] = ()
         kinds = {type(value) for value in values if value is not None}
         if len(kinds) > 1 and not kinds <= {int, float}:
             values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
-        plain_name = name.replace(".", "_")  # a dot leads to a field of a column
-        columns[f"metadata_{plain_name}" if plain_name.lower() in others else plain_name] = values
+        plain_name = re.sub(r"[.`]", "_", name)  # a dot leads to a field of a column
+        taken = plain_name.lower() in others or plain_name[:1] in ("", "_")  # databases have own columns such as _rowid
+        columns[f"metadata_{plain_name}" if taken else plain_name] = values
     return columns
 
 

@@ -31,6 +31,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "--labels", type=Path, help="a CSV with the columns id and topic, or the dialogues.csv of dialemb topics"
     )
     parser.add_argument("--delete", nargs="+", metavar="ID", help="dialogues to delete")
+    help = "write the index anew, so that what was deleted or replaced leaves the disk"
+    parser.add_argument("--compact", action="store_true", help=help)
     parser.set_defaults(run=_run)
 
 
@@ -38,8 +40,8 @@ def _run(options: argparse.Namespace) -> None:
     from ..corpora.own.reading import read_own
     from ..retrieval.dialogue_index import DialogueIndex, read_topics
 
-    if not (options.input or options.labels or options.delete):
-        raise InputError("input: got nothing to do, expected conversations, --labels or --delete; name a file")
+    if not (options.input or options.labels or options.delete or options.compact):
+        raise InputError("input: got nothing to do, expected conversations, --labels, --delete or --compact; name one")
     topics = read_topics(options.labels) if options.labels else {}
     how = ReadingOptions(**reading_of(options))
     if options.input:
@@ -49,9 +51,12 @@ def _run(options: argparse.Namespace) -> None:
     model = chosen_model(options, options.model, needed=not made)
     index = DialogueIndex(options.output, model, options.level)
     if options.delete:
-        print(f"Deleted {index.delete(options.delete):,} dialogues")
+        stays = "" if options.compact else "; their text stays on disk until --compact"
+        print(f"Deleted {index.delete(options.delete):,} dialogues{stays}")
     if dialogues is not None:
         print(f"Embedded {index.add(dialogues):,} dialogues that are new or changed")
     if topics:
         print(f"Named the topic of {index.label(topics):,} dialogues")
+    if options.compact:
+        index.compact()
     print(f"{options.output}: {len(index):,} rows")

@@ -71,7 +71,7 @@ def _in_corpus(options: argparse.Namespace) -> Hits:
     from ..corpora.show import find_dialogue
     from ..retrieval.search import describe, search
 
-    if options.where:
+    if options.where is not None:
         raise InputError("--where: is of an index, but got --corpus; make an index with dialemb index")
     dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **reading_of(options))
     query = options.query

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from ..encoders.stored_vectors import METADATA
 from ..errors import InputError
 from ..runs.files import locked
 from .hits import Hit, Hits, beginning, check_top
+from .lance_tables import checked_condition, connected, explained_failures, opened
 from .search import query_vector
 
 LEVELS = ("dialogues", "speakers", "utterances")
@@ -41,7 +42,6 @@ LARGE = 50_000
 
 BATCH = 1_000  # dialogues that are embedded and added at once: what a killed run loses at most
 _COLUMNS = ("id", "role", "turn", "text", "time", "domains", "topic", "digest", "vector")
-_BEGUN = {".lock", "data", "_transactions", "_versions"}
 _REFINED = 20  # times the wanted rows; as many are compared exactly after an approximate search
 
 
@@ -75,33 +75,42 @@ class DialogueIndex:
         `LEVELS`. By default they are the index's, of a new one dialogues. An InputError says that it is of others.
         """
         self.path = Path(path).expanduser().resolve()
-        if not re.fullmatch(r"[\w.-]+\.lance", self.path.name):
-            raise InputError(
-                f"index {path}: expected a name of letters, digits, _ and - that ends in .lance; rename it"
-            )
+        if not re.fullmatch(r"(?!\.+lance$)[\w.-]{1,200}\.lance", self.path.name, re.ASCII):  # what LanceDB takes
+            wanted = "a name of at most 200 of the letters a to z, digits, _ and - that ends in .lance"
+            raise InputError(f"index {path}: expected {wanted}; rename it")
         if level not in (None, *LEVELS):
             raise InputError(f"level: got {level!r}, expected one of {', '.join(LEVELS)}")
         spec = None if encoder is None else str(getattr(encoder, "spec", encoder))
         if spec == "" or not isinstance(encoder, str | Path | Encoder | None):
             raise InputError("encoder: got a model in memory, which none could load later; give its folder or Hub id")
-        self._database = _lancedb().connect(str(self.path.parent))
-        self._table = self._open()
+        self._database = connected(self.path.parent)
         self._encoder: str | Encoder = encoder if isinstance(encoder, Encoder) else spec or ""
+        self._table: Any = None
+        self._record: dict[str, Any] = {"level": level} if level else {}
+        self._refresh()
         if self._table is None:
             if spec is None:
                 raise InputError(f"index {path}: no such index; make one with dialemb index FILE --output {path}")
             trained_encoder(self._encoder)
             self._record = {"model": spec, "weights": self._weights(), "level": level or LEVELS[0]}
+
+    def _refresh(self) -> None:
+        """Open what others wrote since; refuse what they made of another model or level, or took away."""
+        newest = opened(self._database, self.path)
+        if newest is None:
+            if self._table is not None:
+                raise InputError(f"index {self.path}: is no longer there; open or make an index again")
             return
-        self._record = json.loads(self._table.schema.metadata[METADATA])
-        self._encoder = self._encoder or self._record["model"]
-        if self._weights() != self._record["weights"]:
-            raise InputError(
-                f"index {path}: is of {self._record['model']} ({self._record['weights']}), got "
-                f"{spec or 'that model with other weights'}; name that model, or make another index"
-            )
-        if level not in (None, self._record["level"]):
-            raise InputError(f"index {path}: is of {self._record['level']}, got the level {level}; make another index")
+        table, record = newest
+        self._encoder = self._encoder or record["model"]
+        level, got = self._record.get("level", record["level"]), getattr(self._encoder, "spec", self._encoder)
+        if record != self._record and self._weights() != record["weights"]:
+            got = "that model with other weights" if got == record["model"] else got
+            is_of = f"is of {record['model']} ({record['weights']})"
+            raise InputError(f"index {self.path}: {is_of}, got {got}; name that model, or make another index")
+        if level != record["level"]:
+            raise InputError(f"index {self.path}: is of {record['level']}, got the level {level}; make another index")
+        self._table, self._record = table, record
 
     @property
     def encoder(self) -> Encoder:
@@ -113,108 +122,113 @@ class DialogueIndex:
         return self._encoder.fingerprint if isinstance(self._encoder, Encoder) else fingerprint(self._encoder)
 
     def __len__(self) -> int:
-        return 0 if self._table is None else int(self._table.count_rows())
+        self._refresh()
+        with explained_failures(self.path):
+            return 0 if self._table is None else int(self._table.count_rows())
 
     def add(self, dialogues: Any, **reading: Any) -> int:  # noqa: ANN401 - see load_dialogues
-        """Add new dialogues, and replace dialogues whose text changed under their id; return how many were embedded.
+        """Add new dialogues, and replace those that changed under their id; return how many were embedded.
 
-        They come in the forms of `hf_dialemb.corpora.load_dialogues`, with its options, or as an iterator of
-        `Dialogue`. One without an id gets that of its text. An InputError says that two have one id, or that another
-        run writes to the index.
+        A changed dialogue keeps its topic, and its former text stays on disk until `compact`. Dialogues come in the
+        forms of `hf_dialemb.corpora.load_dialogues`, with its options, or as an iterator of `Dialogue`. One without an
+        id gets that of its text. An InputError says that two have one id, or that another run writes to the index.
         """
         loaded = dialogues if isinstance(dialogues, Iterator) else iter(load_dialogues(dialogues, **reading))
         count = 0
         with self._locked():
-            known, seen = self._digests(), dict[str, str]()
-            new = (item for item in _named(loaded, seen) if known.get(item[0]) != item[1])
+            known, seen = self._known(), dict[str, str]()
+            new = (item for item in _named(loaded, seen) if known.get(item[0], ("",))[0] != item[1])
             while batch := list(islice(new, BATCH)):
-                self._write(batch, [name for name, *_ in batch if name in known])
+                self._write(batch, {name: known[name][1] for name, *_ in batch if name in known})
                 count += len(batch)
             if count:
                 self._tidy()
         return count
 
     def delete(self, ids: Iterable[str]) -> int:
-        """Delete dialogues by id; return the number that was there."""
-        ids = list(ids)
-        there = self._digests().keys() & set(ids)
-        if there:
-            with self._locked():
+        """Delete dialogues by id; return the number that was there. Their text stays on disk until `compact`."""
+        wanted = None if isinstance(ids, str | bytes) or not isinstance(ids, Iterable) else list(ids)
+        if wanted is None or not all(isinstance(name, str) for name in wanted):
+            raise InputError(f"ids: got {ids!r}, expected a list of ids, which are texts; put them into a list")
+        with self._locked(), explained_failures(self.path):
+            there = self._known().keys() & set(wanted)
+            if there:
                 self._table.delete(f"id IN ({_quoted(there)})")
         return len(there)
 
     def label(self, topics: Mapping[str, str]) -> int:
         """Set the topics of dialogues by id; return the number that is there."""
-        known = {name: topic for name, topic in topics.items() if name in self._digests()}
-        if known:
-            rows = pa.table({"id": pa.array(known.keys(), pa.string()), "topic": pa.array(known.values(), pa.string())})
-            with self._locked():
+        pairs = topics.items() if isinstance(topics, Mapping) else [(None, None)]
+        if not all(isinstance(name, str) and isinstance(topic, str | None) for name, topic in pairs):
+            raise InputError(f"topics: got {topics!r:.200}, expected a mapping of ids to topics as texts; write it so")
+        with self._locked(), explained_failures(self.path):
+            known = self._known().keys() & topics.keys()
+            if known:
+                values = {"id": list(known), "topic": [topics[name] for name in known]}
+                rows = pa.table(values, pa.schema([("id", pa.string()), ("topic", pa.string())]))
                 self._table.merge_insert("id").when_matched_update_all().execute(rows)
         return len(known)
+
+    def compact(self) -> None:
+        """Write all rows anew and remove what is older, so that deleted and former texts leave the disk.
+
+        Searches that other processes began before may fail; those that they begin later do not.
+        """
+        with self._locked(), explained_failures(self.path):
+            if self._table is not None:
+                rows, how = self._table.search().to_batches(), {"schema": self._table.schema, "mode": "overwrite"}
+                self._table = self._database.create_table(self.path.stem, rows, **how)
+                self._tidy(timedelta(milliseconds=1), delete_unverified=True)
 
     def search(self, query: Any, top: int = 5, where: str | None = None) -> Hits:  # noqa: ANN401 - see search
         """Find the rows nearest to a text, or to a dialogue as a list of messages or a `Dialogue`, by cosine.
 
         ``where`` is a condition in SQL on the columns, such as ``"topic = 'cards' and time > '2026-01-01'"``. An
-        InputError says that the index is empty, or the condition is no SQL or names no column.
+        InputError says that the index is empty, or the condition is not one whole expression or names no column.
         """
+        check_top(top)
         return self._nearest(query_vector(self._encoder, query), top, where)
 
     def near(self, id: str, top: int = 5, where: str | None = None) -> Hits:
         """Find the rows nearest to a dialogue of the index, by its first row, without that dialogue."""
-        rows = [] if not len(self) else self._table.search().where(f"id IN ({_quoted([id])})").limit(1).to_list()
+        check_top(top)
+        rows = []
+        if len(self) and isinstance(id, str):
+            with explained_failures(self.path):
+                rows = self._table.search().where(f"id IN ({_quoted([id])})").limit(1).to_list()
         if not rows:
             raise InputError(f"id: got {id!r}, which no dialogue of {self.path.name} has; look for its id")
-        other = f"id <> {_quoted([id])}" + (f" and ({where})" if where else "")
-        return self._nearest(np.array(rows[0]["vector"], dtype=np.float32), top, other)
+        return self._nearest(np.array(rows[0]["vector"], dtype=np.float32), top, where, f"id <> {_quoted([id])}")
 
-    def _nearest(self, vector: NDArray[np.float32], top: int, where: str | None) -> Hits:
-        check_top(top)
-        if not len(self):
+    def _nearest(self, vector: NDArray[np.float32], top: int, where: str | None, other: str = "") -> Hits:
+        count = len(self)
+        if not count:
             raise InputError(f"index {self.path}: is empty; add dialogues with dialemb index")
-        asked = self._table.search(vector, vector_column_name="vector").distance_type("cosine").limit(top)
+        conditions = [*([other] if other else []), *([] if where is None else [checked_condition(self._table, where)])]
+        asked = self._table.search(vector, vector_column_name="vector").distance_type("cosine").limit(min(top, count))
         asked = asked.nprobes(_REFINED).refine_factor(_REFINED)
-        if where:
-            asked = asked.where(where, prefilter=True)
-        try:
-            rows = asked.to_list()
-        except (ValueError, RuntimeError, OSError) as error:
-            columns = ", ".join(name for name in self._table.schema.names if name not in ("digest", "vector"))
-            reason = re.split(r", /|\. Valid|\n", str(error).removeprefix("Invalid input, "))[0]
-            raise InputError(
-                f"where: got {where!r}, which is no condition on the columns ({reason}); write it as \"topic = 'cards' "
-                f"and time > '2026-01-01'\", with the columns {columns}"
-            ) from None
-        return Hits([_hit(place, row) for place, row in enumerate(rows)])
-
-    def _open(self) -> Any:  # noqa: ANN401 - a lancedb table
-        if not self.path.exists():
-            return None
-        try:
-            table = self._database.open_table(self.path.stem)
-        except (ValueError, OSError, RuntimeError):
-            if self.path.is_dir() and {file.name for file in self.path.iterdir()} <= _BEGUN:
-                return None  # of a run that was killed before its first batch
-            table = None
-        if table is None or METADATA not in (table.schema.metadata or {}):
-            raise InputError(f"index {self.path}: is none that dialemb index made; choose another name")
-        return table
+        if conditions:
+            asked = asked.where(" AND ".join(conditions), prefilter=True)
+        with explained_failures(self.path, self._table, where or ""):
+            return Hits([_hit(place, row) for place, row in enumerate(asked.to_list())])
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         with locked(self.path, "make another index"):
-            if self._table is not None:
-                self._table.checkout_latest()
+            self._refresh()
             yield
 
-    def _digests(self) -> dict[str, str]:
+    def _known(self) -> dict[str, tuple[str, str | None]]:
+        """Return the digest and the topic of each dialogue by its id."""
         if self._table is None:
             return {}
-        rows = self._table.search().select(["id", "digest"]).to_arrow()
-        return dict(zip(rows["id"].to_pylist(), rows["digest"].to_pylist(), strict=True))
+        with explained_failures(self.path):
+            rows = self._table.search().select(["id", "digest", "topic"]).to_arrow()
+        names, digests, topics = (rows[name].to_pylist() for name in ("id", "digest", "topic"))
+        return dict(zip(names, zip(digests, topics, strict=True), strict=True))
 
-    def _write(self, batch: Sequence[tuple[str, str, Dialogue]], replaced: Sequence[str]) -> None:
-        """Write dialogues in one version, and delete the rows of those that they replace."""
+    def _write(self, batch: Sequence[tuple[str, str, Dialogue]], replaced: Mapping[str, str | None]) -> None:
+        """Write dialogues in one version, and delete the rows of those that they replace, whose topics they keep."""
         rows = [row for name, digest, dialogue in batch for row in _rows(name, digest, dialogue, self._record["level"])]
         parts, whole = ([row.pop(name) for row in rows] for name in ("part", "whole"))
         if self._record["level"] == "utterances":
@@ -222,38 +236,40 @@ class DialogueIndex:
         else:
             vectors = self.encoder.encode(parts)
         schema = _schema(vectors.shape[1], self._record)
-        columns = [pa.array([row[name] for row in rows], schema.field(name).type) for name in schema.names[:-1]]
-        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-        data = self._with_metadata(pa.Table.from_arrays([*columns, column], schema=schema), whole)
-        if self._table is None:
-            self._table = self._database.create_table(self.path.stem, schema=data.schema, exist_ok=True)
-        merge = self._table.merge_insert(["id", "role", "turn"]).when_matched_update_all().when_not_matched_insert_all()
-        if replaced:
-            merge = merge.when_not_matched_by_source_delete(f"id IN ({_quoted(replaced)})")
-        merge.execute(data)
+        made = ({"topic": replaced.get(row["id"]), "vector": vector} for row, vector in zip(rows, vectors, strict=True))
+        data = pa.Table.from_pylist([row | more for row, more in zip(rows, made, strict=True)], schema)
+        with explained_failures(self.path):
+            data = self._with_metadata(data, whole)
+            if self._table is None:
+                self._table = self._database.create_table(self.path.stem, schema=data.schema, exist_ok=True)
+            merge = self._table.merge_insert(["id", "role", "turn"])
+            merge = merge.when_matched_update_all().when_not_matched_insert_all()
+            if replaced:
+                merge = merge.when_not_matched_by_source_delete(f"id IN ({_quoted(replaced)})")
+            merge.execute(data)
 
     def _with_metadata(self, data: pa.Table, dialogues: Sequence[Dialogue]) -> pa.Table:
         """Add a column for each name of metadata, to the table too where it is new."""
         known = {field.name: field.type for field in (() if self._table is None else self._table.schema)}
         columns = metadata_columns(dialogues, _COLUMNS)
-        for name in {**dict.fromkeys(known), **columns}.keys() - set(_COLUMNS):
-            values = columns.get(name, [None] * len(dialogues))
-            try:
-                column = pa.array(values, known.get(name))
-            except (pa.ArrowException, TypeError):
-                got = next(value for value in values if value is not None)
+        for name in [name for name in {**known, **columns} if name not in _COLUMNS]:
+            column = _metadata_column(columns.get(name, [None] * len(dialogues)), known.get(name))
+            if column is None:
+                got = next(value for value in columns[name] if value is not None)
                 sentence = f"metadata {name}: got {got!r}, expected {known[name]} as in {self.path}; make another index"
-                raise InputError(sentence) from None
-            if self._table is not None and name not in known:
+                raise InputError(sentence)
+            if self._table is not None and name not in known and column.null_count < len(column):
                 self._table.add_columns(pa.field(name, column.type))
-            data = data.append_column(name, column)
+            if name in known or column.null_count < len(column):
+                data = data.append_column(name, column)
         return data
 
-    def _tidy(self) -> None:
+    def _tidy(self, older_than: timedelta | None = None, *, delete_unverified: bool = False) -> None:
         """Merge small files, and make or extend the approximate index of many vectors."""
-        if len(self) > LARGE and not self._table.list_indices():
-            self._table.create_index(metric="cosine", vector_column_name="vector", index_type="IVF_PQ")
-        self._table.optimize()
+        with explained_failures(self.path):
+            if self._table.count_rows() > LARGE and not self._table.list_indices():
+                self._table.create_index(metric="cosine", vector_column_name="vector", index_type="IVF_PQ")
+            self._table.optimize(cleanup_older_than=older_than, delete_unverified=delete_unverified)
 
 
 def read_topics(path: Path) -> dict[str, str]:
@@ -272,12 +288,18 @@ def read_topics(path: Path) -> dict[str, str]:
         raise InputError(f"--labels {path}: cannot be read ({error}); give a CSV in UTF-8") from None
 
 
-def _lancedb() -> Any:  # noqa: ANN401
-    try:
-        import lancedb
-    except ImportError:
-        raise InputError('lancedb is not installed; run: pip install "hf-dialemb[index]"') from None
-    return lancedb
+def _metadata_column(values: Sequence[Any], known: pa.DataType | None) -> pa.Array | None:
+    """Make a column of numbers, booleans, lists of texts, or else texts; None if it is not of the known type."""
+    kinds = {type(value) for value in values if value is not None}
+    listed = kinds == {list} and all(isinstance(item, str) for value in values for item in value or ())
+    kind = pa.list_(pa.string()) if listed else pa.bool_() if kinds == {bool} else pa.string()
+    kind = pa.float64() if kinds <= {int, float} else kind
+    kind = known if known == pa.string() or (known and not kinds) else kind
+    if kind == pa.string():
+        values = [value if isinstance(value, str | None) else json.dumps(value, default=str) for value in values]
+    elif kind == pa.float64():
+        values = [None if value is None else float(value) for value in values]  # whole numbers of any size fit
+    return pa.array(values, kind) if known in (None, kind) else None
 
 
 def _schema(width: int, record: Mapping[str, str]) -> pa.Schema:
@@ -290,7 +312,7 @@ def _named(dialogues: Iterable[Dialogue], seen: dict[str, str]) -> Iterator[tupl
     """Yield dialogues with their ids and digests of all else; the digest stands in for a missing id."""
     for dialogue in dialogues:
         record = {**dialogue.to_json(), "id": ""}
-        digest = hashlib.sha256(json.dumps(record).encode()).hexdigest()[:32]
+        digest = hashlib.sha256(json.dumps(record, default=str).encode()).hexdigest()[:32]
         name = dialogue.id or digest
         if name in seen:
             if seen[name] == digest:
@@ -308,24 +330,21 @@ def _rows(name: str, digest: str, dialogue: Dialogue, level: str) -> Iterator[di
         parts = [(role, 0, Dialogue(turns)) for role, turns in by_role.items()]
     else:
         parts = [("", 0, dialogue)]
-    known = {"id": name, "time": _in_utc(dialogue.time), "domains": list(dialogue.domains), "topic": None}
+    known = {"id": name, "time": _in_utc(dialogue.time, name), "domains": list(dialogue.domains), "digest": digest}
     for role, place, part in parts:
-        yield {
-            **known,
-            "digest": digest,
-            "role": role,
-            "turn": place,
-            "text": beginning(part),
-            "part": part,
-            "whole": dialogue,
-        }
+        row = {**known, "role": role, "turn": place, "text": beginning(part)}
+        yield {**row, "part": part, "whole": dialogue}
 
 
-def _in_utc(time: str) -> str | None:
+def _in_utc(time: str, name: str) -> str | None:
     if not time:
         return None
-    moment = datetime.fromisoformat(time)
-    return (moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment).isoformat()
+    try:
+        moment = datetime.fromisoformat(time)
+        return (moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment).isoformat()
+    except (ValueError, OverflowError):
+        expected = "a time of the years 1 to 9999 in UTC, such as 2026-01-31T14:05:00"
+        raise InputError(f"dialogue {name!r}, field time: got {time!r}, expected {expected}; correct it") from None
 
 
 def _quoted(names: Iterable[str]) -> str:
