@@ -9,6 +9,7 @@ Ubuntu IRC, a message is the question, and what it replies to is the answer. Of 
 
 import argparse
 import json
+import os
 import re
 import tarfile
 from collections import defaultdict
@@ -84,7 +85,8 @@ def main() -> None:
     """Measure the models on each corpus."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="+")
-    parser.add_argument("--data-dir", type=Path, required=True)
+    data = os.environ.get("HF_DIALEMB_DATA")
+    parser.add_argument("--data-dir", type=Path, default=data, required=data is None)
     parser.add_argument("--limit", type=int, default=600, help="the most questions of a corpus (default: 600)")
     parser.add_argument("--logs", type=int, default=3, help="how many logs of Ubuntu IRC, the first (default: 3)")
     parser.add_argument("--corpora", nargs="+", default=["locomo", "ubuntu_irc", "sgd"])

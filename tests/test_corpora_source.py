@@ -180,4 +180,4 @@ def test_the_example_of_a_new_corpus_in_the_docs_reads_its_files(tmp_path, monke
     assert result == dialogue("my bill is wrong", "let me look", id="c1", domains=("billing",))
     write(tmp_path / "helpdesk", {"train.json": [call, {**call, "talk": [["agent"]]}]})
     with pytest.raises(InputError, match=r"train\.json: record 1: talk\[0\]: got \['agent'\], expected a list of 2"):
-        load_dialogues("helpdesk", tmp_path, "train")
+        load_dialogues("helpdesk", tmp_path, "train", strict=True)

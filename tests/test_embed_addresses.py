@@ -106,7 +106,7 @@ def test_what_is_wrong_with_an_address_is_told_in_one_sentence(
         (source, "s3://bucket/o.parquet", "s3://bucket/o.parquet: a package is missing"),
         ("nowhere://d.jsonl", tmp_path / "o.parquet", "cannot be opened (Protocol not known: nowhere)"),
         ("memory://none.jsonl", tmp_path / "o.parquet", "memory://none.jsonl: cannot be read (/none.jsonl)"),
-        ("memory://broken.jsonl", tmp_path / "o.parquet", "memory://broken.jsonl:1: "),
+        ("memory://broken.jsonl", tmp_path / "o.parquet", "memory://broken.jsonl: got no dialogue"),
         (source, "https://host/o.parquet", "got an address that can only be read"),
         (source, "memory://o.csv", "expected a name that ends in .parquet"),
         (source, f"{tmp_path.as_uri()}/none/o.parquet", "upload it yourself, or correct the address"),

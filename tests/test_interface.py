@@ -160,7 +160,7 @@ def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line(caplog
     assert not caplog.messages
     load_dialogues(table, columns=words["columns"])
     told = "say load_dialogues(..., roles='Ann=user,Bob=assistant')"
-    assert caplog.messages == [f"the table: roles: guessed Ann: user; Bob: assistant; to confirm or change it, {told}"]
+    assert caplog.messages == [f"dialogues: roles: guessed Ann: user; Bob: assistant; to confirm or change it, {told}"]
     with pytest.raises(InputError, match=r"^the table:1: got no column for content .* say which with load_dialogues"):
         load_dialogues(table)
 

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 HELPERS = {"hardware", "processes", "published_counts", "encoder_tables", "faiss_index", "official_dial2vec",
            "dial2vec_step_worker", "utterance_step_worker"}  # fmt: skip
-DATA = {"corpora", "demo_recipe", "where_time_goes", "widths", "topics", "lstm_step"}
+DATA = {"corpora", "demo_recipe", "where_time_goes", "widths", "topics", "lstm_step", "turn_retrieval"}
 """Those that read corpora from HF_DIALEMB_DATA."""
 
 NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",),
@@ -46,6 +46,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "startup": ("--repeats 1 --output OUT", {}),
     "topics": ("--corpus sgd --output OUT", {"MOST": 60, "SEEDS": range(2)}),
     "topics_page": ("--limit 40 --domain= --output FOLDER", {}),
+    "turn_retrieval": ("dialogue-static --corpora sgd --limit 20 --output OUT", {}),
     "under_load": ("--seconds 0.2 --way ours --rounds 1 --output OUT", {}),
     "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
     "where_time_goes": ("--output OUT", {"SPECS": {"dialogue-static": "static"}, "RECIPES": {"dse": "dse_minilm"},

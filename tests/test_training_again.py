@@ -365,7 +365,7 @@ def test_entailment_pairs_are_a_table_of_two_columns(train, tmp_path):
     assert report_of(tmp_path / "run")["examples"] == 4
     table.write_text("premise\thypothesis\na b c d\t \n", encoding="utf-8")
     for columns, message in (
-        ("first=premise,second=hypothesis", r"pairs.tsv:2: got an empty cell, expected both texts"),
+        ("first=premise,second=hypothesis", "got no pair of utterances from 0 dialogues"),
         ("first=premise,role=hypothesis", "expected first and second together and nothing beside them"),
     ):
         with pytest.raises(InputError, match=message):

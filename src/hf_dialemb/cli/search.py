@@ -13,7 +13,7 @@ from ..runs.files import check_writable, write_text_atomically
 from .parser import Parser, add_command, chosen_model, corpus_options, model_and_vectors, model_option, reading_of, say
 
 if TYPE_CHECKING:
-    from ..retrieval.search import Hits
+    from ..retrieval.hits import Hits
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:

@@ -73,7 +73,7 @@ class TextModel(nn.Module):
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     @property
-    def embeds(self) -> dict[str, Callable[..., np.ndarray]]:
+    def embeds(self) -> dict[str, Any]:
         """The embedding functions, as `Encoder` names them."""
         together = {"embed_together": self.embed_together} if self._has_tokens else {}
         return {"embed_texts": self.embed, **together}
@@ -266,7 +266,7 @@ def load_sentence_transformer(path: str, numbers: str = "float32", **options: An
     return model
 
 
-def sentence_texts(model: Any) -> dict[str, Callable[..., np.ndarray]]:  # noqa: ANN401
+def sentence_texts(model: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return the embedding functions of a loaded SentenceTransformer, as `Encoder` names them."""
     # Models of static vectors or of words have tokenizers that cannot be called, and cut nothing.
     plain = model.max_seq_length and callable(model.tokenizer) and hasattr(model[0], "auto_model")
