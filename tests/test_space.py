@@ -55,8 +55,8 @@ def test_transcripts_and_json_lines_are_read(read, tmp_path):
 
 @pytest.mark.parametrize(("pasted", "sentence"), [
     ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
-    ("user: A\n---\nuser:", "Pasted text: got no dialogue, expected lines"),
-    ('{"messages": []}', "Pasted text, line 1: field messages: got no turn"),
+    ("user: A\n---\nuser:", r"Pasted text: got no dialogue \(left out a turn without text\), expected lines"),
+    ('{"messages": []}', r"Pasted text: got no dialogue \(left out a dialogue in which nobody says anything\)"),
     ("\n".join(["user: a"] * 201), "Dialogue 1: got 201 turns, expected at most 200"),
     ("user: " + "a" * 1_000_000, "Pasted text: got more than 1,000,000 bytes"),
 ])  # fmt: skip

@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 from hf_dialemb import Dialogue, InputError
-from hf_dialemb.corpora.own.reading import read_own
+from hf_dialemb.corpora.own.findings import Finding, Notes
+from hf_dialemb.corpora.own.reading import find_own
 
 MAX_BYTES = 1_000_000
 MAX_DIALOGUES = 200
@@ -77,10 +78,17 @@ def _own(content: bytes, name: str, ending: str) -> list[Dialogue]:
         path = Path(folder) / f"dialogues{ending}"
         path.write_bytes(content)
         try:
-            return list(read_own(path))
+            return [finding.dialogue for finding in map(_whole, find_own(path, Notes())) if finding.dialogue]
         except InputError as error:
             sentence = re.sub(rf"{re.escape(str(path))}:(\d+)", rf"{_literal(name)}, line \1", str(error))
             raise InputError(sentence.replace(str(path), name).replace(_OPTION, "")) from None
+
+
+def _whole(finding: Finding) -> Finding:
+    """Refuse what is malformed: a visitor sees no log that names what was left out."""
+    for problem in finding.problems:
+        raise InputError(str(problem))
+    return finding
 
 
 def _literal(name: str) -> str:
