@@ -277,7 +277,8 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
     if (Path(path) / "config.json").is_file():
         config = read_config(path)
         model_type = str(config.get("model_type") or "")
-        register_backbone_code(config, path, options["trust_remote_code"])
+        if "encoder_config" in config:
+            register_backbone_code(config, path, options["trust_remote_code"])
         if auto_class.__name__ != "AutoConfig" and known_to_transformers(model_type):
             from transformers import CONFIG_MAPPING
 
@@ -383,8 +384,9 @@ def _number_kinds(folder: Path) -> set[str]:
     shards = [whole] if whole.is_file() else [*folder.glob("model-*.safetensors")]
     kinds = set[str]()
     for file in shards or folder.glob("pytorch_model*.bin"):
-        tensors = load_state_dict(file, "meta").items()  # GPT-2's masks of attention, no weights, have 8 bits
-        kinds |= {str(value.dtype).removeprefix("torch.") for name, value in tensors if name.endswith("weight")}
+        for name, value in load_state_dict(file, "meta").items():
+            if name.endswith("weight"):  # GPT-2's masks of attention, no weights, have 8 bits
+                kinds.add(str(value.dtype).removeprefix("torch."))
     return kinds
 
 

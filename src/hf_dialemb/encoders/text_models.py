@@ -18,7 +18,6 @@ from ..checkpoints.pretrained import check_tokenizer, check_weights, has_decoder
 from ..errors import InputError
 from ..methods.batching import LayOut, embeddings
 from ..methods.layout import CHARACTERS, Truncation, pad_right, shortened
-from ..methods.surroundings import in_surroundings
 from .fewer_bits import compute_in
 from .specs import EncoderSpec, Loading
 
@@ -82,6 +81,8 @@ class TextModel(nn.Module):
         self, sessions: Sequence[Sequence[str]], batch_size: int, show_progress: bool | None = None
     ) -> np.ndarray:
         """Embed the N texts of all sessions in their surroundings, (N, D); see `in_surroundings`."""
+        from ..methods.surroundings import in_surroundings
+
         return in_surroundings(self, self.tokenizer, self.limit, sessions, batch_size, show_progress)
 
     def _by_ids(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
