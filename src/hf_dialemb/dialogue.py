@@ -77,7 +77,7 @@ class Turn:
             tuple((slot["name"], str(slot.get("value") or "")) for slot in slots) if slots else (),
             _names(message["intents"], "intents") if "intents" in message else (),
             name if isinstance(name, str) else "",
-            iso_time(message.get("time")),
+            iso_time(message["time"]) if message.get("time") else "",
         )
 
     def to_message(self) -> dict[str, Any]:

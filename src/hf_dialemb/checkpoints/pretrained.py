@@ -277,8 +277,7 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
     if (Path(path) / "config.json").is_file():
         config = read_config(path)
         model_type = str(config.get("model_type") or "")
-        if "encoder_config" in config:
-            register_backbone_code(config, path, options["trust_remote_code"])
+        register_backbone_code(config, path, options["trust_remote_code"])
         if auto_class.__name__ != "AutoConfig" and known_to_transformers(model_type):
             from transformers import CONFIG_MAPPING
 

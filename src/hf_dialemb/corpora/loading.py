@@ -219,14 +219,14 @@ def _of_split(source: Any, split: str | None) -> Any:  # noqa: ANN401
 
 def _from_objects(source: Any, options: ReadingOptions, strict: bool = False) -> list[Dialogue]:  # noqa: ANN401
     """Read what `load_dialogues` takes besides names and paths; if ``strict``, the first malformed one is an error."""
-    notes, place = Notes(options), "dialogues"
     names = getattr(source, "column_names", getattr(source, "columns", None))
     items = source if names is None else _records(source)
     if isinstance(items, Mapping | Dialogue) or not isinstance(items, Iterable):
         raise InputError(f"dialogues: got one {type(items).__name__}, expected {EXPECTED}; put it into a list")
     items = list(items)
-    if names is None and not (options.roles or options.gap) and (plain := _plain(items)):
+    if names is None and not (options.roles or options.gap) and (plain := plain_dialogues(items)):
         return plain
+    notes, place = Notes(options), "dialogues"
     findings = _found(items, notes, names is not None)
     try:
         read = list(
@@ -273,11 +273,11 @@ def _argument(option: re.Match[str]) -> str:
     return f"load_dialogues(..., {name}={value!r})"
 
 
-def _plain(items: list[Any]) -> list[Dialogue]:
-    """Make dialogues of those that need no guess; none if one does."""
+def plain_dialogues(items: Any) -> list[Dialogue]:  # noqa: ANN401
+    """Make dialogues of a list in which none needs a guess; give none if one does, or of anything else."""
     read = []
     with suppress(InputError):
-        for item in items:
+        for item in items if isinstance(items, list | tuple) else ():
             whole = isinstance(item, Mapping) and item.keys() <= WRITTEN
             read.append(
                 item if isinstance(item, Dialogue) else (Dialogue.from_json if whole else Dialogue.from_messages)(item)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora.loading import load_all
+from ..corpora.loading import load_all, plain_dialogues
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
 from ..metrics.vectors import unit
@@ -100,7 +100,7 @@ class Encoder:
         Raises:
             InputError: There is no dialogue, a dialogue is malformed, a vector is not finite, or D is too small.
         """
-        items = load_all(dialogues)
+        items = plain_dialogues(dialogues) or load_all(dialogues)
         how = (batch_size or self.batch_size, show_progress_bar) if self.batch_size else ()
         vectors = self._of_dialogues(items, *how)
         return self._finished(vectors, len(items), self.whitened, truncate_dim, normalize_embeddings, convert_to_tensor)
