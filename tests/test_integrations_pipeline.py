@@ -226,7 +226,7 @@ def test_over_http(tmp_path, sample_dialogues):
     assert everything == train + dev
     assert split == "org/calls: Unknown split 'tset'. Known: all, train, validation."
     assert "BuilderConfig 'other' not found. Available: ['default']" in other
-    assert "org/words: got no column messages, conversation, conversations (found: text, label)" in words
+    assert "org/words: got no column with lists of messages (found: text, label)" in words
     assert re.search("doesn't exist on the Hub.*correct the id", none)
     assert problems == []
 

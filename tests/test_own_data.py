@@ -16,6 +16,7 @@ from hf_dialemb.corpora.loading import form_of
 from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.reading import FORMS, is_own, read_own
 from hf_dialemb.corpora.own.roles import WELL_KNOWN, RoleMap
+from hf_dialemb.corpora.own.tables import _ANSWERS, _MISSING
 from hf_dialemb.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.errors import InputError
 
@@ -41,8 +42,9 @@ def test_tables_round_trip(tmp_path, name):
         assert read_file(tmp_path / name, start + content) == TWO
 
 
-# NUL is no text for csv before Python 3.11; a cell keeps line ends as they are.
-texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(str.strip)
+# NUL is no text for csv before Python 3.11; a cell keeps line ends as they are. A cell of a missing value is no text.
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
+texts = texts.filter(lambda text: text.strip() not in {"", *_MISSING, *_ANSWERS})
 turns = st.lists(st.builds(Turn, st.sampled_from(ROLES), texts), min_size=1, max_size=4).map(tuple)
 
 

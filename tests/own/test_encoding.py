@@ -126,3 +126,12 @@ def test_byte_order_marks_are_no_text(tmp_path):
         (tmp_path / "a.txt").write_bytes(mark + b"Ann: Hi\n\xef\xbb\xbfBob: Ho\n")
         (dialogue,), _ = read(tmp_path / "a.txt", tmp_path, roles="Ann=user,Bob=assistant")
         assert [turn.name for turn in dialogue.turns] == ["Ann", "Bob"]
+
+
+def test_an_escape_in_a_terminal_colour_does_not_make_utf8_another_encoding(tmp_path):
+    path = tmp_path / "d.txt"
+    path.write_text("Ana: \x1b[31mÍ tan\x1b[0m\nBo: \x1b(Só\n", encoding="utf-8")
+    notes = Notes()
+    with text_of(path, notes) as text:
+        assert text.read() == "Ana: \x1b[31mÍ tan\x1b[0m\nBo: \x1b(Só\n"
+    assert notes.problems("") == []

@@ -22,7 +22,8 @@ _OTHERS = [
 ]  # fmt: skip
 _CLOSE = 0.05  # between the scores of encodings that both fit
 _LARGEST_SAMPLE, _BLOCK = 1 << 20, 1 << 16  # bytes
-_FOREIGN = re.compile(rb"[\x80-\xff\x1b]")  # escapes begin the letters of a Japanese encoding of 7 bits
+_HIGH = re.compile(rb"[\x80-\xff]")
+_FOREIGN = re.compile(rb"[\x80-\xff]|\x1b[$(]")  # such escapes begin the letters of a Japanese encoding of 7 bits
 _BETWEEN_WORDS = re.compile(r"[\s,;\"]+")
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -65,11 +66,11 @@ def _encoding_of(path: Path) -> tuple[str, str, str]:
             if _FOREIGN.search(block):
                 foreign = b"".join(filter(_FOREIGN.search, block.splitlines(keepends=True)))
                 halves = len(_HALVES.findall(foreign.decode("utf-8", "surrogateescape")))
-                valid, broken = valid + len(_FOREIGN.findall(foreign)) - halves, broken + halves
+                valid, broken = valid + len(_HIGH.findall(foreign)) - halves, broken + halves
                 sample += foreign[: _LARGEST_SAMPLE - len(sample)]
-                if valid > 4 * broken and b"\x1b" not in sample:
+                if valid > 4 * broken:
                     break  # the rest is damaged, if it is not UTF-8
-    is_utf8 = valid >= broken and b"\x1b" not in sample
+    is_utf8 = valid >= broken and (valid or b"\x1b" not in sample)
     return ("utf-8-sig", "", "") if is_utf8 else _best_of(sample)
 
 
