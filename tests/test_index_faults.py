@@ -321,11 +321,11 @@ class TwoWriters(RuleBasedStateMachine):
         return self.writers[place]
 
     def seen(self):
-        found = {}
+        by_dialogue = {}
         for hit in self.reader.search("a taxi", 999) if len(self.reader) else ():
-            found.setdefault(hit.id, {})[hit.turn] = hit.text
-        assert all(sorted(texts) == [*range(len(texts))] for texts in found.values())
-        return {name: tuple(texts[turn] for turn in range(len(texts))) for name, texts in found.items()}
+            by_dialogue.setdefault(hit.id, {})[hit.turn] = hit.text
+        assert all(sorted(texts) == [*range(len(texts))] for texts in by_dialogue.values())
+        return {name: tuple(texts[turn] for turn in range(len(texts))) for name, texts in by_dialogue.items()}
 
     def check_each_is_one_of(self, *worlds):
         seen = self.seen()

@@ -1,4 +1,4 @@
-"""Reads files of one's own by both doors."""
+"""Reads users' files from Python and from the command line."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Facts about who speaks in files of one's own, and how it is told."""
+"""Facts about who speaks in users' files, and what the reader says of it."""
 
 import pytest
 from reading import read

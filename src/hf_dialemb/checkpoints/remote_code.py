@@ -1,4 +1,4 @@
-"""Python code of a backbone's own, which goes along with the models around it, and runs only if the user says so."""
+"""Python code that comes with a backbone: models made of it keep it, and it runs only if the user allows that."""
 
 from __future__ import annotations
 

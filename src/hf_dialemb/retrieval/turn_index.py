@@ -30,7 +30,7 @@ WORDS_BEFORE, WORDS_AFTER = 0.3, 0.1
 """What the words of the turn before and after count for, in one session."""
 
 AGAIN, READ = 4, 8
-"""When a turn comes, so many before it are embedded again, as they now have a neighbour, and so many are read."""
+"""How many turns before a new one are embedded again, as they have a new neighbour; as many more are read with them."""
 
 Scores = NDArray[np.float64]
 
