@@ -34,7 +34,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {"READ": "sample"}),
     "encoding": ("--model all-MiniLM-L6-v2 --word @bfloat16 --utterances 8 --dialogues 2 --rounds 1 --output OUT", {}),
     "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
-    "habits": ("--only test_documents.py --output OUT", {"SUITE": ROOT / "tests"}),
+    "habits": ("--only test_chat_forms.py --output OUT", {}),
     "granularity_sampling": ("--responses 600 --beside 300 --checked 20 --output OUT", {}),
     "index_scale": ("--vectors 600 --output OUT", {"QUERIES": 3, "TIMES": 1}),
     "learning_curve": ("--run tiny=RUN --backbone BERT --corpus sample --split dev --seeds 1 --output OUT", {}),
