@@ -383,7 +383,7 @@ def _number_kinds(folder: Path) -> set[str]:
     shards = [whole] if whole.is_file() else [*folder.glob("model-*.safetensors")]
     kinds = set[str]()
     for file in shards or folder.glob("pytorch_model*.bin"):
-        for name, value in load_state_dict(file, "meta").items():
+        for name, value in load_state_dict(str(file), "meta").items():
             if name.endswith("weight"):  # GPT-2's masks of attention, no weights, have 8 bits
                 kinds.add(str(value.dtype).removeprefix("torch."))
     return kinds
