@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dialogue import Dialogue
+from ..dialogue import ROLES, Dialogue
 from ..flow.language_model import asked_names, quoted
-from ..flow.naming import best_phrases, clauses, is_empty, joined, words_of
+from ..flow.naming import best_phrases, clauses, is_empty, joined, shortened, words_of
 from ..metrics.vectors import unit
 
 _FILLERS = """
@@ -39,6 +39,8 @@ _FEWEST = 3  # dialogues that hold a set phrase
 _MOST = 2.0
 _BEGINNING = 600  # characters of a dialogue that a language model reads
 _SHOWN = 5  # dialogues of a topic that it reads
+_ASKERS = 20  # dialogues of a topic among whose first requests the most typical is sought
+_SENTENCE = 160  # characters of it
 
 _PROMPT = """\
 Below are typical phrases of conversations on one topic, and how some of these conversations begin. Name the topic: a \
@@ -103,6 +105,47 @@ def without_set_phrases(dialogue: Dialogue, left_out: Collection[str], role: str
     turns = (turn for turn in dialogue.turns if not role or turn.role == role)
     kept = ([clause for clause in clauses(turn.content) if clause not in left_out] for turn in turns)
     return [" | ".join(of_turn) for of_turn in kept if of_turn]
+
+
+def typical_requests(
+    groups: Sequence[Sequence[Dialogue]],
+    left_out: Collection[str],
+    encode: Callable[[list[str]], NDArray[np.float32]] | None = None,
+) -> list[str]:
+    """Return the most typical request of each topic, as a customer said it; empty where nobody wants anything.
+
+    It is the one nearest to the mean of the first requests, or the first of these without an encoder.
+
+    Args:
+        groups: The dialogues of each topic, the most typical first.
+        left_out: Set phrases; a turn of nothing else is no request.
+        encode: Encodes texts, ``(P, D)``.
+    """
+    requests = [list(filter(None, (_first_request(own, left_out) for own in group[:_ASKERS]))) for group in groups]
+    if encode is None or not any(requests):
+        return [own[0] if own else "" for own in requests]
+    texts = sorted({text for own in requests for text in own})
+    vectors = dict(zip(texts, unit(encode(texts)), strict=True))
+    result = []
+    for own in requests:
+        near = np.stack([vectors[text] for text in own]) if own else np.zeros((0, 1))
+        nearness = np.round(near @ near.sum(axis=0), 5)
+        result.append(own[int(nearness.argmax())] if own else "")
+    return result
+
+
+def _first_request(dialogue: Dialogue, left_out: Collection[str]) -> str:
+    role = customer(dialogue)
+    for turn in (turn for turn in dialogue.turns if not role or turn.role == role):
+        kept = " | ".join(clause for clause in clauses(turn.content) if clause not in left_out)
+        if _names_within(kept):
+            return shortened(" ".join(turn.content.split()), _SENTENCE)
+    return ""
+
+
+def customer(dialogue: Dialogue) -> str:
+    """Return the role whose wishes name a topic: the user's, or everybody's if no user speaks."""
+    return ROLES[0] if ROLES[0] in dialogue.roles else ""
 
 
 def names_of(

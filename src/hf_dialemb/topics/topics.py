@@ -26,12 +26,21 @@ from ..flow.language_model import find_writer
 from ..metrics.vectors import unit
 from ..runs.files import write_atomically, write_json_atomically, write_text_atomically
 from ..runs.frames import counted, data_frame, notebook_view, write_page
-from .clustering import counted_periods, find_clusters, placed
-from .naming import names_by_model, names_of, set_phrases, telling_phrases, without_set_phrases
+from .clustering import counted_periods, find_clusters, placed, stability
+from .naming import (
+    customer,
+    names_by_model,
+    names_of,
+    set_phrases,
+    telling_phrases,
+    typical_requests,
+    without_set_phrases,
+)
 
 PAGE, FLOWS, RECORD = "index.html", "flows", "topics.json"
 TABLES = ("topics.csv", "dialogues.csv", "dialogues.parquet")
 PHRASES = "phrases"
+_COLUMNS = ("id", "name", "sentence", "size", "stability", "phrases")
 EXAMPLES = 5  # typical dialogues of a topic
 FEWEST = 5  # a topic with fewer dialogues gets no flow of its own
 MOST_CHARACTERS = 30_000_000  # of a page; dialogues beyond it are there without their turns
@@ -50,6 +59,8 @@ class Topic:
     by_role: dict[str, tuple[str, ...]]  # the same of each role alone
     examples: tuple[int, ...]  # the places of its most typical dialogues
     periods: tuple[int, ...]  # its dialogues in each period
+    sentence: str  # its most typical request, in the customer's words
+    stability: str  # solid, fair or shaky; see `hf_dialemb.topics.clustering.stability`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +89,7 @@ class Topics:
 
     @property
     def topics(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-        """A row for each topic: id, name, size, share, phrases, and ids of typical dialogues."""
+        """A row for each topic: id, name, sentence, size, stability, phrases, share, and ids of typical dialogues."""
         return data_frame(self._topic_records())
 
     @property
@@ -135,7 +146,9 @@ class Topics:
         ids = self.ids
         return [
             {
-                **{field: getattr(topic, field) for field in ("id", "name", "size", "phrases")},
+                **{
+                    field: getattr(topic, field) for field in ("id", "name", "sentence", "size", "stability", "phrases")
+                },
                 "share": topic.size / len(self.corpus),
                 "examples": tuple(ids[row] for row in topic.examples),
             }
@@ -239,7 +252,10 @@ def find_topics(
     similarity = np.einsum("nd,nd->n", units, unit(means)[labels])
     tree = average_linkage(means, np.bincount(labels))
     periods, period, counts = counted_periods([dialogue.time for dialogue in corpus], labels, count)
-    described = _described(corpus, labels, similarity, counts, names, Path(cache) if cache else None, means, encode)
+    sure = stability(units, labels, topics, seed)
+    described = _described(
+        corpus, labels, similarity, counts, sure, names, Path(cache) if cache else None, means, encode
+    )
     return Topics(title, described, corpus, labels, similarity, tree, placed(units, seed), tuple(periods), period)
 
 
@@ -264,23 +280,24 @@ def _described(
     labels: NDArray[np.int32],
     similarity: NDArray[np.float32],
     counts: NDArray[np.int64],
+    sure: Sequence[str],
     names: str,
     cache: Path | None,
     means: NDArray[np.float32],
     encode: Callable[[list[str]], NDArray[np.float32]] | None,
 ) -> tuple[Topic, ...]:
     members = [np.flatnonzero(labels == number) for number in range(len(counts))]
-    typical = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")][:EXAMPLES].tolist() for rows in members]
+    members = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")] for rows in members]
     groups = [[corpus[row] for row in rows.tolist()] for rows in members]
     left_out = set_phrases(corpus, labels)
     phrases = telling_phrases([_texts(group, left_out) for group in groups])
-    requests = [without_set_phrases(own, left_out, _customer(own)) for own in corpus]
+    requests = [without_set_phrases(own, left_out, customer(own)) for own in corpus]
     given = names_of(requests, labels, means, encode)
     if names != PHRASES:
-        examples = [[corpus[row] for row in rows] for rows in typical]
-        given, reason = names_by_model(list(zip(given, phrases, examples, strict=True)), names, cache)
+        given, reason = names_by_model(list(zip(given, phrases, groups, strict=True)), names, cache)
         if reason:
             logger.warning("some topics are named by their phrases: %s", reason)
+    sentences = typical_requests(groups, left_out, encode)
     by_role = {role: telling_phrases([_texts(group, left_out, role) for group in groups]) for role in _roles_of(corpus)}
     return tuple(
         Topic(
@@ -289,8 +306,10 @@ def _described(
             len(rows),
             phrases[number],
             {role: of_role[number] for role, of_role in by_role.items()},
-            tuple(typical[number]),
+            tuple(rows[:EXAMPLES].tolist()),
             tuple(counts[number].tolist()),
+            sentences[number],
+            sure[number],
         )
         for number, rows in enumerate(members)
     )
@@ -299,11 +318,6 @@ def _described(
 def _texts(dialogues: Sequence[Dialogue], left_out: Collection[str], role: str = "") -> list[str]:
     """Return what is said in dialogues, or by a role; bars keep phrases from going across turns."""
     return [" | ".join(without_set_phrases(dialogue, left_out, role)) for dialogue in dialogues]
-
-
-def _customer(dialogue: Dialogue) -> str:
-    """Return the role whose wishes name a topic: the user's, or everybody's if no user speaks."""
-    return ROLES[0] if ROLES[0] in dialogue.roles else ""
 
 
 def _roles_of(corpus: Sequence[Dialogue]) -> list[str]:
