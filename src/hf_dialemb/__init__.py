@@ -9,8 +9,6 @@ Importing the package is enough for ``AutoModel.from_pretrained`` and ``Sentence
 torch and transformers are imported only when something asks for them. The public names are those of ``__init__.pyi``.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Colours, text that is safe to show, and matplotlib figures that are written to files."""
 
-from __future__ import annotations
-
 import textwrap
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Names that load at their first use: those of a stub, and registries that other packages add to by entry points."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping

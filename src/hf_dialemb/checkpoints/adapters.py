@@ -1,7 +1,5 @@
 """Adapters of peft: models without them, as they were before or with what the adapters learnt."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Python code that comes with a backbone: models made of it keep it, and it runs only if the user allows that."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -6,7 +6,7 @@ import argparse
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
@@ -14,7 +14,7 @@ from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
 from . import rank
 from .parser import (
-    Parser,
+    Commands,
     add_command,
     add_group,
     corpus_options,
@@ -26,11 +26,8 @@ from .parser import (
     split_option,
 )
 
-if TYPE_CHECKING:
-    _Actions = argparse._SubParsersAction[Parser]
 
-
-def add(commands: _Actions) -> None:
+def add(commands: Commands) -> None:
     """Add the command and its actions."""
     actions = add_group(
         commands,
@@ -42,7 +39,7 @@ def add(commands: _Actions) -> None:
         add_action(actions)
 
 
-def _add_list(actions: _Actions) -> None:
+def _add_list(actions: Commands) -> None:
     parser = add_command(actions, "list", "List the corpora that can be read.", "example: dialemb corpus list")
     parser.add_argument("--output", type=Path, help="also write the table here (JSON)")
     parser.set_defaults(run=_list)
@@ -58,7 +55,7 @@ def _list(options: argparse.Namespace) -> None:
         say(f"Wrote {options.output}")
 
 
-def _add_check(actions: _Actions) -> None:
+def _add_check(actions: Commands) -> None:
     parser = add_command(
         actions,
         "check",
@@ -95,7 +92,7 @@ def _check(options: argparse.Namespace) -> None:
     say(f"{options.file}: {counted(counts['dialogue'], 'dialogue')}, {turns}. {worse}.")
 
 
-def _add_convert(actions: _Actions) -> None:
+def _add_convert(actions: Commands) -> None:
     parser = add_command(
         actions,
         "convert",
@@ -136,7 +133,7 @@ def _masked(dialogues: Iterator[Dialogue], names: Path | None, counts: Counter[s
         return mask(dialogues, lines.read().splitlines(), counts)
 
 
-def _add_stats(actions: _Actions) -> None:
+def _add_stats(actions: Commands) -> None:
     parser = add_command(
         actions,
         "stats",
@@ -189,7 +186,7 @@ def _stats(options: argparse.Namespace) -> None:
         say(f"Wrote {path}")
 
 
-def _add_show(actions: _Actions) -> None:
+def _add_show(actions: Commands) -> None:
     parser = add_command(
         actions,
         "show",
@@ -207,7 +204,7 @@ def _show(options: argparse.Namespace) -> None:
     print(render_dialogue(find_dialogue(_dialogues(options), options.id)))
 
 
-def _add_leakage(actions: _Actions) -> None:
+def _add_leakage(actions: Commands) -> None:
     parser = add_command(
         actions,
         "leakage",

@@ -1,13 +1,11 @@
 """The command ``dialemb demo``: from raw conversations to a measured, published, searchable encoder and a flow."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from pathlib import Path
 
 from ..errors import InputError
-from .parser import Parser, add_command, say
+from .parser import Commands, add_command, say
 
 RECIPE, CORPUS = "dse_demo", "star_small"
 QUERY = "I want to see a flat before I rent it"
@@ -16,7 +14,7 @@ SHOWN = ("semantic-relatedness", "dialogue-retrieval")
 encoder. The results file has everything."""
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add the command."""
     parser = add_command(
         commands,

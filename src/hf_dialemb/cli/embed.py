@@ -1,14 +1,22 @@
 """The command ``dialemb embed``: a file of dialogues becomes a file of vectors."""
 
-from __future__ import annotations
-
 import argparse
 
 from ..runs.addresses import path_or_address
-from .parser import Parser, add_command, chosen_model, conversations, model_option, named, own_options, reading_of, say
+from .parser import (
+    Commands,
+    add_command,
+    chosen_model,
+    conversations,
+    model_option,
+    named,
+    own_options,
+    reading_of,
+    say,
+)
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add the command."""
     parser = add_command(
         commands,

@@ -1,12 +1,10 @@
 """The command ``dialemb evaluate``: encoders on a labelled corpus."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
 from ..runs.files import check_not_read
-from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, reading_of, say
+from .parser import Commands, add_command, chosen_model, corpus_options, model_option, named, reading_of, say
 
 _HELP = """tasks: {tasks};
 and tasks that fine-tune, which takes long: {fine_tuning}
@@ -15,7 +13,7 @@ example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2@utteranc
 To repeat whole papers, or several at once, see dialemb papers benchmark."""
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add the command."""
     lists = {"tasks": _tasks, "fine_tuning": lambda: _tasks(fine_tunes=True)}
     parser = add_command(commands, "evaluate", "Compare encoders on a labelled corpus.", _HELP, **lists)

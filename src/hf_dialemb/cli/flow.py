@@ -1,7 +1,5 @@
 """The commands ``dialemb flow``, ``dialemb flow next`` and ``dialemb flow compare``."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
@@ -11,6 +9,7 @@ from typing import Any
 
 from ..errors import InputError
 from .parser import (
+    Commands,
     Parser,
     add_command,
     chosen_model,
@@ -43,7 +42,7 @@ _TYPES: dict[str, Any] = {
 _SEVERAL = "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add the commands to those of ``dialemb``."""
     parser = add_command(
         commands,

@@ -1,17 +1,15 @@
 """The command ``dialemb index``: conversations in a vector database that grows."""
 
-from __future__ import annotations
-
 import argparse
 from collections import deque
 from pathlib import Path
 
 from ..corpora.own.options import ReadingOptions
 from ..errors import InputError
-from .parser import Parser, add_command, chosen_model, model_option, own_options, reading_of
+from .parser import Commands, add_command, chosen_model, model_option, own_options, reading_of
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add the command."""
     parser = add_command(
         commands,

@@ -1,12 +1,10 @@
 """The group ``dialemb model``: merge trainings, distil an encoder into a table, write a model card."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
 from ..errors import InputError
-from .parser import Parser, add_command, add_group, conversations, method_option, named, own_options, reading_of, say
+from .parser import Commands, add_command, add_group, conversations, method_option, named, own_options, reading_of, say
 
 _MERGE = """This adds to the backbone what each training changed, times its weight. The result is a run folder like any
 other. With --rank it also holds a LoRA adapter.
@@ -21,7 +19,7 @@ If the model learnt from your own file, give that file's licence:
 example: dialemb model card --model published/dse-minilm --run runs/dse-minilm --results benchmark/dse.json"""
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add the group and its commands."""
     group = add_group(commands, "model", "Merge or distil models, or write a card: merge, distil, card.", _DISTIL)
     parser = add_command(group, "merge", "Merge trainings of one backbone into one encoder.", _MERGE)

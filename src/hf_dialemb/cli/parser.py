@@ -1,14 +1,12 @@
 """The shared parts of the commands: errors of one sentence, help with an example, the options that name things."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from ..corpora.own.options import DATE_ORDERS, OPTIONS
 from ..errors import InputError, nearest
@@ -41,17 +39,17 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; see '{self.prog} --help'")
 
 
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+"""The commands of ``dialemb`` or of a group, to which more are added."""
+
+
 def unknown_argument(got: str, program: str, known: Iterable[str]) -> InputError:
     """Return the error for an argument that a command does not take; it suggests the nearest known name."""
     return InputError(f"unknown argument '{got}'; see '{program} --help'.{nearest(got, known)}")
 
 
 def add_command(
-    commands: argparse._SubParsersAction[Parser],
-    name: str,
-    summary: str,
-    example: str,
-    **lists: Callable[[], Iterable[str]],
+    commands: Commands, name: str, summary: str, example: str, **lists: Callable[[], Iterable[str]]
 ) -> Parser:
     """Add a command; the first clause of its summary stands in the list of commands.
 
@@ -65,7 +63,7 @@ def add_command(
     return parser
 
 
-def add_group(commands: argparse._SubParsersAction[Parser], name: str, summary: str, example: str) -> Any:  # noqa: ANN401
+def add_group(commands: Commands, name: str, summary: str, example: str) -> Any:  # noqa: ANN401
     """Add a command that has commands; return their list, to add to."""
     parser = add_command(commands, name, summary, example)
     return parser.add_subparsers(dest="subcommand", required=True, metavar="command", parser_class=Parser)

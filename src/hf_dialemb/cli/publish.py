@@ -1,11 +1,9 @@
 """The commands ``dialemb export`` and ``dialemb publish``: from a checkpoint to the Hub."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, method_option, named, say
+from .parser import Commands, add_command, method_option, named, say
 
 _EXPORT = """AutoModel and sentence-transformers load the written folder in fresh processes, and every embedding is
 compared. ONNX graphs go into the folder onnx.
@@ -24,7 +22,7 @@ example: dialemb publish runs/calls --repo-id org/calls --private
          dialemb publish published/dial2vec-minilm --repo-id org/dial2vec-minilm --dry-run"""
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add ``dialemb export`` and ``dialemb publish``."""
     summary = "Turn a trained checkpoint into a form that other libraries load, and check it."
     parser = add_command(commands, "export", summary, _EXPORT)

@@ -1,16 +1,14 @@
 """``dialemb rank`` ranks responses after dialogues; ``dialemb corpus candidates`` draws the sets to rank."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
 from ..errors import InputError
 from ..runs.files import check_writable
-from .parser import Parser, add_command, corpus_options, method_option, named, own_options, reading_of, say
+from .parser import Commands, add_command, corpus_options, method_option, named, own_options, reading_of, say
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add the command."""
     parser = add_command(
         commands,
@@ -29,7 +27,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.set_defaults(run=_rank)
 
 
-def add_candidates(actions: argparse._SubParsersAction[Parser]) -> None:
+def add_candidates(actions: Commands) -> None:
     """Add the action ``candidates`` of ``dialemb corpus``."""
     parser = add_command(
         actions,

@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..runs.files import check_writable, write_text_atomically
-from .parser import Parser, add_command, chosen_model, corpus_options, model_and_vectors, model_option, reading_of, say
+from .parser import (
+    Commands,
+    add_command,
+    chosen_model,
+    corpus_options,
+    model_and_vectors,
+    model_option,
+    reading_of,
+    say,
+)
 
 if TYPE_CHECKING:
     from ..retrieval.hits import Hits
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add the command."""
     parser = add_command(
         commands,

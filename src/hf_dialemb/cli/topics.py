@@ -1,12 +1,10 @@
 """The command ``dialemb topics``."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
 from .parser import (
-    Parser,
+    Commands,
     add_command,
     conversations,
     model_and_vectors,
@@ -18,7 +16,7 @@ from .parser import (
 )
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add the command."""
     parser = add_command(
         commands,

@@ -1,10 +1,8 @@
 """The command ``dialemb train``: an encoder from dialogues."""
 
-from __future__ import annotations
-
 import argparse
 
-from .parser import Parser, add_command, say
+from .parser import Commands, add_command, say
 
 _HELP = """Write a setting as '--field value' (this wins), or as a line 'field: value' in the YAML file.
 
@@ -45,7 +43,7 @@ recipes: {recipes}
 example: dialemb train my_dialogues.jsonl --config dial2vec_minilm --output_dir runs/mine"""
 
 
-def add(commands: argparse._SubParsersAction[Parser]) -> None:
+def add(commands: Commands) -> None:
     """Add the command."""
     parser = add_command(commands, "train", "Train an encoder from dialogues.", _HELP, recipes=_recipes)
     parser.add_argument("--config", help="a recipe's name, or a YAML file of settings")

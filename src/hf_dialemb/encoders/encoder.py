@@ -1,7 +1,5 @@
 """The encoder: dialogues and utterances in, vectors out, whatever model is behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar

@@ -4,8 +4,6 @@ The package reads the key from OPENAI_API_KEY and the address from OPENAI_BASE_U
 busy. No message shows the key.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

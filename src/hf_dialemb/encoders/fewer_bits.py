@@ -1,7 +1,5 @@
 """Transformers that compute in fewer bits: bfloat16 by torch, 8-bit integers by OpenVINO."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import warnings

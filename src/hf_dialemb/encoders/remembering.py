@@ -5,8 +5,6 @@ A folder holds one subfolder for each model, by the model's fingerprint and the 
 checksum. A file appears whole or not at all; a damaged one is passed over. Several processes may share a folder.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

@@ -1,7 +1,5 @@
 """Vectors in the Parquet files of ``dialemb embed``, with the model that made them and the items they are of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

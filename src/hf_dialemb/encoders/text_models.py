@@ -1,7 +1,5 @@
 """Text encoders built on transformers: sentence-transformers models, and any other model that `AutoModel` loads."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Vectors of turns that know their conversation: each turn alone, and read with what stands around it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Maps of vectors in the plane, one panel per model, by t-SNE."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Evaluate encoders on labelled dialogues: load, embed once per model, run the tasks, write results, table and map."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 import time

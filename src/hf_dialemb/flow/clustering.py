@@ -1,7 +1,5 @@
 """Cluster the utterances of each role by average linkage and cosine, as the official program of Dialog2Flow does."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

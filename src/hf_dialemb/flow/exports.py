@@ -3,8 +3,6 @@
 Names are the words of people and may hold anything: nodes of DOT and Mermaid have numbers, and names are text.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

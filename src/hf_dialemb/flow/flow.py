@@ -1,7 +1,5 @@
 """Hold a dialogue flow: utterances, the clusters that they belong to, and the paths that dialogues take."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

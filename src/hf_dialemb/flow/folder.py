@@ -4,8 +4,6 @@
 ``flow.json`` the clusters and all settings. Each has the key of the flow, so that files of two runs are never mixed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import suppress

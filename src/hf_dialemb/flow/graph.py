@@ -3,8 +3,6 @@
 A state is a role and what it does: an action or a cluster. A trajectory is the states of one dialogue in order.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Name clusters by the utterance in their middle, by typical phrases, and by examples; topics use the same phrases."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Place new dialogues in a flow: where they stand, what comes next, and how they differ from others."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace

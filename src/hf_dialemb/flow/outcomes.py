@@ -1,7 +1,5 @@
 """Read from an utterance how things went, by English words that were chosen on dev splits of SGD, MultiWOZ and STAR."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

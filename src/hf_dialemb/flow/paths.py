@@ -1,7 +1,5 @@
 """Analyse the paths of dialogues: the main one, forks, loops, ends, and unusual ones."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Check a folder before the first request: whole, in a form that anyone loads, and free of harmful files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Find what no published file may hold: pickles, secrets, and absolute paths of a machine."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import mmap

@@ -3,8 +3,6 @@
 Every way of loading is tried in a fresh process before the folder appears.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 import re

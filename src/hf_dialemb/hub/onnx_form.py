@@ -8,8 +8,6 @@ For 8 bits, weights become integers once, one scale per column; activations do s
 needed for calibration. Weights take 7 of the 8 bits: on older processors, sums of more would overflow.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 import warnings

@@ -7,8 +7,6 @@ itself cuts long contexts at their start and long responses at their end. Its to
 lose its marker and read as a context.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -12,8 +12,6 @@ transformers, sentence-transformers and servers that read BERT and its kin load 
 Messages of the roles that `hf_dialemb.dialogue.UNSPOKEN` names are left out, and with them a prompt for messages.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

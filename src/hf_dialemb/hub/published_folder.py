@@ -1,7 +1,5 @@
 """The folder of a published model: the names of its files, how they are read, and where it goes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Afterwards the repository shows the folder and nothing else; earlier commits kee
 simply repeated: large files that arrived are not sent again, and an unchanged folder makes no commit.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Callable

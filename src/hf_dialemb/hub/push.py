@@ -1,7 +1,5 @@
 """From a run or an encoder to a repository of the Hub in one call."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

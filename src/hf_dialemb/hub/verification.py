@@ -1,7 +1,5 @@
 """Load a published folder in fresh processes, as its users do, and compare its vectors with the model's."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

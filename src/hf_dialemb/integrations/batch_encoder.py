@@ -1,7 +1,5 @@
 """Vectors for a column of dialogues, a batch at a time: for ``map`` of datasets and ``map_batches`` of Ray Data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import Any

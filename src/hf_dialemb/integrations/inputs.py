@@ -1,7 +1,5 @@
 """Items of other libraries as dialogues: texts, transcripts and chat messages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any

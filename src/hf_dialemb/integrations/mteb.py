@@ -11,8 +11,6 @@ read turns find them beside it (``conversation``, as MTEB names them). Figures a
   five examples of each intent) follow MTEB where this package follows the papers. Ties apart, every draw is fixed.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A transformer of scikit-learn that turns dialogues into vectors, for pipelines, column transformers and searches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Self
 

@@ -5,8 +5,6 @@ parts of a ``SequentialEvaluator``. Figures are those of a results file, shares 
 by one, set ``metric_for_best_model="eval_NAME_FIGURE"``.
 """
 
-from __future__ import annotations
-
 import csv
 import logging
 import re

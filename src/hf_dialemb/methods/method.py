@@ -1,7 +1,5 @@
 """The contract of a method: a config, a model, examples, and how they become batches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Adjusted alignment and uniformity on the unit sphere (dial2vec, section 5.3.3, equations 7 to 9). Lower is better."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

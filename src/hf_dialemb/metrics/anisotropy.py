@@ -1,7 +1,5 @@
 """Anisotropy within and between labels (Dialog2Flow, section 5.1): mean cosines, in linear time."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Dialogue retrieval: each dialogue ranks all others by cosine; those of its label are relevant (dial2vec, 4.1)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numpy.typing import ArrayLike

@@ -1,7 +1,5 @@
 """Normalised discounted cumulative gain of binary relevance (Dialog2Flow, section 5.1), and its program's version."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

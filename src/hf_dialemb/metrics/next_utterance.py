@@ -1,7 +1,5 @@
 """Next-utterance retrieval: scores of candidates rank the true response (Mehri and Eskenazi, 2019, equation 13)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

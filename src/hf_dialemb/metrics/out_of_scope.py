@@ -1,7 +1,5 @@
 """Out-of-scope detection by prototypes (DSE, section 4.2.2): what is far from every class mean belongs to none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

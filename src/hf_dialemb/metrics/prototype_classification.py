@@ -1,7 +1,5 @@
 """Few-shot classification by prototypes (DSE, section 4.2; Dialog2Flow, section 5.1): the nearest class mean wins."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Purity, mutual information and Rand index of k-means over embeddings (dial2vec, section 4.1)."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable
 from typing import Any

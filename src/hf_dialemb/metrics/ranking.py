@@ -1,7 +1,5 @@
 """Ranking: a query ranks candidates of its own by cosine (DialogueCSE, section 5.1.2: semantic retrieval)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Response selection: a query ranks candidate responses by cosine (DSE, section 4.2.2: top-k-100 accuracy)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

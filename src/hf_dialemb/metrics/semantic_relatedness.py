@@ -1,7 +1,5 @@
 """Semantic relatedness in two forms (dial2vec, section 4.1), whose figures are not to be compared with each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Space of a metric: a folder that `evaluate` loads by its path or from the Hub, where this package is absent."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

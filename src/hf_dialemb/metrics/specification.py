@@ -1,7 +1,5 @@
 """The specification of a metric, and the class of `evaluate` made from it. A Space has a copy of this module."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """Vectors, labels, pairs and ranks as metrics take them. It imports nothing of ours: a Space has a copy."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Measuring models on suites, beside the papers' own figures, with one report; what was stopped goes on."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

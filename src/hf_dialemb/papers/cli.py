@@ -1,12 +1,11 @@
 """The group ``dialemb papers``: reproduce the five papers."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..cli.parser import (
+    Commands,
     Parser,
     add_command,
     add_group,
@@ -56,10 +55,8 @@ _UNIFY = f"""{_CORPUS}
          dialemb papers corpus unify all --licence research --data-dir data --output unified"""
 _SIX = "example: dialemb papers corpus benchmark --data-dir data --output benchmark"
 
-_Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
-
-def add(commands: _Commands) -> None:
+def add(commands: Commands) -> None:
     """Add the group and its commands."""
     summary = "Reproduce the five papers: benchmark, ensemble, convert, flow, corpus."
     group = add_group(commands, "papers", summary, _GROUP)
@@ -79,7 +76,7 @@ def _output(parser: Parser, holds: str, **more: Any) -> None:  # noqa: ANN401 - 
     parser.add_argument("--output", type=Path, help=holds, **(more or {"required": True}))
 
 
-def _add_benchmark(commands: _Commands) -> None:
+def _add_benchmark(commands: Commands) -> None:
     summary = "Compare encoders on everything the papers measure, in one report."
     parser = add_command(commands, "benchmark", summary, _BENCHMARK, suites=_suites)
     parser.add_argument("--suite", nargs="+", required=True, help="see below")
@@ -106,7 +103,7 @@ def _benchmark(options: argparse.Namespace) -> None:
     run_benchmark(options.suite, options.model, options.output, seeds=range(options.seeds), report=say, **more)
 
 
-def _add_ensemble(commands: _Commands) -> None:
+def _add_ensemble(commands: Commands) -> None:
     summary = "Train an ensemble of response rankers at several granularities."
     parser = add_command(commands, "ensemble", summary, _ENSEMBLE)
     parser.add_argument("--config", required=True, help="recipe of the baseline: a YAML file, or a recipe's name")
@@ -145,7 +142,7 @@ def _ensemble(options: argparse.Namespace) -> None:
     print(report_ensemble(plan, analyses=not options.skip_analyses, report=say))
 
 
-def _add_convert(commands: _Commands) -> None:
+def _add_convert(commands: Commands) -> None:
     parser = add_command(commands, "convert", "Turn a checkpoint of PLATO into one that this package loads.", _CONVERT)
     parser.add_argument("source", metavar="input", help="file, folder or archive with the weights")
     _output(parser, "folder to write; must not exist yet")
@@ -161,7 +158,7 @@ def _convert(options: argparse.Namespace) -> None:
     say(f"Wrote {convert(options.source, options.output, report=say, **named(options, 'vocabulary', 'partial'))}")
 
 
-def _add_flow(commands: _Commands) -> None:
+def _add_flow(commands: Commands) -> None:
     summary = (
         "Compare encoders by the flows they find in annotated dialogues: sizes of graphs as in Dialog2Flow's Table 6, "
         "and whether the states and steps are right."
@@ -185,7 +182,7 @@ def _flow(options: argparse.Namespace) -> None:
     say(f"Wrote {options.output}")
 
 
-def _add_unify(actions: _Commands) -> None:
+def _add_unify(actions: Commands) -> None:
     summary = (
         "Convert corpora into one form with normalised acts, slots and domains: Parquet, JSON, counts, a dataset card."
     )
@@ -212,7 +209,7 @@ def _unify(options: argparse.Namespace) -> None:
     say(f"Wrote {options.output}")
 
 
-def _add_six_corpora(actions: _Commands) -> None:
+def _add_six_corpora(actions: Commands) -> None:
     summary = "Build the six corpora of the dial2vec paper with its filters, and print its Table 1 beside ours."
     parser = add_command(actions, "benchmark", summary, _SIX)
     _data_dir(parser)

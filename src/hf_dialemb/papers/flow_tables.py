@@ -1,7 +1,5 @@
 """Figures of dialogue flows in the layout of Dialog2Flow's Table 6: a row for each model, a column for each domain."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType

@@ -4,8 +4,6 @@ A draw of all examples is extreme if its difference is as far from the observed 
 (Koehn, 2004; Berg-Kirkpatrick et al., 2012). With b extreme draws of B, ``p = (b + 1) / (B + 1)``, which is never 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The suites of the benchmark: for each paper, the corpora and tasks that it measures on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path

@@ -4,8 +4,6 @@ LanceDB keeps versions. Dialogues are added in batches, each of which is one ver
 batches before, and run again it adds the rest.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import hashlib

@@ -3,8 +3,6 @@
 The file's metadata name the model of its vectors, so that they are not taken for another's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import deque

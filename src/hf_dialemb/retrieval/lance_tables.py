@@ -1,7 +1,5 @@
 """LanceDB tables in folders of their own: opened, their failures explained, and conditions on their columns checked."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

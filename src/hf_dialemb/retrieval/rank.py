@@ -5,8 +5,6 @@ of an ensemble are those of equation 7 over the whole pool (Mehri and Eskenazi, 
 vector per response and member, whatever the number of dialogues.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Search: the dialogues nearest to a text or to another dialogue."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Find what was said: turns by their words, and by what they mean in their surroundings."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ of the turns that answer. Only turns before the place ``before``, if there is on
 them, each slot is asked for: the answer is the first turn that gave it a value.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Words of texts, and the texts that share them with a query: BM25, over texts that are added as they come."""
 
-from __future__ import annotations
-
 import re
 from array import array
 from collections import Counter

@@ -1,7 +1,5 @@
 """Files at addresses that fsspec opens, such as ``s3://bucket/calls.jsonl``, and their copies on this machine."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

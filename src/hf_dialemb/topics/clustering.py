@@ -1,7 +1,5 @@
 """Cluster dialogues by their vectors, place them on a map, and count topics over time; see docs/topics.md."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 

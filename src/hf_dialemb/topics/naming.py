@@ -1,7 +1,5 @@
 """Name topics by phrases that distinguish them from the others, or by a language model."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence

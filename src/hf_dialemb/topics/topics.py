@@ -1,7 +1,5 @@
 """Find the topics of dialogues without labels: the one function of Python and of ``dialemb topics``."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The door of settings: named values, recipes and the words of a command line become `Settings`."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

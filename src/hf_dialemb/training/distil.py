@@ -5,8 +5,6 @@ and learns on those texts to agree with it, as model2vec's tokenlearn does. The 
 ``StaticEmbedding`` in model2vec's form: integers of eight bits, and a scale for each word piece.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Merging trainings of one backbone into one encoder, and the record of the trainings behind an encoder."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping

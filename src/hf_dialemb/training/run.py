@@ -1,7 +1,5 @@
 """One training run, from settings or Python's arguments to a saved encoder."""
 
-from __future__ import annotations
-
 import logging
 import math
 import time

@@ -1,7 +1,5 @@
 """The settings of a training run: dataclasses that Python, YAML files and the command line fill alike."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

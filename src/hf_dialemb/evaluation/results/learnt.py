@@ -3,8 +3,6 @@
 A set may be in training though it is called a test set: by ``star/all``, or where a corpus has no splits of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

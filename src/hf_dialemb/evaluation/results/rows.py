@@ -1,7 +1,5 @@
 """Results files: one JSON per run, the source of every table, model card and picture."""
 
-from __future__ import annotations
-
 import json
 import math
 import platform

@@ -1,7 +1,5 @@
 """Markdown tables of results: one row per model, or one row per figure where there are many; the best in bold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ An action is a turn's dialogue acts and slots in the unified form. The paper dra
 takes 1 or 5 of them as examples; all others are classified by the nearest mean of examples.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any

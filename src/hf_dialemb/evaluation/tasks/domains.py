@@ -1,7 +1,5 @@
 """The tasks of the dial2vec benchmark: dialogues of one domain each in, figures out (sections 4.1 and 5.3.3)."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -7,8 +7,6 @@ prototype too, of labelled examples, and brings the similarities of an utterance
 is out of scope.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -12,8 +12,6 @@ dialogues. What says the same as the true response is correct as well. The setti
 beginning is kept, and the true response stands twice among the candidates, but only one copy counts as correct.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """What tasks draw: fixed samples of a corpus, and the few examples of each label that a repeat is given."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate

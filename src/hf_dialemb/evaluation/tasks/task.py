@@ -1,7 +1,5 @@
 """The tasks: each loads a problem from a part of a corpus, and the problem measures an encoder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module

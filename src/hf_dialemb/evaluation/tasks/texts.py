@@ -1,7 +1,5 @@
 """Texts of tasks: vectors, cosines and cuts; and dialogues so far with responses to choose from, given or drawn."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The insights beside the map: how dialogues end, where they loop and fork, and which are unusual."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

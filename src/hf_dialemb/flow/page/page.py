@@ -3,8 +3,6 @@
 It has the counts of everything, and as many dialogues in full as a page can carry.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ The card needs the data and licences of the training. Figures are optional, and 
 this one began as.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """The figures of a model card: the model's own, and those of the model that it began as."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

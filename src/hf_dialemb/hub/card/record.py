@@ -1,7 +1,5 @@
 """The record of a published folder and its training: a small file without places on the machine, for a model card."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ projection to query, key and value: BERT's layers under other names. Its types a
 Its turns count down to 1; 0 is the response. Its positions begin anew in every utterance.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

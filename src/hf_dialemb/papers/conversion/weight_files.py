@@ -5,8 +5,6 @@ tensor follow ``NAME``, its name, a version, a protocol-buffer message with type
 numbers are little-endian. Later versions of paddle pickle a dictionary of arrays.
 """
 
-from __future__ import annotations
-
 import pickle
 import struct
 import tarfile

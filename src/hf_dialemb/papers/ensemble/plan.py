@@ -1,7 +1,5 @@
 """The plan of multi-granularity training: its runs, their settings, and their folders."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ All systems rank the same candidate sets of the test split; probes and fine-tuni
 vectors of those that embed. Outcomes of analyses are kept with digests of the checkpoints, and not measured twice.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """Multi-granularity results as the paper's tables: a row per system, our figures beside those that it prints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Each stage is a run of ``dialemb train``, a process of ``accelerate launch``. A 
 killed one resumes from its last checkpoint, so the same command again ends in the same ensembles.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

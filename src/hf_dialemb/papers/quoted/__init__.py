@@ -5,8 +5,6 @@ corpus (one that this package cannot read by the paper's own name), task, metric
 model, the row's printed name and its figures, ``[mean, std]`` where a deviation is printed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which pictures a benchmark's report shows, and what they are drawn from."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ whole dialogue, and gives the mean of each speaker's tokens, their sum (equation
 other encoder has no such parts: it is given what one speaker says alone, and the sum and the mean of all are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

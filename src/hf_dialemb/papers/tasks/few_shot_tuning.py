@@ -10,8 +10,6 @@ user's reply; the last `OFFICIAL_SHARE` of the length in words are kept, and the
 acts that occur in what is scored; the papers' lists of acts are longer.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace

@@ -7,8 +7,6 @@ clusters hold the right utterances, edge_f1 and transition_divergence whether wh
 next_action_perplexity whether a cluster foretells what is done next as well as an action does.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

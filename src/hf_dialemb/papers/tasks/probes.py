@@ -6,8 +6,6 @@ frozen vector is scaled to mean 0 and deviation 1 / sqrt(W) over train: the laye
 means the same whatever the width. As tasks, probes are of any encoder, on a fixed sample of contexts.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

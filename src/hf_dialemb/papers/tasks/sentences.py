@@ -11,8 +11,6 @@ all candidates share words with the query. The paper has people check the intent
 limit of 40 on others is that of its files, whose queries have full lists, while here one of each is enough.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import defaultdict
