@@ -266,3 +266,23 @@ def test_topics_of_a_real_corpus_are_its_domains(data_dir):
     truth = [dialogue.domains[0] for dialogue in dialogues]
     assert contingency_matrix(truth, topics.labels).max(axis=0).sum() > 0.9 * len(truth)
     assert normalized_mutual_info_score(truth, topics.labels) > 0.8
+
+
+def test_saved_topics_take_new_dialogues_and_refuse_another_encoder(tmp_path):
+    topics = hf_dialemb.find_topics(made(), "dialogue-static", topics=3, title="Calls")
+    topics.save(tmp_path)
+    model = hf_dialemb.load_topics(tmp_path)
+    assert model.groups.ids == tuple(one.id for one in topics.by_size)
+    assert np.array_equal(model.groups.means, topics.means)
+    assigned = model.assign(made())
+    fits = assigned["topic"] != ""
+    assert fits.sum() >= 0.9 * len(fits)
+    assert (assigned["topic"] == topics.dialogues["topic"])[fits].all()
+    assert np.allclose(assigned["similarity"], topics.dialogues["similarity"], atol=1e-4)
+    with pytest.raises(hf_dialemb.InputError, match="got vectors of 'action-static', expected those of the model"):
+        hf_dialemb.load_topics(tmp_path, "action-static")
+    with pytest.raises(hf_dialemb.InputError, match=r"got no topics\.json in it"):
+        hf_dialemb.load_topics(tmp_path / "other")
+    (tmp_path / "topics.safetensors").write_bytes(b"")
+    with pytest.raises(hf_dialemb.InputError, match="cannot be read"):
+        hf_dialemb.load_topics(tmp_path)

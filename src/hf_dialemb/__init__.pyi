@@ -33,7 +33,8 @@ from .methods.utterance import encode_utterances as encode_utterances
 from .retrieval.dialogue_index import DialogueIndex as DialogueIndex
 from .retrieval.search import search as search
 from .retrieval.turn_index import TurnIndex as TurnIndex
-from .topics.topics import find_topics as find_topics
+from .topics.model import find_topics as find_topics
+from .topics.model import load_topics as load_topics
 from .training.merge import merge as merge
 from .training.run import train as train
 from .training.trainer import DialogueTrainer as DialogueTrainer

@@ -192,7 +192,8 @@ def _by_topic(options: argparse.Namespace, dialogues: list[Any], model: object, 
     from ..encoders import load_encoder
     from ..flow.folder import remove_report
     from ..runs.files import check_writable
-    from ..topics.topics import FEWEST, FLOWS, PAGE, find_topics
+    from ..topics.model import find_topics
+    from ..topics.topics import FEWEST, FLOWS, PAGE
 
     check_writable(options.output / PAGE, options.input)
     model = load_encoder(model)  # before the topics, which take longer, so that a mistake comes out

@@ -40,13 +40,14 @@ def add(commands: Commands) -> None:
 def _run(options: argparse.Namespace) -> None:
     from ..corpora import load_dialogues
     from ..runs.files import check_writable
-    from ..topics.topics import PAGE, find_topics
+    from ..topics.model import find_topics
+    from ..topics.topics import PAGE
 
     dialogues = load_dialogues(options.input, **named(options, "data_dir", "split"), **reading_of(options))
     check_writable(options.output / PAGE, options.input, options.vectors or "")
     model, vectors = model_and_vectors(options, dialogues, options.input)
     more = {**named(options, "topics", "names"), "title": f"Topics of {Path(options.input).name}"}
-    topics = find_topics(dialogues, model, vectors=vectors, cache=options.output / "cache" / "names", **more)
+    topics = find_topics(dialogues, model, vectors=vectors, cache=options.output / "cache", **more)
     for topic in topics.by_size:
         say(f"{topic.size:7,} {topic.name}")
     topics.save(options.output)

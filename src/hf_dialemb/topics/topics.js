@@ -19,7 +19,7 @@ const page = (() => {
   // The x and y of points on the map, in units of which the map has 10,000 a side.
   const middles = members.map((rows) => [0, 1].map((axis) => {
     const sorted = rows.map((row) => places[2 * row + axis]).sort((one, other) => one - other);
-    return sorted[sorted.length >> 1];
+    return sorted[sorted.length >> 1] ?? -1e9; // a topic may have no dialogue this time
   }));
   const GRID = 64;
   const cells = Array.from({ length: GRID * GRID }, () => []);
@@ -27,8 +27,9 @@ const page = (() => {
   for (let row = 0; row < count; row++)
     cells[cellOf(places[2 * row + 1]) * GRID + cellOf(places[2 * row])].push(row);
 
-  const branches = branchesOf(data.tree, topics.length);
-  const folded = foldedOf(branches, topics.length, 14);
+  const grouped = data.tree.length + 1; // topics; what fits nowhere comes after them
+  const branches = branchesOf(data.tree, grouped);
+  const folded = foldedOf(branches, grouped, 14);
   const self = { data, view: {}, hits: null, scale: 1, x: 0, y: 0, fitted: 1 };
   let colours = [];
   let ink = {};
@@ -357,7 +358,7 @@ const page = (() => {
     const all = data.periods.map((_, place) => topics.reduce((sum, topic) => sum + topic.periods[place], 0));
     const asTree = self.view.list === "tree" && data.tree.length > 0;
     const way = (list, told) => make("button", { type: "button", class: "button", "aria-pressed": (list === "tree") === asTree, click: () => show({ list }) }, told);
-    return [make("h2", {}, counted(topics.length, "topic")), make("p", { class: "soft" }, "Each point is a dialogue; near ones are alike. Choose a topic or a point."),
+    return [make("h2", {}, counted(grouped, "topic")), make("p", { class: "soft" }, "Each point is a dialogue; near ones are alike. Choose a topic or a point."),
       data.tree.length ? make("div", { class: "ways", role: "group", "aria-label": "Order of topics" }, way("", "Largest first"), way("tree", "Tree")) : "",
       ...(asTree ? [make("p", { class: "soft" }, "Topics that are joined near their names are most alike. A dot folds or opens its branch."), drawnTree(branches, folded, branchRow, knot)]
         : listOf([...topics.keys()], topicRow, 60)), ...curve(all)];

@@ -1,7 +1,7 @@
-"""Find the topics of dialogues without labels: the one function of Python and of ``dialemb topics``."""
+"""Hold the topics of dialogues: as tables, as a page, and in a folder that later runs go on from."""
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -12,23 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checkpoints.pretrained import default_encoder
-from ..corpora import load_dialogues
 from ..dialogue import ROLES, Dialogue, metadata_columns
 from ..encoders import load_encoder
-from ..errors import InputError
-from ..flow.clustering import average_linkage
 from ..flow.exports import as_cell, table_of
-from ..flow.extract import checked_vectors, extract_flow
+from ..flow.extract import extract_flow
 from ..flow.folder import remove_report
-from ..flow.language_model import find_writer
-from ..metrics.vectors import unit
+from ..hashing import json_key
 from ..runs.files import write_atomically, write_json_atomically, write_text_atomically
 from ..runs.frames import counted, data_frame, notebook_view, write_page
-from .clustering import counted_periods, find_clusters, placed, stability
+from .edits import Groups
 from .naming import (
     customer,
     names_by_model,
     names_of,
+    numbered_names,
     set_phrases,
     telling_phrases,
     typical_requests,
@@ -37,6 +34,8 @@ from .naming import (
 
 PAGE, FLOWS, RECORD = "index.html", "flows", "topics.json"
 TABLES = ("topics.csv", "dialogues.csv", "dialogues.parquet")
+MEANS = "topics.safetensors"
+NO_TOPIC, FITS_NOWHERE = "none", "fits nowhere"  # the id and the name of dialogues on no topic
 PHRASES = "phrases"
 _COLUMNS = ("id", "name", "sentence", "size", "stability", "phrases")
 EXAMPLES = 5  # typical dialogues of a topic
@@ -59,26 +58,33 @@ class Topic:
     periods: tuple[int, ...]  # its dialogues in each period
     sentence: str  # its most typical request, in the customer's words
     stability: str  # solid, fair or shaky; see `hf_dialemb.topics.clustering.stability`
+    least: float  # the similarity from which on a new dialogue is on it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Topics:
-    """The topics of N dialogues, as tables and files."""
+    """The T topics of N dialogues, as tables and files.
+
+    What fits nowhere is one more group, the last, with the id `NO_TOPIC`.
+    """
 
     title: str
-    by_size: tuple[Topic, ...]  # the largest first
+    by_size: tuple[Topic, ...]  # the largest first; some may have no dialogue among these
     corpus: tuple[Dialogue, ...]
-    labels: NDArray[np.int32]  # the topic of each dialogue, (N,)
-    similarity: NDArray[np.float32]  # the cosine of each with the mean of its topic, (N,)
+    labels: NDArray[np.int32]  # the place of each dialogue's topic in ``by_size``, (N,)
+    similarity: NDArray[np.float32]  # the cosine of each with the mean of its topic, or of the nearest, (N,)
     tree: NDArray[np.float64]  # joins of similar topics, (T - 1, 4); see `hf_dialemb.flow.clustering`
     places: NDArray[np.float32]  # on the map, (N, 2) in [0, 1]
     periods: tuple[str, ...]  # the beginnings of the periods that dialogues are counted in; empty without times
     unit: str  # hour, day, week, month or year
+    means: NDArray[np.float32]  # of the unit vectors of each topic, (T, D)
+    encoder: Mapping[str, str]  # the ``model`` that made the vectors, and a digest of its ``vectors``
+    numbered: int  # the highest number that a topic has had
 
     @property
     def counts(self) -> str:
         """The numbers of dialogues and topics, in words."""
-        return f"{counted(len(self.corpus), 'dialogue')}, {counted(len(self.by_size), 'topic')}"
+        return f"{counted(len(self.corpus), 'dialogue')}, {counted(len(self.means), 'topic')}"
 
     @property
     def ids(self) -> list[str]:
@@ -103,18 +109,30 @@ class Topics:
         write_page(Path(path), template, record, scripts, styles=styles, title=self.title, counts=counts)
 
     def save(self, folder: str | Path, flows: Sequence[str] = ()) -> None:
-        """Write the page, ``topics.csv``, ``dialogues.csv`` and ``.parquet``, and ``topics.json``."""
+        """Write the page, ``topics.csv``, ``dialogues.csv`` and ``.parquet``, ``topics.json`` and ``.safetensors``.
+
+        `hf_dialemb.load_topics` goes on from the folder.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
+        from safetensors.numpy import save_file
 
         place, topics, dialogues = Path(folder), self._topic_records(), self._dialogue_records()
         write_text_atomically(place / TABLES[0], _csv(topics))
         write_text_atomically(place / TABLES[1], _csv(dialogues))
         write_atomically(place / TABLES[2], partial(pq.write_table, pa.Table.from_pylist(dialogues)))
         pairs = zip(topics, self.by_size, strict=True)
-        records = [{**record, "said": topic.by_role, "periods": topic.periods} for record, topic in pairs]
-        record = {"title": self.title, "dialogues": len(self.corpus), "unit": self.unit, "periods": self.periods}
-        write_json_atomically(place / RECORD, {**record, "topics": records})
+        more = ("periods", "least")
+        records = [
+            {**record, "said": topic.by_role, **{name: getattr(topic, name) for name in more}}
+            for record, topic in pairs
+        ]
+        facts = ("title", "unit", "periods", "encoder", "numbered")
+        record = {"dialogues": len(self.corpus), **{name: getattr(self, name) for name in facts}, "topics": records}
+        record["key"] = json_key(record)
+        means = {"means": np.ascontiguousarray(self.means)}
+        write_atomically(place / MEANS, lambda path: save_file(means, path, {"key": record["key"]}))
+        write_json_atomically(place / RECORD, record)
         self.page(place / PAGE, flows)
 
     def save_flows(self, folder: str | Path, encoder: Any = None, **settings: Any) -> list[str]:  # noqa: ANN401
@@ -125,7 +143,7 @@ class Topics:
         """
         written, loaded = [], load_encoder(encoder or default_encoder("action"))
         for number, topic in enumerate(self.by_size):
-            if topic.size >= FEWEST:
+            if topic.size >= FEWEST and topic.id != NO_TOPIC:
                 members = [self.corpus[row] for row in np.flatnonzero(self.labels == number)]
                 output = Path(folder) / FLOWS / topic.id
                 extract_flow(members, loaded, output=output, title=topic.name, overview=folder, **settings)
@@ -144,9 +162,7 @@ class Topics:
         ids = self.ids
         return [
             {
-                **{
-                    field: getattr(topic, field) for field in ("id", "name", "sentence", "size", "stability", "phrases")
-                },
+                **{field: getattr(topic, field) for field in _COLUMNS},
                 "share": topic.size / len(self.corpus),
                 "examples": tuple(ids[row] for row in topic.examples),
             }
@@ -201,67 +217,11 @@ class Topics:
         return texts
 
 
-def find_topics(
-    dialogues: Any,  # noqa: ANN401 - see load_dialogues
-    encoder: Any = None,  # noqa: ANN401 - see load_encoder
-    *,
-    topics: int | None = None,
-    names: str = PHRASES,
-    vectors: NDArray[np.float32] | None = None,
-    title: str = "Topics",
-    cache: str | Path | None = None,
-    seed: int = 0,
-    **reading: Any,  # noqa: ANN401
-) -> Topics:
-    """Find the topics of dialogues without labels: clusters of whole dialogues, named and counted.
-
-    Example:
-        >>> topics = hf_dialemb.find_topics(dialogues)
-        >>> topics.page("topics.html")
-
-    Args:
-        dialogues: What `load_dialogues` takes.
-        encoder: What `load_encoder` takes; by default the best that is at hand.
-        topics: The number of topics; by default it is found.
-        names: ``phrases``; or a language model: ``api:MODEL``, a folder or a Hub id.
-        vectors: The vectors of the dialogues, ``(N, D)``; then no encoder is needed.
-        title: The title of the page.
-        cache: A folder where answers of the language model are kept.
-        seed: The seed of random draws.
-        **reading: How files are read, as in `load_dialogues`.
-
-    Raises:
-        InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
-    """
-    corpus = tuple(load_dialogues(dialogues, **reading))
-    if topics is not None and not 1 <= topics <= len(corpus):
-        raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the number of dialogues; change it")
-    if names != PHRASES:
-        find_writer(names)  # raises before anything is computed
-    encode = None
-    if vectors is None or encoder is not None:
-        loaded = load_encoder(encoder or default_encoder())
-        encode = loaded.encode_utterances
-        vectors = loaded.encode(list(corpus)) if vectors is None else vectors
-    units = unit(checked_vectors(vectors, len(corpus), "dialogue"))
-    labels = find_clusters(units, topics, seed)
-    count = int(labels.max()) + 1
-    means = np.stack([units[labels == number].mean(axis=0) for number in range(count)])
-    similarity = np.einsum("nd,nd->n", units, unit(means)[labels])
-    tree = average_linkage(means, np.bincount(labels))
-    periods, period, counts = counted_periods([dialogue.time for dialogue in corpus], labels, count)
-    sure = stability(units, labels, topics, seed)
-    described = _described(
-        corpus, labels, similarity, counts, sure, names, Path(cache) if cache else None, means, encode
-    )
-    return Topics(title, described, corpus, labels, similarity, tree, placed(units, seed), tuple(periods), period)
-
-
 def remove_topics(folder: Path) -> None:
     """Remove what `Topics.save` wrote beside its page, and the flows of topics; files of others stay."""
     if (folder / RECORD).is_file():
         _remove_flows(folder, ())
-        for name in (*TABLES, RECORD):
+        for name in (*TABLES, MEANS, RECORD):
             (folder / name).unlink(missing_ok=True)
 
 
@@ -273,33 +233,51 @@ def _remove_flows(folder: Path, but: Collection[str]) -> None:
         (folder / FLOWS).rmdir()
 
 
-def _described(
+def described(
     corpus: Sequence[Dialogue],
-    labels: NDArray[np.int32],
+    groups: Groups,
     similarity: NDArray[np.float32],
     counts: NDArray[np.int64],
-    sure: Sequence[str],
     names: str,
     cache: Path | None,
-    means: NDArray[np.float32],
     encode: Callable[[list[str]], NDArray[np.float32]] | None,
 ) -> tuple[Topic, ...]:
-    members = [np.flatnonzero(labels == number) for number in range(len(counts))]
+    """Describe T groups of N dialogues; those without a name get one.
+
+    Args:
+        corpus: The dialogues.
+        groups: Their groups.
+        similarity: The similarity of each with its group, ``(N,)``.
+        counts: How many each group has in each period, ``(T, P)``.
+        names: How groups are named; see `find_topics`.
+        cache: A folder where answers of a language model are kept.
+        encode: Encodes phrases ``(P, D)``.
+    """
+    members = [np.flatnonzero(groups.labels == number) for number in range(len(groups.ids))]
     members = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")] for rows in members]
-    groups = [[corpus[row] for row in rows.tolist()] for rows in members]
-    left_out = set_phrases(corpus, labels)
-    phrases = telling_phrases([_texts(group, left_out) for group in groups])
+    of_groups = [[corpus[row] for row in rows.tolist()] for rows in members]
+    left_out = set_phrases(corpus, groups.labels)
+    phrases = telling_phrases([_texts(group, left_out) for group in of_groups])
     requests = [without_set_phrases(own, left_out, customer(own)) for own in corpus]
-    given = names_of(requests, labels, means, encode)
-    if names != PHRASES:
-        given, reason = names_by_model(list(zip(given, phrases, groups, strict=True)), names, cache)
-        if reason:
-            logger.warning("some topics are named by their phrases: %s", reason)
-    sentences = typical_requests(groups, left_out, encode)
-    by_role = {role: telling_phrases([_texts(group, left_out, role) for group in groups]) for role in _roles_of(corpus)}
+    given = list(groups.names)
+    if unnamed := [number for number, name in enumerate(given) if not name]:
+        proposed = names_of(requests, groups.labels, groups.means, encode)
+        new = [proposed[number] for number in unnamed]
+        if names != PHRASES:
+            shown = [(proposed[number], phrases[number], of_groups[number]) for number in unnamed]
+            new, reason = names_by_model(shown, names, cache / "names" if cache else None)
+            if reason:
+                logger.warning("some topics are named by their phrases: %s", reason)
+        kept = list(filter(None, given))
+        for number, name in zip(unnamed, numbered_names([*kept, *new])[len(kept) :], strict=True):
+            given[number] = name
+    sentences = typical_requests(of_groups, left_out, encode)
+    by_role = {
+        role: telling_phrases([_texts(group, left_out, role) for group in of_groups]) for role in _roles_of(corpus)
+    }
     return tuple(
         Topic(
-            f"topic-{number + 1}",
+            groups.ids[number],
             given[number],
             len(rows),
             phrases[number],
@@ -307,7 +285,8 @@ def _described(
             tuple(rows[:EXAMPLES].tolist()),
             tuple(counts[number].tolist()),
             sentences[number],
-            sure[number],
+            groups.stability[number],
+            float(groups.least[number]),
         )
         for number, rows in enumerate(members)
     )

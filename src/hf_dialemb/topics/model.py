@@ -1,0 +1,254 @@
+"""Find topics, keep them in a folder, and go on with them: assign new dialogues, and find what is new among them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..checkpoints.pretrained import default_encoder
+from ..corpora import load_dialogues
+from ..dialogue import Dialogue
+from ..encoders import Encoder, load_encoder
+from ..encoders.remembering import RememberingEncoder
+from ..errors import InputError, explained
+from ..flow.clustering import average_linkage
+from ..flow.extract import checked_vectors, source_of
+from ..flow.language_model import find_writer
+from ..metrics.vectors import unit
+from ..runs.frames import data_frame
+from .clustering import counted_periods, find_clusters, placed, stability
+from .edits import NOWHERE, Groups, no_groups
+from .topics import FEWEST, FITS_NOWHERE, MEANS, NO_TOPIC, PHRASES, RECORD, Topics, described
+
+_AGAIN = "run dialemb topics again"
+
+
+@dataclass(frozen=True)
+class _Naming:
+    """How topics are named."""
+
+    names: str
+    cache: Path | None
+    encode: Callable[[list[str]], NDArray[np.float32]] | None
+
+    def __post_init__(self) -> None:
+        if self.names != PHRASES:
+            find_writer(self.names)  # raises before anything is computed
+
+
+def find_topics(
+    dialogues: Any,  # noqa: ANN401 - see load_dialogues
+    encoder: Any = None,  # noqa: ANN401 - see load_encoder
+    *,
+    topics: int | None = None,
+    names: str = PHRASES,
+    vectors: NDArray[np.float32] | None = None,
+    title: str = "Topics",
+    cache: str | Path | None = None,
+    seed: int = 0,
+    **reading: Any,  # noqa: ANN401
+) -> Topics:
+    """Find the topics of dialogues without labels: clusters of whole dialogues, named and counted.
+
+    Example:
+        >>> topics = hf_dialemb.find_topics(dialogues)
+        >>> topics.page("topics.html")
+
+    Args:
+        dialogues: What `load_dialogues` takes.
+        encoder: What `load_encoder` takes; by default the best that is at hand.
+        topics: The number of topics; by default it is found.
+        names: ``phrases``; or a language model: ``api:MODEL``, a folder or a Hub id.
+        vectors: The vectors of the dialogues, ``(N, D)``; then no encoder is needed.
+        title: The title of the page.
+        cache: A folder where vectors and answers of the language model are kept.
+        seed: The seed of random draws.
+        **reading: How files are read, as in `load_dialogues`.
+
+    Raises:
+        InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
+    """
+    corpus = tuple(load_dialogues(dialogues, **reading))
+    if topics is not None and not 1 <= topics <= len(corpus):
+        raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the number of dialogues; change it")
+    place = Path(cache) if cache else None
+    loaded = load_encoder(encoder or default_encoder()) if vectors is None or encoder is not None else None
+    naming = _Naming(names, place, loaded.encode_utterances if loaded else None)
+    units = _units(corpus, loaded, vectors, place)
+    groups = no_groups(units).with_more(units, find_clusters(units, topics, seed))
+    sure = stability(units, groups.labels, topics, seed)
+    return _topics(title, corpus, units, replace(groups, stability=sure), naming, encoder_of(loaded), seed)
+
+
+@dataclass(frozen=True, eq=False)
+class TopicModel:
+    """The topics of a folder, which new dialogues are assigned to; made by `load_topics`.
+
+    Examples:
+        >>> model = hf_dialemb.load_topics("topics")
+        >>> model.assign(dialogues)
+        >>> model.update(dialogues).save("topics-february")
+    """
+
+    groups: Groups  # of no dialogue
+    encoder: Encoder
+
+    def assign(self, dialogues: Any, **reading: Any) -> Any:  # noqa: ANN401 - see load_dialogues; a pandas.DataFrame
+        """Return a row for each dialogue: id, topic and name, or nothing where it fits nowhere, and similarity."""
+        corpus = tuple(load_dialogues(dialogues, **reading))
+        units = _units(corpus, self.encoder, None, None)
+        near, labels = self.groups.nearness(units), self.groups.assigned(units)
+        ids, names = [*self.groups.ids, ""], [*self.groups.names, ""]
+        rows = zip(corpus, labels.tolist(), near.max(axis=1).tolist(), strict=True)
+        return data_frame(
+            [
+                {"id": own.id or f"#{number}", "topic": ids[label], "name": names[label], "similarity": similarity}
+                for number, (own, label, similarity) in enumerate(rows, 1)
+            ]
+        )
+
+    def update(
+        self,
+        dialogues: Any,  # noqa: ANN401 - see load_dialogues
+        *,
+        names: str = PHRASES,
+        vectors: NDArray[np.float32] | None = None,
+        title: str = "Topics",
+        cache: str | Path | None = None,
+        seed: int = 0,
+        **reading: Any,  # noqa: ANN401
+    ) -> Topics:
+        """Assign dialogues, and find new topics among those that fit nowhere; known topics keep ids, names and means.
+
+        The arguments are those of `find_topics`.
+        """
+        corpus, place = tuple(load_dialogues(dialogues, **reading)), Path(cache) if cache else None
+        naming = _Naming(names, place, self.encoder.encode_utterances)
+        units = _units(corpus, self.encoder, vectors, place)
+        groups = with_new(replace(self.groups, labels=self.groups.assigned(units)), units, seed)
+        return _topics(title, corpus, units, groups, naming, encoder_of(self.encoder), seed)
+
+
+def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:  # noqa: ANN401 - see load_encoder
+    """Read the topics of a folder that ``dialemb topics`` or `Topics.save` wrote.
+
+    Args:
+        path: The folder.
+        encoder: What `load_encoder` takes; by default the one that made the topics. It must give the same vectors.
+
+    Raises:
+        InputError: The folder is missing or damaged, its topics have no encoder, or another than the given one.
+    """
+    folder = Path(path)
+    if not (folder / RECORD).is_file():
+        raise InputError(f"topics '{folder}': got no {RECORD} in it, expected the output of dialemb topics; {_AGAIN}")
+    with explained(f"topics '{folder}'", _AGAIN):
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        groups, made_by = _read_groups(folder, record), record["encoder"]
+    if not made_by["model"]:
+        raise InputError(f"topics '{folder}': got topics of ready vectors, expected an encoder; make them by --model")
+    loaded = load_encoder(encoder or made_by["model"])
+    if loaded.fitted_on_input:
+        raise InputError(
+            f"topics '{folder}': their model '{made_by['model']}' has no vectors of new dialogues; make them by another"
+        )
+    if source_of(loaded) != made_by["vectors"]:
+        raise InputError(
+            f"topics '{folder}': got vectors of '{loaded.spec or loaded.name}', expected those of the model that "
+            f"made the topics, '{made_by['model']}' as it was then; give that model, or {_AGAIN}"
+        )
+    return TopicModel(groups, loaded)
+
+
+def encoder_of(encoder: Encoder | None) -> dict[str, str]:
+    """Return the spec of an encoder and the digest of its vectors, as a folder of topics keeps them; or empty texts."""
+    known = encoder is not None and encoder.spec
+    return {"model": encoder.spec, "vectors": source_of(encoder)} if encoder and known else {"model": "", "vectors": ""}
+
+
+def with_new(groups: Groups, units: NDArray[np.float32], seed: int) -> Groups:
+    """Add the topics of dialogues that fit nowhere."""
+    rows = np.flatnonzero(groups.labels == NOWHERE)
+    if len(rows) < FEWEST:
+        return groups
+    clusters, labels = find_clusters(units[rows], None, seed), groups.labels.copy()
+    labels[:] = NOWHERE
+    labels[rows] = clusters
+    return groups.with_more(units, labels)
+
+
+def _units(
+    corpus: tuple[Dialogue, ...], encoder: Encoder | None, vectors: NDArray[np.float32] | None, cache: Path | None
+) -> NDArray[np.float32]:
+    if vectors is None and encoder is not None:
+        kept = cache / "vectors" if cache and encoder.spec else None
+        vectors = RememberingEncoder(encoder, kept).encode(list(corpus))
+    return unit(checked_vectors(vectors, len(corpus), "dialogue"))
+
+
+def _read_groups(folder: Path, record: Mapping[str, Any]) -> Groups:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(folder / MEANS, "numpy") as tensors:
+            means, key = tensors.get_tensor("means"), (tensors.metadata() or {})["key"]
+    except SafetensorError as error:
+        raise ValueError(f"{MEANS}: {error}") from None
+    topics = [topic for topic in record["topics"] if topic["id"] != NO_TOPIC]
+    if key != record["key"] or len(means) != len(topics):
+        raise ValueError("its files are of different runs")
+    if not (np.abs(means) < 2).all():  # they are at most of unit length
+        raise ValueError("its means are damaged")
+    ids, names, stable = (tuple(topic[name] for topic in topics) for name in ("id", "name", "stability"))
+    least = np.array([topic["least"] for topic in topics], dtype=np.float32)
+    return Groups(ids, names, stable, means, least, np.zeros(0, dtype=np.int32), record["numbered"])
+
+
+def _topics(
+    title: str,
+    corpus: tuple[Dialogue, ...],
+    units: NDArray[np.float32],
+    groups: Groups,
+    naming: _Naming,
+    encoder: Mapping[str, str],
+    seed: int,
+) -> Topics:
+    """Sort groups by size, and name and count them; what fits nowhere comes last."""
+    labels, near = groups.labels, groups.nearness(units)
+    alone = labels == NOWHERE
+    similarity = np.where(alone, near.max(axis=1), near[np.arange(len(near)), labels])
+    order = np.argsort(-np.bincount(labels[~alone], minlength=len(groups.ids)), kind="stable")
+    ranks = np.append(np.argsort(order, kind="stable"), len(order))  # `NOWHERE` is -1, the last
+    groups = replace(
+        groups,
+        ids=tuple(groups.ids[place] for place in order),
+        names=tuple(groups.names[place] for place in order),
+        stability=tuple(groups.stability[place] for place in order),
+        means=groups.means[order],
+        least=groups.least[order],
+        labels=ranks[labels].astype(np.int32),
+    )
+    whole = groups
+    if alone.any():
+        whole = replace(
+            groups,
+            ids=(*groups.ids, NO_TOPIC),
+            names=(*groups.names, FITS_NOWHERE),
+            stability=(*groups.stability, ""),
+            means=np.concatenate([groups.means, units[alone].mean(axis=0, keepdims=True)]),
+            least=np.append(groups.least, np.float32(0)),
+        )
+    times = [dialogue.time for dialogue in corpus]
+    periods, period, counts = counted_periods(times, whole.labels, len(whole.ids))
+    named = described(corpus, whole, similarity, counts, naming.names, naming.cache, naming.encode)
+    tree = average_linkage(groups.means, np.array([max(1, topic.size) for topic in named[: len(groups.ids)]]))
+    facts = groups.means, encoder, groups.numbered
+    return Topics(
+        title, named, corpus, whole.labels, similarity, tree, placed(units, seed), tuple(periods), period, *facts
+    )
