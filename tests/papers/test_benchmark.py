@@ -8,7 +8,6 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from given_vectors import Given, hashed, said
-from made_up_corpora import FILES
 from made_up_results import RUN, row
 from test_evaluation import learning_from
 
@@ -128,7 +127,8 @@ def small(monkeypatch):
 
 
 def run(output, *models, **more):
-    return evaluate_suite("dse", models, **{"seeds": [0], "output": output, **more})
+    cache = output and output.parent / "kept"
+    return evaluate_suite("dse", models, **{"seeds": [0], "output": output, "cache": cache, **more})
 
 
 def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, monkeypatch):
@@ -163,39 +163,26 @@ def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, mo
     assert "| 43.12 |" in table  # banking77, 1-shot
 
 
-@pytest.mark.parametrize(
-    ("model", "change", "sentence"),
-    [
-        ("one", {"seeds": [0, 1]}, r"another choice of seeds \(\[0\]; asked for: \[0, 1\]\), which would be lost"),
-        ("one", {"limit": 10}, r"of another choice of limit \(None; asked for: 10\), which would be lost"),
-        ("two", {}, "holds figures of one, which would be lost; name these models as well"),
-        ("one", None, r"of snips/test \(not at hand now\), which would be lost; .* \(--data-dir\)"),
-    ],
-)
-def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path, monkeypatch, model, change, sentence):
-    output, before = tmp_path / "dse.json", SUITES["dse"]
-    first = run(output, "one")
-    if change is None:  # but a corpus is gone
-        monkeypatch.setitem(SUITES, "dse", Suite((Entry("banking77", "intent-classification"),)))
-    with pytest.raises(InputError, match=sentence):
-        run(output, model, **change or {})
-    assert read_results(output) == first
-    monkeypatch.setitem(SUITES, "dse", before)
-    assert set(first.results) < set(run(output, "one", "two").results)  # more can be asked for
-    assert len(small["one"].calls) == 2
+def test_other_choices_share_a_folder_and_nothing_is_measured_twice(small, tmp_path):
+    first = run(tmp_path / "dse.json", "one")
+    for change in ({"seeds": [0, 1]}, {"limit": 10}):
+        assert run(tmp_path / "dse.json", "one", **change).results != first.results
+    calls = len(small["one"].calls)
+    again = run(tmp_path / "dse.json", "one", "two")
+    assert set(first.results) < set(again.results)
+    assert len(small["one"].calls) == calls
 
 
 def test_one_model_that_fails_does_not_stop_the_others(small, monkeypatch):
     small["one"].vector = failing_at_snips(InputError("no words"))
     config = run(None, "one", "two").run["config"]
     assert config["not_measured"] == {"one, snips, test, intent-classification": "no words"}
-    measured = [cell[:2] for cell in config["cells"] if cell[3] != "encoding"]
-    assert measured == [["one", "banking77"], ["two", "banking77"], ["two", "snips"]]
+    assert [cell[:2] for cell in config["cells"]] == [["one", "banking77"], ["two", "banking77"], ["two", "snips"]]
     tasks = ["intent-classification", "intent-fine-tuning"]
     monkeypatch.setitem(SUITES, "dse", Suite(*((Entry("banking77", task),) for task in tasks)))
     config = run(None, "tfidf", fine_tune=True).run["config"]
     assert [problem["task"] for problem in config["problems"]] == tasks
-    assert [cell[3] for cell in config["cells"]] == ["intent-classification", "encoding"]
+    assert [cell[3] for cell in config["cells"]] == ["intent-classification"]
     assert config["not_measured"] == {}
 
 
@@ -265,9 +252,6 @@ def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
     none = r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"
     with pytest.raises(InputError, match=none):
         evaluate_suite("dialog2flow", ["tfidf"], tmp_path)
-    (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(InputError, match="field schema: got None"):
-        evaluate_suite("dialog2flow", ["tfidf"], FILES, output=tmp_path / "other.json")
 
 
 def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_checkpoint, tmp_path, monkeypatch):
@@ -275,7 +259,7 @@ def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_check
     model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
     before, after = [], []
     for found in (before, after):
-        found += evaluate_suite("dial2vec", [str(model)], seeds=[0], output=tmp_path / "dial2vec.json").results
+        found += evaluate_suite("dial2vec", [str(model)], seeds=[0], cache=tmp_path / "kept").results
         learning_from(model, "sample/test")
     assert not any(row.learnt for row in before)
     assert after == [replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in before]
