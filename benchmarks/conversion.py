@@ -35,7 +35,7 @@ CONVERT = """
 import json, re, sys, time
 from pathlib import Path
 start = time.perf_counter()
-from hf_dialemb.papers.conversion.convert import convert
+from hf_dialemb.papers.convert import convert
 imported = time.perf_counter()
 source, vocabulary, output = map(Path, sys.argv[1:])
 lines = []

@@ -130,7 +130,7 @@ def test_a_wrong_request_is_told(tmp_path, refused, monkeypatch, words, sentence
 
 
 @pytest.mark.parametrize(("words", "place", "end"), [
-    ([*EMBED, "m"], "embed._run", "to go on"), (["corpus", "list"], "corpus._list", "to start over"),
+    ([*EMBED, "m"], "retrieval._embed", "to go on"), (["corpus", "list"], "corpus._list", "to start over"),
 ])  # fmt: skip
 def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, words, place, end):
     def interrupted(options):

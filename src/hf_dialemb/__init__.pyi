@@ -8,7 +8,7 @@ from .encoders.loading import load_encoder as load_encoder
 from .errors import InputError as InputError
 from .evaluation.run import evaluate as evaluate
 from .flow.extract import extract_flow as extract_flow
-from .hub.push import push as push
+from .hub.publishing import push as push
 from .methods import register as register
 from .methods.dial2vec import Dial2VecConfig as Dial2VecConfig
 from .methods.dial2vec import Dial2VecModel as Dial2VecModel

@@ -25,7 +25,6 @@ from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.papers import benchmark
 from hf_dialemb.papers.benchmark import evaluate_suite
 from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
-from hf_dialemb.papers.report import pictures
 from hf_dialemb.papers.report.page import write_report
 from hf_dialemb.papers.suites import SUITES, Entry, Suite
 
@@ -189,13 +188,13 @@ def test_one_model_that_fails_does_not_stop_the_others(small, monkeypatch):
 @pytest.mark.slow
 def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_path, caplog):
     models = {"one": Given(hashed), "diverged": Given(lambda text: [np.nan] * 3)}
-    monkeypatch.setattr(pictures, "RememberingEncoder", lambda model, cache: models[model])
+    monkeypatch.setattr(benchmark, "RememberingEncoder", lambda model, cache: models[model])
     labels = ["card", "loan"] * 12
     dialogues = said(*((f"{label} {number}", "") for number, label in enumerate(labels)))
     loaded = {("mine", "test", "domains"): Problem({"corpus": "mine"}, None, dialogues, labels)}
-    monkeypatch.setattr(pictures, "load_suite", lambda suite, *_, **__: {"dial2vec": (loaded, [])}[suite])
+    monkeypatch.setattr(benchmark, "load_suite", lambda suite, *_, **__: {"dial2vec": (loaded, [])}[suite])
     entries = [Results(RUN | {"config": {"suite": suite}}, ()) for suite in ("dial2vec", "mgt")]
-    (drawn,) = pictures.draw_pictures(entries, list(models), tmp_path)
+    (drawn,) = benchmark.draw_pictures(entries, list(models), tmp_path)
     assert (drawn.title, drawn.path.is_file()) == ("mine: a map", True)
     assert "no picture of diverged: it gives vectors with NaN or infinity" in caplog.text
 
@@ -204,8 +203,8 @@ def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch
     def missing(*arguments, **options):
         raise MissingFilesError("no corpus of the map")
 
-    monkeypatch.setattr(pictures, "load_suite", missing)
-    assert pictures.draw_pictures([Results(RUN | {"config": {"suite": "dialog2flow"}}, ())], [], tmp_path) == []
+    monkeypatch.setattr(benchmark, "load_suite", missing)
+    assert benchmark.draw_pictures([Results(RUN | {"config": {"suite": "dialog2flow"}}, ())], [], tmp_path) == []
     assert "no picture of the suite dialog2flow: no corpus of the map" in caplog.text
 
 

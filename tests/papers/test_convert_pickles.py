@@ -16,7 +16,7 @@ import reference_models as plain
 import torch
 
 from hf_dialemb.errors import InputError
-from hf_dialemb.papers.conversion.weight_files import read_paddle, read_torch
+from hf_dialemb.papers.weight_files import read_paddle, read_torch
 
 TRACE = "hf_dialemb_was_fooled"
 

@@ -19,7 +19,7 @@ from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import register
 from hf_dialemb.methods.encoder import encode
-from hf_dialemb.papers.conversion.convert import convert
+from hf_dialemb.papers.convert import convert
 
 RECIPE = Path(__file__).parents[2] / "training_scripts/recipes/dial2vec_plato.yaml"
 WITH_VOCABULARY = ["archive", "torch, vocabulary beside", "torch, folder"]

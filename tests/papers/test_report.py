@@ -115,8 +115,8 @@ def test_it_opens_with_who_is_first_at_what_by_corpora_that_all_have(tmp_path):
     sentence, standings, headlines = opening([Results(RUN, tuple(rows))])
     assert sentence == "a and b come out level: the mean place of each is 1.5."
     assert [(one.model, one.rank) for one in standings] == [("a", 1.5), ("b", 1.5)]
-    assert [[bar.text for bar in one.bars] for one in headlines] == [["50.0", "70.0"], ["60.0‡", "40.0‡"]]
-    assert [(one.corpora, one.printed) for one in headlines] == [(["x"], "Printed 75.0"), (["z"], "")]
+    assert [[bar["text"] for bar in one["bars"]] for one in headlines] == [["50.0", "70.0"], ["60.0‡", "40.0‡"]]
+    assert [(one["corpora"], one["printed"]) for one in headlines] == [(["x"], "Printed 75.0"), (["z"], "")]
     alone = opening([Results(RUN, tuple(rows[:2]))])[0]
     assert alone == "b comes out first: it is best at the one task that is compared."
     html = written(tmp_path, rows)

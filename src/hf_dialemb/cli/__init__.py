@@ -25,9 +25,7 @@ from ..runs.hardware import let_waiting_threads_sleep
 from . import flow
 from .parser import Parser, check_split, unknown_argument
 
-_COMMANDS = (
-    "demo", "train", "evaluate", "embed", "search", "index", "rank", "topics", "flow", "corpus", "publish", "model",
-)  # fmt: skip
+_COMMANDS = ("demo", "train", "evaluate", "retrieval", "topics", "flow", "corpus", "publish", "model")
 """The modules of the commands, in the order of the help."""
 
 _MOVED = {

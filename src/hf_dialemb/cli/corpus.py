@@ -12,8 +12,8 @@ from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
-from . import rank
 from .parser import (
+    HELP,
     Commands,
     add_command,
     add_group,
@@ -25,24 +25,19 @@ from .parser import (
     say,
     split_option,
 )
+from .retrieval import add_candidates
 
 
 def add(commands: Commands) -> None:
     """Add the command and its actions."""
-    actions = add_group(
-        commands,
-        "corpus",
-        "Corpora and your own conversations: list, check, convert, count, show, find leaks.",
-        "example: dialemb corpus stats --corpus sgd --data-dir data --split test --output sgd_test.jsonl",
-    )
-    for add_action in (rank.add_candidates, _add_list, _add_check, _add_convert, _add_stats, _add_show, _add_leakage):
+    actions = add_group(commands, "corpus")
+    for add_action in (add_candidates, _add_list, _add_check, _add_convert, _add_stats, _add_show, _add_leakage):
         add_action(actions)
 
 
 def _add_list(actions: Commands) -> None:
-    parser = add_command(actions, "list", "List the corpora that can be read.", "example: dialemb corpus list")
+    parser = add_command(actions, "list", _list, HELP["corpus"])
     parser.add_argument("--output", type=Path, help="also write the table here (JSON)")
-    parser.set_defaults(run=_list)
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -56,16 +51,10 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _add_check(actions: Commands) -> None:
-    parser = add_command(
-        actions,
-        "check",
-        "List every problem in a file of conversations, its line, and how to fix it.",
-        "example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=text --roles Agent=assistant",
-    )
+    parser = add_command(actions, "check", _check, HELP["corpus"])
     parser.add_argument("file", help="a file of conversations, a folder of transcripts, or a dataset on the Hub")
     split_option(parser, "all")
     own_options(parser)
-    parser.set_defaults(run=_check)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -93,18 +82,12 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _add_convert(actions: Commands) -> None:
-    parser = add_command(
-        actions,
-        "convert",
-        "Convert conversations from any form into JSONL, one per line, with roles instead of names.",
-        "example: dialemb corpus convert calls.xlsx --output calls.jsonl",
-    )
+    parser = add_command(actions, "convert", _convert, HELP["corpus"])
     parser.add_argument("corpus", help="a file of conversations, a folder of transcripts, or a corpus name")
     reading_options(parser, "all")
     parser.add_argument("--mask", action="store_true", help="replace addresses, numbers, links and names: no guarantee")
     parser.add_argument("--mask-names", type=Path, metavar="FILE", help="names to mask too, one per line")
     parser.add_argument("--output", type=Path, required=True, help="the file to write, .jsonl or .jsonl.gz")
-    parser.set_defaults(run=_convert)
 
 
 def _convert(options: argparse.Namespace) -> None:
@@ -134,17 +117,11 @@ def _masked(dialogues: Iterator[Dialogue], names: Path | None, counts: Counter[s
 
 
 def _add_stats(actions: Commands) -> None:
-    parser = add_command(
-        actions,
-        "stats",
-        "Count what is in a corpus; draw it, or write it as JSONL.",
-        "example: dialemb corpus stats --corpus sgd --data-dir data --plot sgd.png --output sgd_test.jsonl",
-    )
+    parser = add_command(actions, "stats", _stats, HELP["corpus"])
     corpus_options(parser)
     parser.add_argument("--plot", type=Path, help="draw histograms of lengths and labels into this PNG")
     parser.add_argument("--report", type=Path, help="write all counts here (JSON)")
     parser.add_argument("--output", type=Path, help="write the dialogues here, one JSON object per line (.gz: packed)")
-    parser.set_defaults(run=_stats)
 
 
 def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
@@ -187,15 +164,9 @@ def _stats(options: argparse.Namespace) -> None:
 
 
 def _add_show(actions: Commands) -> None:
-    parser = add_command(
-        actions,
-        "show",
-        "Print one dialogue.",
-        "example: dialemb corpus show --corpus sgd --data-dir data --split test --id test/1_00000",
-    )
+    parser = add_command(actions, "show", _show, HELP["corpus"])
     corpus_options(parser)
     parser.add_argument("--id", required=True, help="the dialogue's id, or its number as #12")
-    parser.set_defaults(run=_show)
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -205,20 +176,13 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _add_leakage(actions: Commands) -> None:
-    parser = add_command(
-        actions,
-        "leakage",
-        "Find dialogues and utterances of evaluation sets, or near copies of them, in training sets.",
-        "example: dialemb corpus leakage --train multiwoz/train sgd/train --evaluation multiwoz/test clinc150/test "
-        "--data-dir data --output leakage.json",
-    )
+    parser = add_command(actions, "leakage", _leakage, HELP["corpus"])
     sets: dict[str, Any] = {"nargs": "+", "required": True, "metavar": "CORPUS/SPLIT"}
     parser.add_argument("--train", help="sets to train on, or all", **sets)
     parser.add_argument("--evaluation", help="sets to evaluate on, or all", **sets)
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     own_options(parser)
     parser.add_argument("--output", type=Path, help="write the report here (JSON)")
-    parser.set_defaults(run=_leakage)
 
 
 def _leakage(options: argparse.Namespace) -> None:

@@ -16,15 +16,9 @@ encoder. The results file has everything."""
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    parser = add_command(
-        commands,
-        "demo",
-        "Train an encoder on a part of STAR that comes with the package; measure, export, search and draw a flow.",
-        "example: dialemb demo --output demo",
-    )
+    parser = add_command(commands, "demo", _run)
     parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for everything the demo writes")
     parser.add_argument("--max-steps", type=int, default=None, help="shorten the training (default: the recipe's)")
-    parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:

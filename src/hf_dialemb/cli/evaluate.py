@@ -6,17 +6,11 @@ from pathlib import Path
 from ..runs.files import check_not_read
 from .parser import Commands, add_command, chosen_model, corpus_options, model_option, named, reading_of, say
 
-_HELP = """tasks: {tasks};
-and tasks that fine-tune, which takes long: {fine_tuning}
-
-example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2@utterances tfidf --corpus sgd --data-dir data
-To repeat whole papers, or several at once, see dialemb papers benchmark."""
-
 
 def add(commands: Commands) -> None:
     """Add the command."""
     lists = {"tasks": _tasks, "fine_tuning": lambda: _tasks(fine_tunes=True)}
-    parser = add_command(commands, "evaluate", "Compare encoders on a labelled corpus.", _HELP, **lists)
+    parser = add_command(commands, "evaluate", _run, **lists)
     model_option(parser, nargs="+")
     corpus_options(parser)
     parser.add_argument("--vectors", type=Path, help="also measure vectors of the corpus that dialemb embed wrote")
@@ -27,7 +21,6 @@ def add(commands: Commands) -> None:
     parser.add_argument("--plot", type=Path, help="draw a map of the items into this PNG")
     parser.add_argument("--limit", type=int, help="measure on a fixed random sample of this many items")
     parser.add_argument("--seeds", type=int, default=10, help="repeats with other random seeds (default: 10)")
-    parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -44,14 +44,7 @@ _SEVERAL = "This is one flow of dialogues about several things; --by topic makes
 
 def add(commands: Commands) -> None:
     """Add the commands to those of ``dialemb``."""
-    parser = add_command(
-        commands,
-        "flow",
-        "Find the workflow that conversations follow, and write a web page of it. Run it again with other settings, "
-        "and it reuses what is there.",
-        "example: dialemb flow transcripts/\nthen open flow/index.html\n"
-        "see also: dialemb flow next, dialemb flow compare",
-    )
+    parser = add_command(commands, "flow", _build)
     conversations(parser)
     parser.add_argument("--output", type=Path, default=Path("flow"), help="folder to write (default: flow)")
     model_option(parser)
@@ -63,33 +56,19 @@ def add(commands: Commands) -> None:
     for name, help in _SETTINGS.items():
         parser.add_argument(f"--{name}", help=help, **_TYPES.get(name, {}))
     _corpus_options(parser)
-    parser.set_defaults(run=_build)
 
-    parser = add_command(
-        commands,
-        "flow next",
-        "Say where unfinished dialogues stand in a flow, and what is likely to come next.",
-        "example: dialemb flow next --flow flow/ --input call.txt",
-    )
+    parser = add_command(commands, "flow next", _next)
     parser.add_argument("--flow", type=Path, required=True, help="output of dialemb flow")
     parser.add_argument("--input", required=True, help="the dialogues so far: your file or folder")
     parser.add_argument("--top", type=int, default=5, help="how many actions to list (default: 5)")
     parser.add_argument("--output", type=Path, help="also write them here, one dialogue per line (JSONL)")
     own_options(parser)
-    parser.set_defaults(run=_next)
 
-    parser = add_command(
-        commands,
-        "flow compare",
-        "Compare two sets of dialogues by the states of a flow: before and after, good and bad. Dialogues that are "
-        "part of the flow are compared with the rest of it, new ones with all of it.",
-        "example: dialemb flow compare --flow flow/ --input after/ --output comparison/",
-    )
+    parser = add_command(commands, "flow compare", _compare)
     parser.add_argument("--flow", type=Path, required=True, help="output of dialemb flow")
     parser.add_argument("--input", required=True, help="the second set: a folder, a file or a corpus name")
     parser.add_argument("--output", type=Path, default=Path("comparison"), help="folder to write (default: comparison)")
     _corpus_options(parser)
-    parser.set_defaults(run=_compare)
 
 
 def _corpus_options(parser: Parser) -> None:

@@ -4,35 +4,32 @@ import argparse
 from pathlib import Path
 
 from ..errors import InputError
-from .parser import Commands, add_command, add_group, conversations, method_option, named, own_options, reading_of, say
-
-_MERGE = """This adds to the backbone what each training changed, times its weight. The result is a run folder like any
-other. With --rank it also holds a LoRA adapter.
-
-example: dialemb model merge --backbone all-MiniLM-L6-v2 --model runs/dse=1 runs/dialogue-cse=1 --output runs/both"""
-_DISTIL = "example: dialemb model distil sgd/train multiwoz/train --model runs/merged --output runs/static"
-_CARD = """Figures are optional: without --results the card says that it has none. They come from dialemb papers
-benchmark or dialemb evaluate, for the model and for its backbone (for an ensemble: the single ranker) to compare with.
-If the model learnt from your own file, give that file's licence:
---corpus-licence 'calls.jsonl=permissive:CC BY 4.0' (permissive, share-alike or research).
-
-example: dialemb model card --model published/dse-minilm --run runs/dse-minilm --results benchmark/dse.json"""
+from .parser import (
+    HELP,
+    Commands,
+    add_command,
+    add_group,
+    conversations,
+    method_option,
+    named,
+    own_options,
+    reading_of,
+    say,
+)
 
 
 def add(commands: Commands) -> None:
     """Add the group and its commands."""
-    group = add_group(commands, "model", "Merge or distil models, or write a card: merge, distil, card.", _DISTIL)
-    parser = add_command(group, "merge", "Merge trainings of one backbone into one encoder.", _MERGE)
+    group = add_group(commands, "model")
+    parser = add_command(group, "merge", _merge, HELP["model"])
     parser.add_argument("--backbone", required=True, help="folder or Hub id of the model that all of them started from")
     parser.add_argument("--model", nargs="+", required=True, help="FOLDER=WEIGHT ..., or FOLDER for a weight of 1")
     method_option(parser)
     parser.add_argument("--rank", type=int, help="keep only this many singular values of the change, as a LoRA adapter")
     parser.add_argument("--max-tokens", type=int, default=512, help="where texts are cut (default: 512)")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
-    parser.set_defaults(run=_merge)
 
-    summary = "Distil an encoder of texts into a table of word vectors: many times faster, small, no labels needed."
-    parser = add_command(group, "distil", summary, _DISTIL)
+    parser = add_command(group, "distil", _distil, HELP["model"])
     parser.add_argument("--model", required=True, help="folder or Hub id of an encoder of texts, the teacher")
     method_option(parser)
     conversations(parser, "corpus", "sets to learn from: sgd/train, files, ...", several=True)
@@ -47,9 +44,8 @@ def add(commands: Commands) -> None:
         ("--seed", 0, "for drawing texts and their order"),
     ):
         parser.add_argument(name, type=int, default=default, help=f"{meaning} (default: {default})")
-    parser.set_defaults(run=_distil)
 
-    parser = add_command(group, "card", "Write the model card of an exported folder from its results.", _CARD)
+    parser = add_command(group, "card", _card, HELP["model"])
     parser.add_argument("--model", type=Path, required=True, help="folder that dialemb export wrote")
     method_option(parser)
     parser.add_argument("--run", dest="training", type=Path, required=True, help="folder of the training")
@@ -59,7 +55,6 @@ def add(commands: Commands) -> None:
     help = "file to write (default: README.md of the folder, with its figures in results/)"
     parser.add_argument("--output", type=Path, help=help)
     parser.add_argument("--record", type=Path, help="keep the card's sources from both folders in this file")
-    parser.set_defaults(run=_card)
 
 
 def _merge(options: argparse.Namespace) -> None:

@@ -5,7 +5,9 @@ import os
 import re
 import sys
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from ..corpora.own.options import DATE_ORDERS, OPTIONS
@@ -48,24 +50,38 @@ def unknown_argument(got: str, program: str, known: Iterable[str]) -> InputError
     return InputError(f"unknown argument '{got}'; see '{program} --help'.{nearest(got, known)}")
 
 
-def add_command(
-    commands: Commands, name: str, summary: str, example: str, **lists: Callable[[], Iterable[str]]
-) -> Parser:
-    """Add a command; the first clause of its summary stands in the list of commands.
+def read_help(file: Path) -> dict[str, Any]:
+    """Read what commands say of themselves: each a ``summary`` and an ``epilog``, in a group beside the group's own."""
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
-    ``{tasks}`` in the example stands for what ``tasks()`` lists, when the help is shown.
+
+HELP = read_help(Path(__file__).with_name("help.toml"))
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], None] | None,
+    texts: Mapping[str, Any] = HELP,
+    **lists: Callable[[], Iterable[str]],
+) -> Parser:
+    """Add a command, which calls ``run``; the first clause of its summary stands in the list of commands.
+
+    ``{tasks}`` in its epilog stands for what ``tasks()`` lists, when the help is shown.
     """
+    summary, form = texts[name]["summary"], argparse.RawDescriptionHelpFormatter
     listed: dict[str, Any] = {} if " " in name else {"help": re.split(r"[.:;,]( |$)", summary)[0]}
     parser = commands.add_parser(
-        name, description=summary, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter, **listed
+        name, description=summary, epilog=texts[name]["epilog"], formatter_class=form, **listed
     )
     parser.lists = lists
+    parser.set_defaults(run=run)
     return parser
 
 
-def add_group(commands: Commands, name: str, summary: str, example: str) -> Any:  # noqa: ANN401
+def add_group(commands: Commands, name: str, texts: Mapping[str, Any] = HELP) -> Any:  # noqa: ANN401
     """Add a command that has commands; return their list, to add to."""
-    parser = add_command(commands, name, summary, example)
+    parser = add_command(commands, name, None, texts)
     return parser.add_subparsers(dest="subcommand", required=True, metavar="command", parser_class=Parser)
 
 

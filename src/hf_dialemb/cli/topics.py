@@ -18,12 +18,7 @@ from .parser import (
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    parser = add_command(
-        commands,
-        "topics",
-        "Find what conversations are about, without labels: topics with names and counts, on a web page.",
-        "example: dialemb topics calls.csv\nthen open topics/index.html",
-    )
+    parser = add_command(commands, "topics", _run)
     conversations(parser)
     model_option(parser)
     parser.add_argument("--vectors", type=Path, help="vectors written by dialemb embed, instead of embedding again")
@@ -34,7 +29,6 @@ def add(commands: Commands) -> None:
     parser.add_argument("--flows", action="store_true", help="also write a flow for each larger topic")
     parser.add_argument("--output", type=Path, default=Path("topics"), help="folder to write (default: topics)")
     reading_options(parser, "all")
-    parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:

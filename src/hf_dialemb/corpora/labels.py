@@ -7,60 +7,31 @@ adds `MORE_ACTS`, keeps no label twice in a turn, and sorts acts and slots, so t
 
 import re
 import reprlib
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 from ..dialogue import Dialogue, Turn, action_name
 from ..errors import InputError
 
-_ORIGINALS = {
-    "inform": ("inform",),
-    "inform failure": (
-        *("notify fail", "notify failure", "no result", "nobook", "nooffer"),
-        *("sorry", "cant understand", "canthelp", "reject"),
-    ),
-    "inform success": ("book", "offerbooked", "notify success"),
-    "request": ("request",),
-    "request alternative": ("request alt",),
-    "request compare": ("request compare",),
-    "request update": ("request update",),
-    "request more": ("request more", "req more", "moreinfo", "hearmore"),
-    "confirm": ("confirm",),
-    "confirm answer": ("confirm answer",),
-    "confirm question": ("confirm question",),
-    "agreement": ("affirm", "affirm intent"),
-    "disagreement": ("negate", "negate intent", "deny"),
-    "offer": ("offer", "select", "multiple choice", "offerbook"),
-    "recommendation": ("suggest", "recommend"),
-    "greeting": ("greeting",),
-    "thank you": ("thank you", "thanks", "thankyou", "you are welcome", "welcome"),
-    "good bye": ("good bye", "goodbye", "closing"),
-}
+_TABLES = tomllib.loads(Path(__file__).with_name("acts.toml").read_text(encoding="utf-8"))
 
-ACTS = {original: act for act, originals in _ORIGINALS.items() for original in originals}
+ACTS: dict[str, str] = {original: act for act, originals in _TABLES["acts"].items() for original in originals}
 """The paper's map (its table A3): from the 44 cleaned names of dialogue acts to the 18 normalised ones."""
 
-MORE_ACTS = {
-    "anything else": "request more",  # STAR
-    "bye": "good bye",  # MultiWOZ, DSTC2
-    "greet": "greeting",  # MultiWOZ
-    "hello": "greeting",  # STAR, DSTC2
-    "inform count": "inform",  # SGD and KETOD; the authors' program does so for every act that contains "inform"
-    "reqalts": "request alternative",  # DSTC2
-    "reqmore": "request more",  # MultiWOZ, DSTC2
-    "thank": "thank you",  # MultiWOZ
-}
+MORE_ACTS: dict[str, str] = _TABLES["more"]
 """A continuation of `ACTS`: names that the paper's map lacks and that mean the same without doubt."""
 
-PARENTS = {act: act.split()[0] for act in _ORIGINALS if act.startswith(("inform", "request", "confirm"))}
+PARENTS = {act: act.split()[0] for act in _TABLES["acts"] if act.startswith(("inform", "request", "confirm"))}
 """From the normalised acts of three families to the family's name; any other act is its own parent."""
 
 INTENT_ACTS = ("inform intent", "offer intent")
 """Acts that only carry an intent as the value of a slot of that name: they give an intent, and neither act nor slot."""
 
 _NO_LABEL = ("other", "not sure", "switch frame")
-_LONGEST_FIRST = sorted(_ORIGINALS, key=len, reverse=True)
+_LONGEST_FIRST = sorted(_TABLES["acts"], key=len, reverse=True)
 
 _LOSE_THEIR_S = (
     "acts alts bennys bs calories casinos churchills cls demographics fas has jeans js kbs kors las logs mls nus rosas "
@@ -144,7 +115,7 @@ def parse_action(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         rest = rest.removeprefix(", ") if acts else rest
         act = next((name for name in _LONGEST_FIRST if f"{rest} ".startswith((f"{name} ", f"{name}, "))), "")
         if not act and acts:
-            after = f"got {reprlib.repr(rest)} after a comma, expected one of {', '.join(_ORIGINALS)}"
+            after = f"got {reprlib.repr(rest)} after a comma, expected one of {', '.join(_TABLES['acts'])}"
             raise InputError(f"action {reprlib.repr(label)}: {after}")
         if not act:
             break

@@ -1,6 +1,7 @@
 """Measuring models on suites, beside the papers' own figures, with one report; what was stopped goes on."""
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,12 +10,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ..corpora.source import MissingFilesError
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import fingerprint, has_weights
 from ..errors import InputError
+from ..evaluation.maps import scatter
 from ..evaluation.results.learnt import marked
 from ..evaluation.results.rows import Results, Row, describe_run, rows_of
 from ..evaluation.results.tables import paper_table
@@ -23,11 +27,13 @@ from ..evaluation.tasks.task import Problem, get_task
 from ..hashing import json_key
 from ..runs.files import write_json_atomically
 from .quoted import quoted_beside, quoted_figures
-from .report.page import write_report
-from .report.pictures import draw_pictures
+from .report.page import Picture, write_report
 from .suites import ALL, SUITES, Place, get_suite, load_suite
 
+logger = logging.getLogger(__name__)
+
 REPORT = "report.html"
+MAPPED = {"dial2vec": "domains", "dialog2flow": "action-similarity"}  # suites with a map, by the labels of a task
 
 
 def evaluate_suite(
@@ -185,3 +191,47 @@ def run_benchmark(
     write_report(collected, pictures, output / REPORT)
     report(f"Wrote {output / REPORT} and, of each suite, .json and .md beside it")
     return collected
+
+
+def draw_pictures(
+    results: Sequence[Results],
+    models: Sequence[str],
+    folder: Path,
+    data_dir: str | Path | None = None,
+    *,
+    cache: Path | None = None,
+    limit: int | None = None,
+) -> list[Picture]:
+    """Draw the pictures of a benchmark, as PNGs in a folder; other arguments are those of `evaluate_suite`.
+
+    They are a map of the dialogues of the corpus with the most domains, and a map of utterances with actions. A picture
+    that cannot be drawn, for example of a model without vectors, is left out with a warning.
+    """
+    pictures = []
+    for suite in (str(entry.run["config"]["suite"]) for entry in results):
+        if suite not in MAPPED:
+            continue
+        try:
+            problems, _ = load_suite(suite, data_dir, limit, fine_tune=False, tasks=(MAPPED[suite],))
+            problem = max(problems.values(), key=lambda problem: len(set(problem.labels)))
+            pictures.append(draw_map(problem, models, folder / f"{suite}-map.png", cache))
+        except InputError as error:  # other tasks of the suite may have had their corpora
+            logger.warning("no picture of the suite %s: %s", suite, error)
+    return pictures
+
+
+def draw_map(problem: Problem, models: Sequence[str], path: Path, cache: Path | None) -> Picture:
+    """Draw where each model places the items of a problem; models without finite vectors are left out."""
+    vectors: dict[str, NDArray[np.float32]] = {}
+    for model in models:
+        try:
+            collected = RememberingEncoder(model, cache).encode(problem.dialogues)
+        except InputError as error:
+            logger.warning("no picture of %s: %s", model, error)
+            continue
+        if np.isfinite(collected).all():
+            vectors[model] = collected
+        else:
+            logger.warning("no picture of %s: it gives vectors with NaN or infinity", model)
+    scatter(vectors, problem.labels, path)
+    return Picture(f"{problem.config['corpus']}: a map", "Nearby points are alike (t-SNE); colours are labels.", path)

@@ -13,57 +13,25 @@ from ..cli.parser import (
     method_option,
     named,
     own_options,
+    read_help,
     reading_of,
     say,
 )
 
-_GROUP = "example: dialemb papers benchmark --suite dial2vec --output runs/measured --model all-MiniLM-L6-v2"
-_BENCHMARK = """suites: {suites}, or all.
-
-Models are checkpoint folders, Hub ids, or baselines: tfidf, lda, doc2vec, words:FILE (GloVe or word2vec text),
-api:MODEL (an OpenAI-compatible endpoint; OPENAI_BASE_URL and OPENAI_API_KEY). After a model's name you can write @ and
-one or more of these, with commas between: utterances (the mean of a dialogue's turns), cls (the first token), bfloat16
-or int8 (fewer bits, faster), whitened.
-
-The folder gets SUITE.json and .md for each suite, with the papers' figures beside yours, and report.html with all
-of them and pictures. A model embeds each text once. If it stops, give the same command again and it goes on.
-
-example: dialemb papers benchmark --suite dialog2flow dse --model all-MiniLM-L6-v2 runs/dse-minilm tfidf
-  --output benchmark"""
-_ENSEMBLE = """\
-This trains a baseline, L models on negatives of one granularity each, and L - 1 more baselines with other
-seeds. It builds three ensembles (of granularities, of the baseline's best checkpoints, of seeds) and measures all of
-them on the same candidates. If it stops, give the same command again. Add settings of the runs as --field value.
-
-example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus multiwoz --output runs/mgt-multiwoz
-example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus train.jsonl --dev dev.jsonl --test test.jsonl
-  --output runs/mine"""
 _ENSEMBLE_CORPUS = """a public corpus: its dev split chooses checkpoints, its test split measures (the recipe says what
 to learn from); or your own file to learn from, with --dev and --test"""
-_CONVERT = """The input is PLATO's parameters of paddle (a file, a folder or model.tar.gz), PLATO.pt of its port to
-torch, or a .best_model.pkl of dial2vec's program. Encoders that transformers reads (aws-ai/dse-*, TODBERT/*,
-sergioburdisso/dialog2flow-*) need no conversion: give their name as --model or --backbone.
 
-No code in a pickle runs. The command prints the fate of every key, and writes it to conversion.json beside the weights.
 
-example: dialemb papers convert model.tar.gz --vocab vocab.txt --output plato"""
-_FLOW = (
-    "example: dialemb papers flow --model runs/dialog2flow-single-minilm all-MiniLM-L6-v2 --corpus sgd --data-dir data"
-)
-_CORPUS = "example: dialemb papers corpus unify sgd multiwoz --data-dir data --output unified"
-_UNIFY = f"""{_CORPUS}
-         dialemb papers corpus unify all --licence research --data-dir data --output unified"""
-_SIX = "example: dialemb papers corpus benchmark --data-dir data --output benchmark"
+_HELP = read_help(Path(__file__).with_name("help.toml"))
+_PAPERS = _HELP["papers"]
 
 
 def add(commands: Commands) -> None:
     """Add the group and its commands."""
-    summary = "Reproduce the five papers: benchmark, ensemble, convert, flow, corpus."
-    group = add_group(commands, "papers", summary, _GROUP)
+    group = add_group(commands, "papers", _HELP)
     for add_to in (_add_benchmark, _add_ensemble, _add_convert, _add_flow):
         add_to(group)
-    summary = "Corpora as the papers prepare them: unify, benchmark."
-    actions = add_group(group, "corpus", summary, _CORPUS)
+    actions = add_group(group, "corpus", _PAPERS)
     _add_unify(actions)
     _add_six_corpora(actions)
 
@@ -77,8 +45,7 @@ def _output(parser: Parser, holds: str, **more: Any) -> None:  # noqa: ANN401 - 
 
 
 def _add_benchmark(commands: Commands) -> None:
-    summary = "Compare encoders on everything the papers measure, in one report."
-    parser = add_command(commands, "benchmark", summary, _BENCHMARK, suites=_suites)
+    parser = add_command(commands, "benchmark", _benchmark, _PAPERS, suites=_suites)
     parser.add_argument("--suite", nargs="+", required=True, help="see below")
     parser.add_argument("--model", nargs="+", required=True, help="see below")
     method_option(parser)
@@ -87,7 +54,6 @@ def _add_benchmark(commands: Commands) -> None:
     parser.add_argument("--fine-tune", action="store_true", help="also fine-tune where papers do; takes hours")
     parser.add_argument("--limit", type=int, help="measure each task on a fixed random sample of this many items")
     parser.add_argument("--seeds", type=int, default=10, help="repeats with other random seeds")
-    parser.set_defaults(run=_benchmark)
 
 
 def _suites() -> list[str]:
@@ -104,8 +70,7 @@ def _benchmark(options: argparse.Namespace) -> None:
 
 
 def _add_ensemble(commands: Commands) -> None:
-    summary = "Train an ensemble of response rankers at several granularities."
-    parser = add_command(commands, "ensemble", summary, _ENSEMBLE)
+    parser = add_command(commands, "ensemble", _ensemble, _PAPERS)
     parser.add_argument("--config", required=True, help="recipe of the baseline: a YAML file, or a recipe's name")
     # Words after settings are their values, so the corpus is no positional argument.
     parser.add_argument("--corpus", "--input", required=True, help=_ENSEMBLE_CORPUS)
@@ -124,7 +89,7 @@ def _add_ensemble(commands: Commands) -> None:
         ("test-dialogues", "test dialogues to measure on, drawn once (default: all)"),
     ):
         parser.add_argument(f"--{name}", type=int, help=meaning)
-    parser.set_defaults(run=_ensemble, takes_settings=True)
+    parser.set_defaults(takes_settings=True)
 
 
 def _ensemble(options: argparse.Namespace) -> None:
@@ -143,33 +108,27 @@ def _ensemble(options: argparse.Namespace) -> None:
 
 
 def _add_convert(commands: Commands) -> None:
-    parser = add_command(commands, "convert", "Turn a checkpoint of PLATO into one that this package loads.", _CONVERT)
+    parser = add_command(commands, "convert", _convert, _PAPERS)
     parser.add_argument("source", metavar="input", help="file, folder or archive with the weights")
     _output(parser, "folder to write; must not exist yet")
     vocabulary = "WordPiece vocabulary (default: vocab.txt beside the weights)"
     parser.add_argument("--vocab", dest="vocabulary", help=vocabulary)
     parser.add_argument("--partial", action="store_true", help="convert even if keys are missing or unexpected")
-    parser.set_defaults(run=_convert)
 
 
 def _convert(options: argparse.Namespace) -> None:
-    from .conversion.convert import convert
+    from .convert import convert
 
     say(f"Wrote {convert(options.source, options.output, report=say, **named(options, 'vocabulary', 'partial'))}")
 
 
 def _add_flow(commands: Commands) -> None:
-    summary = (
-        "Compare encoders by the flows they find in annotated dialogues: sizes of graphs as in Dialog2Flow's Table 6, "
-        "and whether the states and steps are right."
-    )
-    parser = add_command(commands, "flow", summary, _FLOW)
+    parser = add_command(commands, "flow", _flow, _PAPERS)
     parser.add_argument("--model", nargs="+", required=True, help="checkpoint folders, Hub ids, or baselines")
     method_option(parser)
     corpus_options(parser)
     parser.add_argument("--limit", type=int, help="measure on a fixed random sample of this many dialogues")
     _output(parser, "results file (default: flow.json)", default=Path("flow.json"))
-    parser.set_defaults(run=_flow)
 
 
 def _flow(options: argparse.Namespace) -> None:
@@ -183,10 +142,7 @@ def _flow(options: argparse.Namespace) -> None:
 
 
 def _add_unify(actions: Commands) -> None:
-    summary = (
-        "Convert corpora into one form with normalised acts, slots and domains: Parquet, JSON, counts, a dataset card."
-    )
-    parser = add_command(actions, "unify", summary, _UNIFY)
+    parser = add_command(actions, "unify", _unify, _PAPERS["corpus"])
     parser.add_argument("names", nargs="+", help="corpora, or all: every labelled one you have whose licence allows it")
     _data_dir(parser)
     _output(parser, "folder to write; must not exist yet")
@@ -196,7 +152,6 @@ def _add_unify(actions: Commands) -> None:
     kept_out = "more sets to keep out of training, besides the dev and test splits of the parts"
     parser.add_argument("--evaluation", nargs="*", default=[], metavar="CORPUS/SPLIT", help=kept_out)
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed dialogue")
-    parser.set_defaults(run=_unify)
 
 
 def _unify(options: argparse.Namespace) -> None:
@@ -210,11 +165,9 @@ def _unify(options: argparse.Namespace) -> None:
 
 
 def _add_six_corpora(actions: Commands) -> None:
-    summary = "Build the six corpora of the dial2vec paper with its filters, and print its Table 1 beside ours."
-    parser = add_command(actions, "benchmark", summary, _SIX)
+    parser = add_command(actions, "benchmark", _six_corpora, _PAPERS["corpus"])
     _data_dir(parser)
     _output(parser, "folder to write")
-    parser.set_defaults(run=_six_corpora)
 
 
 def _six_corpora(options: argparse.Namespace) -> None:

@@ -1,30 +1,16 @@
 """Figures of dialogue flows in the layout of Dialog2Flow's Table 6: a row for each model, a column for each domain."""
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 
 from ..evaluation.results.rows import Row, part_named
 from ..evaluation.results.tables import FLOWS as TASK
 from ..evaluation.results.tables import column_of, mark_notes, measured_of, printed_cells, table_lines
 
-HEADINGS = {
-    "size_difference": (
-        "Size of graphs: difference to the graphs of annotated actions, in % (Table 6)",
-        "Size, % off ↓",
-    ),
-    "v_measure": ("V-measure of clusters and actions, in %", "V-measure"),
-    "adjusted_rand": ("Adjusted Rand index of clusters and actions, in %", "Adjusted Rand"),
-    "edge_f1": ("F1 of transitions, clusters matched with actions, in %", "Transitions, F1"),
-    "transition_divergence": (
-        "Divergence of transitions, clusters matched with actions, in bits",
-        "Divergence, bits ↓",
-    ),
-    "next_action_perplexity": (
-        "Perplexity of the next annotated action after a cluster, on held-out dialogues",
-        "Perplexity ↓",
-    ),
-}
+HEADINGS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 """What each metric's table is called, in their order, and its column where there is a table for each corpus."""
 
 REFERENCE = "after the annotated actions themselves"  # whose perplexity is a yardstick for clusters, but no bound

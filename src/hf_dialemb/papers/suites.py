@@ -1,5 +1,6 @@
 """The suites of the benchmark: for each paper, the corpora and tasks that it measures on."""
 
+import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,48 +31,11 @@ class Suite(NamedTuple):
 
 
 Place = tuple[str, str, str]  # corpus, split and task
-
-_NINE = ("bitod", "doc2dial", "metalwoz", "multiwoz", "self_dialogue", "sgd", "star", "kvret", "dailydialog")
-_NEXT, _PROBES = ("next-utterance-retrieval", 2_000), (("bag-of-words-probe", None), ("dialogue-act-probe", None))
-_RESPONSE, _DIALOGUE_RESPONSE = "response-selection", "dialogue-response-selection"
-_PAIRS_AND_QUERIES = (("sts", "dialogue-sts"), ("retrieval", "semantic-retrieval"))
-_INTENTS = ("clinc150", "banking77", "snips", "hwu64")
-
+_LISTED = tomllib.loads(Path(__file__).with_name("suites.toml").read_text(encoding="utf-8"))
 SUITES = {
-    "dial2vec": Suite(tuple(Entry(corpus, task) for corpus in _NINE for task in ("domains", "ablations"))),
-    "dse": Suite(
-        (
-            Entry("clinc150", "intent-classification"),
-            Entry("clinc150", "out-of-scope-detection"),
-            *(Entry(corpus, "intent-classification") for corpus in _INTENTS[1:]),
-            Entry("amazonqa", _RESPONSE),
-            *(Entry("sgd", task) for task in (_RESPONSE, _DIALOGUE_RESPONSE)),
-            Entry("dstc7_ubuntu", _DIALOGUE_RESPONSE),
-            *(Entry("ubuntu_irc", task) for task in (_RESPONSE, _DIALOGUE_RESPONSE)),
-            Entry("dialogue_nli", "dialogue-nli"),
-        ),
-        (*(Entry(corpus, "intent-fine-tuning") for corpus in _INTENTS), Entry("sim_m", "dialogue-action-prediction")),
-    ),
-    "dialog2flow": Suite(
-        (
-            *(Entry(corpus, "action-similarity") for corpus in ("dialog2flow_evaluation", "star")),
-            *(Entry(corpus, "flow-extraction") for corpus in ("spokenwoz", "sgd", "multiwoz")),
-        )
-    ),
-    "dialogue_cse": Suite(
-        (
-            *(Entry(f"{shop}_{kind}", task) for shop in ("jddc", "ecommerce") for kind, task in _PAIRS_AND_QUERIES),
-            Entry("sgd", "semantic-retrieval"),
-        )
-    ),
-    "mgt": Suite(
-        (
-            *(Entry(corpus, *task) for corpus in ("multiwoz", "sgd") for task in (_NEXT, *_PROBES)),
-            Entry("ubuntu_irc", *_NEXT),
-        )
-    ),
+    name: Suite(*(tuple(Entry(*entry) for entry in parts.get(part, ())) for part in Suite._fields))
+    for name, parts in _LISTED.items()
 }
-"""The suites. Corpora that the papers do not have stand in for some that are scarce."""
 
 
 def get_suite(name: str) -> Suite:

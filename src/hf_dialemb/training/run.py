@@ -29,7 +29,7 @@ from .arguments import make_settings
 from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
 from .language_model import adapted_backbone
-from .low_rank import merge_factors
+from .optimizing import merge_factors
 from .pushing import create_repository, push_run
 from .record import record_backbone, recorded_settings, starting_point
 from .resuming import restore_finished

@@ -28,11 +28,10 @@ from ..methods.backbone_model import MethodModel
 from ..methods.config import own_settings
 from ..runs.files import open_to_others, write_json_atomically
 from ..runs.folder import write_files_of_our_own
+from . import optimizing
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .dialogues import unified
-from .low_rank import is_limited, limit_rank, load_factors, save_factors, whole_weights
 from .measuring import labels_of, measure, objective, vectors_of
-from .optimizing import released_schedule, separate_heads
 from .pushing import create_repository, push_checkpoint, push_run, repository_name
 from .record import write_record
 from .resuming import COMPLETE, as_system_error, out_of_patience
@@ -152,7 +151,7 @@ class DialogueTrainer(Trainer):
         if self.run.rank is not None:
             if adapted:
                 raise InputError(f"rank: got {self.run.rank} and a model with adapters, expected one of them")
-            limit_rank(model, self.run.rank)
+            optimizing.limit_rank(model, self.run.rank)
         for name in ("pad_token_id", "bos_token_id", "eos_token_id"):  # as Trainer does, with a warning
             if (token := getattr(tokenizer, name)) is not None:
                 setattr(model.config.get_text_config(), name, token)
@@ -196,14 +195,16 @@ class DialogueTrainer(Trainer):
         """Make Trainer's optimizer; contrastive heads with a learning rate become separate groups."""
         optimizer: Optimizer = super().create_optimizer(*([] if model is None else [model]))
         if self.run.head_learning_rate is not None:
-            separate_heads(optimizer, cast("torch.nn.Module", self.model), self.run.head_learning_rate)
+            optimizing.separate_heads(optimizer, cast("torch.nn.Module", self.model), self.run.head_learning_rate)
         return optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:  # noqa: ANN401
         """Make Trainer's schedule, or the released program's, which counts examples."""
         if self.run.learning_rate_schedule == "trainer":
             return super().create_scheduler(num_training_steps, optimizer)
-        self.lr_scheduler = released_schedule(cast("Optimizer", optimizer or self.optimizer), len(self.examples))
+        self.lr_scheduler = optimizing.released_schedule(
+            cast("Optimizer", optimizer or self.optimizer), len(self.examples)
+        )
         return self.lr_scheduler
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:  # noqa: ANN401
@@ -293,13 +294,13 @@ class DialogueTrainer(Trainer):
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """Save as Trainer does, with the files by which sentence-transformers loads the folder."""
         model, folder = self.accelerator.unwrap_model(self.model), Path(str(output_dir or self.args.output_dir))
-        limited = is_limited(model)
+        limited = optimizing.is_limited(model)
         with as_system_error():
-            super()._save(output_dir, whole_weights(model) if limited else state_dict)
+            super()._save(output_dir, optimizing.whole_weights(model) if limited else state_dict)
         if not self.args.should_save:
             return
         if limited:
-            save_factors(model, folder)
+            optimizing.save_factors(model, folder)
         open_to_others(folder)
         if getattr(model, "embeds", True):
             write_files_of_our_own(folder, model.config)
@@ -309,8 +310,8 @@ class DialogueTrainer(Trainer):
         if load_adapters(own, Path(resume_from_checkpoint)):
             return
         super()._load_from_checkpoint(resume_from_checkpoint, model)
-        if is_limited(own):
-            load_factors(own, Path(resume_from_checkpoint))
+        if optimizing.is_limited(own):
+            optimizing.load_factors(own, Path(resume_from_checkpoint))
 
     def _load_best_model(self) -> None:
         best = Path(str(self.state.best_model_checkpoint))

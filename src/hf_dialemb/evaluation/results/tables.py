@@ -1,6 +1,8 @@
 """Markdown tables of results: one row per model, or one row per figure where there are many; the best in bold."""
 
+import tomllib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from .learnt import LEARNT, NOTE
@@ -24,62 +26,10 @@ class Column(NamedTuple):
     lower_is_better: bool = False
 
 
-_COLUMNS = (
-    Column("domain-categorization", "purity", "", "Purity"),
-    Column("domain-categorization", "nmi", "", "NMI"),
-    Column("domain-categorization", "ari", "", "ARI"),
-    Column("semantic-relatedness", "spearman", "pairs", "Spearman (pairs)"),
-    Column("semantic-relatedness", "spearman", "per-query", "Spearman (per query)"),
-    Column("dialogue-retrieval", "map", "", "MAP"),
-    Column("dialogue-retrieval", "mrr", "", "MRR"),
-    Column("alignment-uniformity", "adjusted_alignment", "", "Adjusted alignment ↓", 3, True),
-    Column("alignment-uniformity", "uniformity", "", "Uniformity ↓", 3, True),
-    Column("intent-classification", "accuracy", "1-shot", "Accuracy (1-shot)"),
-    Column("intent-classification", "accuracy", "5-shot", "Accuracy (5-shot)"),
-    Column("action-similarity", "f1", "1-shot", "F1 (1-shot)"),
-    Column("action-similarity", "f1", "5-shot", "F1 (5-shot)"),
-    Column("action-similarity", "accuracy", "1-shot", "Accuracy (1-shot)"),
-    Column("action-similarity", "accuracy", "5-shot", "Accuracy (5-shot)"),
-    Column("action-similarity", "ndcg10", "", "nDCG@10"),
-    Column("action-similarity", "ndcg10", "official", "nDCG@10 (official)"),
-    Column("turn-retrieval", "ndcg10", "", "nDCG@10"),
-    Column("turn-retrieval", "recall10", "", "Recall@10"),
-    Column("turn-retrieval", "mrr", "", "MRR"),
-    Column("action-similarity", "intra", "", "Within actions", 3),
-    Column("action-similarity", "inter", "", "Between actions ↓", 3, True),
-    Column("action-similarity", "difference", "", "Difference", 3),
-)
-_TIMES = (
-    Column("encoding", "seconds", "", "Encoding (s) ↓", 1, True),
-    Column("training", "seconds", "", "Training (s)", 0, True),
-)
-
-_OF_FLOWS = {  # each domain is a setting of its own; lower is better
-    "size_difference": ("Size difference", 1),
-    "transition_divergence": ("Transition divergence", 3),
-    "next_action_perplexity": ("Next-action perplexity", 2),
-    "reference_next_action_perplexity": ("Next-action perplexity of actions", 2),
-}
-
+_DATA = tomllib.loads(Path(__file__).with_name("columns.toml").read_text(encoding="utf-8"))
+_COLUMNS, _TIMES = ([Column(*entry) for entry in _DATA[name]] for name in ("columns", "times"))
 FLOWS = "flow-extraction"  # the task whose figures also come by domain and for reference graphs
-LOWER_OF_FLOWS = tuple(_OF_FLOWS)  # the figures of flows, of all of which the least is the best
-
-_MEANINGS = {
-    "domain-categorization": "Purity, NMI, ARI: how well clusters of the vectors agree with the labels",
-    "semantic-relatedness": "Spearman: whether dialogues with the same label have vectors that are alike",
-    "dialogue-retrieval": "MAP, MRR: whether a dialogue finds those with its label first",
-    "alignment-uniformity": "Alignment, uniformity: how close dialogues with the same label lie, how evenly all spread",
-    "intent-classification": "Accuracy: intents recognised from one or five examples of each",
-    "action-similarity": "F1, accuracy: actions recognised from one or five examples of each. "
-    "nDCG: whether an utterance finds those with its action first. Within, between: mean cosines, and their difference",
-    "flow-extraction": "Flows: how far their size is off; how well clusters agree with actions (v_measure, "
-    "adjusted_rand) and transitions with theirs (edge_f1, divergence); how sure the next action is (perplexity)",
-    "out-of-scope-detection": "Out of scope: recognising what has none of the intents",
-    "response-selection": "Top 1, 3, 10: whether the true response is among the first 1, 3 or 10 of a hundred",
-    "turn-retrieval": "nDCG, recall, MRR: whether a question finds the turns that answer it first; by the turn "
-    "alone, in its surroundings, by words, and, without a setting, by all",
-    "next-utterance-retrieval": "R_N@k: whether the true response is among the first k of N",
-}
+LOWER_OF_FLOWS = tuple(_DATA["flows"])  # the figures of flows, of all of which the least is the best
 
 
 def markdown_table(rows: Iterable[Row]) -> str:
@@ -97,7 +47,7 @@ def markdown_table(rows: Iterable[Row]) -> str:
 
 def meanings(rows: Sequence[Row]) -> str:
     """Return in a line for each usual task what its figures tell; empty where there is none."""
-    results = [_MEANINGS[task] for task in dict.fromkeys(row.task for row in rows) if task in _MEANINGS]
+    results = [_DATA["meanings"][task] for task in dict.fromkeys(row.task for row in rows) if task in _DATA["meanings"]]
     best = "; in bold: the best" if len({row.model for row in rows}) > 1 else ""
     return "".join(f"- {line}.\n" for line in [*results, f"↓: lower is better{best}"]) if results else ""
 
@@ -173,8 +123,8 @@ def _table(rows: Sequence[Row]) -> str:
 
 def column_of(row: Row) -> Column:
     """Return how a figure is printed."""
-    if row.metric in _OF_FLOWS:
-        name, decimals = _OF_FLOWS[row.metric]
+    if row.metric in LOWER_OF_FLOWS:
+        name, decimals = _DATA["flows"][row.metric]
         header = f"{name} ({row.setting}) ↓" if row.setting else f"{name} ↓"
         return Column(row.task, row.metric, row.setting, header, decimals, True)
     for column in _COLUMNS + _TIMES:

@@ -1,5 +1,6 @@
 """The tasks: each loads a problem from a part of a corpus, and the problem measures an encoder."""
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -147,7 +148,7 @@ class Task:
     title: str
     loader: str
     source: str
-    kinds: tuple[str, ...] = ("dialogues",)
+    kinds: Sequence[str] = ("dialogues",)
     fine_tunes: bool = False
 
     def load(self, part: CorpusPart) -> Problem:
@@ -181,44 +182,25 @@ def ask_encoder(encoder: Encoder, attribute: str, work: Callable[[Any], Result])
     return work(results) if timed is None else timed(lambda: work(results))
 
 
-_DIALOGUES, _UTTERANCES, _RESPONSES = "dialogues", "utterances", "response-selection"
+def read_tasks(file: Path) -> dict[str, Task]:
+    """Read tasks from a TOML file that names each with its fields."""
+    rows = tomllib.loads(file.read_text(encoding="utf-8"))
+    return {name: Task(name, **row) for name, row in rows.items()}
 
-# fmt: off
-_ALL = (
-    Task("domains", "do dialogues of one domain lie together: clusters, relatedness and retrieval",
-         "hf_dialemb.evaluation.tasks.domains:load_domains", "dial2vec, sections 4.1 and 5.3.3"),
-    Task("intent-classification", "intents of utterances, from few examples of each",
-         "hf_dialemb.evaluation.tasks.intents:load_intents", "DSE, section 4.2.2", (_UTTERANCES,)),
-    Task("out-of-scope-detection", "which utterances belong to no intent, from few examples of each",
-         "hf_dialemb.evaluation.tasks.intents:load_out_of_scope", "DSE, section 4.2.2", (_UTTERANCES,)),
-    Task("action-similarity", "do utterances that do the same lie together",
-         "hf_dialemb.evaluation.tasks.actions:load_actions", "Dialog2Flow, section 5.1", (_DIALOGUES, _UTTERANCES)),
-    Task("response-selection", "which of 100 responses follows an utterance",
-         "hf_dialemb.evaluation.tasks.response_selection:load_pairs", "DSE, section 4.2.2"),
-    Task("dialogue-response-selection", "which of 100 responses follows a dialogue so far",
-         "hf_dialemb.evaluation.tasks.response_selection:load_contexts", "DSE, section 4.2.2",
-         (_DIALOGUES, _RESPONSES)),
-    Task("next-utterance-retrieval", "which of 20 responses follows a dialogue so far, for rankers of responses too",
-         "hf_dialemb.evaluation.tasks.next_utterance:load_selections", "Mehri and Eskenazi (2019), section 4",
-         (_DIALOGUES, _RESPONSES)),
-    Task("turn-retrieval", "which turns of a long conversation answer a question, by meaning and words",
-         "hf_dialemb.retrieval.turn_task:load_questions", "LoCoMo (Maharana et al., 2024), section 4.1"),
-)
-# fmt: on
 
-TASKS = Registry("tasks", {task.name: task for task in _ALL})
-"""The tasks. A further one is a module with a function that loads it, and an entry above.
+TASKS = Registry("tasks", read_tasks(Path(__file__).with_name("tasks.toml")))
+"""The tasks. A further one is a module with a function that loads it, and an entry in ``tasks.toml``.
 
 The figures of most carry the task's name; "domains" gives all those of the dial2vec benchmark, and fine-tuned intents
 are figures of intent classification.
 """
 
 _OF_KIND = {
-    _DIALOGUES: ("domains",),
-    _UTTERANCES: ("intent-classification",),
+    "dialogues": ("domains",),
+    "utterances": ("intent-classification",),
     "retrieval": ("semantic-retrieval",),
     "sentence-pairs": ("dialogue-sts",),
-    _RESPONSES: ("dialogue-response-selection",),
+    "response-selection": ("dialogue-response-selection",),
 }
 _OF_CORPUS = {
     "clinc150": ("intent-classification", "out-of-scope-detection"),

@@ -1,5 +1,6 @@
 """The dial2vec benchmark: six corpora, each in train, dev and test, with the paper's filters (section 4.2, Table 1)."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -14,14 +15,7 @@ from ...dialogue import Dialogue
 from ...runs.files import write_json_atomically
 
 DOC2DIAL_DOMAINS = ("dmv", "ssa", "va", "studentaid")  # which the paper counts; cdccov19 came with a later release
-PAPER = {
-    "bitod": (((2952, 19, 217), (70, 11, 109), (106, 10, 106)), 6),
-    "doc2dial": (((3474, 11, 187), (661, 12, 182), (661, 12, 182)), 4),
-    "metalwoz": (((30307, 11, 83), (3788, 11, 82), (3789, 11, 82)), 47),
-    "multiwoz": (((8437, 13, 177), (1077, 9, 110), (1084, 9, 110)), 7),
-    "self_dialogue": (((19331, 15, 151), (2416, 15, 151), (2417, 15, 152)), 28),
-    "sgd": (((16142, 20, 199), (836, 14, 140), (1331, 12, 124)), 45),
-}
+PAPER = json.loads(Path(__file__).with_name("dial2vec_table1.json").read_text(encoding="utf-8"))
 """The paper's Table 1: dialogues, mean turns and mean words of train, dev and test; and the number of domains."""
 
 

@@ -42,46 +42,6 @@ class Heading(NamedTuple):
     quoted: bool
 
 
-class Cell(NamedTuple):
-    """A figure as it is printed, and the number to sort by; ``source`` counts in the list below the table."""
-
-    value: float
-    text: str
-    best: bool
-    std: str
-    interval: str
-    repeats: int
-    source: int | None
-    marks: str
-
-
-class Line(NamedTuple):
-    """A row of a table: a figure of what was measured, and each model's figure or None."""
-
-    row: Row
-    lower_is_better: bool
-    cells: list[Cell | None]
-
-
-class Bar(NamedTuple):
-    """A model's figure of a task: as printed, and how long its bar is, in percent."""
-
-    model: str
-    text: str
-    share: float
-    best: bool
-
-
-class Headline(NamedTuple):
-    """A task by the one figure that stands for it; ``printed`` is the best that papers print on the same corpora."""
-
-    task: str
-    metric: str
-    corpora: list[str]
-    bars: list[Bar]
-    printed: str
-
-
 class Standing(NamedTuple):
     """A model's place; ``rank`` is its mean place over tasks, ``first`` at what it is the best."""
 
@@ -113,8 +73,8 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
     page = environment.get_template("report.html.jinja").render(
         title=TITLE,
         sections=sections,
-        corpora=_distinct(line.row.corpus for line in lines),
-        tasks=_distinct(line.row.task for line in lines),
+        corpora=_distinct(line["row"].corpus for line in lines),
+        tasks=_distinct(line["row"].task for line in lines),
         models=_distinct(heading.name for heading in headings),
         quoted=any(heading.quoted for heading in headings),
         notes=[note for note in tables.mark_notes(row for entry in results for row in entry.results) if note],
@@ -165,27 +125,27 @@ def _facts(run: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]
     return [(name, text) for name, text in facts if text]
 
 
-def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
-    """Print a figure of each model; which is the best is decided as in the Markdown tables."""
+def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> dict[str, Any]:
+    """Print each model's figure, with the number to sort by; the best is chosen as in Markdown tables."""
     first = next(row for row in rows if row is not None)
     column = tables.as_papers_print(tables.column_of(first))
     shown = tables.printed_cells(column, rows, tables.measured_of(rows), missing="")
     cells = [
         None
         if row is None
-        else Cell(
-            value=row.mean,
-            text=tables.printed_figure(column, row.mean),
-            best=text.startswith("**"),
-            std="" if row.std is None else tables.printed_figure(column, row.std),
-            interval=", ".join(tables.printed_figure(column, end) for end in row.interval or ()),
-            repeats=row.n,
-            source=sources.index(row.quoted_from) + 1 if row.quoted_from else None,
-            marks=tables.marks_of(row),
-        )
+        else {
+            "value": row.mean,
+            "text": tables.printed_figure(column, row.mean),
+            "best": text.startswith("**"),
+            "std": "" if row.std is None else tables.printed_figure(column, row.std),
+            "interval": ", ".join(tables.printed_figure(column, end) for end in row.interval or ()),
+            "repeats": row.n,
+            "source": sources.index(row.quoted_from) + 1 if row.quoted_from else None,
+            "marks": tables.marks_of(row),
+        }
         for row, text in zip(rows, shown, strict=True)
     ]
-    return Line(first, column.lower_is_better, cells)
+    return {"row": first, "lower_is_better": column.lower_is_better, "cells": cells}
 
 
 def _breakable(name: str) -> Markup:
@@ -219,7 +179,7 @@ def called(kind: str, name: str) -> str:
     return str(_words()[kind].get(name, name.replace("_", " ")))
 
 
-def opening(results: Sequence[Results]) -> tuple[str, list[Standing], list[Headline]]:
+def opening(results: Sequence[Results]) -> tuple[str, list[Standing], list[dict[str, Any]]]:
     """Return the result in a sentence, models from first to last, and what they are compared by."""
     rows = [row for entry in results for row in entry.results]
     all_tasks = {task: _means(rows, task) for task in _words()["headlines"]}
@@ -253,7 +213,8 @@ def _means(rows: Iterable[Row], task: str) -> tuple[_Means, list[Row]]:
     return means, [row for row in of_task if (row.corpus, row.split) in shared]
 
 
-def _headline(task: str, means: _Means, rows: Sequence[Row], order: Sequence[str]) -> Headline:
+def _headline(task: str, means: _Means, rows: Sequence[Row], order: Sequence[str]) -> dict[str, Any]:
+    """Return what is shown of a task, by the figure that stands for it: bars, and the best that papers print."""
     column = tables.column_of(rows[0])._replace(decimals=tables.PRINTED_DECIMALS - 1)
     corpora = _distinct(row.corpus for row in rows)
     mark = tables.PART if any(row.part for row in rows) else ""
@@ -261,7 +222,7 @@ def _headline(task: str, means: _Means, rows: Sequence[Row], order: Sequence[str
     bars = []
     for model in (model for model in order if model in means):
         text, share = tables.printed_figure(column, means[model]) + mark, max(0.0, 100 * means[model] / longest)
-        bars.append(Bar(model, text, share, _is_best(means, model)))
+        bars.append({"model": model, "text": text, "share": share, "best": _is_best(means, model)})
     quoted: dict[str, list[float]] = {}
     for row in rows:
         if row.quoted_from and not mark:
@@ -270,7 +231,7 @@ def _headline(task: str, means: _Means, rows: Sequence[Row], order: Sequence[str
     top = max(whole, key=lambda model: whole[model], default="")
     printed = f"{top} {tables.printed_figure(column, whole[top])}" if top else ""
     metric = f"{called('metrics', rows[0].metric)} {called('settings', rows[0].setting)}".strip()
-    return Headline(called("tasks", task), metric, corpora, bars, printed)
+    return {"task": called("tasks", task), "metric": metric, "corpora": corpora, "bars": bars, "printed": printed}
 
 
 def _is_best(means: _Means, model: str) -> bool:

@@ -9,6 +9,7 @@ Its turns count down to 1; 0 is the response. Its positions begin anew in every 
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,10 +20,10 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertTokenizer, PreTrainedTokenizerBase
 
-from ...checkpoints.pretrained import reading
-from ...errors import InputError
-from ...methods.dial2vec import Dial2VecConfig, Dial2VecModel
-from ...runs.files import appearing_whole, write_json_atomically
+from ..checkpoints.pretrained import reading
+from ..errors import InputError
+from ..methods.dial2vec import Dial2VecConfig, Dial2VecModel
+from ..runs.files import appearing_whole, write_json_atomically
 from .weight_files import read_source
 
 REPORT_FILE = "conversion.json"
@@ -137,44 +138,7 @@ class Report:
             )
 
 
-_TABLES = (  # of the port, of paddle, of ours
-    ("embedder.token_embedding.weight", "/Embedder_0/Embedding_0.w_0", "encoder.embeddings.word_embeddings.weight"),
-    ("embedder.pos_embedding.weight", "/Embedder_0/Embedding_1.w_0", "encoder.embeddings.position_embeddings.weight"),
-    ("embedder.type_embedding.weight", "/Embedder_0/Embedding_2.w_0", "role_embeddings.weight"),
-    ("embedder.turn_embedding.weight", "/Embedder_0/Embedding_3.w_0", "turn_embeddings.weight"),
-    ("embed_layer_norm.weight", "/LayerNorm_0.w_0", "encoder.embeddings.LayerNorm.weight"),
-    ("embed_layer_norm.bias", "/LayerNorm_0.b_0", "encoder.embeddings.LayerNorm.bias"),
-)
-_QUERY_KEY_VALUE = ("attention.self.query", "attention.self.key", "attention.self.value")
-_LAYER = (
-    ("attn.linear_qkv", "MultiheadAttention_0/FC_0", _QUERY_KEY_VALUE),
-    ("attn.linear_out", "MultiheadAttention_0/FC_1", ("attention.output.dense",)),
-    ("attn_norm", "LayerNorm_0", ("attention.output.LayerNorm",)),
-    ("ff.linear_hidden.0", "FeedForward_0/FC_0", ("intermediate.dense",)),
-    ("ff.linear_out", "FeedForward_0/FC_1", ("output.dense",)),
-    ("ff_norm", "LayerNorm_1", ("output.LayerNorm",)),
-)
-_WHY_DROPPED = {
-    r"pooler\..*": "dial2vec embeds the mean of tokens, not a pooled first token",
-    r"discriminator[./].*": "chooses PLATO's responses; no embedding goes through it",
-    r"post_network[./].*": "estimates PLATO's latent variable, which dial2vec does not read",
-    r"bow_predictor[./].*|pre_bow_predictor[./].*": "predicts a response's words in PLATO's pre-training",
-    r"predictor[./].*|pre_predictor[./].*": "generates PLATO's responses",
-    r"mask_embed": "the token that stands for PLATO's latent variable; dial2vec does not prepend it",
-    r"latent_embeddings": "the values of PLATO's latent variable; dial2vec does not prepend it",
-    r"sequence_mask": "a constant of generation",
-}
-SETTINGS: dict[str, Any] = {
-    "wrapped": False,
-    "end_of_utterance": "[unused1]",
-    "position_layout": "utterance",
-    "turn_order": "descending",
-    "whole_turns": False,
-    "loss_temperature": 0.2,
-    "window": 10,
-    "num_negatives": 9,
-}
-"""PLATO's layout and dial2vec's objective (section 4.4); sizes are read from the weights."""
+_PLATO: dict[str, Any] = tomllib.loads(Path(__file__).with_name("plato.toml").read_text(encoding="utf-8"))
 
 
 def build(
@@ -188,7 +152,7 @@ def build(
             f"'{source}': got the backbone BERT, expected PLATO; dial2vec's program reads dialogues without a closing "
             "[SEP] there, which no layout of this package does"
         )
-    tables = [prefix + row[paddle] for row in _TABLES]
+    tables = [prefix + row[paddle] for row in _PLATO["names"]["tables"]]
     (rows, width), (positions, _), _, (turns, _) = (_size(tensors, table) for table in tables[:4])
     first = prefix + ("/TransformerBlock_0/FeedForward_0/FC_0.w_0" if paddle else "layers.0.ff.linear_hidden.0.weight")
     inner = _size(tensors, first)[1 if paddle else 0]
@@ -203,7 +167,7 @@ def build(
     )  # fmt: skip
     config = Dial2VecConfig(
         encoder_config=backbone, max_tokens=positions, num_turn_embeddings=turns, max_turns=turns - 1,
-        frozen_layers=layers // 2, **SETTINGS,
+        frozen_layers=layers // 2, **_PLATO["settings"],
     )  # fmt: skip
     tokenizer = _wordpiece(vocabulary, rows)
     Dial2VecModel.prepare_tokenizer(tokenizer, config)
@@ -215,7 +179,7 @@ def build(
         "center": "zeros; nothing is taken off the embeddings",
     }
     start = re.escape(prefix) + (r"[./]" if paddle else "")
-    reasons = [(f"{start}(?:{pattern})", reason) for pattern, reason in _WHY_DROPPED.items()]
+    reasons = [(f"{start}(?:{pattern})", reason) for pattern, reason in _PLATO["dropped"].items()]
     place(tensors, _rules(prefix, paddle, layers), model.state_dict(), reasons, report)
     return model, tokenizer, report
 
@@ -249,13 +213,13 @@ def _size(tensors: Mapping[str, Any], key: str) -> tuple[int, ...]:
 
 
 def _rules(prefix: str, paddle: bool, layers: int) -> Iterator[Rule]:
-    for row in _TABLES:
+    for row in _PLATO["names"]["tables"]:
         yield prefix + row[paddle], (row[2],), "rows reversed" if row[2].startswith("role_") else ""
     for number in range(layers):
-        for torch_name, paddle_name, names in _LAYER:
+        for torch_name, paddle_name, names in _PLATO["names"]["layer"]:
             for part, paddle_part in (("weight", "w_0"), ("bias", "b_0")):
                 transposed = paddle and part == "weight" and "LayerNorm" not in paddle_name
-                changes = ["transposed"] * transposed + [_THIRD] * (names == _QUERY_KEY_VALUE)
+                changes = ["transposed"] * transposed + [_THIRD] * (len(names) == 3)
                 ported = f"layers.{number}.{torch_name}.{part}"
                 source = f"/TransformerBlock_{number}/{paddle_name}.{paddle_part}" if paddle else ported
                 targets = tuple(f"encoder.encoder.layer.{number}.{name}.{part}" for name in names)

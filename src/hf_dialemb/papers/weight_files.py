@@ -17,8 +17,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checkpoints.pretrained import short_reason
-from ...errors import InputError
+from ..checkpoints.pretrained import short_reason
+from ..errors import InputError
 
 _RESERVED = 256
 _TYPES = {2: "i4", 3: "i8", 4: "f2", 5: "f4", 6: "f8"}  # numeric values of paddle's VarType

@@ -1,0 +1,214 @@
+"""The commands ``dialemb embed``, ``search``, ``index`` and ``rank``; and ``dialemb corpus candidates``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import deque
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..corpora.own.options import ReadingOptions
+from ..errors import InputError
+from ..runs.addresses import path_or_address
+from ..runs.files import check_writable, write_text_atomically
+from .parser import (
+    HELP,
+    Commands,
+    add_command,
+    chosen_model,
+    conversations,
+    corpus_options,
+    method_option,
+    model_and_vectors,
+    model_option,
+    named,
+    own_options,
+    reading_of,
+    say,
+)
+
+if TYPE_CHECKING:
+    from ..retrieval.hits import Hits
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    for add_to in (_add_embed, _add_search, _add_index, _add_rank):
+        add_to(commands)
+
+
+def _add_embed(commands: Commands) -> None:
+    parser = add_command(commands, "embed", _embed)
+    model_option(parser)
+    help = "your conversations: a file, a folder of them, or the address of a file, such as s3://BUCKET/FILE.parquet"
+    conversations(parser, help=help)
+    own_options(parser)
+    help = "Parquet file with the columns id, said, metadata (JSON) and embedding; or its address"
+    parser.add_argument("--output", type=path_or_address, required=True, help=help)
+    levels = ("dialogues", "utterances")
+    parser.add_argument("--level", choices=levels, default=levels[0], help="what each row holds (default: dialogues)")
+    parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")
+
+
+def _embed(options: argparse.Namespace) -> None:
+    from ..retrieval.embed import embed
+
+    more = named(options, "shard_size", "level") | reading_of(options)
+    rows = embed(chosen_model(options, options.model), path_or_address(options.input), options.output, **more)
+    say(f"Wrote {rows:,} embeddings to {options.output}")
+
+
+def _add_search(commands: Commands) -> None:
+    parser = add_command(commands, "search", _search)
+    model_option(parser)
+    group = corpus_options(parser)
+    group.add_argument("--index", type=Path, help="an index made by dialemb index, instead of a corpus")
+    parser.add_argument("--where", help="with --index: a condition such as \"topic = 'cards' and time > '2026-01-01'\"")
+    wanted = parser.add_mutually_exclusive_group(required=True)
+    wanted.add_argument("--query", help="what to look for, in words")
+    wanted.add_argument("--id", help="the dialogue to start from: its id, or its number as #12")
+    parser.add_argument("--whole", action="store_true", help="with --query: find conversations instead of turns")
+    parser.add_argument(
+        "--vectors", type=Path, help="vectors of conversations from dialemb embed, instead of embedding again"
+    )
+    parser.add_argument("--top", type=int, default=5, help="how many to show (default: 5)")
+    parser.add_argument("--output", type=Path, help="also write what is found here, one JSON object per line")
+
+
+def _search(options: argparse.Namespace) -> None:
+    if options.top < 1:
+        raise InputError(f"--top: got {options.top}, expected at least 1")
+    if options.output:
+        check_writable(options.output, options.corpus or "", options.vectors or "")
+    hits = _in_index(options) if options.index else _in_corpus(options)
+    print(hits)
+    if options.output:
+        lines = [json.dumps(asdict(hit), ensure_ascii=False) for hit in hits]
+        write_text_atomically(options.output, "\n".join([*lines, ""]))
+        say(f"Wrote {options.output}")
+
+
+def _in_index(options: argparse.Namespace) -> Hits:
+    from ..retrieval.dialogue_index import DialogueIndex
+
+    if options.vectors:
+        raise InputError("--vectors: is of a corpus, but got --index, which has its own; leave it out")
+    index = DialogueIndex(options.index, chosen_model(options, options.model, needed=False))
+    if options.id is not None:
+        return index.near(options.id, options.top, options.where)
+    return index.search(options.query, options.top, options.where)
+
+
+def _in_corpus(options: argparse.Namespace) -> Hits:
+    from ..corpora import load_dialogues
+    from ..corpora.show import find_dialogue
+    from ..retrieval.search import describe, search
+
+    if options.where is not None:
+        raise InputError("--where: is of an index, but got --corpus; make an index with dialemb index")
+    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **reading_of(options))
+    query = options.query
+    if options.id is not None:
+        start = find_dialogue(dialogues, options.id)  # before all of them are encoded
+        query = next(row for row, dialogue in enumerate(dialogues) if dialogue is start)
+        print(describe(start))
+    model, vectors = model_and_vectors(options, dialogues, options.corpus)
+    return search(model, dialogues, query, options.top, vectors, options.whole)
+
+
+def _add_index(commands: Commands) -> None:
+    parser = add_command(commands, "index", _index)
+    parser.add_argument("input", nargs="?", help="conversations to add: a file, or a folder of them")
+    own_options(parser)
+    parser.add_argument("--output", type=Path, required=True, help="the index, a folder whose name ends in .lance")
+    model_option(parser)
+    help = "one row for each of: dialogues, speakers or utterances (default: dialogues)"
+    parser.add_argument("--level", choices=("dialogues", "speakers", "utterances"), help=help)
+    parser.add_argument(
+        "--labels", type=Path, help="a CSV with the columns id and topic, or the dialogues.csv of dialemb topics"
+    )
+    parser.add_argument("--delete", nargs="+", metavar="ID", help="dialogues to delete")
+    help = "write the index anew, so that what was deleted or replaced leaves the disk"
+    parser.add_argument("--compact", action="store_true", help=help)
+
+
+def _index(options: argparse.Namespace) -> None:
+    from ..corpora.own.reading import read_own
+    from ..retrieval.dialogue_index import DialogueIndex, read_topics
+
+    if not (options.input or options.labels or options.delete or options.compact):
+        raise InputError("input: got nothing to do, expected conversations, --labels, --delete or --compact; name one")
+    topics = read_topics(options.labels) if options.labels else {}
+    how = ReadingOptions(**reading_of(options))
+    if options.input:
+        deque(read_own(options.input, how), maxlen=0)  # refuses it, and says what is left out, before all else
+    dialogues = read_own(options.input, how, silent=True) if options.input else None
+    made = options.output.exists() or dialogues is None
+    model = chosen_model(options, options.model, needed=not made)
+    index = DialogueIndex(options.output, model, options.level)
+    if options.delete:
+        stays = "" if options.compact else "; their text stays on disk until --compact"
+        print(f"Deleted {index.delete(options.delete):,} dialogues{stays}")
+    if dialogues is not None:
+        print(f"Embedded {index.add(dialogues):,} dialogues that are new or changed")
+    if topics:
+        print(f"Named the topic of {index.label(topics):,} dialogues")
+    if options.compact:
+        index.compact()
+    print(f"{options.output}: {len(index):,} rows")
+
+
+def _add_rank(commands: Commands) -> None:
+    parser = add_command(commands, "rank", _rank)
+    parser.add_argument("--model", required=True, help="folder or Hub id (org/name@v1) of a ranker or an ensemble")
+    method_option(parser)
+    parser.add_argument("--context", type=Path, required=True, help="the dialogues so far: your file or folder")
+    own_options(parser)
+    parser.add_argument("--candidates", type=Path, required=True, help="text file with one response per line")
+    parser.add_argument("--top", type=int, default=10, help="responses to show for each dialogue (default: 10)")
+    parser.add_argument("--output", type=Path, help="also write them here, one dialogue per line (JSONL)")
+
+
+def add_candidates(actions: Commands) -> None:
+    """Add the action ``candidates`` of ``dialemb corpus``."""
+    parser = add_command(actions, "candidates", _candidates, HELP["corpus"])
+    corpus_options(parser)
+    parser.add_argument("--num-candidates", type=int, default=20, help="K, the true one included (default: 20)")
+    parser.add_argument(
+        "--responses",
+        default="any",
+        choices=["assistant", "any", "last"],
+        help="which turns are responses: the assistant's, all but the first, or only the last (default: any)",
+    )
+    parser.add_argument("--seed", type=int, default=13, help="for random draws (default: 13)")
+    parser.add_argument("--output", type=Path, required=True, help="file to write (JSONL)")
+
+
+def _rank(options: argparse.Namespace) -> None:
+    from ..retrieval.rank import rank_file
+
+    more = {**named(options, "top", "output"), **reading_of(options)}
+    for line in rank_file(options.model, options.context, options.candidates, **more):
+        (print if options.output is None else say)(line)
+    if options.output:
+        say(f"Wrote {options.output}")
+
+
+def _candidates(options: argparse.Namespace) -> None:
+    from ..corpora import load_dialogues
+    from ..corpora.examples import draw_candidates, write_candidates
+
+    if options.num_candidates < 2 or options.seed < 0:
+        got = f"{options.num_candidates} and {options.seed}"
+        raise InputError(f"--num-candidates and --seed: got {got}, expected at least 2 and 0")
+    check_writable(options.output, options.corpus)
+    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **reading_of(options))
+    drawn_from = named(options, "corpus", "split", "seed", "num_candidates", "responses")
+    selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)
+    write_candidates(options.output, selections, drawn_from)
+    print(
+        f"{len(dialogues):,} dialogues gave {len(selections):,} contexts with {options.num_candidates} candidates each"
+    )
+    say(f"Wrote {options.output}")

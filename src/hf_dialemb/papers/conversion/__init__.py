@@ -1,1 +1,0 @@
-"""Convert PLATO's released checkpoints without running any code that a file holds."""
