@@ -9,8 +9,7 @@ from .parser import Commands, add_command, chosen_model, corpus_options, model_o
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    lists = {"tasks": _tasks, "fine_tuning": lambda: _tasks(fine_tunes=True)}
-    parser = add_command(commands, "evaluate", _run, **lists)
+    parser = add_command(commands, "evaluate", _run, tasks=_tasks, fine_tuning=lambda: _tasks(fine_tunes=True))
     model_option(parser, nargs="+")
     corpus_options(parser)
     parser.add_argument("--vectors", type=Path, help="also measure vectors of the corpus that dialemb embed wrote")
