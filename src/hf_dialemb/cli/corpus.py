@@ -6,14 +6,13 @@ import argparse
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
 from .parser import (
-    HELP,
+    TEXTS,
     Commands,
     add_command,
     add_group,
@@ -30,14 +29,16 @@ from .retrieval import add_candidates
 
 def add(commands: Commands) -> None:
     """Add the command and its actions."""
-    actions = add_group(commands, "corpus")
-    for add_action in (add_candidates, _add_list, _add_check, _add_convert, _add_stats, _add_show, _add_leakage):
-        add_action(actions)
-
-
-def _add_list(actions: Commands) -> None:
-    parser = add_command(actions, "list", _list, HELP["corpus"])
-    parser.add_argument("--output", type=Path, help="also write the table here (JSON)")
+    actions, texts = add_group(commands, "corpus"), TEXTS["corpus"]
+    add_candidates(actions)
+    add_command(actions, "list", _list, texts)
+    parser = add_command(actions, "check", _check, texts)
+    split_option(parser, "all")
+    own_options(parser)
+    reading_options(add_command(actions, "convert", _convert, texts), "all")
+    corpus_options(add_command(actions, "stats", _stats, texts))
+    corpus_options(add_command(actions, "show", _show, texts))
+    own_options(add_command(actions, "leakage", _leakage, texts))
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -48,13 +49,6 @@ def _list(options: argparse.Namespace) -> None:
     if options.output:
         write_json_atomically(options.output, {"table": table.split("\n")})
         say(f"Wrote {options.output}")
-
-
-def _add_check(actions: Commands) -> None:
-    parser = add_command(actions, "check", _check, HELP["corpus"])
-    parser.add_argument("file", help="a file of conversations, a folder of transcripts, or a dataset on the Hub")
-    split_option(parser, "all")
-    own_options(parser)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -81,15 +75,6 @@ def _check(options: argparse.Namespace) -> None:
     say(f"{options.file}: {counted(counts['dialogue'], 'dialogue')}, {turns}. {worse}.")
 
 
-def _add_convert(actions: Commands) -> None:
-    parser = add_command(actions, "convert", _convert, HELP["corpus"])
-    parser.add_argument("corpus", help="a file of conversations, a folder of transcripts, or a corpus name")
-    reading_options(parser, "all")
-    parser.add_argument("--mask", action="store_true", help="replace addresses, numbers, links and names: no guarantee")
-    parser.add_argument("--mask-names", type=Path, metavar="FILE", help="names to mask too, one per line")
-    parser.add_argument("--output", type=Path, required=True, help="the file to write, .jsonl or .jsonl.gz")
-
-
 def _convert(options: argparse.Namespace) -> None:
     from ..corpora.own.jsonl import check_target, write_jsonl
 
@@ -114,14 +99,6 @@ def _masked(dialogues: Iterator[Dialogue], names: Path | None, counts: Counter[s
         return mask(dialogues, counts=counts)
     with text_of(names, Notes()) as lines:
         return mask(dialogues, lines.read().splitlines(), counts)
-
-
-def _add_stats(actions: Commands) -> None:
-    parser = add_command(actions, "stats", _stats, HELP["corpus"])
-    corpus_options(parser)
-    parser.add_argument("--plot", type=Path, help="draw histograms of lengths and labels into this PNG")
-    parser.add_argument("--report", type=Path, help="write all counts here (JSON)")
-    parser.add_argument("--output", type=Path, help="write the dialogues here, one JSON object per line (.gz: packed)")
 
 
 def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
@@ -163,26 +140,10 @@ def _stats(options: argparse.Namespace) -> None:
         say(f"Wrote {path}")
 
 
-def _add_show(actions: Commands) -> None:
-    parser = add_command(actions, "show", _show, HELP["corpus"])
-    corpus_options(parser)
-    parser.add_argument("--id", required=True, help="the dialogue's id, or its number as #12")
-
-
 def _show(options: argparse.Namespace) -> None:
     from ..corpora.show import find_dialogue, render_dialogue
 
     print(render_dialogue(find_dialogue(_dialogues(options), options.id)))
-
-
-def _add_leakage(actions: Commands) -> None:
-    parser = add_command(actions, "leakage", _leakage, HELP["corpus"])
-    sets: dict[str, Any] = {"nargs": "+", "required": True, "metavar": "CORPUS/SPLIT"}
-    parser.add_argument("--train", help="sets to train on, or all", **sets)
-    parser.add_argument("--evaluation", help="sets to evaluate on, or all", **sets)
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    own_options(parser)
-    parser.add_argument("--output", type=Path, help="write the report here (JSON)")
 
 
 def _leakage(options: argparse.Namespace) -> None:

@@ -2,7 +2,6 @@
 
 import argparse
 import time
-from pathlib import Path
 
 from ..errors import InputError
 from .parser import Commands, add_command, say
@@ -16,9 +15,7 @@ encoder. The results file has everything."""
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    parser = add_command(commands, "demo", _run)
-    parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for everything the demo writes")
-    parser.add_argument("--max-steps", type=int, default=None, help="shorten the training (default: the recipe's)")
+    add_command(commands, "demo", _run)
 
 
 def _run(options: argparse.Namespace) -> None:

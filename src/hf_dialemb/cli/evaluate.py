@@ -1,7 +1,6 @@
 """The command ``dialemb evaluate``: encoders on a labelled corpus."""
 
 import argparse
-from pathlib import Path
 
 from ..runs.files import check_not_read
 from .parser import Commands, add_command, chosen_model, corpus_options, model_option, named, reading_of, say
@@ -12,14 +11,6 @@ def add(commands: Commands) -> None:
     parser = add_command(commands, "evaluate", _run, tasks=_tasks, fine_tuning=lambda: _tasks(fine_tunes=True))
     model_option(parser, nargs="+")
     corpus_options(parser)
-    parser.add_argument("--vectors", type=Path, help="also measure vectors of the corpus that dialemb embed wrote")
-    parser.add_argument("--task", nargs="+", default=[], help="tasks, see below (default: those that suit the corpus)")
-    parser.add_argument(
-        "--output", type=Path, default=Path("results.json"), help="results file (default: results.json)"
-    )
-    parser.add_argument("--plot", type=Path, help="draw a map of the items into this PNG")
-    parser.add_argument("--limit", type=int, help="measure on a fixed random sample of this many items")
-    parser.add_argument("--seeds", type=int, default=10, help="repeats with other random seeds (default: 10)")
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from ..errors import InputError
 from .parser import (
     Commands,
-    Parser,
     add_command,
     chosen_model,
     conversations,
@@ -25,20 +24,7 @@ from .parser import (
 COMMANDS = ("flow next", "flow compare")
 """The commands with a name of two words."""
 
-_SETTINGS = {
-    "clusters": "number of states, such as 12 or user=10,assistant=14",
-    "threshold": "or how different a state may be inside, such as 0.6 or user=0.5,assistant=0.6",
-    "names": "nearest (the typical utterance), phrases, api:MODEL, or a language model's folder or id "
-    "(default: nearest)",
-    "nodes": "leave out states rarer than this share of the most frequent one",
-    "edges": "leave out transitions that weigh less than this",
-    "weights": "what transitions weigh: max, max-out or prob-out (default: max-out)",
-    "seed": "for random draws in large sets (default: 0)",
-}
-_TYPES: dict[str, Any] = {
-    "names": {"default": "nearest"}, "nodes": {"type": float}, "edges": {"type": float},
-    "seed": {"type": int, "default": 0},
-}  # fmt: skip
+_SETTINGS = ("clusters", "threshold", "names", "nodes", "edges", "weights", "seed")
 _SEVERAL = "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
 
 
@@ -46,34 +32,10 @@ def add(commands: Commands) -> None:
     """Add the commands to those of ``dialemb``."""
     parser = add_command(commands, "flow", _build)
     conversations(parser)
-    parser.add_argument("--output", type=Path, default=Path("flow"), help="folder to write (default: flow)")
     model_option(parser)
-    vectors = "instead of a model: vectors from dialemb embed --level utterances, or a .npy with one row each, in order"
-    parser.add_argument("--vectors", type=Path, help=vectors)
-    by = "topic: find topics first, and write a flow for each with five dialogues or more; all: one flow for all "
-    by += "(default: topic where a file of your own is about several things)"
-    parser.add_argument("--by", choices=("topic", "all"), help=by)
-    for name, help in _SETTINGS.items():
-        parser.add_argument(f"--{name}", help=help, **_TYPES.get(name, {}))
-    _corpus_options(parser)
-
-    parser = add_command(commands, "flow next", _next)
-    parser.add_argument("--flow", type=Path, required=True, help="output of dialemb flow")
-    parser.add_argument("--input", required=True, help="the dialogues so far: your file or folder")
-    parser.add_argument("--top", type=int, default=5, help="how many actions to list (default: 5)")
-    parser.add_argument("--output", type=Path, help="also write them here, one dialogue per line (JSONL)")
-    own_options(parser)
-
-    parser = add_command(commands, "flow compare", _compare)
-    parser.add_argument("--flow", type=Path, required=True, help="output of dialemb flow")
-    parser.add_argument("--input", required=True, help="the second set: a folder, a file or a corpus name")
-    parser.add_argument("--output", type=Path, default=Path("comparison"), help="folder to write (default: comparison)")
-    _corpus_options(parser)
-
-
-def _corpus_options(parser: Parser) -> None:
     reading_options(parser, "all")
-    parser.add_argument("--domain", help="only dialogues with this domain and no other")
+    own_options(add_command(commands, "flow next", _next))
+    reading_options(add_command(commands, "flow compare", _compare), "all")
 
 
 def _build(options: argparse.Namespace) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from ..corpora.own.options import DATE_ORDERS, OPTIONS
 from ..errors import InputError, nearest
+from ..runs.addresses import path_or_address
 
 
 class Parser(argparse.ArgumentParser):
@@ -50,22 +51,24 @@ def unknown_argument(got: str, program: str, known: Iterable[str]) -> InputError
     return InputError(f"unknown argument '{got}'; see '{program} --help'.{nearest(got, known)}")
 
 
-def read_help(file: Path) -> dict[str, Any]:
-    """Read what commands say of themselves: each a ``summary`` and an ``epilog``, in a group beside the group's own."""
+def read_texts(file: Path) -> dict[str, Any]:
+    """Read the summary, the epilog and the options of commands; those of a group stand beside the group's own."""
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-HELP = read_help(Path(__file__).with_name("help.toml"))
+TEXTS = read_texts(Path(__file__).with_name("commands.toml"))
+
+_TYPES = {"int": int, "float": float, "path": Path, "address": path_or_address}
 
 
 def add_command(
     commands: Commands,
     name: str,
     run: Callable[[argparse.Namespace], None] | None,
-    texts: Mapping[str, Any] = HELP,
+    texts: Mapping[str, Any] = TEXTS,
     **lists: Callable[[], Iterable[str]],
 ) -> Parser:
-    """Add a command, which calls ``run``; the first clause of its summary stands in the list of commands.
+    """Add a command with its options, which calls ``run``; the first clause of its summary stands in the list of all.
 
     ``{tasks}`` in its epilog stands for what ``tasks()`` lists, when the help is shown.
     """
@@ -76,10 +79,13 @@ def add_command(
     )
     parser.lists = lists
     parser.set_defaults(run=run)
+    for option, how in texts[name].get("options", {}).items():
+        kind = {"type": _TYPES[how["type"]]} if "type" in how else {}
+        parser.add_argument(*option.split(), **{**how, **kind})
     return parser
 
 
-def add_group(commands: Commands, name: str, texts: Mapping[str, Any] = HELP) -> Any:  # noqa: ANN401
+def add_group(commands: Commands, name: str, texts: Mapping[str, Any] = TEXTS) -> Any:  # noqa: ANN401
     """Add a command that has commands; return their list, to add to."""
     parser = add_command(commands, name, None, texts)
     return parser.add_subparsers(dest="subcommand", required=True, metavar="command", parser_class=Parser)

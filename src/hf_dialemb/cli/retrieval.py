@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..runs.addresses import path_or_address
 from ..runs.files import check_writable, write_text_atomically
 from .parser import (
-    HELP,
+    TEXTS,
     Commands,
     add_command,
     chosen_model,
@@ -35,21 +35,32 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    for add_to in (_add_embed, _add_search, _add_index, _add_rank):
-        add_to(commands)
-
-
-def _add_embed(commands: Commands) -> None:
     parser = add_command(commands, "embed", _embed)
     model_option(parser)
     help = "your conversations: a file, a folder of them, or the address of a file, such as s3://BUCKET/FILE.parquet"
     conversations(parser, help=help)
     own_options(parser)
-    help = "Parquet file with the columns id, said, metadata (JSON) and embedding; or its address"
-    parser.add_argument("--output", type=path_or_address, required=True, help=help)
-    levels = ("dialogues", "utterances")
-    parser.add_argument("--level", choices=levels, default=levels[0], help="what each row holds (default: dialogues)")
-    parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")
+
+    parser = add_command(commands, "search", _search)
+    model_option(parser)
+    group = corpus_options(parser)
+    group.add_argument("--index", type=Path, help="an index made by dialemb index, instead of a corpus")
+    wanted = parser.add_mutually_exclusive_group(required=True)
+    wanted.add_argument("--query", help="what to look for, in words")
+    wanted.add_argument("--id", help="the dialogue to start from: its id, or its number as #12")
+
+    parser = add_command(commands, "index", _index)
+    own_options(parser)
+    model_option(parser)
+
+    parser = add_command(commands, "rank", _rank)
+    method_option(parser)
+    own_options(parser)
+
+
+def add_candidates(actions: Commands) -> None:
+    """Add the action ``candidates`` of ``dialemb corpus``."""
+    corpus_options(add_command(actions, "candidates", _candidates, TEXTS["corpus"]))
 
 
 def _embed(options: argparse.Namespace) -> None:
@@ -58,23 +69,6 @@ def _embed(options: argparse.Namespace) -> None:
     more = named(options, "shard_size", "level") | reading_of(options)
     rows = embed(chosen_model(options, options.model), path_or_address(options.input), options.output, **more)
     say(f"Wrote {rows:,} embeddings to {options.output}")
-
-
-def _add_search(commands: Commands) -> None:
-    parser = add_command(commands, "search", _search)
-    model_option(parser)
-    group = corpus_options(parser)
-    group.add_argument("--index", type=Path, help="an index made by dialemb index, instead of a corpus")
-    parser.add_argument("--where", help="with --index: a condition such as \"topic = 'cards' and time > '2026-01-01'\"")
-    wanted = parser.add_mutually_exclusive_group(required=True)
-    wanted.add_argument("--query", help="what to look for, in words")
-    wanted.add_argument("--id", help="the dialogue to start from: its id, or its number as #12")
-    parser.add_argument("--whole", action="store_true", help="with --query: find conversations instead of turns")
-    parser.add_argument(
-        "--vectors", type=Path, help="vectors of conversations from dialemb embed, instead of embedding again"
-    )
-    parser.add_argument("--top", type=int, default=5, help="how many to show (default: 5)")
-    parser.add_argument("--output", type=Path, help="also write what is found here, one JSON object per line")
 
 
 def _search(options: argparse.Namespace) -> None:
@@ -118,22 +112,6 @@ def _in_corpus(options: argparse.Namespace) -> Hits:
     return search(model, dialogues, query, options.top, vectors, options.whole)
 
 
-def _add_index(commands: Commands) -> None:
-    parser = add_command(commands, "index", _index)
-    parser.add_argument("input", nargs="?", help="conversations to add: a file, or a folder of them")
-    own_options(parser)
-    parser.add_argument("--output", type=Path, required=True, help="the index, a folder whose name ends in .lance")
-    model_option(parser)
-    help = "one row for each of: dialogues, speakers or utterances (default: dialogues)"
-    parser.add_argument("--level", choices=("dialogues", "speakers", "utterances"), help=help)
-    parser.add_argument(
-        "--labels", type=Path, help="a CSV with the columns id and topic, or the dialogues.csv of dialemb topics"
-    )
-    parser.add_argument("--delete", nargs="+", metavar="ID", help="dialogues to delete")
-    help = "write the index anew, so that what was deleted or replaced leaves the disk"
-    parser.add_argument("--compact", action="store_true", help=help)
-
-
 def _index(options: argparse.Namespace) -> None:
     from ..corpora.own.reading import read_own
     from ..retrieval.dialogue_index import DialogueIndex, read_topics
@@ -158,32 +136,6 @@ def _index(options: argparse.Namespace) -> None:
     if options.compact:
         index.compact()
     print(f"{options.output}: {len(index):,} rows")
-
-
-def _add_rank(commands: Commands) -> None:
-    parser = add_command(commands, "rank", _rank)
-    parser.add_argument("--model", required=True, help="folder or Hub id (org/name@v1) of a ranker or an ensemble")
-    method_option(parser)
-    parser.add_argument("--context", type=Path, required=True, help="the dialogues so far: your file or folder")
-    own_options(parser)
-    parser.add_argument("--candidates", type=Path, required=True, help="text file with one response per line")
-    parser.add_argument("--top", type=int, default=10, help="responses to show for each dialogue (default: 10)")
-    parser.add_argument("--output", type=Path, help="also write them here, one dialogue per line (JSONL)")
-
-
-def add_candidates(actions: Commands) -> None:
-    """Add the action ``candidates`` of ``dialemb corpus``."""
-    parser = add_command(actions, "candidates", _candidates, HELP["corpus"])
-    corpus_options(parser)
-    parser.add_argument("--num-candidates", type=int, default=20, help="K, the true one included (default: 20)")
-    parser.add_argument(
-        "--responses",
-        default="any",
-        choices=["assistant", "any", "last"],
-        help="which turns are responses: the assistant's, all but the first, or only the last (default: any)",
-    )
-    parser.add_argument("--seed", type=int, default=13, help="for random draws (default: 13)")
-    parser.add_argument("--output", type=Path, required=True, help="file to write (JSONL)")
 
 
 def _rank(options: argparse.Namespace) -> None:

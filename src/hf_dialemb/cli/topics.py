@@ -21,13 +21,6 @@ def add(commands: Commands) -> None:
     parser = add_command(commands, "topics", _run)
     conversations(parser)
     model_option(parser)
-    parser.add_argument("--vectors", type=Path, help="vectors written by dialemb embed, instead of embedding again")
-    parser.add_argument("--topics", type=int, help="number of topics (default: found from the data)")
-    parser.add_argument(
-        "--names", default="phrases", help="phrases, api:MODEL, or a language model's folder or id (default: phrases)"
-    )
-    parser.add_argument("--flows", action="store_true", help="also write a flow for each larger topic")
-    parser.add_argument("--output", type=Path, default=Path("topics"), help="folder to write (default: topics)")
     reading_options(parser, "all")
 
 

@@ -7,10 +7,7 @@ from .parser import Commands, add_command, say
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    parser = add_command(commands, "train", _run, recipes=_recipes)
-    parser.add_argument("--config", help="a recipe's name, or a YAML file of settings")
-    parser.add_argument("--list-settings", action="store_true", help="print every setting with its default")
-    parser.set_defaults(takes_settings=True)
+    add_command(commands, "train", _run, recipes=_recipes).set_defaults(takes_settings=True)
 
 
 def _run(options: argparse.Namespace) -> None:
