@@ -23,7 +23,7 @@ from hardware import describe_machine
 from transformers import AutoModel
 
 from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
-from hf_dialemb.evaluation.results.tables import table_lines
+from hf_dialemb.drawing import table_lines
 
 LENGTHS = (16, 32, 64, 128, 256, 384, 512)
 TOKENS = 4096

@@ -18,7 +18,7 @@ from hardware import describe_machine
 import hf_dialemb
 from hf_dialemb.corpora import load_dialogues, single_domain, write_jsonl
 from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.evaluation.results.tables import table_lines
+from hf_dialemb.drawing import table_lines
 from hf_dialemb.evaluation.tasks.domains import evaluate_embeddings
 from hf_dialemb.runs.files import write_json_atomically
 

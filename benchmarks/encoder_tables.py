@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hf_dialemb.evaluation.results.tables import table_lines
+from hf_dialemb.drawing import table_lines
 
 Lines = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
 Column = tuple[str, Sequence[tuple[str, str]]]  # its head, and what is averaged: of which measurement which figure

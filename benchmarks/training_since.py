@@ -21,7 +21,7 @@ from statistics import median
 
 from hardware import describe_machine
 
-from hf_dialemb.evaluation.results.tables import table_lines
+from hf_dialemb.drawing import table_lines
 from hf_dialemb.runs.files import write_json_atomically
 
 ROOT = Path(__file__).resolve().parents[1]

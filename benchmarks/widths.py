@@ -17,7 +17,7 @@ from hardware import describe_machine
 from numpy.typing import NDArray
 
 import hf_dialemb
-from hf_dialemb.evaluation.results.tables import table_lines
+from hf_dialemb.drawing import table_lines
 from hf_dialemb.evaluation.tasks.domains import load_domains
 from hf_dialemb.evaluation.tasks.intents import classify_intents, in_scope, load_intents, load_utterances
 from hf_dialemb.evaluation.tasks.task import CorpusPart

@@ -1,8 +1,8 @@
-"""Colours, text that is safe to show, and matplotlib figures that are written to files."""
+"""Colours, text that is safe to show, tables, and matplotlib figures that are written to files."""
 
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,12 @@ def style(index: int) -> tuple[str, str]:
     """Return the colour and the marker of the label or model at an index."""
     rounds, colour = divmod(index, len(COLOURS))
     return COLOURS[colour], MARKERS[rounds % len(MARKERS)]
+
+
+def table_lines(words: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table: headings of words and of figures, and rows, whose bars are escaped."""
+    lines = ([*words, *figures], [":--"] * len(words) + ["--:"] * len(figures), *rows)
+    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |" for cells in lines]
 
 
 def check_drawing() -> None:

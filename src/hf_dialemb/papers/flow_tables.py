@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+from ..drawing import table_lines
 from ..evaluation.results.rows import Row, part_named
 from ..evaluation.results.tables import FLOWS as TASK
-from ..evaluation.results.tables import column_of, mark_notes, measured_of, printed_cells, table_lines
+from ..evaluation.results.tables import column_of, mark_notes, measured_of, printed_cells
 
 HEADINGS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 """What each metric's table is called, in their order, and its column where there is a table for each corpus."""

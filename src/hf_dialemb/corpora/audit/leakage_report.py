@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...dialogue import Dialogue
+from ...drawing import table_lines
 from .near_duplicates import TURN, Leak
 
 EXAMPLES = 3  # examples in a report of each pair of sets
@@ -74,7 +75,7 @@ class LeakageReport:
         """Return the report as Markdown: the pairs with leaks, and the losses of each training set."""
         leaks = [row for row in self.rows if row.level != TURN and (row.exact or row.near)]
         shared = [row for row in self.rows if row.level == TURN and (row.exact or row.near)]
-        removed = [(name, *asdict(counts).values()) for name, counts in self.cleaning.items()]
+        removed = [(name, *map("{:,}".format, asdict(counts).values())) for name, counts in self.cleaning.items()]
         parts = [
             f"Pairs of a training and an evaluation set compared: {len(self.rows):,}; with leaks: {len(leaks):,}. "
             f"A second search, in what is left without them, finds {sum(row.after for row in leaks):,}.",
@@ -85,8 +86,7 @@ class LeakageReport:
             parts += ["", kept, *_table("kept", shared)]
         parts += [
             *("", "What cleaning takes from each training set, all evaluation sets at once:", ""),
-            *("| training | dialogues | removed | turns | removed |", "|:--|--:|--:|--:|--:|"),
-            *(f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |" for name, *numbers in removed),
+            *table_lines(["training"], ["dialogues", "removed", "turns", "removed"], removed),
         ]
         return "\n".join(parts)
 
@@ -96,10 +96,9 @@ class LeakageReport:
 
 
 def _table(last: str, rows: Sequence[Row]) -> list[str]:
-    header = f"| training | evaluation | compared | in training | exact | near | {last} |"
-    lines = [
-        f"| {row.training} | {row.evaluation} | {row.level}s | {row.items:,} | {row.exact:,} | {row.near:,} "
-        f"| {row.after:,} |"
-        for row in rows
-    ]
-    return ["", header, "|:--|:--|:--|--:|--:|--:|--:|", *lines] if lines else []
+    lines = []
+    for row in rows:
+        counts = map("{:,}".format, (row.items, row.exact, row.near, row.after))
+        lines.append((row.training, row.evaluation, f"{row.level}s", *counts))
+    columns = ("training", "evaluation", "compared"), ("in training", "exact", "near", last)
+    return ["", *table_lines(*columns, lines)] if lines else []

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...drawing import table_lines
 from .learnt import LEARNT, NOTE
 from .rows import Place, Row, part_named, place_of
 
@@ -160,9 +161,3 @@ def printed(row: Row, column: Column, bold: bool = False) -> str:
 def printed_figure(column: Column, value: float) -> str:
     """Print a figure without its deviation."""
     return f"{value:.{column.decimals}f}"
-
-
-def table_lines(words: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table: headings of words and of figures, and rows, whose bars are escaped."""
-    lines = ([*words, *figures], [":--"] * len(words) + ["--:"] * len(figures), *rows)
-    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |" for cells in lines]

@@ -12,6 +12,7 @@ from ...corpora.corpus import SPLITS
 from ...corpora.own.jsonl import write_jsonl
 from ...corpora.source import MissingFilesError
 from ...dialogue import Dialogue
+from ...drawing import table_lines
 from ...runs.files import write_json_atomically
 
 DOC2DIAL_DOMAINS = ("dmv", "ssa", "va", "studentaid")  # which the paper counts; cdccov19 came with a later release
@@ -66,7 +67,7 @@ def filtered(name: str, split: str, dialogues: Iterable[Dialogue]) -> Iterator[D
 
 def benchmark_table(result: dict[str, Any]) -> str:
     """Return Table 1 with the paper's figures beside ours."""
-    lines = ["| corpus | split | dialogues | turns | words | domains |", "|:--|:--|--:|--:|--:|--:|"]
+    rows = []
     for name, (cells, labels) in PAPER.items():
         for split, (dialogues, turns, words) in zip(SPLITS, cells, strict=True):
             ours = result["counts"].get(name, {}).get(split)
@@ -74,12 +75,12 @@ def benchmark_table(result: dict[str, Any]) -> str:
             quoted = (f"{dialogues:,}", str(turns), str(words))
             pairs = [" / ".join(pair) for pair in zip(counted, quoted, strict=True)]
             known = f"{result['domains'].get(name, '-')} / {labels}" if split == "test" else ""
-            lines.append(f"| {' | '.join((name, split, *pairs, known))} |")
+            rows.append((name, split, *pairs, known))
     note = (
         "Ours / the paper's: dial2vec, Table 1, quoted (whole numbers, cut off); a dash: the files are not at hand. "
         "Turns and words are means of a dialogue. Domains: labels of the dialogues of one domain, over the splits."
     )
-    return "\n".join([*lines, "", note])
+    return "\n".join([*table_lines(("corpus", "split"), ("dialogues", "turns", "words", "domains"), rows), "", note])
 
 
 def _counted(dialogues: Iterable[Dialogue], kept: Statistics, labels: set[str]) -> Iterator[Dialogue]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...corpora.corpus import SPLITS, Corpus
 from ...dialogue import action_name
+from ...drawing import table_lines
 
 FREQUENT = 100  # an action that occurs more often is frequent: the paper trains on those alone
 _LEAST_SHARE = 0.001  # of an act or a domain that the card lists; the statistics have all
@@ -138,7 +139,7 @@ def figures_table(stats: Mapping[str, Any]) -> str:
             quoted = figures["paper"] or {}
             cells = [f"{figures[field]:,}" + (f" / {quoted[field]}" if field in quoted else "") for field in columns]
             lines.append([name, *cells])
-        tables.append(_table(("Corpus", *columns.values()), lines))
+        tables.append("\n".join(table_lines(["Corpus"], list(columns.values()), lines)))
     return "\n\n".join(tables)
 
 
@@ -157,8 +158,3 @@ def excluded(stats: Mapping[str, Any]) -> str:
         "those dialogues are counted too)"
     )
     return "\n".join([f"{compared}:\n", *lines]) if lines else f"{compared}: none."
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

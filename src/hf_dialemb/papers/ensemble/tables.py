@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...drawing import table_lines
 from ...evaluation.results.rows import Results, Row
-from ...evaluation.results.tables import table_lines
 
 _RETRIEVAL, _WORDS, _ACTS = "next-utterance-retrieval", "bag-of-words-probe", "dialogue-act-probe"
 _TUNED_WORDS, _TUNED_ACTS = "bag-of-words-fine-tuning", "dialogue-act-fine-tuning"
