@@ -156,12 +156,12 @@ def loaded(task, limit=None):
 
 def test_the_parts_of_intents_are_disjoint_and_even(random):
     labels = np.array(["book", "play", "sum"] * 12 + ["rare"] * 3 + ["book", "rare", "sum", "play"])
-    parts = draw_parts(labels, 39, 2, random)
-    assert Counter(labels[parts.train]) == Counter(labels[parts.validation]) == {"book": 2, "play": 2, "sum": 2}
-    assert not set(parts.train) & set(parts.validation)
-    assert max(*parts.train, *parts.validation) < 39
-    assert parts.queries.tolist() == [39, 41, 42]  # "rare" has too few examples
-    assert not np.array_equal(draw_parts(labels, 39, 2, random).train, parts.train)
+    train, validation, queries = draw_parts(labels, 39, 2, random)
+    assert Counter(labels[train]) == Counter(labels[validation]) == {"book": 2, "play": 2, "sum": 2}
+    assert not set(train) & set(validation)
+    assert max(*train, *validation) < 39
+    assert queries.tolist() == [39, 41, 42]  # "rare" has too few examples
+    assert not np.array_equal(draw_parts(labels, 39, 2, random)[0], train)
     with pytest.raises(InputError, match="got 0 labels with 14 utterances"):
         draw_parts(labels, 39, 7, random)
 

@@ -34,8 +34,8 @@ from hf_dialemb.papers.tasks.linear_layer import (
 from hf_dialemb.papers.tasks.probes import (
     REPEATS,
     ContextTokens,
-    FrozenVectors,
-    LearningEncoders,
+    frozen_vectors,
+    learning_encoders,
     load_probe,
     run_act_fine_tuning,
     run_probes,
@@ -119,13 +119,13 @@ def problem(classes: int = 5, unseen: int = 0) -> tuple[dict[str, np.ndarray], C
 
 def test_a_layer_reads_the_labels_and_misses_those_absent_from_train():
     (vectors, labels), (_, more) = problem(), problem(unseen=1)
-    found = fit(FrozenVectors(vectors, CPU), labels, replace(FAST, learning_rate=0.2), seed=0)
+    found = fit(frozen_vectors(vectors, CPU), labels, replace(FAST, learning_rate=0.2), seed=0)
     assert found.scores.micro_f1 > 0.97
-    plain, harder = (fit(FrozenVectors(vectors, CPU), given, FAST, seed=0).scores for given in (labels, more))
+    plain, harder = (fit(frozen_vectors(vectors, CPU), given, FAST, seed=0).scores for given in (labels, more))
     assert (harder.counts - plain.counts == [0, 0, 1]).all()
     assert harder.macro_f1 == pytest.approx(plain.macro_f1 * 5 / 6)
     upset = replace(labels, labels=labels.labels | {"dev": csr_array(1 - labels.labels["dev"].toarray())})
-    found = fit(FrozenVectors(vectors, CPU), upset, replace(FAST, patience=2, epochs=50), seed=0)
+    found = fit(frozen_vectors(vectors, CPU), upset, replace(FAST, patience=2, epochs=50), seed=0)
     assert found.epoch == 1  # the best on dev: the more is learned, the worse
 
 
@@ -133,7 +133,7 @@ def test_scale_and_a_constant_of_vectors_do_not_matter():
     vectors, _ = problem()
     threes = np.full(300, 3, dtype=np.float32)
     moved = {part: np.column_stack([8 * found + 4, threes]) for part, found in vectors.items()}
-    both = [FrozenVectors(given, CPU) for given in (vectors, moved)]
+    both = [frozen_vectors(given, CPU) for given in (vectors, moved)]
     first, second = (source.vectors("test", np.arange(300)) for source in both)
     torch.testing.assert_close(6**0.5 * second[:, :5], 5**0.5 * first)
     assert (second[:, 5] == 0).all()
@@ -143,7 +143,7 @@ def test_scale_and_a_constant_of_vectors_do_not_matter():
         broken = {name: found.copy() for name, found in vectors.items()}
         broken[part][7, 2] = np.nan
         with pytest.raises(ValueError, match=f"a vector with NaN or infinity among those of {part}"):
-            FrozenVectors(broken, CPU)
+            frozen_vectors(broken, CPU)
 
 
 @pytest.mark.slow
@@ -173,13 +173,13 @@ def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
 def test_encoders_that_learn_embed_as_rankers_do(dialogues, rankers):
     given = {part: assistant_contexts(found) for part, found in dialogues.items()}
     tokens = [{part: ContextTokens(each, found) for part, found in given.items()} for each in rankers]
-    source = LearningEncoders(rankers, tokens, seed=0)
+    source = learning_encoders(rankers, tokens, seed=0)
     rows = np.array([5, 0, 3])
     vectors = source.vectors("dev", rows)
     wanted = [encode_contexts(each, [given["dev"].turns[row] for row in rows]) for each in rankers]
     np.testing.assert_allclose(vectors.detach().numpy(), np.concatenate(wanted, axis=1), atol=1e-6)
     if precision() == "bfloat16":  # torch's LSTM refuses it elsewhere
-        rounded = LearningEncoders(rankers, tokens, seed=0, bfloat16=True).vectors("dev", rows)
+        rounded = learning_encoders(rankers, tokens, seed=0, bfloat16=True).vectors("dev", rows)
         assert rounded.dtype == torch.float32
         assert 0 < (rounded - vectors).abs().max() < 0.05
     vectors.sum().backward()
@@ -206,7 +206,7 @@ def test_fine_tuning_learns_acts_and_leaves_the_rankers_unchanged(rankers):
 
 def test_random_weights_differ_by_seed_and_member(rankers):
     twins = [rankers[0], rankers[0]]
-    drawn = [LearningEncoders(twins, [], seed=seed, trained=False).layers for seed in (0, 0, 1)]
+    drawn = [learning_encoders(twins, [], seed=seed, trained=False).layers for seed in (0, 0, 1)]
     (first, second), (again, _), (other, _) = ([twin.context.words.weight for twin in layers] for layers in drawn)
     assert torch.equal(first, again)
     for unlike in (second, other, rankers[0].model.context.words.weight):

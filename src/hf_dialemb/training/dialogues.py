@@ -11,6 +11,7 @@ from ..corpora.audit.leakage_report import Cleaning
 from ..corpora.corpus import ALL, SPLITS
 from ..corpora.examples import ResponseSelection
 from ..corpora.labels import unified_dialogue
+from ..corpora.loading import with_split
 from ..corpora.own.reading import is_own
 from ..corpora.published import sets_at_hand
 from ..dialogue import ROLES, Dialogue, Turn
@@ -84,15 +85,8 @@ def _dev_sets(run: RunArguments, dev: str) -> list[tuple[str, str]]:
 
 def _training_sets(run: RunArguments) -> list[tuple[str, str]]:
     """Split the names of corpora, as ``multiwoz/dev``, into corpus and split."""
-    sets = []
-    for item in run.corpus:
-        name, _, split = item.partition("/")
-        registered = split and name in CORPORA and not is_own(item)
-        if registered and split not in (*get_corpus(name).splits, ALL):
-            splits = ", ".join((*get_corpus(name).splits, ALL))
-            raise InputError(f"corpus {item}: got split '{split}', expected one of {splits}")
-        sets.append((name, split) if registered else (item, run.train_split))
-    return list(dict.fromkeys(sets))
+    sets = map(with_split, run.corpus)
+    return list(dict.fromkeys((corpus, split or run.train_split) for corpus, split in sets))
 
 
 def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:

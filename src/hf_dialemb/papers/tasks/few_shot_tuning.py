@@ -13,7 +13,7 @@ acts that occur in what is scored; the papers' lists of acts are longer.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,6 @@ OFFICIAL = "official"  # the setting of the papers' programs
 OFFICIAL_SHARE = 0.9  # how many words of a text the official setting keeps, as a share of the most tokens
 
 
-class IntentParts(NamedTuple):
-    """Rows of utterances: k of each intent, k others of each to stop by, and what is to be classified."""
-
-    train: NDArray[np.intp]
-    validation: NDArray[np.intp]
-    queries: NDArray[np.intp]
-
-
 def load_fine_tuning(part: CorpusPart) -> Problem:
     """Load the utterances of a corpus that have an intent."""
     whole = load_intents(part)
@@ -61,7 +53,7 @@ def load_fine_tuning(part: CorpusPart) -> Problem:
 
         def run(shots: int, seed: int) -> float:
             parts = draw_parts(labels, examples, shots, np.random.default_rng([seed, shots]))
-            intents = np.unique(labels[parts.train])
+            intents = np.unique(labels[parts[0]])
             train, validation, queries = (
                 Examples([texts[row] for row in rows], np.searchsorted(intents, labels[rows])) for rows in parts
             )
@@ -77,24 +69,19 @@ def load_fine_tuning(part: CorpusPart) -> Problem:
     return Problem({**whole.config, **how}, measure)
 
 
-def draw_parts(labels: NDArray[Any], examples: int, shots: int, generator: np.random.Generator) -> IntentParts:
-    """Draw what to learn from and what to stop by."""
+def draw_parts(
+    labels: NDArray[Any], examples: int, shots: int, generator: np.random.Generator
+) -> tuple[NDArray[np.intp], ...]:
+    """Draw rows of k utterances of each intent to learn from, and of k others to stop by; and of those to classify."""
     drawn = draw_examples(labels, np.arange(examples), 2 * shots, 2 * shots, generator)
     train = draw_examples(labels, drawn, shots, shots, generator)
     queries = np.arange(examples, len(labels))
-    return IntentParts(train, np.setdiff1d(drawn, train), queries[np.isin(labels[queries], labels[train])])
+    return train, np.setdiff1d(drawn, train), queries[np.isin(labels[queries], labels[train])]
 
 
 def accuracy(logits: NDArray[np.float32], targets: NDArray[Any]) -> float:
     """Return the share of utterances ``(N, C)`` whose highest logit is that of their class ``(N,)``."""
     return float((logits.argmax(axis=1) == targets).mean())
-
-
-class ActParts(NamedTuple):
-    """The turns of the assistant to draw examples from, and those to be measured on: what is read, and their acts."""
-
-    train: Contexts
-    queries: Contexts
 
 
 def load_acts(part: CorpusPart) -> Problem:
@@ -104,14 +91,14 @@ def load_acts(part: CorpusPart) -> Problem:
     parts = {}
     for setting in ("", OFFICIAL):
         train, queries = (assistant_turns(item, setting == OFFICIAL) for item in (drawn_from, measured_on))
-        parts[setting] = ActParts(train, queries.at(part.sample(range(len(queries.acts)))))
+        parts[setting] = train, queries.at(part.sample(range(len(queries.acts))))
     acts = sorted({act for item in parts.values() for turns in item for results in turns.acts for act in results})
     if len(acts) < 2 or not all(turns.acts for item in parts.values() for turns in item):
         raise part.error(
             f"got {len(acts)} dialogue acts of the assistant after a user's turn, expected at least two, in train and "
             "in the split; choose a corpus with dialogue acts"
         )
-    sizes = {"acts": acts, "turns": len(parts[""].queries.acts), "turns_official": len(parts[OFFICIAL].queries.acts)}
+    sizes = {"acts": acts, "turns": len(parts[""][1].acts), "turns_official": len(parts[OFFICIAL][1].acts)}
     how = {"shots": list(ACT_SHOTS), "runs": RUNS, "precision": precision(), "fine_tuning": asdict(ACT_SETTINGS)}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
@@ -120,7 +107,7 @@ def load_acts(part: CorpusPart) -> Problem:
         for setting, item in parts.items():
             for shots in ACT_SHOTS:
                 name = f"{shots}-shot {setting}".strip()
-                figures = [_f1_of(backbone, item, acts, setting == OFFICIAL, shots, seed) for seed in seeds[:RUNS]]
+                figures = [_f1_of(backbone, *item, acts, setting == OFFICIAL, shots, seed) for seed in seeds[:RUNS]]
                 for metric in ("micro_f1", "macro_f1"):
                     values = [figure[metric] for figure in figures]
                     results.append(percentage("dialogue-action-prediction", metric, name, values))
@@ -176,7 +163,13 @@ def f1_scores(logits: NDArray[np.float32], targets: NDArray[Any]) -> dict[str, f
 
 
 def _f1_of(
-    backbone: Backbone, parts: ActParts, acts: Sequence[str], official: bool, shots: int, seed: int
+    backbone: Backbone,
+    drawn_from: Contexts,
+    asked: Contexts,
+    acts: Sequence[str],
+    official: bool,
+    shots: int,
+    seed: int,
 ) -> dict[str, float]:
     settings = replace(ACT_SETTINGS, truncation_side="right") if official else ACT_SETTINGS
     separator = backbone.tokenizer.sep_token or backbone.tokenizer.eos_token or ""
@@ -185,10 +178,10 @@ def _f1_of(
         texts = [text_of(results.turns[row], separator, official) for row in rows]
         return Examples(texts, np.array([[act in results.acts[row] for act in acts] for row in rows]))
 
-    rows, others = draw(parts.train.acts, shots, np.random.default_rng([seed, shots]))
-    train, validation = examples(parts.train, rows), examples(parts.train, others)
+    rows, others = draw(drawn_from.acts, shots, np.random.default_rng([seed, shots]))
+    train, validation = examples(drawn_from, rows), examples(drawn_from, others)
     tuned = fine_tune(backbone, train, validation, len(acts), settings, _mean_f1, seed=seed)
-    queries = examples(parts.queries, range(len(parts.queries.acts)))
+    queries = examples(asked, range(len(asked.acts)))
     return f1_scores(tuned.classifier.predict(queries.texts), queries.targets)
 
 

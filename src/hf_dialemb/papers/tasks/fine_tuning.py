@@ -25,6 +25,7 @@ from ...checkpoints.pretrained import has_decoder, load_pretrained
 from ...encoders.specs import find_encoder, has_weights
 from ...errors import InputError
 from ...methods import register
+from ...runs.hardware import multiplies_bfloat16
 from .linear_layer import train_layers
 
 logger = logging.getLogger(__name__)
@@ -174,11 +175,7 @@ def precision() -> str:
 
 
 def _has_bfloat16(device: str) -> bool:
-    if device != "cpu":
-        return device == "cuda" and torch.cuda.is_bf16_supported()
-    # Older versions of torch cannot be asked. Without such instructions bfloat16 is many times slower than float32.
-    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+    return torch.cuda.is_bf16_supported() if device == "cuda" else device == "cpu" and multiplies_bfloat16()
 
 
 def _batches(count: int, size: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:

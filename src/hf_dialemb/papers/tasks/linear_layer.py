@@ -13,8 +13,8 @@ import copy
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -156,18 +156,19 @@ class LayerSettings:
     max_grad_norm: float = 5.0
 
 
-class VectorSource(Protocol):
-    """Where a layer's vectors of length W come from, on which device; ``layers`` learn along with the layer."""
+@dataclass(frozen=True)
+class VectorSource:
+    """Where a layer's vectors of length W come from, on which device; ``layers`` learn along with the layer.
+
+    ``lengths`` says how long the contexts of a part are, as batches are of like length; ``vectors`` gives those of some
+    contexts of a part, float32 (B, W).
+    """
 
     width: int
     device: torch.device
-    layers: torch.nn.ModuleList
-
-    def lengths(self, part: str) -> NDArray[np.intp]:
-        """Return how long the contexts of a part are; batches are of like length."""
-
-    def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
-        """Return the vectors of some contexts of a part, float32 (B, W)."""
+    lengths: Callable[[str], NDArray[np.intp]]
+    vectors: Callable[[str, NDArray[np.intp]], torch.Tensor]
+    layers: torch.nn.ModuleList = field(default_factory=torch.nn.ModuleList)
 
 
 class Fitted(NamedTuple):

@@ -53,28 +53,22 @@ REPEATS = 3  # trainings of the layer, one for each of the first seeds
 _CONSTANT = 1e-6  # smaller deviations are a rounding
 
 
-class FrozenVectors:
-    """Vectors that were computed once, by part (N, W) float32, standardised; a `VectorSource`."""
-
-    def __init__(self, parts: Mapping[str, NDArray[np.float32]], device: torch.device) -> None:
-        for part, vectors in parts.items():
-            if not np.isfinite(vectors).all():
-                raise ValueError(f"got a vector with NaN or infinity among those of {part}, expected finite numbers")
-        self.width = parts[TRAIN].shape[1]
-        self.device = device
-        self.layers = torch.nn.ModuleList()
-        shift = parts[TRAIN].mean(axis=0, dtype=np.float64)
-        scale = np.maximum(parts[TRAIN].std(axis=0, dtype=np.float64), _CONSTANT) * math.sqrt(self.width)
-        scaled = {part: ((vectors - shift) / scale).astype(np.float32) for part, vectors in parts.items()}
-        self._parts = {part: torch.from_numpy(vectors).to(device) for part, vectors in scaled.items()}
-
-    def lengths(self, part: str) -> NDArray[np.intp]:
-        """Return zeros (N,): all vectors are of one length."""
-        return np.zeros(len(self._parts[part]), dtype=np.intp)
-
-    def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
-        """Return some of them, (B, W)."""
-        return self._parts[part][torch.from_numpy(rows).to(self.device)]
+def frozen_vectors(parts: Mapping[str, NDArray[np.float32]], device: torch.device) -> VectorSource:
+    """Standardise vectors that were computed once, by part (N, W) float32, to learn from; all count as equally long."""
+    for part, vectors in parts.items():
+        if not np.isfinite(vectors).all():
+            raise ValueError(f"got a vector with NaN or infinity among those of {part}, expected finite numbers")
+    width = parts[TRAIN].shape[1]
+    shift = parts[TRAIN].mean(axis=0, dtype=np.float64)
+    scale = np.maximum(parts[TRAIN].std(axis=0, dtype=np.float64), _CONSTANT) * math.sqrt(width)
+    scaled = {part: ((vectors - shift) / scale).astype(np.float32) for part, vectors in parts.items()}
+    tensors = {part: torch.from_numpy(vectors).to(device) for part, vectors in scaled.items()}
+    return VectorSource(
+        width,
+        device,
+        lengths=lambda part: np.zeros(len(tensors[part]), dtype=np.intp),
+        vectors=lambda part, rows: tensors[part][torch.from_numpy(rows).to(device)],
+    )
 
 
 class ContextTokens:
@@ -95,47 +89,37 @@ class ContextTokens:
         return {"input_ids": self.ids[rows, :longest].long().to(device), "attention_mask": mask.to(device)}
 
 
-class LearningEncoders:
-    """Copies of rankers that learn, a `VectorSource`; each member reads ``tokens`` of its own, by part.
+def learning_encoders(
+    members: Sequence[LoadedRanker],
+    tokens: Sequence[Mapping[str, ContextTokens]],
+    seed: int,
+    trained: bool = True,
+    bfloat16: bool = False,
+) -> VectorSource:
+    """Copy rankers, which then learn along with a layer; each member reads ``tokens`` of its own, by part.
 
     They start from the members' weights or, unless ``trained``, from random ones that the seed decides. With
     ``bfloat16`` they compute in that; their weights and the layer are float32 all the same.
     """
+    device = members[0].model.device
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        models = [
+            copy.deepcopy(member.model) if trained else type(member.model)(copy.deepcopy(member.model.config))
+            for member in members
+        ]
+    layers = torch.nn.ModuleList(models).to(device)
 
-    def __init__(
-        self,
-        members: Sequence[LoadedRanker],
-        tokens: Sequence[Mapping[str, ContextTokens]],
-        seed: int,
-        trained: bool = True,
-        bfloat16: bool = False,
-    ) -> None:
-        self.device = members[0].model.device
-        self.width = _width(members)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            models = [
-                copy.deepcopy(member.model) if trained else type(member.model)(copy.deepcopy(member.model.config))
-                for member in members
-            ]
-        self.layers = torch.nn.ModuleList(models).to(self.device)
-        self._tokens = tokens
-        self._bfloat16 = bfloat16
-
-    def lengths(self, part: str) -> NDArray[np.intp]:
-        """Return how many tokens the contexts have, (N,)."""
-        lengths: NDArray[np.intp] = self._tokens[0][part].lengths.numpy()
-        return lengths
-
-    def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
-        """Embed some contexts, with gradient where that is on, (B, W)."""
+    def vectors(part: str, rows: NDArray[np.intp]) -> torch.Tensor:
         chosen = torch.from_numpy(rows)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
+        with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
             results = [
-                model(**tokens[part].batch(chosen, self.device)).pooler_output
-                for model, tokens in zip(self.layers, self._tokens, strict=True)
+                model(**of_member[part].batch(chosen, device)).pooler_output
+                for model, of_member in zip(layers, tokens, strict=True)
             ]
         return torch.cat(results, dim=-1).float()
+
+    return VectorSource(_width(members), device, lambda part: tokens[0][part].lengths.numpy(), vectors, layers)
 
 
 def measure_rankers(
@@ -172,12 +156,12 @@ def measure_rankers(
             config |= {"layer": asdict(settings), **labels.describe()}
             sources: Iterable[VectorSource]
             if frozen:
-                sources = repeat(FrozenVectors(_joined(members, contexts, known), members[0].model.device))
+                sources = repeat(frozen_vectors(_joined(members, contexts, known), members[0].model.device))
             else:
                 trained = name != untrained
                 config |= {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"}
                 tokens = [{part: ContextTokens(member, contexts[part]) for part in PARTS} for member in members]
-                sources = (LearningEncoders(members, tokens, seed, trained, bfloat16) for seed in seeds)
+                sources = (learning_encoders(members, tokens, seed, trained, bfloat16) for seed in seeds)
             fitted = []
             for seed, source in zip(seeds, sources, strict=False):
                 fitted.append(fit(source, labels, settings, seed=seed))
@@ -218,7 +202,7 @@ def load_probe(part: CorpusPart, target: str) -> Problem:
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = encoder.encode([Dialogue(turns) for item in PARTS for turns in contexts[item].turns])
         ends = np.cumsum([len(contexts[item].turns) for item in PARTS])[:-1]
-        source = FrozenVectors(dict(zip(PARTS, np.split(vectors, ends), strict=True)), torch.device("cpu"))
+        source = frozen_vectors(dict(zip(PARTS, np.split(vectors, ends), strict=True)), torch.device("cpu"))
         fitted = [fit(source, labels, PROBES, seed=seed) for seed in list(seeds)[:REPEATS]]
         return outcome(encoder.name, f"{target}-probe", {}, fitted).measurements
 
