@@ -105,21 +105,12 @@ def publish(
 ) -> str | None:
     """Publish a folder in one commit, and return the commit's id; None after a dry run.
 
+    The other arguments are those of `push`, which raises the same errors.
+
     Args:
         folder: A model that `export` wrote, with its card; the folder of a metric; or a dataset.
         repo_id: The repository, as ``org/name``; it is created if absent.
         repo_type: ``model``, ``space`` or ``dataset``.
-        private: Whether the repository must be private.
-        revision: The branch, created if absent; ``main`` by default.
-        token: A token of the Hub; by default that of the login.
-        commit_message: What the commit says.
-        dry_run: Only list the files and whatever stands in the way; nothing is sent.
-        verify: Download the commit afterwards, and compare its files with the folder.
-        report: Receives each line of the report.
-
-    Raises:
-        InputError: The folder may not be published, the request is wrong, or the Hub refuses it.
-        ConnectionError: The Hub cannot be reached or fails; the same call completes the publication later.
     """
     if repo_type not in KINDS:
         raise unknown_name("repository type", repo_type, KINDS)

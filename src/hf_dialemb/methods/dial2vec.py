@@ -23,7 +23,7 @@ from .config import DialogueConfig
 from .encoder import DialogueEncoder, DialogueOutput
 from .layout import Truncation, tokenize
 from .losses import nt_xent, precise
-from .method import Examples, Method
+from .method import ABOUT, Examples, Method
 
 _ROWS = 64  # samples of like length that are encoded together
 
@@ -217,12 +217,5 @@ METHOD = Method(
     collate,
     min_turns=2,
     min_speakers=2,
-    title="dial2vec",
-    paper="liu-etal-2022-dial2vec",
-    suite="dial2vec",
-    what=(
-        "An intact dialogue competes in training with copies whose one side was replaced by random utterances, and "
-        "only in the intact one do the speakers' words fit each other: each side guides the learning of the other's "
-        "vector."
-    ),
+    **ABOUT["dial2vec"],
 )

@@ -23,7 +23,7 @@ from .backbone_model import autocast_off
 from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .losses import gather_rows, hard_targets, soft_targets, target_contrastive
-from .method import Examples, Method
+from .method import ABOUT, Examples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 _WORDS = re.compile(r"[a-zA-Z0-9'?]+")
@@ -329,12 +329,5 @@ METHOD = Method(
     collate,
     labelled=True,
     in_batch_negatives=True,
-    title="Dialog2Flow",
-    paper="burdisso-etal-2024-dialog2flow",
-    suite="dialog2flow",
-    what=(
-        "Utterances that carry the same action (dialogue acts and slots) are positive pairs in training; how much the "
-        "others of the batch are negatives depends on how alike the actions' names are, where the target is soft. "
-        "Vectors group utterances by what they do. The vector of an utterance is the mean of its tokens'."
-    ),
+    **ABOUT["dialog2flow"],
 )

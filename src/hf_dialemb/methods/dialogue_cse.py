@@ -30,7 +30,7 @@ from .backbone_model import autocast_off
 from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .losses import nt_xent
-from .method import Examples, Method
+from .method import ABOUT, Examples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput
 
 
@@ -200,12 +200,5 @@ METHOD = Method(
     DialogueCSEExamples,
     collate,
     min_turns=2,
-    title="DialogueCSE",
-    paper="liu-etal-2021-dialoguecse",
-    suite="dialogue_cse",
-    what=(
-        "A response competes in training with utterances from other dialogues. Every turn of the context picks, token "
-        "by token, what it matches in a candidate; in the true response that is most of it. The vector of an utterance "
-        "is the mean of its tokens'."
-    ),
+    **ABOUT["dialogue_cse"],
 )

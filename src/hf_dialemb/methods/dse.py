@@ -20,7 +20,7 @@ from .backbone_model import autocast_off
 from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .losses import gather_rows, pair_contrastive
-from .method import Examples, Method
+from .method import ABOUT, Examples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 
@@ -96,19 +96,4 @@ def collate(
     return {name: tensor.unflatten(0, (-1, 2)) for name, tensor in batch.items()}
 
 
-METHOD = Method(
-    "dse",
-    DSEConfig,
-    DSEModel,
-    DSEExamples,
-    collate,
-    min_turns=2,
-    in_batch_negatives=True,
-    title="DSE",
-    paper="zhou-etal-2022-learning",
-    suite="dse",
-    what=(
-        "An utterance and what follows it are a positive pair in training; the other utterances of the batch are its "
-        "negatives, those near it weighted up. The vector of an utterance is the mean of its tokens'."
-    ),
-)
+METHOD = Method("dse", DSEConfig, DSEModel, DSEExamples, collate, min_turns=2, in_batch_negatives=True, **ABOUT["dse"])

@@ -20,7 +20,7 @@ from .backbone_model import load_backbone
 from .batching import in_parts
 from .config import RankerConfig, check_positions, warn_of_modules
 from .layout import UNLIMITED, Truncation, add_markers, ranking_template, special_tokens_around
-from .method import Method
+from .method import ABOUT, Method
 from .ranker import Ranker, RankingExample, RankingExamples, candidates_of, context_ids, response_ids, with_candidates
 from .words import MARKS, WordRanker
 
@@ -119,13 +119,7 @@ METHOD = Method(
     collate,
     min_turns=2,
     from_scratch=True,
-    title="Dual encoder",
-    paper="mehri-eskenazi-2019-multi",
-    suite="mgt",
-    what=(
-        "Two LSTMs over words read a context and a response; the product of their last states is the score. In "
-        "training the true response is to be found among others."
-    ),
+    **ABOUT["dual_encoder"],
 )
 TRANSFORMER_METHOD = Method(
     "transformer_dual_encoder",
@@ -134,11 +128,5 @@ TRANSFORMER_METHOD = Method(
     RankingExamples,
     collate,
     min_turns=2,
-    title="Dual encoder of transformers",
-    paper="mehri-eskenazi-2019-multi",
-    suite="mgt",
-    what=(
-        "A pretrained encoder reads a context and a response; the product of their vectors is the score. In training "
-        "the true response is to be found among others."
-    ),
+    **ABOUT["transformer_dual_encoder"],
 )

@@ -21,7 +21,7 @@ from ..ranges import Range, Ranges
 from .backbone_model import load_backbone
 from .config import UtteranceConfig
 from .dse import DSEExamples, collate
-from .method import Method
+from .method import ABOUT, Method
 from .utterance import UtteranceEncoder
 
 _FAR = 0.5  # of the backbone's length in weight space; trainings move a few hundredths, another backbone more than one
@@ -124,19 +124,4 @@ def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, T
     return moved
 
 
-METHOD = Method(
-    "merged",
-    MergedConfig,
-    MergedModel,
-    DSEExamples,
-    collate,
-    trained=False,
-    title="Merged trainings",
-    paper="ilharco-etal-2023-editing",
-    suite="dial2vec",
-    what=(
-        "Several trainings of one backbone, merged: what each of them moved is added to the backbone's weights, with a "
-        "weight of its own. It was not trained itself. A text's vector is the mean of its tokens'; a dialogue is read "
-        "as one text."
-    ),
-)
+METHOD = Method("merged", MergedConfig, MergedModel, DSEExamples, collate, trained=False, **ABOUT["merged"])

@@ -1,7 +1,9 @@
 """The contract of a method: a config, a model, examples, and how they become batches."""
 
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -11,6 +13,9 @@ from ..dialogue import Dialogue
 from .backbone_model import MethodModel
 from .config import Kind, MethodConfig
 from .layout import Truncation
+
+ABOUT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("about.toml").read_text(encoding="utf-8"))
+"""What cards say of the package's own methods, by name: the last four fields of `Method`."""
 
 
 class Examples:

@@ -18,7 +18,7 @@ from ..modeling import modeling_multi_granularity as published
 from . import method_of
 from .config import RankerConfig, own_settings
 from .layout import Truncation
-from .method import Method
+from .method import ABOUT, Method
 from .ranker import Ranker, RankingExample, RankingExamples
 
 log_mean_probability = published.log_mean_probability
@@ -124,13 +124,5 @@ METHOD = Method(
     min_turns=2,
     from_scratch=True,
     trained=False,
-    title="Multi-granularity ensemble",
-    paper="mehri-eskenazi-2019-multi",
-    suite="mgt",
-    what=(
-        "Several rankers of responses answer together: the probability of a response is the mean of theirs. Members "
-        "learnt from negatives at one distance from the true response each, or differ in their seed or checkpoint "
-        "alone. The vector of a context or a response is the members' unit vectors, one after the other, whose cosine "
-        "is the mean of theirs."
-    ),
+    **ABOUT["multi_granularity"],
 )
