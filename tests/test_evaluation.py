@@ -18,6 +18,7 @@ from hf_dialemb.evaluation import evaluate, evaluate_embeddings, markdown_table
 from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, marked, sets_behind
 from hf_dialemb.evaluation.results.rows import Results, describe_run, merge_results, read_results, write_results
 from hf_dialemb.evaluation.results.tables import paper_table
+from hf_dialemb.evaluation.results.ties import with_ties
 from hf_dialemb.evaluation.run import training_report
 from hf_dialemb.metrics.alignment_uniformity import alignment_uniformity
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
@@ -73,6 +74,26 @@ def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
     assert read_results(path).results[1] == replace(results.results[1], interval=None, learnt=False)
 
 
+def test_ties_are_told_from_differences_by_pairs_of_items(tmp_path):
+    noise = np.random.default_rng(0).normal(size=400)
+    scores = {"best": 60 + noise, "above": 60 + noise - 0.01, "level": 60 + noise - 0.01 * np.sign(noise[::-1])}
+    scores |= {"shorter": 60 + noise[:300], "single": [60.0]}
+    rows = [row(model, float(np.mean(values)), scores=tuple(values)) for model, values in scores.items()]
+    tied = {each.model: each.tied for each in with_ties(rows)}
+    assert tied == {"best": ("level",), "level": ("best",), "above": (), "shorter": (), "single": ()}
+    write_results(Results(RUN, tuple(with_ties(rows))), tmp_path / "results.json")
+    read = read_results(tmp_path / "results.json").results
+    assert [each.tied for each in read] == list(tied.values())
+    assert not any(each.scores for each in read)
+
+
+def test_what_ties_with_the_best_is_bold_and_intervals_are_shown():
+    rows = [row("one", 70.0, interval=(68.0, 72.0), tied=("two",)), row("two", 69.0, tied=("one",)), row("three", 68.9)]
+    table = markdown_table(rows)
+    assert "**70.0** [68.0, 72.0]" in table
+    assert ("**69.0**" in table, "**68.9**" in table) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -91,7 +112,7 @@ def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
 def test_malformed_files_and_rows_are_refused(tmp_path, content, words):
     path = tmp_path / "results.json"
     if isinstance(content, dict):
-        content = json.dumps({"schema": 1, "run": RUN, "results": [vars(ROW) | content]})
+        content = json.dumps({"schema": 1, "run": RUN, "results": [ROW.to_json() | content]})
     if content is not None:
         path.write_text(content)
     with pytest.raises(InputError, match=words) as caught:

@@ -118,7 +118,7 @@ def test_it_opens_with_who_is_first_at_what_by_corpora_that_all_have(tmp_path):
     assert [[bar["text"] for bar in one["bars"]] for one in headlines] == [["50.0", "70.0"], ["60.0‡", "40.0‡"]]
     assert [(one["corpora"], one["printed"]) for one in headlines] == [(["x"], "Printed 75.0"), (["z"], "")]
     alone = opening([Results(RUN, tuple(rows[:2]))])[0]
-    assert alone == "b comes out first: it is best at the one task that is compared."
+    assert alone == "b comes out first: it is best, or level with the best, at the one task that is compared."
     html = written(tmp_path, rows)
     assert html.index(sentence) < html.index("Mean place") < html.index("All figures")
     assert "‡ Of a sample of the corpus: not comparable" in Page(html).text

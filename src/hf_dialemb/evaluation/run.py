@@ -5,7 +5,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from .maps import scatter
 from .results.learnt import marked
 from .results.rows import Results, Row, describe_run, part_named, place_of, rows_of, write_results
 from .results.tables import column_of, markdown_table, meanings, paper_table
+from .results.ties import with_ties
 from .tasks.task import CorpusPart, Problem, default_tasks, get_task, load_problem
 
 _HEADLINES = ("map", "v_measure", "f1", "accuracy", "mrr")  # the first of these says the most
@@ -39,7 +39,7 @@ class Evaluation(Results):
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """Return a DataFrame with a row for each figure: model, task, metric, mean, std, interval and more."""
-        return data_frame([asdict(row) for row in self.results])
+        return data_frame([row.to_json() for row in self.results])
 
     def save(self, path: str | Path) -> Path:
         """Write the results file, from which tables, cards and reports are made; whole or not at all."""
@@ -150,7 +150,7 @@ def _measured(
         rows += marked(figures, part.place, dialogues=() if drawn is None else drawn.dialogues)
         if plot is not None and drawn is not None:
             points[name] = encoder.encode(drawn.dialogues)
-        results = Evaluation(describe_run(command, config, seeds, started), tuple(rows))
+        results = Evaluation(describe_run(command, config, seeds, started), tuple(with_ties(rows)))
         if output is not None:
             write_with_page(results, output)
     if plot is not None and drawn is not None:

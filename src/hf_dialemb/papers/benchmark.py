@@ -22,6 +22,7 @@ from ..evaluation.maps import scatter
 from ..evaluation.results.learnt import marked
 from ..evaluation.results.rows import Results, Row, describe_run, rows_of
 from ..evaluation.results.tables import paper_table
+from ..evaluation.results.ties import with_ties
 from ..evaluation.run import check_request, command_line, measure, seconds_of, write_with_page
 from ..evaluation.tasks.task import Problem, get_task
 from ..hashing import json_key
@@ -88,7 +89,7 @@ def evaluate_suite(
             seconds[place] = max(measured["encoding"], seconds.get(place, 0.0))
             started -= measured.get("seconds", 0.0)
         timed = {place: rows_of(*place, seconds_of("encoding", spent, 3)) for place, spent in seconds.items()}
-        rows = marked(row for place, of_place in figures.items() for row in (*of_place, *timed[place]))
+        rows = with_ties(marked(row for place, of_place in figures.items() for row in (*of_place, *timed[place])))
         run = describe_run(command_line(), config, seeds, started)
         results = Results(run, (*rows, *quoted_beside(rows, [suite])))
         if output is not None:

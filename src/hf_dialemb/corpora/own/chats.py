@@ -53,6 +53,7 @@ _OF_MESSAGES = {
 }  # fmt: skip
 _IDS = "id|uuid|messageId|message_id"
 _PARENTS = "parent|parentId|parentMessageId|parent_message_uuid|parent_id"
+_PARENT_NAMES = frozenset(_PARENTS.split("|"))
 
 
 def turns(value: Any, speaker: str = "") -> Iterator[Message]:  # noqa: ANN401 - whatever a record holds
@@ -116,6 +117,9 @@ def continued(before: list[Message], latest: list[Message]) -> list[Message]:
 def on_path(messages: Sequence[Any], last: Any = None) -> Iterator[Any]:  # noqa: ANN401
     """Yield the messages that lead to the last one where there are branches; all of them where there are none."""
     messages = list(_flat(messages))
+    if not any(isinstance(message, dict) and _PARENT_NAMES & message.keys() for message in messages):
+        yield from messages
+        return
     nodes = {repr(value_at(message, _IDS)): message for message in messages}  # LangChain's ids are lists
     parents = {name: repr(value_at(message, _PARENTS)) for name, message in nodes.items()}
     children = Counter(parent for parent in parents.values() if parent in nodes)
@@ -151,8 +155,7 @@ def _turns_of(item: Record, speaker: str) -> Iterator[Message]:
         return
     item = _unwrapped(item)
     role = _speaker_of(item)
-    pair = pair_of(item)
-    if role in ("", "message") and not speaker and pair:
+    if role in ("", "message") and not speaker and (pair := pair_of(item)):
         for name, side in zip(pair, ("user", "assistant"), strict=True):
             yield from turns(item[name], side)
     elif role in ("", "message") and (inner := value_at(item, _INNER)) is not None:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import metadata
 from pathlib import Path
 from types import NoneType
@@ -23,7 +23,7 @@ from ...runs.hardware import describe_hardware
 SCHEMA = 1  # the version of the file format
 
 _PACKAGES = ("hf-dialemb", "torch", "transformers", "sentence-transformers", "scikit-learn", "scipy", "numpy")
-_OPTIONAL = {"interval", "learnt", "part"}  # files of earlier versions lack it
+_OPTIONAL = {"interval", "learnt", "part", "tied"}  # files of earlier versions lack it
 _RUN_FIELDS = ("command", "config", "seeds", "versions", "commit", "hardware", "seconds")
 
 
@@ -36,6 +36,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "interval": (list, tuple, NoneType),
     "quoted_from": (str, NoneType),
     **dict.fromkeys(("learnt", "part"), (bool,)),
+    "tied": (list, tuple),
 }
 """What each field of a row may be."""
 
@@ -61,6 +62,8 @@ class Row:
     quoted_from: str | None = None  # None for a figure of this run, else where it is printed ("paper, table, row")
     learnt: bool = False  # whether the model learnt from the dialogues that it was measured on
     part: bool = False  # whether only a sample of the split was measured
+    tied: tuple[str, ...] = ()  # models of the run whose figure differs from this one by no more than noise
+    scores: tuple[float, ...] = field(default=(), repr=False, compare=False)  # of items or repeats; not in files
 
     def __post_init__(self) -> None:
         for name, types in _TYPES.items():
@@ -72,6 +75,11 @@ class Row:
         if self.interval is not None:
             low, high = self.interval
             object.__setattr__(self, "interval", (low, high))  # JSON knows lists only
+        object.__setattr__(self, "tied", tuple(map(str, self.tied)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as a results file has them."""
+        return {name: value for name, value in asdict(replace(self, scores=())).items() if name != "scores"}
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,7 @@ def place_of(row: Row) -> Place:
 
 def write_results(results: Results, path: Path | str) -> None:
     """Write a results file, whole or not at all."""
-    record = {"schema": SCHEMA, "run": dict(results.run), "results": [asdict(row) for row in results.results]}
+    record = {"schema": SCHEMA, "run": dict(results.run), "results": [row.to_json() for row in results.results]}
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_text_atomically(Path(path), text)
 
@@ -188,7 +196,7 @@ def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], 
 
 
 def _row(record: Any, place: str) -> Row:  # noqa: ANN401 - whatever a JSON list holds
-    names = [field.name for field in fields(Row)]
+    names = [known.name for known in fields(Row) if known.name != "scores"]
     if not isinstance(record, dict) or set(record) | _OPTIONAL != set(names):
         got = ", ".join(map(str, record)) if isinstance(record, dict) else type(record).__name__
         raise InputError(f"{place}: got {got or 'no field'}, expected exactly the fields {', '.join(names)}")

@@ -36,9 +36,10 @@ LOWER_OF_FLOWS = tuple(_DATA["flows"])  # the figures of flows, of all of which 
 def markdown_table(rows: Iterable[Row]) -> str:
     """Render figures as Markdown, one table per corpus and split; empty where there is no row.
 
-    Known metrics come in a fixed order, any other after them, and times last. A figure's best value is bold where at
-    least two models have one; equal printed values are all bold. Quoted figures are marked with numbers and their
-    sources listed. Figures of dialogues that a model learnt from are marked, and never bold.
+    Known metrics come in a fixed order, any other after them, and times last. In brackets stands the 95 % interval.
+    A figure's best value is bold where at least two models have one, and so is what ties with it, or is printed alike.
+    Quoted figures are marked with numbers and their sources listed. Figures of dialogues that a model learnt from are
+    marked, and never bold.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -49,8 +50,10 @@ def markdown_table(rows: Iterable[Row]) -> str:
 def meanings(rows: Sequence[Row]) -> str:
     """Return in a line for each usual task what its figures tell; empty where there is none."""
     results = [_DATA["meanings"][task] for task in dict.fromkeys(row.task for row in rows) if task in _DATA["meanings"]]
-    best = "; in bold: the best" if len({row.model for row in rows}) > 1 else ""
-    return "".join(f"- {line}.\n" for line in [*results, f"↓: lower is better{best}"]) if results else ""
+    several = len({row.model for row in rows}) > 1
+    best = "; in bold: the best, and what differs from it by no more than noise" if several else ""
+    spread = "; in brackets: the 95 % interval" if any(row.interval for row in rows) else ""
+    return "".join(f"- {line}.\n" for line in [*results, f"↓: lower is better{best}{spread}"]) if results else ""
 
 
 def as_papers_print(column: Column) -> Column:
@@ -111,7 +114,7 @@ def _table(rows: Sequence[Row]) -> str:
     others = [column for column in used if column not in _COLUMNS + _TIMES]
     columns = [column for column in (*_COLUMNS, *others, *_TIMES) if column in used]
     results = {column: [figures.get(column) for figures in models.values()] for column in columns}
-    cells = [printed_cells(column, figures, figures, missing="") for column, figures in results.items()]
+    cells = [printed_cells(column, figures, figures, missing="", intervals=True) for column, figures in results.items()]
     if len(columns) <= max(WIDEST, len(models)):
         headers = [column.header for column in columns]
         lines = table_lines(["Model"], headers, ([model, *item] for model, *item in zip(models, *cells, strict=True)))
@@ -136,25 +139,29 @@ def column_of(row: Row) -> Column:
 
 
 def printed_cells(
-    column: Column, rows: Sequence[Row | None], competing: Sequence[Row | None], missing: str
+    column: Column, rows: Sequence[Row | None], competing: Sequence[Row | None], missing: str, intervals: bool = False
 ) -> list[str]:
     """Print one figure of each model; the best of those that compete is bold where there are two to compare.
 
-    What a model learnt from does not compete.
+    What ties with the best, or is printed alike, is bold too. What a model learnt from does not compete.
     """
     compared = [row for row in competing if row is not None and not row.learnt]
-    choose = min if column.lower_is_better else max
-    best = printed_figure(column, choose(row.mean for row in compared)) if len(compared) > 1 else None
-    return [
-        missing if row is None else printed(row, column, row in compared and printed_figure(column, row.mean) == best)
-        for row in rows
-    ]
+    best = (min if column.lower_is_better else max)(compared, key=lambda row: row.mean, default=None)
+
+    def is_best(row: Row) -> bool:
+        if best is None or len(compared) < 2 or row not in compared:
+            return False
+        return row.model in best.tied or printed_figure(column, row.mean) == printed_figure(column, best.mean)
+
+    return [missing if row is None else printed(row, column, is_best(row), intervals) for row in rows]
 
 
-def printed(row: Row, column: Column, bold: bool = False) -> str:
-    """Print a figure with its deviation where there is one, and its marks."""
+def printed(row: Row, column: Column, bold: bool = False, intervals: bool = False) -> str:
+    """Print a figure with its marks, and with its deviation or 95 % interval where there is one."""
     figure = printed_figure(column, row.mean)
     shown = (f"**{figure}**" if bold else figure) + marks_of(row)
+    if intervals and row.interval is not None:
+        return f"{shown} [{', '.join(printed_figure(column, end) for end in row.interval)}]"
     return shown if row.std is None else f"{shown} ± {printed_figure(column, row.std)}"
 
 

@@ -165,7 +165,8 @@ def percentage(task: str, metric: str, setting: str, values: ArrayLike, items: A
     drawn = shares if items is None else 100 * np.asarray(items, dtype=np.float64)
     interval = mean_interval(drawn) if len(drawn) > 1 else None
     mean, n = float(shares.mean()), len(shares)
-    return Row(task=task, metric=metric, setting=setting, mean=mean, std=std, n=n, interval=interval)
+    scores = tuple(drawn.tolist())
+    return Row(task=task, metric=metric, setting=setting, mean=mean, std=std, n=n, interval=interval, scores=scores)
 
 
 def item_percentage(task: str, metric: str, setting: str, items: Sequence[float] | NDArray[np.float64]) -> Row:

@@ -43,9 +43,11 @@ class Figure(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """``better``, ``worse`` or ``equal`` as printed; empty without a reference, or if the model learnt."""
+        """``better``, ``worse`` or ``equal`` (tied, or printed alike); empty without a reference, or if it learnt."""
         if self.other is None or self.row.learnt:
             return ""
+        if self.other.model in self.row.tied:
+            return "equal"
         gain = float(self.difference) * (-1 if self.lower_is_better else 1)
         return "better" if gain > 0 else "worse" if gain < 0 else "equal"
 

@@ -185,12 +185,12 @@ def opening(results: Sequence[Results]) -> tuple[str, list[Standing], list[dict[
     all_tasks = {task: _means(rows, task) for task in _words()["headlines"]}
     tasks = {task: collected for task, collected in all_tasks.items() if collected[0]}
     models = _distinct(model for means, _ in tasks.values() for model in means)
-    of_all = [means for means, _ in tasks.values() if len(means) == len(models)]
+    of_all = [(means, rows) for means, rows in tasks.values() if len(means) == len(models)]
     standings = [
         Standing(
             model,
-            fmean(1 + sum(other > means[model] for other in means.values()) for means in of_all),
-            [called("tasks", task) for task, (means, _) in tasks.items() if _is_best(means, model)],
+            fmean(1 + _above(means, rows, model) for means, rows in of_all),
+            [called("tasks", task) for task, (means, rows) in tasks.items() if _is_best(means, rows, model)],
         )
         for model in (models if of_all else ())
     ]
@@ -222,7 +222,7 @@ def _headline(task: str, means: _Means, rows: Sequence[Row], order: Sequence[str
     bars = []
     for model in (model for model in order if model in means):
         text, share = tables.printed_figure(column, means[model]) + mark, max(0.0, 100 * means[model] / longest)
-        bars.append({"model": model, "text": text, "share": share, "best": _is_best(means, model)})
+        bars.append({"model": model, "text": text, "share": share, "best": _is_best(means, rows, model)})
     quoted: dict[str, list[float]] = {}
     for row in rows:
         if row.quoted_from and not mark:
@@ -234,8 +234,14 @@ def _headline(task: str, means: _Means, rows: Sequence[Row], order: Sequence[str
     return {"task": called("tasks", task), "metric": metric, "corpora": corpora, "bars": bars, "printed": printed}
 
 
-def _is_best(means: _Means, model: str) -> bool:
-    return len(means) > 1 and means.get(model) == max(means.values())
+def _is_best(means: _Means, rows: Sequence[Row], model: str) -> bool:
+    return len(means) > 1 and model in means and not _above(means, rows, model)
+
+
+def _above(means: _Means, rows: Sequence[Row], model: str) -> int:
+    """Count the models whose mean is higher, without those whose figures tie on every corpus."""
+    own = [row for row in rows if row.model == model and row.quoted_from is None]
+    return sum(mean > means[model] and not all(other in row.tied for row in own) for other, mean in means.items())
 
 
 def _sentence(standings: Sequence[Standing], tasks: int) -> str:
@@ -247,5 +253,5 @@ def _sentence(standings: Sequence[Standing], tasks: int) -> str:
     if len(level) > 1:
         return f"{', '.join(level[:-1])} and {level[-1]} come out level: the mean place of each is {first.rank:.1f}."
     count = f"{len(first.first)} of {tasks} tasks" if tasks > 1 else "the one task that is compared"
-    spoken = f"{first.model} comes out first: it is best at {count}."
-    return spoken if leads is first else f"{spoken} {leads.model} is best at {len(leads.first)}."
+    spoken = f"{first.model} comes out first: it is best, or level with the best, at {count}."
+    return spoken if leads is first else f"{spoken} {leads.model} is so at {len(leads.first)}."
