@@ -1,7 +1,5 @@
 """``dialemb corpus``: list and read corpora and your own files, check, convert, count, show, and find leaks."""
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter, deque
 from collections.abc import Iterator

@@ -105,12 +105,8 @@ def publish(
 ) -> str | None:
     """Publish a folder in one commit, and return the commit's id; None after a dry run.
 
-    The other arguments are those of `push`, which raises the same errors.
-
-    Args:
-        folder: A model that `export` wrote, with its card; the folder of a metric; or a dataset.
-        repo_id: The repository, as ``org/name``; it is created if absent.
-        repo_type: ``model``, ``space`` or ``dataset``.
+    The folder is that of a model that `export` wrote, with its card, of a metric, or of a dataset; ``repo_type`` says
+    which: ``model``, ``space`` or ``dataset``. All else is as in `push`, which raises the same errors.
     """
     if repo_type not in KINDS:
         raise unknown_name("repository type", repo_type, KINDS)

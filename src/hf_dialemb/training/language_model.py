@@ -3,14 +3,12 @@
 Masking and training are transformers' own. A backbone without a language-model head gets an untrained one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datasets import Dataset
 from transformers import (
@@ -28,9 +26,7 @@ from ..errors import InputError
 from ..methods.layout import escape, shortened, special_texts
 from ..runs.files import write_json_atomically
 from ..runs.folder import check_same
-
-if TYPE_CHECKING:
-    from .settings import Report, Settings
+from .settings import Report, Settings
 
 REPORT_FILE = "language_model_report.json"
 _SHARED = ("logging_steps", "seed", "bf16", "fp16", "use_cpu", "disable_tqdm")

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from ...corpora.corpus import SPLITS, Corpus
 from ...dialogue import action_name
 from ...drawing import table_lines
@@ -110,8 +112,6 @@ def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
 
 def dataset_card(stats: Mapping[str, Any]) -> str:
     """Render the card of a unified dataset."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True,
         keep_trailing_newline=True, autoescape=False,

@@ -5,15 +5,18 @@
 What is made of a shard is kept beside it until then, so that a killed run goes on with the shards that are missing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow
+from datasets import Features, List, Value
+from pyarrow.parquet import ParquetWriter, read_table
+from tqdm.auto import tqdm
 
 from ...corpora import CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
 from ...corpora.audit.leakage import EvaluationIndex, build_index, check_apart
@@ -26,17 +29,13 @@ from ...runs.files import check_writable, working_folder
 from ...runs.shards import in_parts, in_shards, named_by_content, parts_beside
 from .dataset_card import Tally, dataset_card, figures_table, statistics
 
-if TYPE_CHECKING:
-    import pyarrow
-    from datasets import Features
-
 _ROWS = 1000  # dialogues that are cleaned together, and of one row group at most: all that is in memory
 _LOOKED_AT = 200  # dialogues of a split that tell whether a corpus has acts or slots
 _COUNTS, _PAPER = b"unify", "paper"  # what a part has beside its rows: counts, and each dialogue in the paper's form
 _Read = Callable[..., Iterator[Dialogue]]
 _Chosen = tuple[Corpus, tuple[str, ...]]  # and its splits that are at hand
 _Shard = tuple[str, str, list[Dialogue]]  # of which corpus and split, and they
-_Part = tuple[dict[str, Any], "pyarrow.Table"]  # what is counted of a shard, and its rows
+_Part = tuple[dict[str, Any], pyarrow.Table]  # what is counted of a shard, and its rows
 
 
 def unify(
@@ -90,8 +89,6 @@ def _describe(stats: dict[str, Any], folder: Path) -> None:
 
 def unified_features() -> Features:
     """Return the features of the Parquet files: those of a dataset of dialogues, and those of the unified form."""
-    from datasets import Features, List, Value
-
     text = Value("string")
     labels = dict.fromkeys(("dialogue_acts", "main_acts", "original_acts"), List(text))
     slots = List({"name": text, "value": text})
@@ -170,8 +167,6 @@ def _look(corpus: Corpus, read: _Read) -> dict[str, bool]:
 
 def _parts(splits: list[tuple[str, str]], read: _Read, index: EvaluationIndex, folder: Path) -> Iterator[_Part]:
     """Make the parts of all corpora and read them one after another."""
-    from pyarrow.parquet import read_table
-    from tqdm.auto import tqdm
 
     def shards() -> Iterator[_Shard]:
         for name, split in splits:
@@ -190,8 +185,6 @@ def _parts(splits: list[tuple[str, str]], read: _Read, index: EvaluationIndex, f
 
 def _unified(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
     """Clean dialogues of train, count the rest and make their rows."""
-    import pyarrow
-
     name, split, dialogues = shard
     cleaning, tally, rows = Cleaning(), Tally(), []
     for dialogue in index.clean(dialogues, cleaning) if split == SPLITS[0] else dialogues:
@@ -211,9 +204,6 @@ def _unified(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
 
 def _write_corpus(corpus: Corpus, parts: Iterable[_Part], folder: Path) -> Tally:
     """Write the rows of each split, a row group for each part, and the paper's files; count what they hold."""
-    import pyarrow
-    from pyarrow.parquet import ParquetWriter
-
     tally, paper, separator = Tally(), folder / "json" / corpus.name, ""
     paper.mkdir(parents=True)
     with ExitStack() as stack:

@@ -1,7 +1,5 @@
 """One HTML file that shows what a benchmark measured: the result in words, tables to sort and filter, pictures."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -10,15 +8,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from ...errors import InputError
 from ...evaluation.results import tables
 from ...evaluation.results.rows import Place, Results, Row, place_of
 from ...runs.files import write_text_atomically
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 TITLE = "Benchmark of dialogue embeddings"
 
@@ -57,8 +55,6 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
     ``report.html#sort=tfidf&direction=descending&corpus=sgd``. While a run goes on the page says how far it is,
     ``going_on``, and loads itself again.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     sections = [_section(entry, f"Results {number}") for number, entry in enumerate(results, 1)]
     lines = [line for section in sections for line in section["lines"]]
     if not lines:
@@ -150,8 +146,6 @@ def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> dict[str, Any]:
 
 def _breakable(name: str) -> Markup:
     """Escape a long name, such as a path, and allow line breaks between its words."""
-    from markupsafe import Markup, escape
-
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[/_@,-])", name))
 
 

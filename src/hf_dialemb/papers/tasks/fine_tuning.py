@@ -5,8 +5,6 @@ decay, as the paper names none) follows a linear schedule; the validation part i
 few steps and at the end, and the weights of the best score are what is returned.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 import math
@@ -70,13 +68,6 @@ class Examples(NamedTuple):
     targets: NDArray[Any]
 
 
-class FineTuned(NamedTuple):
-    """A classifier with the weights of the best score, and the scores of the validation part by step, from 0 on."""
-
-    classifier: Classifier
-    scores: dict[int, float]
-
-
 def load_backbone(spec: str) -> Backbone:
     """Load what is to be fine-tuned: a model in float32, on a GPU where there is one."""
     results = find_encoder(spec)
@@ -130,6 +121,13 @@ class Classifier:
             ]
         logits: NDArray[np.float32] = np.concatenate(parts)[np.argsort(order)]
         return logits
+
+
+class FineTuned(NamedTuple):
+    """A classifier with the weights of the best score, and the scores of the validation part by step, from 0 on."""
+
+    classifier: Classifier
+    scores: dict[int, float]
 
 
 def fine_tune(

@@ -7,14 +7,12 @@ never occurs in train. F1 is over all pairs of a context and a class (micro), an
 in what is scored (macro). The epoch with the best micro F1 on dev is what is measured on test.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -41,9 +39,9 @@ class Contexts(NamedTuple):
     turns: list[tuple[Turn, ...]]
     acts: list[frozenset[str]]
 
-    def at(self, rows: Sequence[int]) -> Contexts:
+    def at(self, rows: Sequence[int]) -> Self:
         """Return some of them."""
-        return Contexts([self.turns[row] for row in rows], [self.acts[row] for row in rows])
+        return type(self)([self.turns[row] for row in rows], [self.acts[row] for row in rows])
 
 
 @dataclass(frozen=True)
