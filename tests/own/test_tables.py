@@ -340,6 +340,19 @@ def test_sheets_of_one_form_are_read_together(tmp_path):
         load_dialogues(path, sheet="Febuary")
 
 
+def test_a_sheet_is_refused_where_nothing_has_sheets(tmp_path):
+    path = tmp_path / "calls.csv"
+    path.write_text("id,role,content\n1,user,Hi\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"got the sheet 'May', which only files of Excel have; leave it out"):
+        load_dialogues(path, sheet="May")
+
+
+def test_packed_files_are_to_be_unpacked(tmp_path):
+    (tmp_path / "slack.zip").write_bytes(b"PK")
+    with pytest.raises(InputError, match=r"slack\.zip: got a file of an unknown form, expected .*; unpack it"):
+        load_dialogues(tmp_path / "slack.zip")
+
+
 def test_a_sheet_of_another_form_is_passed_over_and_named(tmp_path):
     sheets = {"Pairs": [("prompt", "response"), ("a", "b")], "Turns": [HEAD, TURN, TURN]}
     path = workbook(tmp_path / "d.xlsx", sheets)

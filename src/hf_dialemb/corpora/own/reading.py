@@ -42,6 +42,7 @@ FORMS: dict[str, tuple[Find, str]] = {  # by ending: the reader, and what a file
     **dict.fromkeys(SPOKEN, (_read_transcripts, "lines 'SPEAKER: text'")),
     **dict.fromkeys((*TABLES, ".csv.gz", ".tsv.gz"), (find_in_file, "one turn per row")),
 }
+_PACKED = (".zip", ".7z", ".tar", ".tgz", ".rar")
 _VECTORS = ".parquet"  # passed over in a folder, where such files may hold vectors
 
 
@@ -76,6 +77,8 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
     meanings = parse_columns(notes.options.columns)
     if meanings and not has_tables(path):
         raise InputError(f"{path}: got columns, which no transcript has; leave them out")
+    if notes.options.sheet and not any(_ending(file) == ".xlsx" for file in files_of(path)):
+        raise InputError(f"{path}: got the sheet {notes.options.sheet!r}, which only files of Excel have; leave it out")
     form = form_of_folder(path) if path.is_dir() else None
     if form and form.drafts:
         findings = distinct(from_drafts(partial(form.drafts, str(path), path), notes), path, form.dialogue, notes)
@@ -164,5 +167,6 @@ def _readable(given: str | Path) -> Path:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{given}: cannot be read ({reason}){remedy or f'; give {known}'}") from None
     if not path.is_dir() and not _ending(path):
-        raise InputError(f"{path}: got a file of an unknown form, expected {known}; convert it to one of these")
+        remedy = "unpack it" if path.suffix.lower() in _PACKED else "convert it to one of these"
+        raise InputError(f"{path}: got a file of an unknown form, expected {known}; {remedy}")
     return path
