@@ -47,14 +47,15 @@ def encoded(model: str, dialogues: list[Dialogue]) -> np.ndarray:
     return np.ascontiguousarray(hf_dialemb.load_encoder(model).encode(dialogues), dtype=np.float32)
 
 
-def by_bertopic(dialogues: list[Dialogue], vectors: np.ndarray, seed: int) -> np.ndarray:
-    """Run BERTopic with its own settings, and a seed; -1 are outliers."""
+def bertopic(dialogues: list[Dialogue], vectors: np.ndarray, seed: int) -> tuple[object, np.ndarray]:
+    """Run BERTopic with its own settings, and a seed; return it, and the topic of each dialogue; -1 are outliers."""
     from bertopic import BERTopic
     from umap import UMAP
 
     reduced = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=seed)
     texts = ["\n".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
-    return np.array(BERTopic(umap_model=reduced).fit_transform(texts, vectors)[0])
+    model = BERTopic(umap_model=reduced)
+    return model, np.array(model.fit_transform(texts, vectors)[0])
 
 
 def by_seed(unit: np.ndarray) -> list[np.ndarray]:
@@ -98,7 +99,7 @@ def measured(corpus: str, split: str, cache: Path) -> list[dict[str, object]]:
         clustering.NEIGHBOURS, clustering.RESOLUTION = chosen
     rows.append(figures("dialemb topics", corpus, truth, by_seed(unit)))
     rows.append(figures("dialemb topics over MiniLM", corpus, truth, by_seed(normalize(minilm))))
-    labels = [by_bertopic(dialogues, minilm, seed) for seed in SEEDS]
+    labels = [bertopic(dialogues, minilm, seed)[1] for seed in SEEDS]
     rows.append(figures("BERTopic over MiniLM", corpus, truth, labels))
     rows.append(
         figures("BERTopic, outliers to the nearest", corpus, truth, [with_nearest(each, minilm) for each in labels])

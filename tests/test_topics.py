@@ -18,7 +18,8 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import single_domain, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.topics.clustering import counted_periods, find_clusters, placed
-from hf_dialemb.topics.naming import names_of, set_phrases, telling_phrases, without_set_phrases
+from hf_dialemb.topics.naming import names_of, set_phrases, telling_phrases, with_greetings_joined, without_set_phrases
+from hf_dialemb.topics.requests import requests_within
 
 SAID = {
     "card": ("my card was stolen", "shall I block the card"),
@@ -111,7 +112,7 @@ def greeted(texts, number):
 @pytest.mark.parametrize(
     ("groups", "names"),
     [
-        ([greeted(["my card was stolen"], 5), greeted(["I need a hotel"], 5)], ["card was stolen", "need a hotel"]),
+        ([greeted(["my card was stolen"], 5), greeted(["I need a hotel"], 5)], ["stolen card", "need a hotel"]),
         ([greeted(["hi"], 5), greeted(["hello"], 4), greeted(["book a taxi"], 5)], ["greetings only"] * 2 + ["taxi"]),
         ([greeted(CARDS, 2), greeted(ROOMS, 2)], ["信用卡", "酒店"]),
         ([greeted(["a taxi"], 3), greeted(["the taxis"], 3)], ["taxi", "taxis"]),
@@ -127,6 +128,30 @@ def test_names_are_what_is_wanted_and_no_greetings(groups, names):
     assert len(set(given)) == len(given)
     for name, part in zip(given, names, strict=True):
         assert part in name
+
+
+def test_greetings_are_a_single_topic():
+    dialogues = [*greeted(["hi"], 5), *greeted(["book a taxi"], 6), *greeted(["hello"], 4)]
+    labels = np.repeat(np.array([1, 0, 2], dtype=np.int32), [5, 6, 4])
+    assert with_greetings_joined(dialogues, labels).tolist() == [0] * 5 + [1] * 6 + [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("My card was stolen.", ["card", "stolen card"]),
+        ("how do I report a lost or stolen card?", ["report a stolen card", "report a card"]),
+        ("I'm looking for an hotel", ["look for a hotel"]),
+        ("I lost my card", ["lost my card"]),
+        ("it is not what I want; please can you change the booking", ["change the booking"]),
+        ("i still haven't received my parcel", ["not received my parcel"]),
+        ("could you speak slower", ["speak slower"]),
+        ("helloooo, how's it going? don't know", []),
+        ("信用卡丢了", ["信用", "用卡", "卡丢", "信用卡", "用卡丢", "信用卡丢"]),
+    ],
+)
+def test_requests_are_read_with_their_verbs(text, wanted):
+    assert [request.whole for request in requests_within(text)] == wanted
 
 
 def test_the_name_is_the_phrase_whose_vector_is_nearest_to_the_topic():
@@ -219,7 +244,7 @@ def test_a_language_model_names_topics_and_phrases_stand_in(server, caplog):
     server.answers[:] = [(200, says("Card loss")), (200, says("Card loss")), (200, says("..."))]
     topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), topics=3, names="api:small")
     assert [one.name for one in topics.by_size[:2]] == ["Card loss", "Card loss (2)"]
-    assert topics.by_size[2].name in dialogues[topics.by_size[2].examples[0]].turns[0].content
+    assert topics.by_size[2].name.split()[-1] in dialogues[topics.by_size[2].examples[0]].turns[0].content
     assert "got no name in an answer" in caplog.text
     first = dialogues[topics.by_size[0].examples[0]].turns[0].content
     assert first in server.requests[0][2]["messages"][0]["content"]

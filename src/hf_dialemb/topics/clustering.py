@@ -31,10 +31,17 @@ def find_clusters(vectors: NDArray[np.float32], topics: int | None = None, seed:
 
     order = np.lexsort(vectors.T[::-1])
     means = KMeans(topics, n_init=10, random_state=seed) if topics else None
-    groups = in_order((means.fit_predict(vectors[order]) if means else _communities(vectors[order], seed)).tolist())
     labels = np.empty(len(vectors), dtype=np.int32)
-    labels[order] = np.argsort(np.argsort(-np.bincount(groups), kind="stable"))[groups]
+    labels[order] = means.fit_predict(vectors[order]) if means else _communities(vectors[order], seed)
+    labels[order] = in_order_of_size(labels[order])
     return labels
+
+
+def in_order_of_size(labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return labels ``(N,)`` in which 0 is the largest cluster; those of a size are in the order in which they come."""
+    groups = np.array(in_order(labels.tolist()))
+    ranks: NDArray[np.int32] = np.argsort(np.argsort(-np.bincount(groups), kind="stable")).astype(np.int32)
+    return ranks[groups]
 
 
 def _communities(vectors: NDArray[np.float32], seed: int) -> NDArray[np.intp]:

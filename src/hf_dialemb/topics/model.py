@@ -24,6 +24,7 @@ from ..metrics.vectors import unit
 from ..runs.frames import data_frame
 from .clustering import counted_periods, find_clusters, placed, stability
 from .edits import NOWHERE, Groups, no_groups
+from .naming import with_greetings_joined
 from .topics import FEWEST, FITS_NOWHERE, MEANS, NO_TOPIC, PHRASES, RECORD, Topics, described
 
 _AGAIN = "run dialemb topics again"
@@ -81,7 +82,9 @@ def find_topics(
     loaded = load_encoder(encoder or default_encoder()) if vectors is None or encoder is not None else None
     naming = _Naming(names, place, loaded.encode_utterances if loaded else None)
     units = _units(corpus, loaded, vectors, place)
-    groups = no_groups(units).with_more(units, find_clusters(units, topics, seed))
+    labels = find_clusters(units, topics, seed)
+    labels = with_greetings_joined(corpus, labels) if topics is None else labels
+    groups = no_groups(units).with_more(units, labels)
     sure = stability(units, groups.labels, topics, seed)
     return _topics(title, corpus, units, replace(groups, stability=sure), naming, encoder_of(loaded), seed)
 

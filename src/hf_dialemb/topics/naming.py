@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +11,25 @@ from numpy.typing import NDArray
 
 from ..dialogue import ROLES, Dialogue
 from ..flow.language_model import asked_names, quoted
-from ..flow.naming import best_phrases, clauses, is_empty, joined, shortened, words_of
+from ..flow.naming import best_phrases, clauses, is_empty, shortened, words_of
 from ..metrics.vectors import unit
+from .clustering import in_order_of_size
+from .requests import Request, basic, requests_within, words_that
 
-_FILLERS = """
-am bye called calling chat cool day days fine going gonna good goodbye got great guess haha hahaha hello help hey hi
-hiya hmm hour hours i'd i'm i've it's just know let like lol lot make maybe mean minute minutes morning need nice night
-no nope ok okay oh please pm pretty question real really right say see sorry sounds sure talk tell thank thanks that's
-thing things think time today tomorrow tonight uh um umm wanna want way week weeks welcome well wow yeah yep yes
-"""
-"""Words of greetings, thanks, assent and wishes, and times: alone they name nothing, and they end no name."""
-_WISHES = "add book buy call cancel change find get give make move need put see show take tell want"
-"""Words that may begin a name, as in "find a hotel", though they say little alone."""
 REQUESTS = 8  # turns of the customer's that a name may come from, the first that are no set phrases
-_LONGEST = 5  # words of a name
-_SHARE = 0.1  # least share of a topic's dialogues that hold its name
+_SHARE = 0.1  # least share of a topic's dialogues that ask for what it is named for
+_WITH_VERB = 0.05  # least share of these that say it with the name's verb
 _SPREAD = 0.5  # share of the topics from which on what is said in them is a set phrase
-_RARE = 2.5  # most that contrast counts
-_LENGTHS = (0.6, 1.3, 1.5, 1.6, 1.6)  # what a name of one to five words is worth
-_RIVALS = 40  # phrases of a topic whose own vectors are compared
+_RARE = 3.5  # most that contrast counts
+_LENGTHS = (0.6, 1.3, 1.5)  # what a name of one to three words is worth without its verb
+_VERBS = 4  # most frequent verbs of what is asked for that are compared
+_VERB, _WISH = 2.0, 1.2  # what a verb adds if it is always said, and one as "need" if it is said at all
+_OFTEN = 0.25  # the exponent of how often a verb is said
+_LEAST_NEAR, _NEAR, _CLOSE = 0.02, 0.05, 1.5  # least that closeness counts, what is added to it, and its exponent
+_RIVALS = 40  # names of a topic whose own vectors are compared
+_LONGER = 0.4  # what a name of several words is worth at least, beside the best of a single word that is one of them
+_ALIKE = 0.8  # what a name is worth at least, beside the best if that is about the same as another topic's name
 SMALL_TALK, GREETINGS = "small talk", "greetings only"
-_STEM = 5  # letters in which words of the same kind agree, as "flight" and "flights"
 _FEWEST = 3  # dialogues that hold a set phrase
 _MOST = 2.0
 _BEGINNING = 600  # characters of a dialogue that a language model reads
@@ -98,6 +95,20 @@ def set_phrases(dialogues: Sequence[Dialogue], labels: NDArray[np.int32]) -> fro
     return frozenset(clause for clause, own in spread.items() if counts[clause] >= _FEWEST and len(own) >= least)
 
 
+def with_greetings_joined(dialogues: Sequence[Dialogue], labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Join the topics in which most dialogues ask for nothing; topic 0 stays the largest.
+
+    Args:
+        dialogues: N dialogues.
+        labels: The topic of each, ``(N,)``.
+    """
+    left_out = set_phrases(dialogues, labels)
+    asks = np.array([bool(_first_request(dialogue, left_out)) for dialogue in dialogues])
+    empty = np.flatnonzero(2 * np.bincount(labels, weights=asks) < np.bincount(labels))
+    joined = np.where(np.isin(labels, empty), empty[:1], labels) if len(empty) > 1 else labels
+    return in_order_of_size(joined)
+
+
 def without_set_phrases(dialogue: Dialogue, left_out: Collection[str], role: str = "") -> list[str]:
     """Return what is said in each turn of a dialogue, or of a role, but for set phrases; turns of nothing else go."""
     turns = (turn for turn in dialogue.turns if not role or turn.role == role)
@@ -136,7 +147,7 @@ def _first_request(dialogue: Dialogue, left_out: Collection[str]) -> str:
     role = customer(dialogue)
     for turn in (turn for turn in dialogue.turns if not role or turn.role == role):
         kept = " | ".join(clause for clause in clauses(turn.content) if clause not in left_out)
-        if _names_within(kept):
+        if any(requests_within(kept)):
             return shortened(" ".join(turn.content.split()), _SENTENCE)
     return ""
 
@@ -146,108 +157,127 @@ def customer(dialogue: Dialogue) -> str:
     return ROLES[0] if ROLES[0] in dialogue.roles else ""
 
 
+class _Asked:
+    """What the dialogues of a topic ask for, and how often, each counted once a dialogue."""
+
+    def __init__(self) -> None:
+        self.held = Counter[tuple[str, ...]]()
+        self.said: dict[tuple[str, ...], Counter[str]] = {}
+        self.verbs: dict[tuple[str, ...], dict[str, Counter[str]]] = {}
+
+    def add(self, requests: Sequence[Request]) -> None:
+        """Count the requests of a dialogue."""
+        self.held.update({request.about for request in requests})
+        for about, words in {(request.about, request.words) for request in requests}:
+            self.said.setdefault(about, Counter())[words] += 1
+        wholes = {(request.about, request.verb, request.whole) for request in requests if request.verb}
+        for about, verb, whole in wholes:
+            self.verbs.setdefault(about, {}).setdefault(verb, Counter())[whole] += 1
+
+    def names(self, about: tuple[str, ...]) -> dict[str, float]:
+        """Return names for what is asked for, as it is most often said, alone and after verbs, and their worth."""
+        alone, held = _most(self.said[about]), self.held[about]
+        worth = _LENGTHS[min(len(words_of(alone)), len(_LENGTHS)) - 1]
+        names, wholes = {alone: worth}, self.verbs.get(about, {})
+        often = Counter({verb: wholes[verb].total() for verb in wholes})
+        for verb, count in often.most_common(_VERBS):
+            wish = basic(verb.split()[0]) in words_that("wishes")
+            if count >= max(min(2, held), _WITH_VERB * held) and (not wish or verb in words_that("fallbacks")):
+                names[_most(wholes[verb])] = worth * (_WISH if wish else _VERB * (count / held) ** _OFTEN)
+        return names
+
+
+def _most(counts: Counter[str]) -> str:
+    return min(counts, key=lambda text: (-counts[text], len(text), text))
+
+
 def names_of(
     requests: Sequence[Sequence[str]],
     labels: NDArray[np.int32],
     means: NDArray[np.float32],
     encode: Callable[[list[str]], NDArray[np.float32]] | None = None,
 ) -> list[str]:
-    """Name T topics by phrases of N dialogues that tell them apart, none twice.
+    """Name T topics for what is asked for in them and seldom in others, no two alike, the verb first if there is one.
 
-    A phrase that a share p of a topic's dialogues holds, and q of the others, scores ``sqrt(p) log(p / q)``, more if
-    it has several words, and more the nearer its own vector is to the mean of the topic than to the others'.
+    What a share p of a topic's dialogues asks for, and q of the others, scores ``sqrt(p) log(p / q)``, more if it has
+    several words, and more the nearer the name's own vector is to the mean of the topic than to the others'.
 
     Args:
         requests: What the customer of each dialogue says, turn by turn.
         labels: The topic of each dialogue, ``(N,)``.
         means: The mean vector of each topic, ``(T, D)``.
-        encode: Encodes phrases ``(P, D)``; without it contrast alone counts.
+        encode: Encodes names ``(P, D)``; without it contrast alone counts.
     """
     sizes = np.bincount(labels, minlength=len(means))
-    counts, empty = [Counter[str]() for _ in sizes], np.zeros(len(sizes))
+    asked, empty = [_Asked() for _ in sizes], np.zeros(len(sizes))
     for turns, label in zip(requests, labels.tolist(), strict=True):
-        phrases = {phrase for text in turns[:REQUESTS] for phrase in _names_within(text)}
-        empty[label] += not phrases
-        counts[label].update(phrases)
-    rivals = [_best(own, int(size), counts, int(sizes.sum())) for own, size in zip(counts, sizes, strict=True)]
+        own = [request for text in turns[:REQUESTS] for request in requests_within(text)]
+        empty[label] += not own
+        asked[label].add(own)
+    everywhere = Counter[tuple[str, ...]]()
+    for topic in asked:
+        everywhere.update(topic.held)
+    rivals = [_best(topic, int(size), everywhere, sizes) for topic, size in zip(asked, sizes, strict=True)]
     if encode is not None and len(means) > 1 and any(rivals):
         rivals = _by_closeness(rivals, means, encode)
     return _different(rivals, (empty > sizes / 2).tolist())
 
 
-def _best(own: Counter[str], size: int, counts: Sequence[Counter[str]], dialogues: int) -> dict[str, float]:
-    """Return the `_RIVALS` best phrases of a topic of some size, with their scores."""
-    scores = {}
-    for phrase, held in own.items():
+def _best(topic: _Asked, size: int, everywhere: Counter[tuple[str, ...]], sizes: NDArray[np.int64]) -> dict[str, float]:
+    """Return the `_RIVALS` best names of a topic of some size, with their scores."""
+    scores: dict[str, float] = {}
+    for about, held in topic.held.items():
         if held < max(min(2, size), _SHARE * size):
             continue
-        elsewhere = (sum(other[phrase] for other in counts) - held + 0.5) / (dialogues - size + 1)
-        contrast = min(float(np.log(held / size / elsewhere)), _RARE) if len(counts) > 1 else 1.0
+        elsewhere = (everywhere[about] - held + 0.5) / (sizes.sum() - size + 1)
+        contrast = min(float(np.log(held / size / elsewhere)), _RARE) if len(sizes) > 1 else 1.0
         if contrast > 0:
-            scores[phrase] = float(np.sqrt(held / size)) * contrast * _LENGTHS[len(words_of(phrase)) - 1]
+            score = float(np.sqrt(held / size)) * contrast
+            for name, worth in topic.names(about).items():
+                scores[name] = max(score * worth, scores.get(name, 0.0))
     return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:_RIVALS])
 
 
 def _by_closeness(
     rivals: Sequence[dict[str, float]], means: NDArray[np.float32], encode: Callable[[list[str]], NDArray[np.float32]]
 ) -> list[dict[str, float]]:
-    phrases = sorted({phrase for own in rivals for phrase in own})
-    vectors = unit(encode(phrases))
-    if vectors.shape[1] != means.shape[1]:  # a vector of speakers, beside which a phrase has none
+    names = sorted({name for own in rivals for name in own})
+    vectors = unit(encode(names))
+    if vectors.shape[1] != means.shape[1]:  # a vector of speakers, beside which a name has none
         return list(rivals)
     cosines = vectors @ unit(means).T
-    nearer = dict(zip(phrases, cosines - cosines.mean(axis=1, keepdims=True), strict=True))
+    nearer = dict(zip(names, cosines - cosines.mean(axis=1, keepdims=True), strict=True))
     scored = (
-        {phrase: score * max(0.05, 0.1 + float(nearer[phrase][number])) for phrase, score in own.items()}
+        {name: score * max(_LEAST_NEAR, _NEAR + float(nearer[name][number])) ** _CLOSE for name, score in own.items()}
         for number, own in enumerate(rivals)
     )
     return [dict(sorted(own.items(), key=lambda item: (-round(item[1], 6), item[0]))) for own in scored]
 
 
-def _names_within(text: str) -> set[str]:
-    """Return all phrases of a text that may be names."""
-    phrases = set()
-    for clause in clauses(text):
-        words = words_of(clause)
-        for length in range(1, _LONGEST + 1):
-            for start in range(len(words) - length + 1):
-                run = words[start : start + length]
-                if _may_be_name(run):
-                    phrases.add(joined(run))
-    return phrases
-
-
-def _may_be_name(words: Sequence[str]) -> bool:
-    fillers, wishes = _words_that_say_little()
-
-    def says_little(word: str) -> bool:
-        plain = word.replace("’", "'")
-        return plain in fillers or is_empty(plain)
-
-    if any(character.isdigit() for word in words for character in word) or len(joined(words)) < 2:
-        return False
-    begins = not says_little(words[0]) or (len(words) > 1 and words[0] in wishes)
-    telling = any(not says_little(word) and word not in wishes for word in words)
-    return begins and telling and not says_little(words[-1]) and words[-1] not in wishes
-
-
-@cache
-def _words_that_say_little() -> tuple[frozenset[str], frozenset[str]]:
-    return frozenset(_FILLERS.split()), frozenset(_WISHES.split())
-
-
 def _different(rivals: Sequence[Mapping[str, float]], empty: Sequence[bool]) -> list[str]:
-    """Take the best phrase of each topic that no topic before it has; topics without one are small talk."""
-    taken: set[frozenset[str]] = set()
+    """Take the best name of each topic that no topic before it has; topics without one are small talk."""
+    taken, objects = set[frozenset[str]](), set[frozenset[str]]()
     names: list[str] = []
     for own, says_nothing in zip(rivals, empty, strict=True):
-        stems = {phrase: frozenset(word[:_STEM] for word in words_of(phrase)) for phrase in own}
-        new = (phrase for phrase in own if stems[phrase] not in taken)
-        name = "" if says_nothing else next(new, "")
-        if name:
-            taken.add(stems[name])
-        names.append(name or (GREETINGS if says_nothing else SMALL_TALK))
+        words = {name: frozenset(basic(word) for word in words_of(name) if not is_empty(word)) for name in own}
+        new = [] if says_nothing else [name for name in own if words[name] not in taken]
+        other = [name for name in new if not any(known <= words[name] for known in objects)]
+        best = _longer(other if other and own[other[0]] >= _ALIKE * own[new[0]] else new, own, words)
+        best = best or ("" if says_nothing else next(iter(own), ""))
+        if best:
+            taken.add(words[best])
+            objects.add(frozenset(basic(word) for word in words_of(best)[-1:]))
+        names.append(best or (GREETINGS if says_nothing else SMALL_TALK))
     return numbered_names(names)
+
+
+def _longer(names: Sequence[str], scores: Mapping[str, float], words: Mapping[str, frozenset[str]]) -> str:
+    """Return the first name, or the first of several words that hold it if it is a single word and not much better."""
+    if not names or len(words_of(names[0])) > 1:
+        return names[0] if names else ""
+    best = names[0]
+    longer = (name for name in names if words[best] < words[name] and scores[name] >= _LONGER * scores[best])
+    return next(longer, best)
 
 
 def names_by_model(

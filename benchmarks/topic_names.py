@@ -1,0 +1,200 @@
+"""How often names of topics are right, beside the words of BERTopic, on test splits that chose nothing.
+
+The dialogues of three corpora and the sentences of two of intents are clustered without labels. The right label of a
+topic is that of more than half of its dialogues: the services of SGD with their intents, the domains of MultiWOZ, the
+domains of STAR with their tasks, the intents of Clinc150 and BANKING77. Topics of which no label has the half are left
+out: no name is right. A name is right in words if it shares a word's basic form with that label; words that three
+labels or more have do not count. It is right in meaning if its vector, by all-MiniLM-L6-v2, is nearer to that label's
+than to any other's. Names of BERTopic are its own four words. All over five seeds of Louvain's method and of UMAP.
+Another version of the package's names is measured where its ``naming.py`` is given.
+
+    git show 3df1ebe7:src/hf_dialemb/topics/naming.py > before.py
+    HF_DIALEMB_DATA=corpora python benchmarks/topic_names.py --before before.py --output docs/results/topic_names.json
+
+Vectors are kept in a folder beside the output. BERTopic comes with the extra ``topics``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+from hardware import describe_machine
+from sklearn.preprocessing import normalize
+from topics import OURS, SEEDS, bertopic, drawn, encoded
+
+import hf_dialemb
+from hf_dialemb.checkpoints.pretrained import MINILM
+from hf_dialemb.dialogue import ROLES, Dialogue
+from hf_dialemb.retrieval.words import words_of
+from hf_dialemb.runs.files import kept_vectors, write_json_atomically
+from hf_dialemb.topics import clustering, naming
+
+DIALOGUES, INTENTS = ("sgd", "multiwoz", "star"), ("clinc150", "banking77")
+MOST = 3_000  # sentences of a corpus of intents
+SHARED = 3  # labels that have a word from which on it says nothing
+DEV = {"banking77": "train"}
+OUT_OF_SCOPE = "oos"
+SERVICES = {"Services_1": "HairStylist", "Services_2": "Dentist", "Services_3": "Doctor", "Services_4": "Therapist"}
+"""What SGD's schema says of services whose name says nothing."""
+
+
+def read(corpus: str, split: str) -> tuple[list[Dialogue], list[str]]:
+    """Read dialogues of one domain, or sentences of one intent, and their labels."""
+    split = DEV.get(corpus, split) if split == "dev" else split
+    if corpus in INTENTS:
+        whole = hf_dialemb.load_dialogues(corpus, split=split)
+        whole = [dialogue for dialogue in whole if dialogue.turns[0].intents[0] != OUT_OF_SCOPE]
+        kept = [whole[row] for row in np.sort(np.random.default_rng(0).permutation(len(whole))[:MOST])]
+        return kept, [dialogue.turns[0].intents[0] for dialogue in kept]
+    dialogues = drawn(corpus, split)
+    return dialogues, [SERVICES.get(name, name).partition("_")[0] for (name,) in (own.domains for own in dialogues)]
+
+
+def descriptions(corpus: str, dialogues: Sequence[Dialogue], labels: Sequence[str]) -> dict[str, str]:
+    """Write out each label, and behind a domain the intents of its dialogues, the most frequent first."""
+    result = {label: split_words(label) for label in sorted(set(labels))}
+    if corpus in INTENTS:
+        return result
+    for label in result:
+        own = [dialogue for dialogue, other in zip(dialogues, labels, strict=True) if other == label]
+        intents = Counter(intent for dialogue in own for turn in dialogue.turns for intent in turn.intents)
+        result[label] = ", ".join([result[label], *(split_words(intent) for intent, _ in intents.most_common())])
+    return result
+
+
+def split_words(label: str) -> str:
+    """Split a label into words: "ReserveRestaurant" into "reserve restaurant"."""
+    return " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", label)).lower()
+
+
+def judged(names: Sequence[str], right: Sequence[str], labels: dict[str, str], encode: Callable) -> np.ndarray:
+    """Judge names (T,): whether each is right in words, and in meaning, ``(T, 2)``."""
+    stems = {label: set(words_of(text)) for label, text in labels.items()}
+    often = Counter(stem for own in stems.values() for stem in own)
+    vectors = normalize(encode(list(labels.values())))
+    given = normalize(encode([name or "nothing" for name in names]))
+    order = list(labels)
+    nearest = [order[row] for row in (given @ vectors.T).argmax(axis=1)]
+    rows = []
+    for name, label, near in zip(names, right, nearest, strict=True):
+        shared = {stem for stem in stems[label] & set(words_of(name)) if often[stem] < SHARED}
+        named = name not in ("", naming.SMALL_TALK, naming.GREETINGS)
+        rows.append((bool(shared), named and near == label))
+    return np.array(rows, dtype=bool)
+
+
+def named(way: ModuleType, dialogues: Sequence[Dialogue], labels: np.ndarray, unit: np.ndarray) -> list[str]:
+    """Name topics as `find_topics` does, by a version of the package."""
+    left_out = way.set_phrases(dialogues, labels)
+    roles = (ROLES[0] if ROLES[0] in dialogue.roles else "" for dialogue in dialogues)
+    said = [way.without_set_phrases(own, left_out, role) for own, role in zip(dialogues, roles, strict=True)]
+    means = np.stack([unit[labels == number].mean(axis=0) for number in range(labels.max() + 1)])
+    return way.names_of(said, labels, means, hf_dialemb.load_encoder(OURS).encode_utterances)
+
+
+def named_by_bertopic(dialogues: Sequence[Dialogue], vectors: np.ndarray, seed: int) -> tuple[np.ndarray, list[str]]:
+    """Find topics by BERTopic, and join the four words that its labels are made of."""
+    model, labels = bertopic(dialogues, vectors, seed)
+    return labels, [" ".join(word for word, _ in model.get_topic(number)[:4]) for number in range(labels.max() + 1)]
+
+
+def measured(corpus: str, options: argparse.Namespace, before: ModuleType | None) -> list[dict[str, object]]:
+    """Measures a corpus: a row for each way, with the names of the first seed."""
+    dialogues, truth = read(corpus, options.split)
+    cache = options.cache or options.output.with_suffix("")
+    minilm = MINILM.rpartition("/")[2]
+    ours, other = (
+        kept_vectors(cache / f"{corpus}-{options.split}-{model}.safetensors", partial(encoded, model, dialogues))
+        for model in (OURS, minilm)
+    )
+    labels, unit = descriptions(corpus, dialogues, truth), normalize(ours)
+    encode = hf_dialemb.load_encoder(minilm).encode_utterances
+    groupings = [clustering.find_clusters(unit, seed=seed) for seed in SEEDS]
+    ways = {"dialemb topics": [(found, named(naming, dialogues, found, unit)) for found in groupings]}
+    if before:
+        ways["dialemb topics, before"] = [(found, named(before, dialogues, found, unit)) for found in groupings]
+    if options.split != "dev":
+        ways["BERTopic over MiniLM"] = [named_by_bertopic(dialogues, other, seed) for seed in SEEDS]
+    return [row(corpus, way, found, truth, labels, encode) for way, found in ways.items()]
+
+
+def row(
+    corpus: str,
+    way: str,
+    found: list[tuple[np.ndarray, list[str]]],
+    truth: Sequence[str],
+    labels: dict[str, str],
+    encode: Callable,
+) -> dict[str, object]:
+    """Make a row: shares of names that are right, in percent, over all topics of all seeds that have a right name."""
+    verdicts, names, mixed = [], [], 0
+    for number, (grouping, given) in enumerate(found):
+        majority = [majority_of(np.array(truth)[grouping == topic].tolist()) for topic in range(len(given))]
+        pairs = [(name, label) for name, label in zip(given, majority, strict=True) if label]
+        mixed += len(given) - len(pairs)
+        verdicts.append(judged(*map(list, zip(*pairs, strict=True)), labels, encode))
+        if number == 0:
+            names = [[*pair, *map(bool, of)] for pair, of in zip(pairs, verdicts[0], strict=True)]
+    every = np.concatenate(verdicts)
+    shares = {"words": every[:, 0], "meaning": every[:, 1], "either": every.any(axis=1), "both": every.all(axis=1)}
+    percent = {key: 100 * float(right.mean()) for key, right in shares.items()}
+    counts = {"topics": len(every), "mixed": mixed, "seeds": len(found)}
+    return {"corpus": corpus, "name": way, **counts, **percent, "names": names}
+
+
+def majority_of(labels: list[str]) -> str:
+    """Return the label of more than half, or nothing."""
+    (label, count), *_ = Counter(labels).most_common(1)
+    return label if 2 * count > len(labels) else ""
+
+
+def table(rows: list[dict[str, object]]) -> list[str]:
+    """Make a line for each corpus and way, and for all topics of each way."""
+    lines = ["| Corpus | Names | Topics | Right, % | in words, % | in meaning, % | in both, % |"]
+    lines.append("| :-- | :-- | --: | --: | --: | --: | --: |")
+    keys = ("either", "words", "meaning", "both")
+    for way in dict.fromkeys(row["name"] for row in rows):
+        own = [row for row in rows if row["name"] == way]
+        count = sum(row["topics"] for row in own)
+        pooled = {key: sum(row[key] * row["topics"] for row in own) / count for key in keys}
+        rows = [*rows, {"corpus": "all", "name": way, "topics": count, "seeds": own[0]["seeds"], **pooled}]
+    for one in sorted(rows, key=lambda row: row["corpus"] == "all"):
+        shares = " | ".join(f"{one[key]:.1f}" for key in keys)
+        lines.append(f"| {one['corpus']} | {one['name']} | {one['topics'] / one['seeds']:g} | {shares} |")
+    return lines
+
+
+def loaded(path: Path) -> ModuleType:
+    """Load another version of the module of names, which uses the rest of the package as it is."""
+    spec = importlib.util.spec_from_file_location("hf_dialemb.topics.before", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def main() -> None:
+    """Measures the corpora, and writes figures and their table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--split", choices=("dev", "test"), default="test", help="which part (default: test)")
+    parser.add_argument("--corpus", nargs="+", default=(*DIALOGUES, *INTENTS), help="which corpora (default: all five)")
+    parser.add_argument("--before", type=Path, help="naming.py of another version, to be measured too")
+    parser.add_argument("--output", type=Path, required=True, help="the results file")
+    parser.add_argument("--cache", type=Path, help="where vectors are kept (default: a folder beside the output)")
+    options = parser.parse_args()
+    before = loaded(options.before) if options.before else None
+    rows = [row for corpus in options.corpus for row in measured(corpus, options, before)]
+    record = {"split": options.split, "hardware": describe_machine(), "rows": rows, "table": table(rows)}
+    write_json_atomically(options.output, record)
+    print("\n".join(record["table"]))
+
+
+if __name__ == "__main__":
+    main()
