@@ -33,6 +33,7 @@ EIGHT_BITS = "rank, 8 bits"
 SIDES = ("all", "rank", EIGHT_BITS, "search")
 TOP, QUERIES = 10, 200
 TIMES = 10
+CORPUS = "sgd"
 HEAD = [
     "| | ms a query | Recall at 10 | Building, s | Peak, MiB | On disk, MiB |",
     "| :-- | --: | --: | --: | --: | --: |",
@@ -45,7 +46,7 @@ def make(folder: Path, count: int) -> None:
 
     encoder, vectors = hf_dialemb.load_encoder("dialogue-static"), {}
     for split in ("train", "dev", "test"):
-        found = hf_dialemb.load_dialogues("sgd", split=split)
+        found = hf_dialemb.load_dialogues(CORPUS, split=split)
         vectors[split] = encoder.encode_utterances(list(dict.fromkeys(t.content for d in found for t in d.turns)))
     base, draw = np.concatenate([vectors["train"], vectors["dev"]]), np.random.default_rng(0)
     rows = np.arange(count) % len(base)

@@ -24,6 +24,9 @@ from hardware import describe_machine
 from processes import answer_of
 
 SEARCH = "search by text in stored vectors"
+STORED = 176
+"""Dialogues of star_small's test split, all of them."""
+
 COMMANDS = {
     "python -c 'pass'": ["-c", "pass"],
     "import hf_dialemb": ["-c", "import hf_dialemb"],
@@ -44,7 +47,7 @@ def search_command(folder: Path) -> list[str]:
     from hf_dialemb.corpora.own.jsonl import write_jsonl
 
     calls, stored = folder / "calls.jsonl", folder / "vectors.parquet"
-    write_jsonl(load_dialogues("star_small", split="test"), calls)
+    write_jsonl(load_dialogues("star_small", split="test")[:STORED], calls)
     made = ["-m", "hf_dialemb.cli", "embed", "--input", str(calls), "--model", "dialogue-minilm"]
     subprocess.run([sys.executable, *made, "--output", str(stored)], check=True, stdout=subprocess.DEVNULL)
     found = ["-m", "hf_dialemb.cli", "search", "--corpus", str(calls), "--vectors", str(stored)]

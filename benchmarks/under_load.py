@@ -25,6 +25,7 @@ from processes import answer_of, peak_bytes
 
 from hf_dialemb.runs.hardware import SPINS
 
+TEXTS = 64
 BUSY = "while True: sum(range(1000))"
 WAYS: dict[str, dict[str, str]] = {
     "as it comes": {},
@@ -48,7 +49,7 @@ def work(kind: str, seconds: float) -> dict[str, float]:
     from hf_dialemb.methods.layout import Truncation
 
     dialogues = hf_dialemb.load_dialogues("sample")
-    texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))[:64]
+    texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))[:TEXTS]
     if kind == "encoding":
         encoder = hf_dialemb.load_encoder("all-MiniLM-L6-v2")
 

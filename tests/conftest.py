@@ -1,6 +1,7 @@
 """Fixtures: tiny backbones that are built in memory, and dialogues that the package generates."""
 
 import contextlib
+import gc
 import io
 import os
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ from hf_dialemb.dialogue import Dialogue
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     torch.set_num_threads(1)  # again, as numba, which some libraries bring, takes all
+    gc.collect()
+    gc.freeze()  # or each training, whose libraries collect garbage, looks through all that was ever imported
 
 
 @pytest.fixture(scope="session")
@@ -40,35 +43,11 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory, sample_dialogues: list[D
 @pytest.fixture(scope="session")
 def tiny_backbones(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) -> dict[str, str]:
     """One tiny random model of each supported family, as folders."""
-    import transformers
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from architectures import save_architecture
 
-    wordpiece = transformers.AutoTokenizer.from_pretrained(tiny_bert)
-    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    bytelevel = Tokenizer(models.BPE({text: index for index, text in enumerate(names)}, []))
-    bytelevel.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bytelevel.decoder = decoders.ByteLevel()
-    bytes_tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=bytelevel, bos_token="<s>", cls_token="<s>", eos_token="</s>", sep_token="</s>",
-        pad_token="<pad>", unk_token="<unk>", mask_token="<mask>",
-    )  # fmt: skip
-    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    special = {"pad_token_id": 0, "cls_token_id": 22, "sep_token_id": 23, "bos_token_id": 22, "eos_token_id": 23}
-    families = {
-        "roberta": {"max_position_embeddings": 514, "pad_token_id": 1, **size},
-        "mpnet": {"max_position_embeddings": 514, "pad_token_id": 0, **size},
-        "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32},
-        "modernbert": {"local_attention": 8, **special, **size},
-    }
-    folders = {"bert": tiny_bert}
-    for name, settings in families.items():
-        folder, tokenizer = tmp_path_factory.mktemp(name), bytes_tokenizer if name == "roberta" else wordpiece
-        torch.manual_seed(1)
-        config = transformers.AutoConfig.for_model(name, vocab_size=len(tokenizer), **settings)
-        transformers.AutoModel.from_config(config).save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-        folders[name] = str(folder)
-    return folders
+    names = ("roberta", "mpnet", "distilbert", "modernbert")
+    made = {name: str(save_architecture(name, tmp_path_factory.mktemp(name), tiny_bert)) for name in names}
+    return {"bert": tiny_bert, **made}
 
 
 @pytest.fixture(scope="session")

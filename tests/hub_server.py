@@ -6,6 +6,7 @@ Commits appear whole or not at all. `LocalHub.faults` strike single requests.
 import base64
 import hashlib
 import json
+import os
 import re
 import sys
 import threading
@@ -120,6 +121,13 @@ class LocalHub:
         self.address = ""
         self.faults: list[Fault] = []
         self.requests: list[str] = []
+        self.tokens: set[str] = set()
+
+    def environment(self, cache: Path) -> dict[str, str]:
+        """Return the variables of a process that takes this server for the Hub, and keeps its cache in a folder."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+        places = {"HF_ENDPOINT": self.address, "HF_HOME": str(cache), "HF_TOKEN": TOKEN, "HF_HUB_OFFLINE": "0"}
+        return {**kept, **places, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
     def asked(self, pattern: str) -> list[str]:
         return [request for request in self.requests if re.search(pattern, request)]
@@ -147,11 +155,15 @@ class LocalHub:
         repository.add("main", "initial commit", {".gitattributes": Entry(ATTRIBUTES, False)})
         return repository
 
-    def fill(self, kind: str, name: str, folder: Path) -> None:
-        """Make a repository of a folder."""
+    def fill(self, kind: str, name: str, folder: Path | str, tag: str = "") -> Commit:
+        """Make a repository of a folder, or a further commit."""
+        folder = Path(folder)
         files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
         entries = {str(file.relative_to(folder)): Entry(file.read_bytes(), file.suffix in LARGE) for file in files}
-        self.create(kind, name).add("main", "fill", entries)
+        repository = self.repositories.get((kind, name)) or self.create(kind, name)
+        commit = repository.add("main", "fill", entries)
+        repository.branches |= {tag: commit.oid} if tag else {}
+        return commit
 
     def modes(self, repository: Repository, revision: str, files: list[dict], ignore: str | None) -> list[dict]:
         """Return how each file is to be sent, and the digest of the file that is there."""
@@ -194,6 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
         request = f"{self.command} {unquote(parts.path)}"
         with self.hub.lock:
             self.hub.requests.append(request)
+            self.hub.tokens.add((self.headers.get("Authorization") or "").removeprefix("Bearer "))
             self.fault = next((fault for fault in self.hub.faults if fault.strikes(request)), Fault(""))
         try:
             if self.fault.cut:
@@ -266,6 +279,9 @@ class _Handler(BaseHTTPRequestHandler):
             return refusal.status, json.dumps({**url, "error": refusal.sentence}).encode(), {}
         return _json(url)
 
+    def user(self):
+        return _json({"type": "user", "name": "org", "orgs": []})
+
     def validate(self):
         return _json({"errors": [], "warnings": []})
 
@@ -322,14 +338,13 @@ _ROUTES = [
     (rf"{_PAGE}/resolve/{_REVISION}/(?P<path>.+)", "GET HEAD", _Handler.resolve),
     (rf"{_OF}(?:/revision/{_REVISION})?", "GET HEAD", _Handler.info),
     (rf"{_OF}/tree/{_REVISION}/?(?P<folder>.*)", "GET HEAD", _Handler.tree),
-    ("/api/repos/create", "POST", _Handler.create),
+    ("/api/repos/create", "POST", _Handler.create), ("/api/whoami-v2", "GET", _Handler.user),
     ("/api/validate-yaml", "POST", _Handler.validate),
     (rf"{_OF}/preupload/{_REVISION}", "POST", _Handler.preupload),
     (rf"{_PAGE}\.git/info/lfs/objects/batch", "POST", _Handler.batch),
-    (r"/lfs/(?P<oid>[0-9a-f]{64})", "PUT", _Handler.put),
-    (rf"{_OF}/commit/{_REVISION}", "POST", _Handler.commit),
+    (r"/lfs/(?P<oid>[0-9a-f]{64})", "PUT", _Handler.put), (rf"{_OF}/commit/{_REVISION}", "POST", _Handler.commit),
     (rf"{_OF}/branch/{_REVISION}", "POST", _Handler.branch),
-]
+]  # fmt: skip
 
 
 class _Server(ThreadingHTTPServer):

@@ -26,13 +26,11 @@ from hf_dialemb.training.data import weights_digest
 REPO = "org/some-model"
 SETTINGS_FILE, REPORT_FILE = "training_settings.json", "training_report.json"
 SETTINGS = {
-    "dial2vec": {"average_with_backbone": 0.5},
-    "dse": {"max_tokens": 32, "encoding_tokens": 32},
-    "dialog2flow": {"target": "joint"},
-    "dialogue_cse": {"frozen_layers": 1},
+    "dial2vec": {"average_with_backbone": 0.5}, "dse": {"max_tokens": 32, "encoding_tokens": 32},
+    "dialog2flow": {"target": "joint"}, "dialogue_cse": {"frozen_layers": 1},
     "dual_encoder": {"hidden_size": 12, "embedding_size": 8, "max_context_tokens": 40},
     "transformer_dual_encoder": {"max_context_tokens": 40},
-}
+}  # fmt: skip
 """Settings of each method beside the defaults."""
 
 ENSEMBLE = "multi_granularity"

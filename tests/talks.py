@@ -8,9 +8,11 @@ def dialogue(*contents, id="", domains=(), roles=("user", "assistant")):
     return Dialogue(turns, id, domains)
 
 
-DIALOGUES = [
-    dialogue("book hotel", "cheap hotel"),
-    dialogue("taxi north please"),
-    dialogue("book hotel", "thanks", "book hotel"),
-    dialogue("train north", "train north please"),
+CHATS = [
+    [{"role": "user", "content": "I need a cheap hotel."}, {"role": "assistant", "content": "For how many nights?"}],
+    [{"role": "user", "content": "My card was stolen!"}],
 ]
+DIALOGUES = [
+    dialogue("book hotel", "cheap hotel"), dialogue("taxi north please"),
+    dialogue("book hotel", "thanks", "book hotel"), dialogue("train north", "train north please"),
+]  # fmt: skip

@@ -75,7 +75,7 @@ def test_no_module_imports_itself_by_way_of_others():
     assert [sorted(map(str, part)) for part in networkx.strongly_connected_components(graph) if len(part) > 1] == []
 
 
-def test_published_code_imports_torch_transformers_and_siblings_only():
+def test_published_code_and_metrics_import_only_what_goes_along():
     for file in (SOURCE / "modeling").rglob("*.py"):
         assert file.parent == SOURCE / "modeling"
         for dots, name in imports(file):
@@ -84,6 +84,13 @@ def test_published_code_imports_torch_transformers_and_siblings_only():
                 assert (dots, file.with_name(f"{first}.py").is_file()) == (1, True), f"{name_of(file)} imports {name}"
             else:
                 assert first in {"torch", "transformers"} | sys.stdlib_module_names, f"{name_of(file)} imports {name}"
+    copied = {"specification", "vectors"}
+    for file in (SOURCE / "metrics").rglob("*.py"):
+        if file.stem not in {"__init__", "space"}:
+            for dots, name in imports(file):
+                first = name.split(".")[0]
+                assert first != "hf_dialemb", f"{name_of(file)} imports {name}"
+                assert not dots or (dots == 1 and first in copied), f"{name_of(file)} imports {name}"
 
 
 @pytest.mark.parametrize("name", ["dial2vec", "dual_encoder", "multi_granularity"])
@@ -94,17 +101,7 @@ def test_a_published_model_carries_at_most_three_files_of_500_lines(name):
     assert sum(len(Path(path).read_text(encoding="utf-8").splitlines()) for path in files) <= 500
 
 
-def test_a_metric_imports_only_what_its_space_copies():
-    copied = {"specification", "vectors"}
-    for file in (SOURCE / "metrics").rglob("*.py"):
-        if file.stem not in {"__init__", "space"}:
-            for dots, name in imports(file):
-                first = name.split(".")[0]
-                assert first != "hf_dialemb", f"{name_of(file)} imports {name}"
-                assert not dots or (dots == 1 and first in copied), f"{name_of(file)} imports {name}"
-
-
-def test_modules_import_what_is_installed_with_the_package():
+def test_modules_import_what_is_installed_and_corpora_no_torch():
     project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     modules = {"pyyaml": "yaml", "scikit-learn": "sklearn"}
     names = {re.split(r"[^\w-]", line.lower())[0] for line in project["dependencies"]}
@@ -115,9 +112,6 @@ def test_modules_import_what_is_installed_with_the_package():
         plain = [alias.name for node in body if isinstance(node, ast.Import) for alias in node.names]
         plain += [node.module for node in body if isinstance(node, ast.ImportFrom) and not node.level]
         assert {name.split(".")[0] for name in plain} <= known, name_of(file)
-
-
-def test_corpora_never_import_torch():
     for file in (SOURCE / "corpora").rglob("*.py"):
         assert not {name.split(".")[0] for _, name in imports(file)} & {"torch", "transformers"}, name_of(file)
 

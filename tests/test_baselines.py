@@ -49,15 +49,12 @@ def run_python(program, *words, **environment):
     assert run.returncode == 0, run.stderr[-2000:]
 
 
-def test_tfidf_separates_what_shares_no_word_or_chinese_character():
+def test_tfidf_separates_what_shares_no_word_and_is_reduced(random):
     vectors = TfidfEncoder().encode(DIALOGUES)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
     assert vectors[0] @ vectors[1] == 0 < vectors[0] @ vectors[2]
     cosines = cosine_similarity(TfidfEncoder().encode(list(map(dialogue, ["我要退货", "怎么退货", "今天天气好"]))))
     assert cosines[0, 1] > cosines[0, 2] == 0
-
-
-def test_tfidf_is_reduced_where_words_are_many(random):
     dialogues = [dialogue(" ".join(f"word{number}" for number in random.integers(0, 400, 30))) for _ in range(120)]
     assert TfidfEncoder(components=20).encode(dialogues).shape == (120, 20)
 
@@ -125,7 +122,7 @@ def whitened(vectors, dimensions=None):
     return apply_whitening(vectors, *fit_whitening(vectors, dimensions))
 
 
-def test_whitened_vectors_have_the_identity_as_covariance(random):
+def test_whitened_vectors_have_the_identity_the_greatest_variance_first(random):
     vectors = embeddings()
     for dimensions in (None, 1, 3):
         result = whitened(vectors, dimensions)
@@ -135,9 +132,6 @@ def test_whitened_vectors_have_the_identity_as_covariance(random):
         assert np.abs(covariance - np.eye(dimensions or 6)).max() < 1e-5
     one, two = whitened(vectors), whitened(vectors @ random.normal(size=(6, 6)) - 3)
     assert np.allclose(one @ one.T, two @ two.T, atol=1e-3)
-
-
-def test_the_first_dimensions_have_the_greatest_variance(random):
     vectors = random.normal(size=(5000, 3)) * [1.0, 9.0, 3.0]
     _, matrix = fit_whitening(vectors, 2)
     assert np.abs(matrix).argmax(axis=0).tolist() == [1, 2]

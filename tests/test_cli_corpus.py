@@ -171,18 +171,12 @@ speaker_3  [inform] three
                people=3]"""
 
 
-def test_a_dialogue_in_full():
+def test_a_dialogue_is_shown_in_full_and_nothing_commands_the_terminal():
     assert render_dialogue(Dialogue(SAID, "dev/7", ("hotel", "taxi")), 40) == SHOWN
     bare = "id       (none)\ndomains  (none)\nturns    1 (user 1)\n\nuser  "
     assert render_dialogue(dialogue("hello")) == f"{bare}hello"
     lines = "one\n      two three\n\n      user four"  # they stay lines below the speaker
     assert render_dialogue(dialogue("one\r\n\ttwo   three\n\nuser  four")) == bare + lines
-
-
-HARMFUL = "\x1b[31mred\x07 \x9b2J \u202eback\u2066 \u200f\u061c\ufeff\u00ad \x00 \u2028 \r \ud800 \U000e0041"
-
-
-def test_nothing_in_a_corpus_reaches_the_terminal_as_a_command():
     turn = Turn("user", HARMFUL, (HARMFUL,), ((HARMFUL, HARMFUL),), (HARMFUL,))
     shown = render_dialogue(Dialogue((turn,), HARMFUL + "\n", (HARMFUL + "\t",)), 2000)
     kinds = {unicodedata.category(character) for character in shown if character != "\n"}
@@ -194,7 +188,10 @@ def test_nothing_in_a_corpus_reaches_the_terminal_as_a_command():
     assert visible("\x1b\t\n\u202e\U000e0041") == "\\x1b\\t\\n\\u202e\\U000e0041"
 
 
-def test_the_first_with_the_id_is_found_and_the_rest_is_not_read():
+HARMFUL = "\x1b[31mred\x07 \x9b2J \u202eback\u2066 \u200f\u061c\ufeff\u00ad \x00 \u2028 \r \ud800 \U000e0041"
+
+
+def test_a_dialogue_is_found_by_its_id_and_the_rest_is_not_read():
     def endless():
         for number in count(1):
             assert number <= 12
@@ -204,9 +201,6 @@ def test_the_first_with_the_id_is_found_and_the_rest_is_not_read():
     assert find_dialogue(endless(), "#12").turns[0].content == "12"
     with pytest.raises(InputError, match=r"none of 2 dialogues has; they have no ids; give a position such as '#12'"):
         find_dialogue([dialogue("one"), dialogue("two")], "two")
-
-
-def test_an_id_that_is_not_there_is_refused_with_the_nearest():
     for wanted, sentence in (
         ("dev/0O12", "got 'dev/0O12', which none of 2,000 dialogues has; the nearest: 'dev/"),
         ("dev/12", "give one of them, or a position such as '#12'"),

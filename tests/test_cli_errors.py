@@ -79,21 +79,13 @@ def test_a_dialogue_of_one_speaker_can_be_left_out(tiny_bert, tmp_path, refused,
     assert json.loads((tmp_path / "run" / "training_report.json").read_text())["dialogues"] == 4
 
 
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        ({"backbone": "no/such-model"}, "Model 'no/such-model' is neither a folder nor on the Hub within reach"),
-        ({"loss_temprature": 0.1}, "Unknown setting 'loss_temprature'. Did you mean 'loss_temperature'?"),
-        ({"window": -1}, "window: got -1, expected a value at least 0"),
-        ({"max_tokens": 4000}, "max_tokens: got 4000, expected at most 512"),
-        ({"frozen_layers": 40}, "frozen_layers: got 40, expected a value between 0 and 2"),
-        ({"max_steps": "many"}, "got 'many', expected a whole number"),
-        ({"end_of_utterance": "[nothing]"}, "end_of_utterance: '[nothing]' is not in the tokenizer's vocabulary"),
-        ({"corpus": "sampel"}, "got 'sampel', which is neither a file nor a corpus. Did you mean 'sample'?"),
-        ({"method": "dial3vec"}, "Unknown method 'dial3vec'. Did you mean 'dial2vec'?"),
-        ({"config": "no_recipe"}, "Unknown recipe 'no_recipe'."),
-    ],
-)
+@pytest.mark.parametrize(("more", "sentence"), [
+    ({"backbone": "no/such-model"}, "Model 'no/such-model' is neither a folder nor on the Hub within reach"),
+    ({"window": -1}, "window: got -1, expected a value at least 0"),
+    ({"max_tokens": 4000}, "max_tokens: got 4000, expected at most 512"),
+    ({"frozen_layers": 40}, "frozen_layers: got 40, expected a value between 0 and 2"),
+    ({"end_of_utterance": "[nothing]"}, "end_of_utterance: '[nothing]' is not in the tokenizer's vocabulary"),
+])  # fmt: skip
 def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, refused, more, sentence):
     assert sentence in refused(*training(tiny_bert, tmp_path / "run", **more))
     assert not (tmp_path / "run" / "model.safetensors").exists()

@@ -88,14 +88,11 @@ NESTED = {f"doc2dial/test/{FILE}": CONTENT}
 
 def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
     for number, path, files in (
-        ("1", "doc2dial", {f"test/{FILE}": CONTENT}),
-        ("2", "doc2dial", NESTED),
-        ("3", "doc2dial/doc2dial.tar.xz", NESTED),
-        ("4", "doc2dial.tar.xz", NESTED),
-        ("5", "doc2dial.zip", {f"test/{FILE}": CONTENT}),
-        ("6", "renamed.tar.gz", NESTED),
+        ("1", "doc2dial", {f"test/{FILE}": CONTENT}), ("2", "doc2dial", NESTED),
+        ("3", "doc2dial/doc2dial.tar.xz", NESTED), ("4", "doc2dial.tar.xz", NESTED),
+        ("5", "doc2dial.zip", {f"test/{FILE}": CONTENT}), ("6", "renamed.tar.gz", NESTED),
         ("7", "v1.0.1", {FILE: CONTENT}),
-    ):
+    ):  # fmt: skip
         place = tmp_path / number / path
         place.parent.mkdir(parents=True)
         (pack if place.suffix in (".xz", ".gz", ".zip") else write)(place, files)

@@ -141,7 +141,7 @@ def test_one_sided_dialogues_have_exactly_zero_cross_representations(num_roles):
     assert torch.equal(own[:, 1:], torch.zeros_like(own[:, 1:]))
 
 
-def test_padding_and_the_order_of_turn_numbers_change_no_interaction():
+def test_neither_padding_nor_turn_numbers_change_the_interaction():
     hidden, mask, role_ids, turn_ids = random_batch(2)
     whole = speaker_representations(hidden, mask, role_ids, turn_ids, 2, 3)
     short = speaker_representations(*(entry[1:2, :20] for entry in (hidden, mask, role_ids, turn_ids)), 2, 3)
@@ -151,9 +151,6 @@ def test_padding_and_the_order_of_turn_numbers_change_no_interaction():
         assert_near(short[kind], whole[kind][1:2], 1e-12)
         assert_near(backwards[kind], whole[kind])
         assert torch.allclose(whole[kind], swapped[kind].flip(1), atol=1e-12)
-
-
-def test_memory_and_time_do_not_hold_n_by_n_matrices():
     length = 200_000  # n x n in float32 would be 160 GB
     turn_ids = (torch.arange(length) // 20).unsqueeze(0)
     own, _, _ = speaker_representations(torch.ones(1, length, 2), torch.ones(1, length), turn_ids % 2, turn_ids, 2, 10)
@@ -201,9 +198,6 @@ def test_negatives_replace_all_but_the_anchor_from_other_dialogues(sample_dialog
         for before, after in (pair for copy in corrupted for pair in zip(intact.turns, copy.turns, strict=True)):
             assert after.role == before.role
             assert after == before if before.role == ROLES[index % 2] else (after.role, after.content) in others
-
-
-def test_pools_of_negatives():
     spoken = [dialogue(f"a{number}", f"b{number}") for number in range(3)]
     _, corrupted = drawn(spoken, num_negatives=40)
     assert {turn.content for copy in corrupted for turn in copy.turns} == {"a0", "b1", "b2"}
@@ -212,11 +206,15 @@ def test_pools_of_negatives():
     assert {copy.turns[2].content for copy in corrupted} == {"a1", "b1"}
 
 
-def test_one_speaker_or_one_dialogue_cannot_be_learnt_from(sample_dialogues):
+def test_one_speaker_one_dialogue_or_a_third_role_is_refused(sample_dialogues, tiny_bert):
     lonely = dialogue("hello", "anyone?", roles=("user",))
     for dialogues, sentence in (([*sample_dialogues[:3], lonely], "one speaker"), (sample_dialogues[:1], "other dial")):
         with pytest.raises(InputError, match=sentence):
             Dial2VecExamples(dialogues, Dial2VecConfig(), seed=0)
+    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)
+    third = Dialogue.from_messages([{"role": "speaker_3", "content": "hello"}])
+    with pytest.raises(InputError, match="speaker_3"):
+        tokenize([third], tokenizer, model.config, Truncation())
 
 
 def test_training_starts_from_a_checkpoint_with_its_tables(tiny_checkpoint, sample_dialogues):
@@ -288,10 +286,3 @@ def test_rendered_dialogues_are_cut_as_explicit_ones(tiny_bert, keep, whole_turn
     torch.testing.assert_close(rendered.pooler_output, explicit.pooler_output, rtol=0, atol=1e-5)
     torch.testing.assert_close(rendered.role_embeddings, explicit.role_embeddings, rtol=0, atol=1e-5)
     assert (rendered.last_hidden_state.abs().sum(-1) > 0).sum(-1).max() == 20
-
-
-def test_a_role_beyond_the_models_is_an_error(tiny_bert):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)
-    third = Dialogue.from_messages([{"role": "speaker_3", "content": "hello"}])
-    with pytest.raises(InputError, match="speaker_3"):
-        tokenize([third], tokenizer, model.config, Truncation())

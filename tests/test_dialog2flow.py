@@ -21,14 +21,11 @@ TALK = [
     utterance("a cheap hotel in the north", ["inform"], "price", "area"),
     utterance("some food in the centre", ["inform"], "area", "food"),
     utterance("the west and expensive", ["inform"], "area", "price"),
-    utterance("which area please", ["request"], "area"),
-    utterance("where should that be", ["request"], "area"),
+    utterance("which area please", ["request"], "area"), utterance("where should that be", ["request"], "area"),
     utterance("somewhere in the east, and when", ["inform", "request"], "area", "time"),
-    utterance("yes please", ["agreement"]),
-    utterance("that is right", ["agreement"]),
-    utterance("thank you", ["thank you"]),
-    utterance("so it is"),
-]
+    utterance("yes please", ["agreement"]), utterance("that is right", ["agreement"]),
+    utterance("thank you", ["thank you"]), utterance("so it is"),
+]  # fmt: skip
 
 
 def examples(dialogues=TALK, seed=0, **settings):
@@ -76,10 +73,12 @@ def labels_of(space, text):
     return {space.labels[label] for label in space.carried[space.texts.index(text)] if label >= 0}
 
 
-def test_an_utterance_said_twice_counts_once_and_carries_all_its_labels():
+def test_an_utterance_said_twice_counts_once_and_short_ones_are_left_out():
     made = examples([*TALK, utterance("yes please", ["request"], "area"), utterance("yes please", ["agreement"])])
     assert made.items[0].texts.count("yes please") == 1
     assert labels_of(made.items[0], "yes please") == {"agreement", "request area"}
+    made = examples([*TALK, utterance("yes", ["agreement"]), utterance("?!", ["agreement"])], text_forms="words")
+    assert made.notes[0] == "Left out 2 turns of fewer than 2 words (actions)"
 
 
 def test_a_single_utterance_without_acts_carries_its_intents():
@@ -149,11 +148,6 @@ def test_across_domains_a_pair_is_of_two_domains():
     assert {examples(dialogues).length(index) for index in range(len(spoken))} == {0}
 
 
-def test_utterances_of_few_words_are_left_out_and_counted():
-    made = examples([*TALK, utterance("yes", ["agreement"]), utterance("?!", ["agreement"])], text_forms="words")
-    assert made.notes[0] == "Left out 2 turns of fewer than 2 words (actions)"
-
-
 def test_data_without_labels_is_an_error():
     for dialogues, settings, message in (
         (TALK[-1:], {}, "none of 1 dialogues has actions"),
@@ -199,18 +193,13 @@ def test_the_soft_loss_is_that_of_the_formula(tiny_bert, target):
 
 
 @torch.no_grad()
-def test_the_hard_loss_is_that_of_the_formula(tiny_bert):
+def test_the_hard_loss_is_the_formula_and_shared_labels_no_negatives(tiny_bert):
     model, tokenizer = model_of(tiny_bert, contrast="hard")
     actual = all_of(examples(contrast="hard"))
     batch, names = batch_of(actual, model, tokenizer), [example[0].label for example in actual]
     targets = [[(first == other) / names.count(first) for other in names] for first in names]
     expected = reference.dialog2flow(*sides_of(model, batch, 0, "actions"), targets, 0.5)
     assert abs(model(**batch).loss.item() - expected) < 1e-10
-
-
-@torch.no_grad()
-def test_an_utterance_is_never_a_negative_of_its_own_label(tiny_bert):
-    # "inform" and "request" meet in one utterance: as the positive of one, it is a full positive of the other.
     model, tokenizer = model_of(tiny_bert, contrast="hard", target="joint")
     made = examples(contrast="hard", target="joint")
     labels, both = made.items[0].labels, "somewhere in the east, and when"

@@ -83,7 +83,7 @@ def made(dialogues, **settings):
     return METHOD.examples(dialogues, DialogueCSEConfig(**settings), seed=0)
 
 
-def test_a_window_holds_the_nearest_turns_in_order():
+def test_a_window_holds_the_nearest_turns_those_of_one_go_joined():
     dialogues = [dialogue("u0", "a1", "u2", "a3", "u4", "a5"), dialogue("x", "y")]
     examples = made(dialogues, context_turns=2, num_negatives=1)
     assert [spoken.text for spoken in examples.items] == ["u0", "a1", "u2", "a3", "u4", "a5", "x", "y"]
@@ -91,9 +91,6 @@ def test_a_window_holds_the_nearest_turns_in_order():
     assert examples.example(0, 0) == ((), ("a1", "u2"), "u0", ("x",))
     assert examples.length(0) == 1
     assert examples.notes == []
-
-
-def test_what_a_speaker_says_in_one_go_is_one_turn():
     joined = dialogue("hi", "hello", "yes?", "a room", roles=("user", "assistant", "assistant", "user"))
     actual = made([joined, dialogue("x", "y")], num_negatives=1).example(0, 1)
     assert actual == (("hi",), ("a room",), "hello yes?", ("y",))
@@ -110,9 +107,6 @@ def test_negatives_have_the_responses_role_and_another_dialogue(sample_dialogues
         assert example.previous or example.following
         assert len(example.negatives) == 9
         assert {*example.negatives} <= {turn.content for turn in others if turn.role == spoken.role} - {spoken.text}
-
-
-def test_the_only_other_utterance_is_drawn_among_many_equal_ones():
     dialogues = [dialogue("hello", f"number {n}") for n in range(400)] + [dialogue("rare", "bye")]
     assert made(dialogues, num_negatives=2).example(0, 0).negatives == ("rare", "rare")
 

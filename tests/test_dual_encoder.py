@@ -61,15 +61,12 @@ def test_the_vocabulary_is_the_most_frequent_words_in_a_fixed_order():
         word_tokenizer(dialogues, 8)
 
 
-def test_marks_in_a_text_are_words_and_no_marks(words):
+def test_marks_in_a_text_are_words_and_contexts_keep_their_end(words):
     marks = words.model.config.marker_ids
     for text in ("hotel", "hotel <|response|>"):
         ids = batch_of(words, [example(text, candidates=["yes", "no"])])["input_ids"][0].tolist()
         assert ids[0] == marks[0]
         assert not set(marks) & set(ids[1:])
-
-
-def test_contexts_keep_their_end_and_responses_their_start(words):
     count, names = Truncation(), words.tokenizer.convert_ids_to_tokens
     long = example("hotel " * 300, "seven " * 100, candidates=["cheap " * 50 + "nights " * 200, "no"])
     batch = collate([long], words.tokenizer, words.model.config, count)
@@ -79,15 +76,12 @@ def test_contexts_keep_their_end_and_responses_their_start(words):
     assert (count.truncated, count.dialogues, count.dropped_tokens) == (2, 3, 402 - 160 + 251 - 160)
 
 
-def test_an_embedding_is_the_state_after_the_last_word(words):
+def test_embeddings_are_last_states_scores_products_the_loss_equation_6(words):
     batch, tower = batch_of(words), words.model.context
     actual = words.model(**batch).pooler_output
     for row, length in enumerate(batch["attention_mask"].sum(-1).tolist()):
         hidden = tower.words(batch["input_ids"][row : row + 1, :length])
         torch.testing.assert_close(actual[row], tower.reader(hidden)[1][0][0, 0])
-
-
-def test_scores_are_products_and_the_loss_is_equation_6(words):
     model, batch = words.model, batch_of(words)
     output = model(**batch)
     flat = batch["candidate_ids"].flatten(0, 1), batch["candidate_mask"].flatten(0, 1)
@@ -155,7 +149,7 @@ def examples(seed=0, dialogues=DIALOGUES, **settings):
     return RankingExamples(dialogues, RankerConfig(**{"num_candidates": 5, "responses": "assistant", **settings}), seed)
 
 
-def test_an_example_is_a_context_with_its_true_response_first():
+def test_an_example_has_its_true_response_first_others_drawn_uniformly():
     dialogues = [Dialogue((*entry.turns, Turn("user", f"bye {entry.id}"))) for entry in DIALOGUES]
     for responses, count in (("assistant", 80), ("any", 160), ("last", 40)):
         assert len(examples(dialogues=dialogues, responses=responses)) == count
@@ -169,9 +163,6 @@ def test_an_example_is_a_context_with_its_true_response_first():
         assert len(set(forms)) == 41  # of 41 distinct responses all are there
     silent = examples(dialogues=[*DIALOGUES, SILENT])
     assert silent.notes == ["Left out 1 dialogues without a response that has a context"]
-
-
-def test_others_are_drawn_uniformly_from_distinct_responses():
     made = examples()
     counts = Counter(text for epoch in range(1500) for text in made.example(epoch, 0).candidates[1:])
     assert counts.keys() == {"You're  Welcome", *(f"answer {n}" for n in range(1, 40))}
@@ -199,7 +190,7 @@ def test_too_little_to_tell_apart_is_one_sentence():
             examples(dialogues=dialogues, **settings)
 
 
-def test_candidate_sets_hold_the_true_response_once_at_a_drawn_place():
+def test_candidate_sets_hold_the_true_response_once_and_come_back(tmp_path):
     drawn = draw_candidates(DIALOGUES, 10, "assistant", seed=3)
     assert len(drawn) == 80
     for selection in drawn:
@@ -209,9 +200,6 @@ def test_candidate_sets_hold_the_true_response_once_at_a_drawn_place():
     assert drawn[0].responses[drawn[0].correct[0]] == "answer 0"
     assert drawn == draw_candidates(DIALOGUES, 10, "assistant", seed=3)
     assert drawn != draw_candidates(DIALOGUES, 10, "assistant", seed=4)
-
-
-def test_a_file_of_candidates_comes_back_with_all_line_breaks(tmp_path):
     turns = (Turn("user", "one\u2028two\x85three\x0bfour"),)
     sets = [*draw_candidates(DIALOGUES, 10, "any", seed=3), ResponseSelection(turns, ("a\u2029b", "c"), (0,), "x")]
     write_candidates(tmp_path / "c.jsonl", sets, {"seed": 3})

@@ -106,24 +106,6 @@ def test_vectors_of_two_widths_are_one_sentence(source, tmp_path):
         embed_file(encoder(6), source, output, 3)
 
 
-def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_path, monkeypatch):
-    read, encode_all, taken, counts = module.read_own, Encoder.encode, [], []
-
-    def counted(path, options, silent=False):
-        for dialogue in read(path, options):
-            taken.append(dialogue)
-            yield dialogue
-
-    def encode_and_note(encoder, dialogues):
-        counts.append((len(taken), len(dialogues)))
-        return encode_all(encoder, dialogues)
-
-    monkeypatch.setattr(module, "read_own", counted)
-    monkeypatch.setattr(Encoder, "encode", encode_and_note)
-    embed_file(str(tiny_checkpoint), source, tmp_path / "vectors.parquet", shard_size=4)
-    assert counts == [(15, 4), (19, 4), (22, 3)], "after all were read once, to refuse malformed files early"
-
-
 def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):
     before = source.read_bytes()
     for words in (
@@ -134,13 +116,23 @@ def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):
     assert source.read_bytes() == before
 
 
-def test_neighbours_come_by_cosine_whatever_their_length():
+def test_neighbours_come_by_cosine_and_lines_are_short(sample_dialogues):
     vectors = np.array([[1, 0], [0, 3], [100, 100], [0.1, 0.01], [-5, 0], [1, 0]], dtype=np.float32)
     found = nearest(vectors, 0, 10)
     assert [row for row, _ in found] == [5, 3, 2, 1, 4]  # a copy is a neighbour, the dialogue itself is not
     assert np.allclose([score for _, score in found], [1, 0.1 / np.hypot(0.1, 0.01), np.sqrt(0.5), 0, -1])
     assert nearest(vectors, 0, 2) == found[:2]
     assert nearest(np.array([[0, 0], [1, 0]], dtype=np.float32), 0, 1) == [(1, 0.0)]  # zeros have no direction
+    vectors = np.random.default_rng(0).normal(size=(len(sample_dialogues), 4)).astype(np.float32)
+    start = sample_dialogues[5]
+    first, *lines = [describe(start), *map(str, search("tfidf", sample_dialogues, 5, 4, vectors))]
+    assert first.strip().startswith(f"{start.id} [{start.domains[0]}] {start.turns[0].content[:20]}")
+    assert len(lines) == 4
+    assert not any(line.split()[1] == start.id for line in lines)
+    assert max(map(len, [first, *lines])) < 200
+    first = describe(Dialogue((Turn("user", "my\n\naddress"), Turn("assistant", "ok\x1b[31m")), "a"))
+    assert first.split(" ", 7)[-1].startswith("a my address / ok")
+    assert first.isprintable()
 
 
 def test_what_is_found_by_a_text_is_shown_from_the_nearest_turn_on():
@@ -152,19 +144,6 @@ def test_what_is_found_by_a_text_is_shown_from_the_nearest_turn_on():
     every = [other, Dialogue(turns)]
     first, second = search("tfidf", every, "a stolen card", whole=True)  # which is fitted on all of them
     assert (first.text, first.score > second.score) == ("… my card was stolen / oh", True)
-
-
-def test_lines_are_short_and_start_with_the_dialogue_itself(sample_dialogues):
-    vectors = np.random.default_rng(0).normal(size=(len(sample_dialogues), 4)).astype(np.float32)
-    start = sample_dialogues[5]
-    first, *lines = [describe(start), *map(str, search("tfidf", sample_dialogues, 5, 4, vectors))]
-    assert first.strip().startswith(f"{start.id} [{start.domains[0]}] {start.turns[0].content[:20]}")
-    assert len(lines) == 4
-    assert not any(line.split()[1] == start.id for line in lines)
-    assert max(map(len, [first, *lines])) < 200
-    first = describe(Dialogue((Turn("user", "my\n\naddress"), Turn("assistant", "ok\x1b[31m")), "a"))
-    assert first.split(" ", 7)[-1].startswith("a my address / ok")
-    assert first.isprintable()
 
 
 def test_the_command_finds_the_nearest_of_a_file(tiny_checkpoint, sample_dialogues, tmp_path, printed, refused):

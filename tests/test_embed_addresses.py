@@ -1,6 +1,5 @@
 """Embedding from addresses to addresses: on this machine by file://, in memory, on a Hub, and where none is."""
 
-import os
 import subprocess
 import sys
 
@@ -8,7 +7,7 @@ import fsspec
 import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.local import LocalFileSystem
-from hub_server import TOKEN, run_hub
+from hub_server import run_hub
 from huggingface_hub import constants
 
 from hf_dialemb.corpora import write_jsonl
@@ -83,11 +82,9 @@ def test_a_file_goes_to_the_hub_in_one_commit(tmp_path, sample_dialogues):
     with run_hub() as hub:
         hub.create("datasets", "me/x")
         before = len(hub.history("datasets", "me/x"))
-        places = {"HF_ENDPOINT": hub.address, "HF_TOKEN": TOKEN, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
-        places["HF_HOME"] = str(tmp_path / "hf")
         words = ["--input", str(tmp_path / "calls.jsonl"), "--output", "hf://datasets/me/x/calls.parquet"]
         command = [sys.executable, "-m", "hf_dialemb.cli", "embed", *MODEL, *words]
-        subprocess.run(command, env={**os.environ, **places}, check=True)
+        subprocess.run(command, env=hub.environment(tmp_path / "hf"), check=True)
         assert len(hub.history("datasets", "me/x")) == before + 1
         (tmp_path / "fetched.parquet").write_bytes(hub.files("datasets", "me/x")["calls.parquet"])
     embed_file("dialogue-static", tmp_path / "calls.jsonl", tmp_path / "here.parquet")

@@ -41,13 +41,10 @@ def test_vectors_come_in_batches_and_are_put_in_order(server):
     np.testing.assert_array_equal(vectors, [np.mean([vector("aaa"), vector("bb")], axis=0)])
 
 
-def test_a_busy_server_is_asked_again(server):
+def test_a_busy_server_is_asked_again_and_a_refusal_is_told_without_key(server):
     server.answers = [(429, {"error": {"message": "too many requests"}}, SOON)]
     assert load_encoder("api:small").encode(TALKS).shape == (3, 3)
     assert len(server.requests) == 2
-
-
-def test_what_a_server_refuses_is_told_without_the_key(server):
     for status, message, said in (
         (429, f"slow down {KEY}", ["too busy or the quota is used up (status 429"]),
         (401, f"Incorrect API key provided: {KEY}", ["the key was refused (status 401); set OPENAI_API_KEY"]),
@@ -60,15 +57,12 @@ def test_what_a_server_refuses_is_told_without_the_key(server):
 
 def test_a_malformed_answer_is_one_sentence(server):
     for answer, reason in (
-        (b"<html>hello</html>", "of another form"),
-        ("<html>hello</html>", "of another form"),
+        (b"<html>hello</html>", "of another form"), ("<html>hello</html>", "of another form"),
         (b"{}", "of another form"),
         ({**embeddings(["a", "b", "c"]), "data": None}, "of another form"),
-        (embeddings(["a", "b"]), "got 2 vectors for 3 texts"),
-        ({"data": items([1, 2])["data"] * 3}, "of another form"),
-        (items([None], [None], [None]), "of another form"),
-        (items([], [], []), "of another form"),
-    ):
+        (embeddings(["a", "b"]), "got 2 vectors for 3 texts"), ({"data": items([1, 2])["data"] * 3}, "of another form"),
+        (items([None], [None], [None]), "of another form"), (items([], [], []), "of another form"),
+    ):  # fmt: skip
         server.answers = [(200, answer, {"Content-Type": "text/html"} if isinstance(answer, str) else {})]
         assert reason in failure()
 
@@ -90,17 +84,14 @@ def test_vectors_are_of_one_length_and_an_unreachable_server_is_told(server, mon
     assert "got no answer, expected a server that gives embeddings; check OPENAI_BASE_URL" in failure()
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "reason"),
-    [
-        ("OPENAI_API_KEY", "", "OPENAI_API_KEY is not set"),
-        ("OPENAI_API_KEY", f"{KEY}\n", "OPENAI_API_KEY holds spaces"),
-        ("OPENAI_API_KEY", f"{KEY}é", "characters that no key has"),
-        ("OPENAI_BASE_URL", "localhost:8000", "OPENAI_BASE_URL: got something that is not a URL, expected one such as"),
-        ("OPENAI_BASE_URL", "http://user:12/secret@host/v1", "OPENAI_BASE_URL: got something that is not a URL"),
-        ("the package", "", r"openai is missing; pip install \"hf-dialemb\[api\]\""),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "reason"), [
+    ("OPENAI_API_KEY", "", "OPENAI_API_KEY is not set"),
+    ("OPENAI_API_KEY", f"{KEY}\n", "OPENAI_API_KEY holds spaces"),
+    ("OPENAI_API_KEY", f"{KEY}é", "characters that no key has"),
+    ("OPENAI_BASE_URL", "localhost:8000", "OPENAI_BASE_URL: got something that is not a URL, expected one such as"),
+    ("OPENAI_BASE_URL", "http://user:12/secret@host/v1", "OPENAI_BASE_URL: got something that is not a URL"),
+    ("the package", "", r"openai is missing; pip install \"hf-dialemb\[api\]\""),
+])  # fmt: skip
 def test_a_wrong_setting_or_a_missing_package_is_told_before_any_work(server, monkeypatch, name, value, reason):
     if name == "the package":
         monkeypatch.setattr(endpoint, "find_spec", lambda name: None)

@@ -24,7 +24,6 @@ from hf_dialemb.metrics.alignment_uniformity import alignment_uniformity
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
 from hf_dialemb.metrics.purity import cluster_purity
 from hf_dialemb.metrics.semantic_relatedness import pair_relatedness, query_relatedness
-from hf_dialemb.runs.files import write_atomically
 
 ROW = row()
 SHAPE = {"task": "alignment-uniformity", "metric": "uniformity"}
@@ -94,21 +93,15 @@ def test_what_ties_with_the_best_is_bold_and_intervals_are_shown():
     assert ("**69.0**" in table, "**68.9**" in table) == (True, False)
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "cannot be read"),
-        ("{", "text that is not JSON"),
-        ("[]", "field schema: got 'list', expected 1"),
-        ('{"schema": 1, "run": {}, "results": []}', "expected a list 'results' and an object 'run'"),
-        (json.dumps({"schema": 1, "run": RUN | {"versions": []}, "results": []}), "an object 'run' with command"),
-        ({"mean": "50"}, r"results\[0\]: field mean: got '50'"),
-        ({"mean": float("nan")}, "field mean: got nan"),
-        ({"std": True}, "field std: got True"),
-        ({"learnt": "yes"}, "field learnt: got 'yes', expected bool"),
-        ({"extra": 1}, "expected exactly the fields model, corpus"),
-    ],
-)
+@pytest.mark.parametrize(("content", "words"), [
+    (None, "cannot be read"), ("{", "text that is not JSON"), ("[]", "field schema: got 'list', expected 1"),
+    ('{"schema": 1, "run": {}, "results": []}', "expected a list 'results' and an object 'run'"),
+    (json.dumps({"schema": 1, "run": RUN | {"versions": []}, "results": []}), "an object 'run' with command"),
+    ({"mean": "50"}, r"results\[0\]: field mean: got '50'"), ({"mean": float("nan")}, "field mean: got nan"),
+    ({"std": True}, "field std: got True"),
+    ({"learnt": "yes"}, "field learnt: got 'yes', expected bool"),
+    ({"extra": 1}, "expected exactly the fields model, corpus"),
+])  # fmt: skip
 def test_malformed_files_and_rows_are_refused(tmp_path, content, words):
     path = tmp_path / "results.json"
     if isinstance(content, dict):
@@ -129,17 +122,6 @@ def test_merging_keeps_the_latest_figure_and_mixes_no_two_files():
     for other in runs[2:]:
         with pytest.raises(InputError, match=r"calls\.jsonl: got figures of two different files of this name"):
             merge_results([runs[0], other])
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path):
-    def fail(temporary):
-        temporary.write_text("half")
-        raise RuntimeError
-
-    (tmp_path / "file").write_text("old")
-    with pytest.raises(RuntimeError):
-        write_atomically(tmp_path / "file", fail)
-    assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
 
 
 def test_a_corpus_has_a_table_of_one_row_per_model():
@@ -211,17 +193,11 @@ def test_too_few_labels_are_refused(monkeypatch, domains, words):
         measured()
 
 
-@pytest.mark.parametrize(
-    ("request_", "words"),
-    [
-        ({"models": []}, "models: got"),
-        ({"models": ["tfidf", "tfidf"]}, "more than once"),
-        ({"seeds": []}, "seeds: got none"),
-        ({"limit": 1}, "limit: got 1"),
-        ({"output": "file/results.json"}, "cannot be written"),
-        ({"output": "results.md"}, r"name it \.json"),
-    ],
-)
+@pytest.mark.parametrize(("request_", "words"), [
+    ({"models": []}, "models: got"), ({"models": ["tfidf", "tfidf"]}, "more than once"),
+    ({"seeds": []}, "seeds: got none"), ({"limit": 1}, "limit: got 1"),
+    ({"output": "file/results.json"}, "cannot be written"), ({"output": "results.md"}, r"name it \.json"),
+])  # fmt: skip
 def test_wrong_requests_are_refused_before_any_work(monkeypatch, tmp_path, request_, words):
     monkeypatch.setattr(corpora, "load_dialogues", lambda *_, **__: pytest.fail("the corpus was read"))
     (tmp_path / "file").touch()
@@ -231,15 +207,12 @@ def test_wrong_requests_are_refused_before_any_work(monkeypatch, tmp_path, reque
         evaluate(**{"models": ["tfidf"], "dialogues": "small", **request_})
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({"corpus": ["sgd/train", "multiwoz/dev"]}, {("sgd", "train"), ("multiwoz", "dev")}),
-        ({"corpus": ["star/all"], "exclude": ["star/test", "sgd/test"]}, {("star", "train"), ("star", "dev")}),
-        ({"corpus": ["calls.jsonl", "org/calls"], "exclude": ["none"]}, {("calls.jsonl", ""), ("org/calls", "train")}),
-        ({"corpus": ["org/calls"], "train_split": "all"}, {("org/calls", "all")}),
-    ],
-)
+@pytest.mark.parametrize(("settings", "expected"), [
+    ({"corpus": ["sgd/train", "multiwoz/dev"]}, {("sgd", "train"), ("multiwoz", "dev")}),
+    ({"corpus": ["star/all"], "exclude": ["star/test", "sgd/test"]}, {("star", "train"), ("star", "dev")}),
+    ({"corpus": ["calls.jsonl", "org/calls"], "exclude": ["none"]}, {("calls.jsonl", ""), ("org/calls", "train")}),
+    ({"corpus": ["org/calls"], "train_split": "all"}, {("org/calls", "all")}),
+])  # fmt: skip
 def test_what_a_training_read_is_told_by_its_settings(settings, expected):
     assert learnt_sets(settings) == expected
 
@@ -261,13 +234,10 @@ def test_an_ensemble_learnt_what_its_members_learnt(tmp_path):
     assert sets_behind("all-MiniLM-L6-v2") == sets_behind("tfidf") == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "read"),
-    [
-        ("training_settings.json", '{"corpus": 1e308}', sets_behind),
-        ("training_report.json", '{"seconds": "x", "steps": 3}', training_report),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "read"), [
+    ("training_settings.json", '{"corpus": 1e308}', sets_behind),
+    ("training_report.json", '{"seconds": "x", "steps": 3}', training_report),
+])  # fmt: skip
 def test_files_of_a_training_with_wrong_types_are_named(tmp_path, name, content, read):
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=f"{name}: cannot be read"):
@@ -282,9 +252,6 @@ def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):
     assert is_learnt(str(tmp_path / "calls.jsonl"), "test", sets)
     for place in ("star/dev", "sgd/test", "org/calls/test", "other.jsonl/test"):
         assert not is_learnt(*place.rsplit("/", 1), sets), place
-
-
-def test_who_learnt_the_examples_of_a_task_learnt_from_what_is_measured():
     figure = {"corpus": "banking77", "metric": "accuracy", "setting": "1-shot"}
     rows = [row("ours", 59.0, task=task, **figure) for task in ("intent-classification", "domains")]
     assert [each.learnt for each in marked(rows, sets=learnt_sets({"corpus": "banking77/train"}))] == [True, False]

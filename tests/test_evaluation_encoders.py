@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers
 from checkpoints import save_dse
+from exports import save
 from given_vectors import hashed
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, StaticEmbedding, Transformer
@@ -25,36 +26,18 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.hashing import dialogue_key, list_key
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 
-WORDS = ["hotel", "taxi", "train", "book", "cheap", "north", "please", "thanks"]
 TEXTS = [" ".join(turn.content for turn in item.turns) for item in DIALOGUES]
 
 
-def save_bert(folder, more=(), added=()):
-    """Writes a random BERT of two layers, 16 wide, for 16 tokens; returns it and its tokenizer."""
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *more, *WORDS]))
-    tokenizer = transformers.BertTokenizerFast(str(folder / "vocab.txt"))
-    tokenizer.add_tokens(list(added))
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=16, initializer_range=0.5,
-    )  # fmt: skip
-    model = transformers.BertModel(config).eval()
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return model, tokenizer
-
-
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
+def folders(tiny_bert, tmp_path_factory):
     """The same BERT plain, as a model of mean pooling, in an untrained utterance encoder, and that one published."""
     folder = tmp_path_factory.mktemp("encoders")
     folders = {kind: folder / kind for kind in ("plain", "sentence", "utterance", "published")}
-    folders["plain"].mkdir()
-    save_bert(folders["plain"])
-    transformer = Transformer(str(folders["plain"]), max_seq_length=16)
+    shutil.copytree(tiny_bert, folders["plain"])
+    transformer = Transformer(str(folders["plain"]), max_seq_length=64)
     SentenceTransformer(modules=[transformer, Pooling(16, "mean")], device="cpu").save(str(folders["sentence"]))
-    save_dse(str(folders["plain"]), folders["utterance"], max_tokens=16)
+    save_dse(str(folders["plain"]), folders["utterance"], max_tokens=64)
     write_checkpoint(*load_checkpoint(str(folders["utterance"])), folders["published"])
     return folders
 
@@ -188,11 +171,19 @@ def test_the_first_tokens_vector_is_taken_where_it_is_asked_for(folders):
 
 @pytest.mark.parametrize("marks", [("[SYS]", "[USR]"), ("[sys]", "[usr]")])
 @pytest.mark.parametrize("added", [False, True])
-def test_speakers_are_marked_where_the_vocabulary_has_their_marks(marks, added, tmp_path):
-    model, tokenizer = save_bert(tmp_path, () if added else marks, marks if added else ())
-    system, user, book, hotel, thanks = tokenizer.convert_tokens_to_ids([*marks, "book", "hotel", "thanks"])
+def test_speakers_are_marked_where_the_vocabulary_has_their_marks(marks, added, folders, tmp_path):
+    words = (folders["plain"] / "vocab.txt").read_text()
+    (tmp_path / "vocab.txt").write_text(words if added else words.replace("[unused0]\n[unused1]", "\n".join(marks)))
+    tokenizer = transformers.BertTokenizerFast(vocab=str(tmp_path / "vocab.txt"))
+    tokenizer.add_tokens(list(marks) if added else [])
+    model = transformers.AutoModel.from_pretrained(folders["plain"]).eval()
+    model.resize_token_embeddings(len(tokenizer))
+    save((model, tokenizer), tmp_path)
+    system, user = tokenizer.convert_tokens_to_ids(list(marks))
+    first, second = tokenizer(["book hotel", "thanks"], add_special_tokens=False)["input_ids"]
+    ids = [tokenizer.cls_token_id, user, *first, system, *second, tokenizer.sep_token_id]
     with torch.inference_mode():
-        expected = model(torch.tensor([[2, user, book, hotel, system, thanks, 3]])).last_hidden_state[0].mean(dim=0)
+        expected = model(torch.tensor([ids])).last_hidden_state[0].mean(dim=0)
     talk = dialogue("book hotel", "thanks")
     np.testing.assert_allclose(vectors_of(tmp_path, [talk])[0], expected, atol=1e-5)
     alone = [mean_of_tokens(tmp_path, turn.content) for turn in talk.turns]
@@ -253,7 +244,7 @@ def test_nothing_is_encoded_twice_before_it_is_forgotten():
         RememberingEncoder(Encoder("texts", embed_texts=lambda texts: np.ones((len(texts), 1)))).encode([])
 
 
-def test_a_second_run_encodes_nothing_and_reports_the_first_ones_time(kept):
+def test_a_second_run_encodes_nothing_and_whitens_anew(kept):
     first = kept(CountingEncoder())
     gives(first, TALKS)
     counting = CountingEncoder(calls=0)
@@ -263,6 +254,11 @@ def test_a_second_run_encodes_nothing_and_reports_the_first_ones_time(kept):
     assert second.seconds == pytest.approx(first.seconds)
     third.encode(TALKS[:2])
     assert 0 < third.seconds < first.seconds
+    plain = kept(CountingEncoder())
+    plain.encode(TALKS)
+    encoder = kept(CountingEncoder(calls=0), whitened=True)
+    for talks in (TALKS, TALKS[:4]):
+        np.testing.assert_array_equal(encoder.encode(talks), whitened(plain.encode(talks), "counting"))
 
 
 def test_a_stopped_run_keeps_its_parts(kept, tmp_path):
@@ -309,11 +305,3 @@ def test_what_is_fitted_on_its_input_is_kept_by_the_whole_list(kept, tmp_path):
             gives(encoder, some, TfidfEncoder())
     assert first.fitted_on_input
     assert second.seconds == pytest.approx(first.seconds)
-
-
-def test_whitening_is_done_anew_on_vectors_that_are_kept(kept):
-    plain = kept(CountingEncoder())
-    plain.encode(TALKS)
-    encoder = kept(CountingEncoder(calls=0), whitened=True)
-    for talks in (TALKS, TALKS[:4]):
-        np.testing.assert_array_equal(encoder.encode(talks), whitened(plain.encode(talks), "counting"))

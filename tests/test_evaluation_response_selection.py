@@ -39,13 +39,21 @@ def loaded(tmp_path, dialogues, task=UTTERANCE, limit=None):
     return task.load(CorpusPart(str(path), None, "all", limit))
 
 
-def test_a_response_is_the_very_next_turn_of_another_role(tmp_path):
+def test_a_response_is_the_next_turn_and_the_limit_counts_pairs(tmp_path):
     roles = {"one 1": "user", "two 2": "user", "three 3": "assistant", "four 4": "speaker_3", "five 5": "user"}
     chat = Dialogue(tuple(Turn(role, text) for text, role in roles.items()))
     problem, encoder = loaded(tmp_path, [chat, *pairs(range(100))]), Given(numbered)
     problem.measure(encoder, [0])
     assert problem.config == {"pairs": 103, "pairs_of_the_split": 103, "candidates": 100}
     assert encoder.calls[0][:4] == ["two 2", "three 3", "four 4", "five 5"]
+    problem = loaded(tmp_path, pairs(range(250)), limit=120)
+    assert (problem.config["pairs"], problem.config["pairs_of_the_split"]) == (120, 250)
+    for given, task, limit, message in (
+        (pairs(range(250)), UTTERANCE, 99, "got 99 pairs of an utterance and a response, expected at least 100"),
+        (long_chats(99), DIALOGUE, None, "got 198 responses after 2 turns or more, none with 99 of its role"),
+    ):
+        with pytest.raises(InputError, match=message):
+            loaded(tmp_path, given, task, limit)
 
 
 @pytest.mark.parametrize("task", [UTTERANCE, DIALOGUE], ids=["utterance", "dialogue"])
@@ -101,17 +109,6 @@ def long_chats(count, words=1):
     return [Dialogue((*chat.turns, Turn("assistant", "more"))) for chat in chats]
 
 
-def test_the_limit_counts_pairs_and_too_few_are_refused(tmp_path):
-    problem = loaded(tmp_path, pairs(range(250)), limit=120)
-    assert (problem.config["pairs"], problem.config["pairs_of_the_split"]) == (120, 250)
-    for given, task, limit, message in (
-        (pairs(range(250)), UTTERANCE, 99, "got 99 pairs of an utterance and a response, expected at least 100"),
-        (long_chats(99), DIALOGUE, None, "got 198 responses after 2 turns or more, none with 99 of its role"),
-    ):
-        with pytest.raises(InputError, match=message):
-            loaded(tmp_path, given, task, limit)
-
-
 def test_what_stands_beside_a_response_is_of_its_role_and_from_elsewhere():
     dialogues = [*long_chats(130), dialogue("hello", "how", "Thanks", "D  5")]
     responses = texts.responses_of(dialogues)
@@ -137,13 +134,17 @@ def test_a_dialogue_so_far_finds_its_response(tmp_path):
         assert {metric: figures(found)[metric, setting] for metric in means} == pytest.approx(means)
 
 
-def test_of_a_long_context_the_end_is_kept_but_the_beginning_officially(tmp_path):
+def test_a_long_context_is_cut_at_its_beginning_officially_at_its_end(tmp_path):
     problem, encoder = loaded(tmp_path, long_chats(150, words=200), DIALOGUE), Given(numbered)
     problem.measure(encoder, [0])
     cut = [text for text in encoder.calls[0] if len(text.split()) == problem.config["context_words"]]
     assert all("first" in text or text.startswith("word") for text in cut)
     assert any(text.startswith("q 5 first b 5 word") for text in cut)
     assert any(text.endswith(("word c 5", "word word")) for text in cut)
+    assert last_words("one  two\nthree", 2) == "two\nthree"
+    assert first_words("one", 2) == last_words("one", 2) == "one"
+    assert first_words("我要 cancel 订单", 3) == "我要 cancel"
+    assert row_cosines(np.array([[2.0, 0], [0, 0], [3, 4]]), np.array([[5.0, 0]])).tolist() == [1, 0, 0.6]
 
 
 @needs("dstc7_ubuntu")
@@ -158,13 +159,6 @@ def test_given_candidates_have_the_true_one_twice_officially():
     # Of two correct ones the better is ranked, and the other one is left out.
     assert figures(found)["top1", ""] == pytest.approx(100 * (1 / 3 + 1 / 2) / 2)
     assert figures(found)["top1", "official"] == pytest.approx(100 / 4)
-
-
-def test_words_are_cut_at_either_end_and_cosines_are_of_rows():
-    assert last_words("one  two\nthree", 2) == "two\nthree"
-    assert first_words("one", 2) == last_words("one", 2) == "one"
-    assert first_words("我要 cancel 订单", 3) == "我要 cancel"
-    assert row_cosines(np.array([[2.0, 0], [0, 0], [3, 4]]), np.array([[5.0, 0]])).tolist() == [1, 0, 0.6]
 
 
 @pytest.mark.slow

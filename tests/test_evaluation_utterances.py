@@ -103,7 +103,7 @@ def test_the_official_setting_is_the_program_restated(intents):
     assert found["accuracy", "5-shot mean-std official"] == 100 * np.mean(guessed == names[parts.tested])
 
 
-def test_examples_of_actions_are_not_classified():
+def test_examples_of_actions_are_not_classified_all_others_are_ranked(random):
     labels, vectors = np.repeat(["a", "b"], 10), np.repeat(np.eye(2), 10, axis=0)
     found = figures(compare_actions(vectors, labels))
     assert found["f1", "1-shot"] == found["accuracy", "5-shot"] == 100
@@ -111,9 +111,6 @@ def test_examples_of_actions_are_not_classified():
     assert (found["ndcg10", ""], found["intra", ""], found["inter", ""]) == (pytest.approx(100), 1, 0)
     with pytest.raises(InputError, match="got 0 labels with 10 utterances to draw 5 examples from"):
         compare_actions(vectors[1:-1], labels[1:-1])
-
-
-def test_ranking_of_actions_is_over_all_other_utterances(random):
     labels = np.repeat(["a", "b", "c"], 12)
     vectors = random.normal(size=(36, 4)) + np.repeat(np.eye(3, 4), 12, axis=0)
     found = figures(compare_actions(vectors, labels, [0]))
@@ -134,7 +131,7 @@ def turn(text, act, *slots):
     return Turn("user", text, (act,), tuple((slot, "x") for slot in slots))
 
 
-def test_actions_of_dialogues_are_drawn_alike():
+def test_actions_are_drawn_alike_and_compared_in_a_file_of_ones_own(tmp_path):
     turns = [turn(f"a {number} please", "inform", "food", "area") for number in range(20)]
     turns += [turn(f"which {number}", "REQUEST", "area") for number in range(15)]
     turns += [turn(f"bye {number}", "bye") for number in range(14)]  # too few
@@ -147,9 +144,6 @@ def test_actions_of_dialogues_are_drawn_alike():
     assert draw_actions([Dialogue((each,)) for each in turns]) == pairs
     told = [turn("which 0", "inform", "food")] * 2  # now mostly said to tell
     assert {action for _, action in draw_actions([Dialogue((*turns, *told))])} == {"inform area, food"}
-
-
-def test_similarity_of_actions_of_a_file_of_ones_own(tmp_path):
     path, said = tmp_path / "mine.jsonl", []
     for word, act, slot in (("cheap", "inform", "price"), ("where", "request", "area"), ("hi", "greet", "")):
         said += [Dialogue((turn(f"{word} {number}", act, slot),)) for number in range(16)]

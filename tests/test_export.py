@@ -138,13 +138,10 @@ def test_an_existing_folder_or_a_foreign_model_is_refused(
 OTHER_VECTORS = "import sys, numpy as np\nnp.savez(sys.argv[3], **{'AutoModel, contexts': np.zeros((1, 2))})"
 
 
-@pytest.mark.parametrize(
-    ("program", "message"),
-    [
-        ("raise RuntimeError('no such class')", "does not load (a way): RuntimeError: no such class"),
-        (OTHER_VECTORS, "gives other embeddings (AutoModel, contexts, a way)"),
-    ],
-)
+@pytest.mark.parametrize(("program", "message"), [
+    ("raise RuntimeError('no such class')", "does not load (a way): RuntimeError: no such class"),
+    (OTHER_VECTORS, "gives other embeddings (AutoModel, contexts, a way)"),
+])  # fmt: skip
 def test_nothing_appears_that_fails_or_gives_other_vectors(program, message, ensemble, tmp_path, refused, monkeypatch):
     monkeypatch.setattr(own_code, "WAYS", {"a way": program})
     assert message in refused("export", "--model", ensemble, "--output", tmp_path / "out")

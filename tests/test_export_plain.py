@@ -21,7 +21,6 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.hub import export, plain_encoder
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
 from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
-from hf_dialemb.methods.dse import DSEModel
 from hf_dialemb.methods.utterance import encode_utterances
 
 pytestmark = pytest.mark.slow
@@ -140,15 +139,6 @@ def in_process(monkeypatch, tmp_path):
     monkeypatch.setattr(export, "run_afresh", run)
 
 
-@pytest.mark.parametrize("family", ["roberta", "mpnet", "distilbert", "modernbert"])
-def test_other_backbones_export_to_their_own_kind(family, tiny_backbones, tmp_path, in_process):
-    model, tokenizer = DSEModel.from_backbone(tiny_backbones[family], max_tokens=48, encoding_tokens=48)
-    write_checkpoint(model, tokenizer, tmp_path / family)
-    config = record(tmp_path, family, "config.json")
-    assert (config["model_type"], "auto_map" in config) == (family, False)
-    assert len(list(verify(tmp_path / family, model, tokenizer))) == len(WAYS)
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_becomes_float32(dtype, tiny_bert, tmp_path):
     model, tokenizer = load_checkpoint(str(save_dse(tiny_bert, tmp_path / "half", dtype)))
@@ -164,5 +154,5 @@ def test_changed_weights_do_not_pass_the_verification(checkpoint, tmp_path, in_p
     weights = load_file(tmp_path / "plain" / "model.safetensors")
     weights["encoder.layer.1.output.dense.bias"][0] += 1e-3
     save_file(weights, tmp_path / "plain" / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match="gives other embeddings"):
+    with pytest.raises(InputError, match=r"other embeddings .* rounding alone changes this model's own by .*e-0"):
         list(verify(tmp_path / "plain", model, tokenizer))

@@ -94,16 +94,13 @@ def test_an_utterance_is_in_the_nearest_cluster_of_its_role():
         assign(np.ones((1, 3)), ["speaker_3"], means, flow.clusters)
 
 
-def test_the_last_two_states_predict_the_next():
+def test_the_last_two_states_predict_the_next_by_smoothed_chances():
     flow = flow_of(*["aAbB"] * 10, *["cAcC"] * 10)
     assert max(chances(flow, ""), key=chances(flow, "").get) in "ac"
     after_a, after_c = chances(flow, "aA"), chances(flow, "cA")
     assert after_a["b"] > 0.8 < after_c["c"]
     assert chances(flow, "A")["b"] == pytest.approx(chances(flow, "A")["c"], abs=0.2)
     assert chances(flow, "aAbBaA") == after_a
-
-
-def test_chances_are_smoothed_sum_to_one_and_fall():
     flow = flow_of(*["aAb"] * 3, "cB")
     # Nothing followed c and A, so A alone decides: three times b, smoothed to how often all was done: 15 times, each of
     # the six outcomes at least once.
@@ -116,9 +113,6 @@ def test_chances_are_smoothed_sum_to_one_and_fall():
         assert sum(found.values()) == pytest.approx(1)
         assert list(found.values()) == sorted(found.values(), reverse=True)
         assert min(found.values()) > 0
-
-
-def test_the_end_can_be_next_and_what_is_unknown_is_told():
     flow = flow_of(*["aA"] * 5)
     (first,) = next_actions(flow, flow.trajectories[0], top=1)
     assert (first.state, first.name) == (END, "end")
@@ -132,7 +126,7 @@ def test_the_end_can_be_next_and_what_is_unknown_is_told():
             next_actions(flow, history, top)
 
 
-def test_transitions_of_two_sets_are_two_proportions():
+def test_transitions_of_two_sets_are_compared_exactly():
     found = compared(graph(*["aA"] * 30, *["aB"] * 10), graph(*["aA"] * 15, *["aB"] * 25))
     edge = found[0]
     assert (edge.counts, edge.shares, edge.difference) == ((30, 15), (0.75, 0.375), -0.375)
@@ -142,9 +136,12 @@ def test_transitions_of_two_sets_are_two_proportions():
     assert [one.difference for one in found] == [-0.375, 0.375, 0, 0, 0]
     assert [one.corrected_p for one in found[2:]] == [1, 1, 1]
     assert found[1].corrected_p == found[0].corrected_p  # 4 p, but none is less than one before
+    counts = (1, 199), (1, 1)
+    change, *_ = compared(*(FlowGraph({}, {("a", str(place)): n for place, n in enumerate(each)}) for each in counts))
+    assert change.p == pytest.approx(0.0198, abs=1e-4)  # where a normal curve would say 2e-12
 
 
-def test_what_may_be_chance_comes_after_what_is_not():
+def test_what_may_be_chance_comes_last_and_a_part_has_a_graph():
     surely = compared(graph(*["aA"] * 200, *["aB"] * 100, "bC"), graph(*["aA"] * 100, *["aB"] * 200, "bD"))
     assert [round(abs(one.difference), 2) for one in surely[:4]] == [0.33, 0.33, 1, 1]
     assert surely[2].corrected_p > 0.05 > surely[1].corrected_p
@@ -155,15 +152,6 @@ def test_what_may_be_chance_comes_after_what_is_not():
     found = compared(same, same)
     assert len(found) == len(same.edges)
     assert {(one.difference, one.p, one.corrected_p) for one in found} == {(0, 1, 1)}
-
-
-def test_transitions_are_compared_by_the_exact_test():
-    counts = (1, 199), (1, 1)
-    change, *_ = compared(*(FlowGraph({}, {("a", str(place)): n for place, n in enumerate(each)}) for each in counts))
-    assert change.p == pytest.approx(0.0198, abs=1e-4)  # where a normal curve would say 2e-12
-
-
-def test_some_dialogues_of_a_flow_have_a_graph():
     flow = flow_of("aA", "aB", "aA")
     a, b = state_of(flow, "A"), state_of(flow, "B")
     assert graph_of(flow, ["d1", "d3"]).states == {state_of(flow, "a"): 2, a: 2}

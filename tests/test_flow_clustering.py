@@ -8,7 +8,7 @@ import pytest
 from flow_words import angles
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import pdist
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.cluster import AgglomerativeClustering
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import adjusted_rand_score
@@ -74,7 +74,7 @@ def test_partitions_are_those_of_scikit_learn(size, width):
         assert ours.choice.count == ours.labels.max() + 1
 
 
-def test_distances_are_means_over_pairs_of_weighted_leaves():
+def test_distances_are_means_of_weighted_leaves_in_any_order():
     merges = average_linkage(angles(0, 60, 90), np.array([1, 1, 2]))
     np.testing.assert_allclose(merges, [[1, 2, 1 - np.sqrt(3) / 2, 3], [0, 3, 1 - 0.5 / 3, 4]])
     vectors, weights = unit(normal(40, 3)), np.random.default_rng(0).integers(1, 6, size=40)
@@ -82,9 +82,6 @@ def test_distances_are_means_over_pairs_of_weighted_leaves():
     every = average_linkage(np.repeat(vectors, weights, axis=0), np.ones(weights.sum()))
     np.testing.assert_allclose(weighted[:, 2:], every[-39:, 2:], atol=1e-12)
     assert weighted[-1, 3] == weights.sum()
-
-
-def test_a_partition_does_not_depend_on_order_length_or_type():
     vectors, _ = bundles(9, 11)
     expected, order = cluster(vectors).labels, np.random.default_rng(0).permutation(len(vectors))
     assert adjusted_rand_score(cluster(vectors[order]).labels, expected[order]) == 1
@@ -172,22 +169,19 @@ def test_roles_are_clustered_for_themselves():
     assert {each.choice.count for each in cluster_by_role(vectors, roles, clusters=3).values()} == {3}
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"clusters": 3}, "^role user: field clusters: got 3, expected at most 2, the distinct utterances; lower it$"),
-        ({"clusters": 0}, "^role user: field clusters: got 0, expected a whole number from 1 on"),
-        ({"threshold": 0}, "field threshold: got 0, expected a distance above 0, such as 0.5"),
-        ({"clusters": 2, "threshold": 0.5}, "role user: got field clusters and field threshold, expected one; leave"),
-        ({"clusters": {"agent": 2}}, "field clusters: got role 'agent', expected one of user; correct it"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "sentence"), [
+    ({"clusters": 3}, "^role user: field clusters: got 3, expected at most 2, the distinct utterances; lower it$"),
+    ({"clusters": 0}, "^role user: field clusters: got 0, expected a whole number from 1 on"),
+    ({"threshold": 0}, "field threshold: got 0, expected a distance above 0, such as 0.5"),
+    ({"clusters": 2, "threshold": 0.5}, "role user: got field clusters and field threshold, expected one; leave"),
+    ({"clusters": {"agent": 2}}, "field clusters: got role 'agent', expected one of user; correct it"),
+])  # fmt: skip
 def test_what_cannot_be_is_one_sentence(settings, sentence):
     with pytest.raises(InputError, match=sentence):
         cluster_by_role(angles(0, 90, 90), ["user"] * 3, **settings)
 
 
-def test_groups_of_many_vectors_are_linked_as_the_vectors_are():
+def test_many_utterances_are_linked_in_groups_as_they_would_be(monkeypatch):
     vectors, of = bundles(20, 60, width=32)
     leaves, weights = unit(vectors), np.random.default_rng(0).integers(1, 4, len(vectors)).astype(float)
     group, means, sizes = grouped_leaves(leaves.astype(np.float32), weights, groups=150, region=300)
@@ -199,24 +193,6 @@ def test_groups_of_many_vectors_are_linked_as_the_vectors_are():
     merges, exact = average_linkage(means, sizes), average_linkage(leaves, weights)
     assert adjusted_rand_score(cut(merges, 20)[group], of) == 1
     np.testing.assert_allclose(merges[-19:, 2], exact[-19:, 2], atol=1e-5)
-
-
-def test_one_region_gives_the_exact_partition(monkeypatch):
-    monkeypatch.setattr(clustering, "_regions", lambda unit, region, seed: [np.arange(len(unit))])
-    vectors = unit(normal(400, 8, seed=3))
-    group, means, sizes = grouped_leaves(vectors.astype(np.float32), np.ones(400), groups=90)
-    for number in (90, 40, 7):
-        assert same_partition(cut(average_linkage(means, sizes), number)[group], vectors, n_clusters=number)
-
-
-def test_vectors_that_no_middle_divides_are_divided_all_the_same(monkeypatch):
-    monkeypatch.setattr(clustering, "MOST_EXACT", 50)
-    monkeypatch.setattr(KMeans, "predict", lambda self, vectors: np.zeros(len(vectors), dtype=np.intp))
-    group, means, sizes = grouped_leaves(unit(normal(170, 4)).astype(np.float32), np.ones(170), groups=20)
-    assert (len(means), sizes.sum(), sorted(set(group))) == (20, 170, list(range(20)))
-
-
-def test_many_utterances_are_put_in_groups_first(monkeypatch):
     monkeypatch.setattr(clustering, "MOST_EXACT", 300)
     monkeypatch.setattr(grouped_leaves, "__kwdefaults__", {**grouped_leaves.__kwdefaults__, "groups": 100})
     vectors, of = bundles(10, 60, width=32)

@@ -142,7 +142,7 @@ def test_the_policy_says_what_follows_with_its_share():
     assert "No step is frequent enough" in policy_text(flow, pruned(FlowGraph({}, {}), Pruning()))
 
 
-def test_the_page_needs_no_other_file_and_is_the_same_every_time(tmp_path):
+def test_the_page_needs_no_other_file_and_tells_settings_in_words(tmp_path):
     flow = random_flow()
     page, record = data_of(flow, tmp_path)
     assert page == data_of(flow, tmp_path)[0]
@@ -151,9 +151,6 @@ def test_the_page_needs_no_other_file_and_is_the_same_every_time(tmp_path):
     assert sum(state["size"] for state in record["states"]) == len(flow.utterances)
     names = [*(one.state for one in flow.clusters), START, END]
     assert {(names[source], names[target]): count for source, target, count in record["edges"]} == flow.graph.edges
-
-
-def test_the_page_tells_settings_in_words(tmp_path):
     chosen, counts = {"user": "chosen", "assistant": "chosen"}, {"user": 3, "assistant": 2}
     settings = {"model": "", "vectors": "0123", "chosen_by": chosen, "clusters": counts, "names": "nearest"}
     told = data_of(replace(flow_of_turns(ORDER), settings=settings), tmp_path)[1]["settings"]
@@ -179,7 +176,7 @@ def test_insights_are_told_in_sentences_in_which_names_turn_no_direction(tmp_pat
     assert {state["name"] for state in states} == {"pay\\u202eme \\x1b[31m", "שלום"}
 
 
-def test_the_page_keeps_named_dialogues_and_new_transitions():
+def test_the_page_keeps_named_dialogues_unless_they_are_too_long(tmp_path):
     flow, wanted = random_flow(dialogues=400), ["d399", "d7"]
     assert kept_dialogues(flow) == list(range(400))
     kept = kept_dialogues(flow, wanted, most=200)
@@ -190,9 +187,6 @@ def test_the_page_keeps_named_dialogues_and_new_transitions():
     frequent = {edge for edge, count in flow.graph.edges.items() if count > 40}
     paths = [(START, *flow.trajectories[place], END) for place in kept_dialogues(flow, most=60)]
     assert frequent <= {edge for path in paths for edge in pairwise(path)}
-
-
-def test_a_dialogue_that_is_too_long_for_the_page_leaves_others_in_it(tmp_path):
     long = [("user", f"state {place % 3}", f"{place} " + "x" * 3000) for place in range(2100)]
     assert kept_dialogues(flow_of_turns({"long": long, **ORDER}), ["long"]) == [1, 2, 3, 4]
     page, record = data_of(flow_of_turns({"one": [("user", "say", "x" * 4_000_000)], **ORDER}), tmp_path)

@@ -10,25 +10,13 @@ import pytest
 from flow_words import flow_of, flow_of_turns, graph, named, random_words, state_of
 
 from hf_dialemb.errors import InputError
+from hf_dialemb.flow import graph as graphs
 from hf_dialemb.flow import outcomes
 from hf_dialemb.flow.clustering import cluster
-from hf_dialemb.flow.graph import (
-    END,
-    NOISE,
-    START,
-    STATES,
-    TRANSITIONS,
-    Pruning,
-    WeightedGraph,
-    pruned,
-    readable,
-    steps_of,
-    transition_graph,
-)
 from hf_dialemb.flow.page.page import write_page
 from hf_dialemb.flow.paths import Loop, ends, forks, loops, rare_paths, typical_path
 
-ALL = Pruning(0, 0)
+ALL = graphs.Pruning(0, 0)
 LOOP, WAYS = ["aaaA"] * 2, ["aAb"] * 6 + ["aB"] * 3 + ["aC"]
 
 
@@ -45,8 +33,8 @@ def program(counted, pruning, rare=operator.le):
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
 
     def drop_unreached():
-        between = nx.ancestors(graph, END) & nx.descendants(graph, START)
-        graph.remove_nodes_from([node for node in graph if node not in between | {START, END}])
+        between = nx.ancestors(graph, graphs.END) & nx.descendants(graph, graphs.START)
+        graph.remove_nodes_from([node for node in graph if node not in between | {graphs.START, graphs.END}])
 
     most = max(counted.states.values())
     graph.remove_nodes_from([state for state, count in counted.states.items() if rare(count / most, pruning.nodes)])
@@ -60,8 +48,8 @@ def program(counted, pruning, rare=operator.le):
 def test_the_states_and_transitions_are_those_of_the_program(seed):
     counted = flow_of(*random_words(seed)).graph
     for thresholds in ((0.0, 0.0), (0.02, 0.1), (0.1, 0.2), (0.2, 0.35), (0.0, 0.9), (0.5, 0.0)):
-        for pruning in (Pruning(*thresholds, weights) for weights in ("max", "max-out", "prob-out")):
-            shown = pruned(counted, pruning)  # with self-loops
+        for pruning in (graphs.Pruning(*thresholds, weights) for weights in ("max", "max-out", "prob-out")):
+            shown = graphs.pruned(counted, pruning)  # with self-loops
             assert (set(shown.nodes), {edge for edge in shown.edges if edge[0] != edge[1]}) == program(counted, pruning)
             assert all(0 < weight <= 1 for weight in (*shown.nodes.values(), *shown.edges.values()))
 
@@ -78,33 +66,30 @@ def test_the_states_and_transitions_are_those_of_the_program(seed):
 )
 def test_weights_are_shares_of_what_is_left(words, setting, edges):
     flow = flow_of(*words)
-    shown = pruned(flow.graph, Pruning(*setting))
+    shown = graphs.pruned(flow.graph, graphs.Pruning(*setting))
     assert {named(flow, edge): weight for edge, weight in shown.edges.items()} == edges
 
 
-def test_weights_of_states_are_shares_of_the_most_frequent():
+def test_weights_of_states_are_shares_and_thresholds_have_bounds():
     flow = flow_of(*["aA"] * 3, "aB")
-    weights = {named(flow, [state]): weight for state, weight in pruned(flow.graph, ALL).nodes.items()}
+    weights = {named(flow, [state]): weight for state, weight in graphs.pruned(flow.graph, ALL).nodes.items()}
     assert weights == {"<": 1, "a": 1, "A": 0.75, "B": 0.25, ">": 1}
     for counted in (graph(), graph("aA")):
-        for pruning in (Pruning(0.9, 1), Pruning(0, 0.6, "max"), ALL):
-            assert {START, END} <= set(pruned(counted, pruning).nodes)
-    empty = pruned(graph("aA", "bB", "cC", "dD"), Pruning(0, 0.5, "prob-out"))
-    assert empty == WeightedGraph({START: 1, END: 1}, {})
-
-
-def test_thresholds_out_of_range_are_told():
+        for pruning in (graphs.Pruning(0.9, 1), graphs.Pruning(0, 0.6, "max"), ALL):
+            assert {graphs.START, graphs.END} <= set(graphs.pruned(counted, pruning).nodes)
+    empty = graphs.pruned(graph("aA", "bB", "cC", "dD"), graphs.Pruning(0, 0.5, "prob-out"))
+    assert empty == graphs.WeightedGraph({graphs.START: 1, graphs.END: 1}, {})
     for wrong, sentence in (
         ({"nodes": 1}, "field nodes: got 1, expected a share from 0 to less than 1"),
         ({"edges": float("nan")}, "field edges: got nan, expected a share from 0 to 1"),
         ({"weights": "maxout"}, r"Unknown rule of weights 'maxout'\. Did you mean 'max-out'"),
     ):
         with pytest.raises(InputError, match=sentence):
-            Pruning(**wrong)
+            graphs.Pruning(**wrong)
 
 
 def numbers_graph(*paths):
-    return transition_graph([[("user", str(state)) for state in path] for path in paths])
+    return graphs.transition_graph([[("user", str(state)) for state in path] for path in paths])
 
 
 def random_graph(size, seed):
@@ -114,50 +99,50 @@ def random_graph(size, seed):
 @pytest.mark.parametrize(("size", "seed"), [(5, 0), (40, 1), (200, 2), (1000, 3)])
 def test_what_is_shown_at_first_can_be_read(size, seed):
     counted = random_graph(size, seed)
-    chosen = readable(counted)
-    shown = pruned(counted, chosen)
-    assert 0 < len(shown.states) <= STATES
-    more = pruned(counted, replace(chosen, edges=round(chosen.edges + 0.1, 1)))
-    assert len(shown.edges) <= 1.5 * TRANSITIONS * len(shown.nodes) or not more.states
-    assert chosen.nodes in (NOISE, *(part / 20 for part in range(1, 11)))
+    chosen = graphs.readable(counted)
+    shown = graphs.pruned(counted, chosen)
+    assert 0 < len(shown.states) <= graphs.STATES
+    more = graphs.pruned(counted, replace(chosen, edges=round(chosen.edges + 0.1, 1)))
+    assert len(shown.edges) <= 1.5 * graphs.TRANSITIONS * len(shown.nodes) or not more.states
+    assert chosen.nodes in (graphs.NOISE, *(part / 20 for part in range(1, 11)))
 
 
 def test_states_that_talk_goes_to_and_fro_between_are_shown():
     counted = graph(*["a" + "bB" * 9 + "cC"] * 10, *["acC"] * 9)
-    chosen = readable(counted)
-    assert {name for _, name in pruned(counted, chosen).states} == set("abBcC")
-    assert {name for _, name in pruned(counted, replace(chosen, edges=0.2)).states} == set("acC")
+    chosen = graphs.readable(counted)
+    assert {name for _, name in graphs.pruned(counted, chosen).states} == set("abBcC")
+    assert {name for _, name in graphs.pruned(counted, replace(chosen, edges=0.2)).states} == set("acC")
 
 
 @pytest.mark.slow
 def test_given_thresholds_and_equally_frequent_states_stay():
     counted = random_graph(200, 0)
-    assert readable(counted, nodes=0.3, edges=0.7, weights="prob-out") == Pruning(0.3, 0.7, "prob-out")
-    assert readable(counted, nodes=0.01, weights="max").nodes == 0.01
-    assert readable(counted, edges=0.2).edges == 0.2
+    assert graphs.readable(counted, nodes=0.3, edges=0.7, weights="prob-out") == graphs.Pruning(0.3, 0.7, "prob-out")
+    assert graphs.readable(counted, nodes=0.01, weights="max").nodes == 0.01
+    assert graphs.readable(counted, edges=0.2).edges == 0.2
     generator = np.random.default_rng(0)
     counted = numbers_graph(*(generator.permutation(60) for _ in range(50)))
-    chosen = readable(counted)
-    assert chosen.nodes == NOISE
-    assert 2 * STATES - 6 <= len(pruned(counted, chosen).states) <= 2 * STATES
+    chosen = graphs.readable(counted)
+    assert chosen.nodes == graphs.NOISE
+    assert 2 * graphs.STATES - 6 <= len(graphs.pruned(counted, chosen).states) <= 2 * graphs.STATES
 
 
 def test_where_the_thresholds_would_leave_nothing_lower_ones_are_taken():
     counted = graph("aA" * 100 + "b")
-    assert not pruned(counted, Pruning()).states
-    chosen = readable(counted)
+    assert not graphs.pruned(counted, graphs.Pruning()).states
+    chosen = graphs.readable(counted)
     assert (chosen.nodes, chosen.edges) == (0.005, 0.01)  # the last state is one in a hundred, and so is the way there
-    assert len(pruned(counted, chosen).states) == 3
-    assert readable(counted, edges=0.01).nodes == 0.005
-    assert not pruned(counted, readable(counted, nodes=0.5, edges=1.0)).states
+    assert len(graphs.pruned(counted, chosen).states) == 3
+    assert graphs.readable(counted, edges=0.01).nodes == 0.005
+    assert not graphs.pruned(counted, graphs.readable(counted, nodes=0.5, edges=1.0)).states
     # One dialogue of ten thousand turns ends once, which is rarer than all thresholds that are tried at first.
     shares = 1 / np.arange(1, 101)
     counted = numbers_graph([*np.random.default_rng(0).choice(100, 10_000, p=shares / shares.sum()), 1])
-    assert not pruned(counted, Pruning()).states
-    chosen = readable(counted)
+    assert not graphs.pruned(counted, graphs.Pruning()).states
+    chosen = graphs.readable(counted)
     assert chosen.nodes > 0 < chosen.edges
-    assert 0 < len(pruned(counted, chosen).states) <= STATES
-    assert not pruned(counted, replace(chosen, edges=0.05)).states
+    assert 0 < len(graphs.pruned(counted, chosen).states) <= graphs.STATES
+    assert not graphs.pruned(counted, replace(chosen, edges=0.05)).states
 
 
 def test_the_main_path_is_that_of_the_most_typical_dialogue():
@@ -165,7 +150,7 @@ def test_the_main_path_is_that_of_the_most_typical_dialogue():
     flow = flow_of(*["aAbBzZ"] * 5, *["aAbCzZ"] * 2, "zZ", "zZ", "aAbBxzZ", *["aAbBzZ"] * 11)
     found = typical_path(flow)
     assert (named(flow, found.states), found.dialogue) == ("aAbBzZ", "d1")
-    assert found.steps == set(steps_of(flow.trajectories[0]))
+    assert found.steps == set(graphs.steps_of(flow.trajectories[0]))
     assert typical_path(flow_of("aA")).dialogue == "d1"
     texts = ("hello", "hi", "ok, thank you.", "your name?", "Maria", "Bye!", "Thanks", "Bye!")
     polite = flow_of_turns({"d1": [("user", text, text) for text in texts]})
@@ -178,10 +163,9 @@ def test_the_main_path_is_that_of_the_most_typical_dialogue():
     assert [*path.with_gaps(path.texts, "…")] == ["hello", "where?", "…", "thank you", "bye"]
 
 
-@pytest.mark.parametrize(
-    ("failed", "thanked", "booked", "asked"),
-    [(5, 0, 1, "a table"), (3, 0, 2, "a car"), (0, 2, 3, "a car"), (0, 3, 2, "how far?")],
-)
+@pytest.mark.parametrize(("failed", "thanked", "booked", "asked"), [
+    (5, 0, 1, "a table"), (3, 0, 2, "a car"), (0, 2, 3, "a car"), (0, 3, 2, "how far?"),
+])  # fmt: skip
 def test_the_main_path_finishes_unless_hardly_any_dialogue_does(failed, thanked, booked, asked):
     ways = [("a table", "Sorry, I am unable to.")] * failed + [("how far?", "A mile. Goodbye!")] * thanked
     ways += [("a car", f"Number {number} is booked.") for number in range(booked)]
@@ -203,7 +187,7 @@ def test_the_main_path_is_what_most_dialogues_share_and_never_empty(dialogues, e
     assert named(flow, typical_path(flow).states) == expected
 
 
-def test_states_fork_where_two_are_likely():
+def test_states_fork_where_two_are_likely_and_loops_count_laps():
     flow = flow_of(*["aA"] * 4, *["aB"] * 4, "aC", "b")
     (found,) = forks(flow.graph, flow.graph.states)
     assert named(flow, [found.state]) == "a"
@@ -211,10 +195,7 @@ def test_states_fork_where_two_are_likely():
     assert [share for _, share in found.continuations] == [4 / 9, 4 / 9, 1 / 9]
     assert found.entropy == pytest.approx(8 / 9 * log2(9 / 4) + log2(9) / 9)
     (start,) = forks(graph("a", "b"), [])
-    assert (start.state, start.entropy) == (START, 1)
-
-
-def test_loops_count_laps():
+    assert (start.state, start.entropy) == (graphs.START, 1)
     flow = flow_of("aAaAa", "aaa", "bcAbcAb", "aAb")
     found = {"".join(sorted(named(flow, loop.states))): (loop.laps, loop.dialogues) for loop in loops(flow)}
     assert found == {"Aa": (2, ("d1",)), "a": (2, ("d2",)), "Abc": (2, ("d3",))}
@@ -271,61 +252,48 @@ def outcomes_apart(clusterings, texts, vectors=None):
     return outcomes.outcomes_apart(clusterings, texts, vectors or same)
 
 
-@pytest.mark.parametrize(
-    ("role", "texts", "expected"),
-    [
-        ("user", SAID["user"], [0, 1, 0, 2, 0]),
-        ("assistant", SAID["assistant"], [0, 1, 2, 0, 3]),
-        ("user", ("yes", "yes please", "no thank you", "fine", "yes, that's right"), [0, 0, 1, 0, 0]),
-        ("user", ("sure", "yes", "Not right now.", "hi", "Maybe later, I guess"), [0, 0, 1, 2, 1]),
-        (
-            "user",
-            ("a ride", "I do n't need it", "I don't need a ride any more", "no, nothing else", "b"),
-            [0, 1, 2, 0, 0],
-        ),
-        ("assistant", ("It was 4!", "Your answer was correct!", "The answer is wrong.", "4", "5"), [0, 0, 1, 0, 0]),
-    ],
-)
+@pytest.mark.parametrize(("role", "texts", "expected"), [
+    ("user", SAID["user"], [0, 1, 0, 2, 0]), ("assistant", SAID["assistant"], [0, 1, 2, 0, 3]),
+    ("user", ("yes", "yes please", "no thank you", "fine", "yes, that's right"), [0, 0, 1, 0, 0]),
+    ("user", ("sure", "yes", "Not right now.", "hi", "Maybe later, I guess"), [0, 0, 1, 2, 1]),
+    (
+        "user",
+        ("a ride", "I do n't need it", "I don't need a ride any more", "no, nothing else", "b"),
+        [0, 1, 2, 0, 0],
+    ),
+    ("assistant", ("It was 4!", "Your answer was correct!", "The answer is wrong.", "4", "5"), [0, 0, 1, 0, 0]),
+])  # fmt: skip
 def test_a_cluster_holds_no_opposite_outcomes(role, texts, expected):
     found = outcomes_apart({role: cluster(np.ones((5, 2)))}, {role: texts})[role]
     assert found.labels.tolist() == expected
     assert found.choice.sentence.endswith(f"greetings and thanks stand apart: {max(expected) + 1} in all.")
 
 
-def test_clusters_of_a_given_number_keep_their_outcomes():
-    asked = cluster(np.ones((5, 2)), clusters=1)
-    assert outcomes_apart({"user": asked}, SAID)["user"] is asked
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ("hello", "Hi!", "a table", "a flight"),
-        ("Thank you so much!", "Great, thanks, goodbye.", "a table", "yes", "a chair", "a flight"),
-        ("I'm really not understanding you", "I don't quite understand", "a table", "I can understand that"),
-        ("I can't log in", "The card doesn't work.", "I can't wait to go", "I don't need anything else now"),
-    ],
-)
+@pytest.mark.parametrize("texts", [
+    ("hello", "Hi!", "a table", "a flight"),
+    ("Thank you so much!", "Great, thanks, goodbye.", "a table", "yes", "a chair", "a flight"),
+    ("I'm really not understanding you", "I don't quite understand", "a table", "I can understand that"),
+    ("I can't log in", "The card doesn't work.", "I can't wait to go", "I don't need anything else now"),
+])  # fmt: skip
 def test_greetings_thanks_and_few_failures_of_all_clusters_are_one(texts):
     two = replace(cluster(np.ones((len(texts), 2))), labels=np.arange(len(texts)) % 2)
     found = outcomes_apart({"user": two}, {"user": texts})["user"]
     assert found.labels.tolist() == [0, 0, 1, 2, 1, 2][: len(texts)]
 
 
-def test_a_cluster_of_thanks_stays_whole():
+def test_a_cluster_of_thanks_or_of_a_given_number_stays_whole():
     one = replace(cluster(np.ones((4, 2))), labels=np.array([0, 0, 0, 1]))
     texts = ("Thank you!", "Thank you for the table, and for your patience with me.", "Bye", "a table")
     assert outcomes_apart({"user": one}, {"user": texts})["user"] is one
+    asked = cluster(np.ones((5, 2)), clusters=1)
+    assert outcomes_apart({"user": asked}, SAID)["user"] is asked
 
 
-def test_failures_are_apart_by_what_they_are_about_where_there_are_some():
+def test_failures_are_apart_by_what_they_are_about_or_join_the_nearest():
     two = replace(cluster(np.ones((16, 2))), labels=np.array([0] * 8 + [1] * 8))
     texts = [*["Your table is booked."] * 3, *["No table is available."] * 5, *["No car is available."] * 5, *"abc"]
     found = outcomes_apart({"assistant": two}, {"assistant": texts})["assistant"]
     assert found.labels.tolist() == [0] * 3 + [1] * 5 + [2] * 5 + [3] * 3
-
-
-def test_few_failures_join_the_nearest_state_of_failures():
     three = replace(cluster(np.ones((12, 2))), labels=np.array([0] * 6 + [1] * 6))
     said = [*["No table is available."] * 5, "a table", "No seat is available.", *["No car is available."] * 2, *"abc"]
     directions = np.array([[1, 0, 0]] * 6 + [[0.6, 0.8, 0], [0, 0, 1], [0, 1, 0], *[[0, 1, 1]] * 3])

@@ -78,7 +78,7 @@ def test_phrases_say_what_is_typical_and_are_neither_repeated_nor_empty():
     assert typical_phrases([["?!"], ["book it"]]) == [(), ("book",)]
 
 
-def test_clusters_of_one_name_and_role_become_one(flow):
+def test_clusters_of_one_name_are_one_named_for_three_phrases(flow):
     merged = with_names(flow, ["farewell", "ask", "Farewell ", "farewell"])
     assert [cluster.id for cluster in merged.clusters] == ["agent-1", "user-1", "user-2"]
     assert sizes(merged, "agent") + sizes(merged) == [("farewell", 2), ("ask", 3), ("Farewell ", 3)]
@@ -86,25 +86,17 @@ def test_clusters_of_one_name_and_role_become_one(flow):
     np.testing.assert_array_equal(merged.labels, [1, 0, 2, 1, 1, 0, 2, 2])
     assert with_names(flow, [""] * 4).clusters == flow.clusters
     assert sizes(with_names(flow, ["", "x", "y", "y"])) == [("x", 3), ("y", 3)]  # sorted anew
-
-
-def test_clusters_are_named_for_their_first_three_phrases(flow):
     phrases = [("at",), ("train", "ely", "seat", "window"), (), ("Train", "Ely", "seat")]
     clusters = (replace(cluster, phrases=its) for cluster, its in zip(flow.clusters, phrases, strict=True))
     found = phrase_names(replace(flow, clusters=tuple(clusters)))
     assert sizes(found, "agent") + sizes(found) == [("at", 2), ("train, ely, seat", 4), ("thanks", 2)]
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("a" * LONGEST_TEXT, "a" * LONGEST_TEXT),
-        ("word " * 1000, "word " * 59 + "word…"),
-        ("ab " * 10_000, "ab " * 99 + "ab…"),
-        ("so " + "a" * 1000, "so " + "a" * (LONGEST_TEXT - 4) + "…"),
-    ],
-    ids=["just", "words", "short words", "last word"],
-)
+@pytest.mark.parametrize(("text", "name"), [
+    ("a" * LONGEST_TEXT, "a" * LONGEST_TEXT), ("word " * 1000, "word " * 59 + "word…"),
+    ("ab " * 10_000, "ab " * 99 + "ab…"),
+    ("so " + "a" * 1000, "so " + "a" * (LONGEST_TEXT - 4) + "…"),
+], ids=["just", "words", "short words", "last word"])  # fmt: skip
 def test_a_long_utterance_is_cut_in_names_and_examples(text, name):
     flow = named("", said(text, f"{text} and more"), np.ones((2, 2)), {"user": np.zeros(2)})
     cluster = flow.clusters[0]
@@ -128,19 +120,12 @@ def test_utterances_cannot_break_out_of_the_prompt():
     assert len(prompt("a" * 100_000)) < 2_000
 
 
-@pytest.mark.parametrize(
-    ("answer", "name"),
-    [
-        ('\n "Request area."\nBecause they ask.', "Request area"),
-        ("**Canonical form:** `inform time`", "inform time"),
-        ("<think>they ask\nfor it</think>\nThe canonical form is: ask for it", "ask for it"),
-        ("- tell \x1b[31m\u202e the   time", "tell [31m the time"),
-        ("...\n***\n", ""),
-        ("word " * 30, " ".join(["word"] * 12)),
-        ("a" * 100, "a" * LONGEST_NAME),
-        ("日本語の名前", "日本語の名前"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "name"), [
+    ('\n "Request area."\nBecause they ask.', "Request area"), ("**Canonical form:** `inform time`", "inform time"),
+    ("<think>they ask\nfor it</think>\nThe canonical form is: ask for it", "ask for it"),
+    ("- tell \x1b[31m\u202e the   time", "tell [31m the time"), ("...\n***\n", ""),
+    ("word " * 30, " ".join(["word"] * 12)), ("a" * 100, "a" * LONGEST_NAME), ("日本語の名前", "日本語の名前"),
+])  # fmt: skip
 def test_an_answer_is_cleaned(answer, name):
     assert clean_name(answer) == name
 

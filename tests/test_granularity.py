@@ -67,7 +67,7 @@ def test_sampled_bounds_draw_from_the_true_segment_and_all_of_it(pool, places, l
     assert np.abs(shares - 0.1).max() < 0.015  # four standard errors, and the bounds' own error at the ends
 
 
-def test_draws_never_hold_the_row_itself_nor_a_negative_twice(pool):
+def test_draws_depend_on_the_generator_and_hold_no_row_twice(pool):
     rows = np.arange(3000)
     for level in LEVELS:
         drawn = draws(pool, rows, level, 9, np.random.default_rng(0))
@@ -78,9 +78,6 @@ def test_draws_never_hold_the_row_itself_nor_a_negative_twice(pool):
     few = Segments(clustered(12), 2)
     for row in range(12):
         assert row not in few.draw(row, 1, 100, np.random.default_rng(row))
-
-
-def test_a_draw_is_a_function_of_the_generator_and_bounds_of_the_seed(pool):
     for make in (
         lambda seed: Segments(clustered(3000), sample_size=500, seed=seed).bounds,
         lambda seed: pool.draw(7, 3, 9, np.random.default_rng([1, seed])),
@@ -114,7 +111,7 @@ def test_a_tie_across_a_bound_is_shared_at_random(sample_size):
     assert len(np.unique(second[second < 1000])) > 700
 
 
-def test_zeros_have_cosine_0_and_lengths_do_not_matter():
+def test_zeros_have_cosine_0_lengths_do_not_matter_and_nan_is_refused():
     vectors = clustered(30)
     vectors[:10], vectors[10:, 0] = 0, np.abs(vectors[10:, 0])
     segments = Segments(vectors, 2)
@@ -123,9 +120,6 @@ def test_zeros_have_cosine_0_and_lengths_do_not_matter():
     assert draws(segments, [0, 15], 2, 5, np.random.default_rng(0)).shape == (2, 5)
     vectors, scales = clustered(300), np.float32(2.0) ** np.arange(-60, 60, 0.4, dtype=np.float32)[:, None]
     assert Segments(vectors * scales).vectors == pytest.approx(Segments(vectors).vectors, abs=1e-6)
-
-
-def test_broken_vectors_are_refused():
     vectors = clustered(9)
     vectors[3, 1], vectors[5, 0] = np.nan, np.inf
     with pytest.raises(InputError, match="nan or inf in 2 of 9"):

@@ -142,7 +142,7 @@ def test_the_cache_of_mteb_knows_data_and_weights(tmp_path, tiny_bert, sample_di
     assert one.revision != other.revision
 
 
-def test_blank_texts_have_no_direction():
+def test_blank_texts_have_no_direction_and_draws_are_the_same():
     encoder = DialembEncoder(Recorded())
     metadata = dialogue_tasks("sample", split="dev", tasks=["DomainClustering"], limit=20)[0].metadata
     options = {"task_metadata": metadata, "hf_split": "dev", "hf_subset": "default"}
@@ -151,9 +151,6 @@ def test_blank_texts_have_no_direction():
     turns = [{"role": "user", "content": text} for text in ("", "a")]
     spoken = encoder.encode([{"text": ["a"], "conversation": [turns]}], **options)
     np.testing.assert_allclose(spoken, vectors[:1], atol=1e-6)
-
-
-def test_every_run_gets_the_same_draws():
     task = dialogue_tasks("sample", split="dev", tasks=["DomainClustering"], limit=40)
     one, again = (scores(DialembEncoder(Recorded()), task) for _ in range(2))
     assert one == again

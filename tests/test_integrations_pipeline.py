@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import pickle
 import re
 import subprocess
@@ -62,12 +61,10 @@ def test_vectors_are_those_of_the_encoder_in_every_form_of_input(tiny_bert, dial
     expected = load_encoder(tiny_bert).encode(few)
     fitted = DialogueVectorizer(tiny_bert).fit(dialogues)
     forms = (
-        few,
-        tuple(dialogue.to_messages() for dialogue in few),
-        [dialogue.to_json() for dialogue in few],
+        few, tuple(dialogue.to_messages() for dialogue in few), [dialogue.to_json() for dialogue in few],
         [" ".join(turn.content for turn in dialogue.turns) for dialogue in few],
         pd.Series([np.array(dialogue.to_messages(), dtype=object) for dialogue in few]),
-    )
+    )  # fmt: skip
     for form in forms:
         np.testing.assert_allclose(fitted.transform(form), expected, atol=1e-5)
     assert fitted.transform(few).dtype == np.float32
@@ -146,7 +143,7 @@ def test_round_trip_through_a_dataset_and_parquet(tmp_path, sample_dialogues):
     assert list(read_own(path)) == dialogues
 
 
-def test_missing_columns_and_none_are_fine_and_mistakes_are_told():
+def test_missing_or_other_columns_are_read_and_mistakes_told(tmp_path):
     for row in ({"messages": [{**BOT[1], "slots": None}], "domains": None}, {"messages": BOT[1:]}):
         assert load_dialogues(datasets.Dataset.from_list([row])) == [HO]
     with pytest.raises(InputError, match=r"^dialogues\[1\]: messages\[0\]: field role is missing"):
@@ -155,6 +152,17 @@ def test_missing_columns_and_none_are_fine_and_mistakes_are_told():
         load_dialogues(rows(text=["Hi"]), strict=True)
     with pytest.raises(InputError, match=r"org/calls: .* HF_HUB_OFFLINE is set: unset it, or .*hf download"):
         iterate_dialogues("org/calls", None, "train")
+    folder = folder_of(tmp_path / "calls", train=rows(score=[1, 2], conversation=[BOT, BOT[1:]]))
+    both = Dialogue((Turn("assistant", "Hi"), Turn("user", "Ho")))
+    assert list(load_hub_dataset(folder, "train", roles="bot=assistant")) == [both, HO]
+    assert next(load_hub_dataset(folder, "train", roles="*=user")).roles == ("user",)
+    bad = [{"role": "user", "content": None}]
+    folder = folder_of(tmp_path / "more", train=rows(messages=[BOT[1:], bad]))
+    assert list(load_hub_dataset(folder, "train")) == [HO]
+    reader = load_hub_dataset(folder, "train", strict=True)
+    assert next(reader) == HO
+    with pytest.raises(InputError):
+        next(reader)
 
 
 def test_parquet_with_other_columns_and_fields(tmp_path):
@@ -216,8 +224,7 @@ def test_over_http(tmp_path, sample_dialogues):
     with run_hub() as hub:
         for name in ("calls", "words"):
             hub.fill("datasets", f"org/{name}", tmp_path / name)
-        places = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
-        environment = {**os.environ, **places, "HF_HUB_DISABLE_XET": "1"}
+        environment = hub.environment(tmp_path / "home")
         run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
     (train, dev, everything, split, default, other, words, none), problems = json.loads(run.stdout)
@@ -229,17 +236,3 @@ def test_over_http(tmp_path, sample_dialogues):
     assert "org/words: got no column with lists of messages (found: text, label)" in words
     assert re.search("doesn't exist on the Hub.*correct the id", none)
     assert problems == []
-
-
-def test_rows_with_other_names_of_roles_and_columns_are_read_one_at_a_time(tmp_path):
-    folder = folder_of(tmp_path / "calls", train=rows(score=[1, 2], conversation=[BOT, BOT[1:]]))
-    both = Dialogue((Turn("assistant", "Hi"), Turn("user", "Ho")))
-    assert list(load_hub_dataset(folder, "train", roles="bot=assistant")) == [both, HO]
-    assert next(load_hub_dataset(folder, "train", roles="*=user")).roles == ("user",)
-    bad = [{"role": "user", "content": None}]
-    folder = folder_of(tmp_path / "more", train=rows(messages=[BOT[1:], bad]))
-    assert list(load_hub_dataset(folder, "train")) == [HO]
-    reader = load_hub_dataset(folder, "train", strict=True)
-    assert next(reader) == HO
-    with pytest.raises(InputError):
-        next(reader)

@@ -71,10 +71,9 @@ def test_a_model_that_reads_messages_gets_them_as_they_are(published, tiny_check
     close(found, evaluate_embeddings(vectors, labels, seeds=SEEDS))
 
 
-@pytest.mark.parametrize(
-    ("task", "limit"),
-    [("domains", 30), ("response-selection", 110), ("action-similarity", 60), ("next-utterance-retrieval", 20)],
-)
+@pytest.mark.parametrize(("task", "limit"), [
+    ("domains", 30), ("response-selection", 110), ("action-similarity", 60), ("next-utterance-retrieval", 20),
+])  # fmt: skip
 def test_a_task_of_the_benchmark_is_an_evaluator(plain, own_encoder, task, limit):
     evaluator = TaskEvaluator(task, "sample", split="dev", limit=limit, seeds=SEEDS, name="")
     expected = load_problem(task, CorpusPart("sample", None, "dev", limit)).measure(own_encoder, SEEDS)

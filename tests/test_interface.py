@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from interface_block import dialogues_in_memory, run_block
 from sentence_transformers import SentenceTransformer
-from transformers import TrainingArguments
 
 import hf_dialemb
 from hf_dialemb.cli import main
@@ -42,9 +41,8 @@ def test_all_forms_of_a_model_give_the_same_vectors(run, tmp_path):
     assert np.allclose(hf_dialemb.load_encoder(stock).encode(DIALOGUES), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("checkpoint", ["", "checkpoint-2"])
 @pytest.mark.parametrize("method", ["dse", "dial2vec", "dialogue_cse", "dual_encoder"])
-def test_a_folder_of_a_run_loads_as_what_it_is(method, checkpoint, tiny_bert, tmp_path, run):
+def test_a_folder_of_a_run_loads_as_what_it_is(method, tiny_bert, tmp_path, run):
     """Through its own files, in sentence-transformers, gives what the package itself gives."""
     folder = run.path
     if method != "dse":
@@ -52,8 +50,9 @@ def test_a_folder_of_a_run_loads_as_what_it_is(method, checkpoint, tiny_bert, tm
         folder = tmp_path / "run"
         hf_dialemb.train(method, DIALOGUES, max_steps=2, save_steps=2, output_dir=folder, **more)
     messages = [dialogue["messages"] for dialogue in DIALOGUES]
-    found = SentenceTransformer(str(folder / checkpoint), device="cpu").encode(messages)
-    assert np.allclose(found, hf_dialemb.load_encoder(folder / checkpoint).encode(DIALOGUES), atol=1e-5)
+    for place in (folder, folder / "checkpoint-2"):
+        found = SentenceTransformer(str(place), device="cpu").encode(messages)
+        assert np.allclose(found, hf_dialemb.load_encoder(place).encode(DIALOGUES), atol=1e-5)
 
 
 @pytest.mark.skipif("deep_attention_matching" not in METHODS, reason="deep_attention_matching is not installed")
@@ -71,20 +70,6 @@ def test_training_from_python_and_from_the_command_line_are_one(run, tiny_bert, 
     assert main(["train", *words, "--output_dir", str(tmp_path / "run")]) == 0
     names = [path / "model.safetensors" for path in (run.path, tmp_path / "run")]
     assert names[0].read_bytes() == names[1].read_bytes()
-
-
-def test_the_trainer_takes_a_model_and_dialogues(tiny_bert, tmp_path, run):
-    from hf_dialemb import DialogueTrainer
-
-    model, tokenizer = DSEModel.from_backbone(tiny_bert)
-    args = TrainingArguments(str(tmp_path), max_steps=2, use_cpu=True, report_to="none", save_strategy="no")
-    trainer = DialogueTrainer(
-        model, args, train_dataset=DIALOGUES, eval_dataset=DIALOGUES[:6], processing_class=tokenizer
-    )
-    assert trainer.train().global_step == 2
-    assert 0 <= trainer.evaluate()["eval_contrastive_accuracy"] <= 1
-    with pytest.raises(InputError, match="its tokenizer"):
-        DialogueTrainer(model, args, train_dataset=DIALOGUES)
 
 
 def test_what_cannot_be_meant_is_refused_in_one_sentence(run):
@@ -152,7 +137,7 @@ def test_a_table_in_memory_is_read_as_its_file(tmp_path):
     assert [(each.id, each.time) for each in found] == [("2", "2026-01-01T00:00:00"), ("1", "2026-01-02T00:00:00")]
 
 
-def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line(caplog):
+def test_columns_and_roles_are_said_and_guessed_as_in_files(caplog):
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"call": ["a", "a"], "who": ["Ann", "Bob"], "said": ["Hello", "Hi"]})
     words = {"columns": "id=call,role=who,content=said", "roles": "Ann=user,Bob=assistant"}
@@ -163,9 +148,6 @@ def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line(caplog
     assert caplog.messages == [f"dialogues: roles: guessed Ann: user; Bob: assistant; to confirm or change it, {told}"]
     with pytest.raises(InputError, match=r"^the table:1: got no column for content .* say which with load_dialogues"):
         load_dialogues(table)
-
-
-def test_speakers_have_the_roles_that_they_have_in_files(caplog):
     said = {"system": "Be kind.", "Ann": "Hello", "bot": "Hi"}
     chat = [{"role": role, "content": content} for role, content in said.items()]
     assert load_dialogues([chat]) == [Dialogue.from_messages(MESSAGES)]
@@ -195,13 +177,11 @@ def test_anything_else_is_refused_in_one_sentence():
         ("where is my card", "got the text 'where is my card'"),
         (["where is my card"], r"dialogues\[0\]: got the text .* encode_utterances"),
         ([["where", "is"]], r"dialogues\[0\]: got a list of texts"),
-        (MESSAGES, r"dialogues\[0\]: got one message"),
-        (DIALOGUE, "got one Dialogue, .* put it into a list"),
-        ([], "got none"),
-        (3, "got one int"),
+        (MESSAGES, r"dialogues\[0\]: got one message"), (DIALOGUE, "got one Dialogue, .* put it into a list"),
+        ([], "got none"), (3, "got one int"),
         ([MESSAGES, [{"role": "user"}], [{"role": "user"}]], r"dialogues: 2 of 3 cannot be read.* dialogues\[1\]"),
         ("no/such.jsonl", "no/such.jsonl"),
-    ):
+    ):  # fmt: skip
         with pytest.raises(InputError, match=said) as refused:
             load_dialogues(source)
         assert "\n" not in str(refused.value)

@@ -45,7 +45,7 @@ def test_the_map_is_the_papers_and_more_acts_continue_it():
         assert clean_label(original) == original
 
 
-def test_other_acts():
+def test_other_acts_and_labels_are_cleaned():
     for act, expected in (
         *(("INFORM_COUNT", "inform"), ("REQUEST_ALTS", "request alternative"), ("general-bye", "general bye")),
         *(("bye", "good bye"), ("greet", "greeting"), ("thank", "thank you"), ("reqmore", "request more")),
@@ -53,9 +53,6 @@ def test_other_acts():
         *((act, "") for act in INTENT_ACTS),
     ):
         assert acts_of(act) == ((expected,) if expected else ())
-
-
-def test_cleaning():
     for label, cleaned in (
         *(("Restaurants_2", "restaurant"), ("RentalCars_1", "rentalcars"), ("Media_3", "medium"), ("bus", "bus")),
         *(("arriveBy", "arriveby"), ("price_range", "price range"), ("number_of_adults", "number of adult")),
@@ -80,7 +77,7 @@ def test_a_turn_keeps_order_and_drops_what_is_double_or_says_nothing():
     )
 
 
-def test_an_act_that_announces_an_intent_gives_the_intent_alone():
+def test_an_intent_is_announced_alone_and_services_are_one_domain():
     slots = (("intent", "FindEvents"), ("city", "Oslo"))
     unified = unified_turn(Turn("user", "Events in Oslo", ("inform_intent", "inform"), slots, ("FindEvents",)))
     assert (unified.acts, unified.original_acts) == (("inform",), ("inform",))
@@ -89,9 +86,6 @@ def test_an_act_that_announces_an_intent_gives_the_intent_alone():
     elsewhere = unified_turn(Turn("user", "To book", ("inform",), (("intent", "book"),)))
     assert (elsewhere.slots, elsewhere.intents) == (("intent",), ())
     assert unified_turn(Turn("user", "Well")) == UnifiedTurn("user", "Well")
-
-
-def test_services_of_a_domain_become_one_domain():
     turns = (Turn("user", "Hi", ("INFORM",)),)
     unified = unified_dialogue(Dialogue(turns, domains=("Hotels_1", "hotels_2", "Restaurants_1", "other"), id="7"))
     assert unified == Dialogue((Turn("user", "Hi", ("inform",)),), domains=("hotel", "restaurant"), id="7")

@@ -19,9 +19,16 @@ def adapt(backbone: str, output: Path, dialogues: list, **more: object) -> tuple
     return Path(adapted_backbone(wanted, resolve_backbone(backbone), dialogues, lines.append)), lines
 
 
-def test_by_default_the_backbone_stays_as_it_is(tiny_bert, tmp_path, sample_dialogues):
+def test_by_default_the_backbone_stays_and_one_without_a_mask_is_refused(tiny_bert, tmp_path, sample_dialogues):
     assert adapt(tiny_bert, tmp_path, sample_dialogues)[0] == Path(tiny_bert)
     assert not list(tmp_path.iterdir())
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    tokenizer.mask_token = None
+    folder = tmp_path / "maskless"
+    AutoModel.from_pretrained(tiny_bert).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(InputError, match="no mask token"):
+        adapt(str(folder), tmp_path / "run", sample_dialogues, language_model_epochs=1)
 
 
 def test_it_is_an_ordinary_checkpoint_and_is_made_once(tiny_bert, tmp_path, sample_dialogues):
@@ -57,13 +64,3 @@ def test_the_method_starts_from_it(tiny_bert, tmp_path):
     trained = AutoModel.from_pretrained(tmp_path).encoder.state_dict()
     start = AutoModel.from_pretrained(tmp_path / "language_model").state_dict()
     assert all(torch.allclose(trained[name], start[name]) for name in trained)
-
-
-def test_a_backbone_without_a_mask_token_is_refused(tiny_bert, tmp_path, sample_dialogues):
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    tokenizer.mask_token = None
-    folder = tmp_path / "maskless"
-    AutoModel.from_pretrained(tiny_bert).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    with pytest.raises(InputError, match="no mask token"):
-        adapt(str(folder), tmp_path / "run", sample_dialogues, language_model_epochs=1)

@@ -70,7 +70,7 @@ def test_copies_compare_as_equal_and_what_says_something_else_does_not():
         assert comparable(single) != comparable(other)
 
 
-def test_dialogues_that_are_found():
+def test_dialogues_that_are_found_and_none_in_empty_sets():
     for held_out, training, expected in (
         (HARBOUR, [text.lower().replace("'", " '").replace(",", " ,") for text in HARBOUR], "exact"),  # tokenised
         (HARBOUR, [text.upper().strip(".!?") for text in HARBOUR], "exact"),
@@ -95,6 +95,12 @@ def test_dialogues_that_are_found():
         outcome = ["exact" if leak.exact else "within" if leak.similarity == 1 else "near" for leak in leaks]
         assert outcome == ([expected] if expected != "nothing" else [])
         assert list(evaluation.clean([dialogue(*training)])) == ([] if outcome else [dialogue(*training)])
+    empty = EvaluationIndex(turns=True)
+    assert empty.leaks(dialogue(*HARBOUR)) == []
+    empty.add("none", [])
+    empty.add("nothing", [], "utterances")
+    assert empty.leaks(dialogue(*HARBOUR)) == []
+    assert [(row.items, row.exact) for row in leakage_table([("train", [])], empty).rows] == [(0, 0), (0, 0)]
 
 
 def test_what_many_dialogues_share_tells_nothing():
@@ -237,15 +243,6 @@ def test_cleaning_leaves_no_leak_whatever_the_order():
         again = leakage_table(generator.sample(other, 2), index(sets=generator.sample(shuffled, 3)))
         both = [sorted(item.to_json()["rows"], key=json.dumps) for item in (again, report)]
         assert both[0] == both[1]
-
-
-def test_in_empty_sets_nothing_is_found():
-    empty = EvaluationIndex(turns=True)
-    assert empty.leaks(dialogue(*HARBOUR)) == []
-    empty.add("none", [])
-    empty.add("nothing", [], "utterances")
-    assert empty.leaks(dialogue(*HARBOUR)) == []
-    assert [(row.items, row.exact) for row in leakage_table([("train", [])], empty).rows] == [(0, 0), (0, 0)]
 
 
 @pytest.fixture

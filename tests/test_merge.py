@@ -35,7 +35,7 @@ def merged(backbone, parts, rank=None):
     return MergedModel.from_parts(str(backbone), {str(path): weight for path, weight in parts.items()}, rank)[0]
 
 
-def test_it_is_the_backbone_and_what_each_training_moved(tiny_bert, trained):
+def test_it_is_the_backbone_and_what_each_moved_or_a_rank_of_it(tiny_bert, trained):
     start = AutoModel.from_pretrained(tiny_bert).state_dict()
     first, second = (load_file(path / "model.safetensors") for path in trained)
     found = merged(tiny_bert, {trained[0]: 0.5, trained[1]: 2}).encoder.state_dict()
@@ -45,9 +45,6 @@ def test_it_is_the_backbone_and_what_each_training_moved(tiny_bert, trained):
         expected += 2 * (second[f"encoder.{name}"][: len(expected)] - start[name])
         assert torch.allclose(found[name], expected, atol=1e-6), name
         assert torch.allclose(swapped[name], expected, atol=1e-6), name
-
-
-def test_a_rank_cuts_each_linear_layer_and_leaves_the_rest(tiny_bert, trained):
     start = AutoModel.from_pretrained(tiny_bert).state_dict()
     whole, cut = (merged(tiny_bert, {trained[0]: 1}, rank) for rank in (None, 2))
     matrices = {name for name, value in start.items() if name.startswith("encoder.") and value.dim() == 2}
@@ -129,7 +126,7 @@ def folders(tiny_bert, trained, tmp_path):
     return found
 
 
-def test_what_cannot_be_merged_is_refused(folders, tiny_bert, tmp_path):
+def test_what_cannot_be_merged_is_refused(folders, tiny_bert, tmp_path, trained, refused):
     for parts, message in (
         ({}, "parts: got none"),
         ({"dse": float("nan")}, "got the weight nan for .*dse', expected a number"),
@@ -142,9 +139,6 @@ def test_what_cannot_be_merged_is_refused(folders, tiny_bert, tmp_path):
         with pytest.raises(InputError, match=message):
             hf_dialemb.merge(tiny_bert, given, output_dir=tmp_path / "x")
         assert not (tmp_path / "x").exists()
-
-
-def test_the_command_says_what_is_wrong(tiny_bert, trained, tmp_path, refused):
     for parts, message in [
         ([f"{trained[0]}=half"], "got the weight 'half', expected a number"),
         ([f"{trained[0]}=1", f"{trained[0]}=2"], "got one folder twice"),

@@ -1,18 +1,13 @@
-"""What methods share; and one outside the package, which trains, evaluates, exports and gets its card."""
+"""What methods share."""
 
-import json
 import math
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 from talks import dialogue
 from transformers import AutoConfig, AutoModel
 
-import hf_dialemb
 from hf_dialemb.checkpoints import pretrained as backbones
-from hf_dialemb.cli import main
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.methods.backbone_model import _position_limit
@@ -76,14 +71,10 @@ def test_any_backbone_learns(tiny_backbones, name, family, sample_dialogues):
     assert any(gradient.any() for gradient in gradients)
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "size"),
-    [
-        *(("dse", {}, size) for size in (1, 5, 64)),
-        ("dialogue_cse", {}, 4),
-        *(("deep_attention_matching", {"num_candidates": 4, **SMALL}, size) for size in (1, 2, 5) if DEEP),
-    ],
-)
+@pytest.mark.parametrize(("name", "settings", "size"), [
+    *(("dse", {}, size) for size in (1, 5, 64)), ("dialogue_cse", {}, 4),
+    *(("deep_attention_matching", {"num_candidates": 4, **SMALL}, size) for size in (1, 2, 5) if DEEP),
+])  # fmt: skip
 def test_gradient_caching_changes_no_gradient(tiny_bert, sample_dialogues, name, settings, size):
     torch.manual_seed(0)
     backbone = {"backbone": None} if name == "deep_attention_matching" else {"backbone": tiny_bert, "dropout": 0.0}
@@ -154,44 +145,3 @@ def test_weights_under_the_name_of_others_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(backbones, "find_spec", lambda name: spec)
     with pytest.raises(InputError, match="are not the Hub's; reinstall it"):
         backbones.resolve_backbone("all-MiniLM-L6-v2")
-
-
-EXAMPLE = Path(__file__).parents[1] / "examples" / "own_method.py"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_method():
-    yield get_method(str(EXAMPLE))
-    del METHODS["simcse"]
-
-
-@pytest.fixture(scope="module")
-def run(tiny_bert, sample_dialogues, tmp_path_factory):
-    """Train without a stop."""
-    folder = tmp_path_factory.mktemp("simcse") / "run"
-    settings = {"backbone": tiny_bert, "output_dir": folder, "save_steps": 2, "per_device_train_batch_size": 8}
-    hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **settings)
-    return folder, settings
-
-
-@pytest.mark.slow
-def test_an_outside_method_is_evaluated_exported_and_described(run, own_method, tiny_bert, tmp_path, capsys):
-    folder, exported = run[0], tmp_path / "simcse"
-    results = tmp_path / "results.json"
-    words = ["--corpus", "sample", "--split", "dev", "--seeds", "2", "--output", str(results)]
-    assert main(["evaluate", "--model", str(folder), tiny_bert, *words]) == 0
-    assert main(["export", "--model", str(folder), "--output", str(exported), "--onnx"]) == 0
-    output_lines = capsys.readouterr().out
-    assert sum("package absent" in line for line in output_lines.splitlines()) >= 4
-    assert (exported / "onnx" / "model.onnx").is_file()
-    assert json.loads((exported / "1_Pooling" / "config.json").read_text())["pooling_mode_cls_token"] is True
-    assert main(["model", "card", "--model", str(exported), "--run", str(folder), "--results", str(results)]) == 0
-    card = (exported / "README.md").read_text()
-    assert "SimCSE" in card
-    assert own_method.what in " ".join(card.split())
-
-
-def test_another_method_of_its_name_is_refused(own_method):
-    other = replace(own_method, title="Another")
-    with pytest.raises(InputError, match="another method has this name"):
-        hf_dialemb.register(other)

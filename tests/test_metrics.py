@@ -94,7 +94,7 @@ def test_pair_relatedness_is_near_the_spearman_of_all_pairs(random):
     assert np.isnan(relatedness.pair_relatedness([[1.0, 0.0], [-1.0, 0.0]], ["a", "b"], seeds=range(20))).all()
 
 
-def test_alignment_and_uniformity_are_those_of_all_pairs(random, monkeypatch):
+def test_alignment_uniformity_and_anisotropy_are_of_all_pairs(random, monkeypatch):
     vectors, labels = clouds(random)
     squared, same = 2 - 2 * cosine_similarity(vectors), labels[:, None] == labels[None]
     scores = alignment(vectors, labels)
@@ -106,9 +106,6 @@ def test_alignment_and_uniformity_are_those_of_all_pairs(random, monkeypatch):
         monkeypatch.setattr(geometry, "BLOCK", block)
         assert uniformity(vectors) == pytest.approx(expected, abs=1e-12)
     assert alignment_uniformity([[1.0, 0.0], [-3.0, 0.0]]) == {"uniformity": pytest.approx(-8.0)}
-
-
-def test_anisotropy_is_of_all_pairs_within_large_labels(random):
     vectors, labels = clouds(random)
     cosines = [cosine_similarity(vectors[labels == label]) for label in range(4)]
     within = np.mean([found[~np.eye(len(found), dtype=bool)].mean() for found in cosines])
@@ -132,7 +129,7 @@ def test_prototypes_are_those_of_scikit_learn(random, unit):
     assert scores["macro_f1"] == pytest.approx(macro_f1, abs=1e-12)
 
 
-def test_ndcg_is_scikit_learns_and_the_official_one_that_of_hits(random):
+def test_ndcg_selection_and_ranking_are_those_of_scikit_learn(random):
     assert ndcg([[1.0, 1.0]], [[True, False]]) == pytest.approx((1 + 1 / np.log2(3)) / 2)
     scores, relevant = random.normal(size=(6, 40)), random.random((6, 40)) < 0.3
     assert ndcg(scores, relevant) == pytest.approx(sklearn_metrics.ndcg_score(relevant, scores, k=10))
@@ -140,9 +137,6 @@ def test_ndcg_is_scikit_learns_and_the_official_one_that_of_hits(random):
     hits = np.take_along_axis(relevant, np.argsort(scores, axis=1)[:, ::-1], axis=1).astype(int)
     ideal = (np.arange(30) < [[4], [6], [9], [13]]).astype(int)
     assert official_ndcg(scores, relevant) == pytest.approx(sklearn_metrics.ndcg_score(ideal, hits, k=10))
-
-
-def test_selection_ranks_the_best_correct_one_among_those_not_ignored(random):
     candidates, queries = random.normal(size=(40, 16)), random.normal(size=(30, 16))
     correct, ignored = random.random((30, 40)) < 0.1, random.random((30, 40)) < 0.2
     correct[np.arange(30), np.arange(30)] = True
@@ -151,6 +145,16 @@ def test_selection_ranks_the_best_correct_one_among_those_not_ignored(random):
         ranks.append(1 + (row[~right & ~left_out] > row[right].max()).sum())
     expected = {f"top{k}": np.mean(np.array(ranks) <= k) for k in KS} | {"mrr": np.mean(1 / np.array(ranks))}
     assert selection_scores(queries, candidates, correct, ignored) == pytest.approx(expected, abs=1e-12)
+    for _ in range(30):
+        vectors, labels = corners(random, count=40, labels=2)
+        query, candidates, relevant = vectors[0], vectors[1:], labels[1:] == 0
+        cosines = cosine_similarity([query], candidates).round(9)
+        precision = sklearn_metrics.label_ranking_average_precision_score([relevant], cosines)
+        reciprocal = 1 / (1 + (cosines[0][~relevant] >= cosines[0][relevant].max()).sum())
+        expected = pytest.approx({"average_precision": precision, "reciprocal_rank": reciprocal}, abs=1e-12)
+        assert ranking_scores(query, candidates, relevant) == expected
+        order = random.permutation(39)
+        assert ranking_scores(3 * query, 5 * candidates[order], relevant[order]) == expected
 
 
 @pytest.mark.parametrize("value", [0, 1])
@@ -168,19 +172,6 @@ def test_order_and_scale_never_matter_to_selection(random, whole):
     expected = pytest.approx(selection_scores(queries, candidates, correct), abs=1e-12)
     rows, columns = random.permutation(30), random.permutation(50)
     assert selection_scores(7 * queries[rows], candidates[columns] / 3, correct[rows][:, columns]) == expected
-
-
-def test_ranking_agrees_with_scikit_learn_whatever_the_order_and_scale(random):
-    for _ in range(30):
-        vectors, labels = corners(random, count=40, labels=2)
-        query, candidates, relevant = vectors[0], vectors[1:], labels[1:] == 0
-        cosines = cosine_similarity([query], candidates).round(9)
-        precision = sklearn_metrics.label_ranking_average_precision_score([relevant], cosines)
-        reciprocal = 1 / (1 + (cosines[0][~relevant] >= cosines[0][relevant].max()).sum())
-        expected = pytest.approx({"average_precision": precision, "reciprocal_rank": reciprocal}, abs=1e-12)
-        assert ranking_scores(query, candidates, relevant) == expected
-        order = random.permutation(39)
-        assert ranking_scores(3 * query, 5 * candidates[order], relevant[order]) == expected
 
 
 EYE, WORDS, DIAGONAL = np.eye(2), ["a", "b"], np.eye(2, dtype=bool)

@@ -183,7 +183,7 @@ def test_the_recipe_repeats_the_training_and_names_no_place(made, tmp_path):
         assert json.loads(json.dumps(again.fingerprint())) == settings
 
 
-def test_time_hardware_and_energy_are_shown(copied):
+def test_time_hardware_and_energy_are_shown_and_missing_figures_told(copied):
     for fact in ("Time (s) | 4,568 |", "Hardware | 2 x Quick GPU |", "Examples | 98,765 |", "Energy was not measured."):
         assert fact in copied.card()
     energy = {"kwh": 0.123456, "co2eq_kg": 0.0456, "country": "Germany", "tool": "codecarbon 3"}
@@ -192,6 +192,10 @@ def test_time_hardware_and_energy_are_shown(copied):
     card = " ".join(copied.card().split())
     assert "Energy of dse: 0.123 kWh, 0.0456 kg CO2eq with the electricity of Germany, estimated by code" in card
     assert "dse was resumed from checkpoint-9" in card
+    assert copied.command() == 0
+    card = (copied.folder / "README.md").read_text()
+    assert "This model was not measured: there are no figures." in card
+    assert not ModelCard(card).data.eval_results
 
 
 OWN = "cal|ls *1*.jsonl"
@@ -218,15 +222,12 @@ def test_the_licence_is_that_of_the_corpora(copied, corpora):
     assert all(text in card for text in texts)
 
 
-def test_a_corpus_of_unknown_licence_is_marked_so(copied):
+def test_a_corpus_of_unknown_licence_is_marked_and_a_wrong_one_refused(copied):
     copied.learnt_from(f"/data/{OWN}")
     card = copied.card()
     assert ModelCard(card).data.license is None
     assert "| not stated | not stated | not published |" in card
     assert "No licence is stated here for cal" in card
-
-
-def test_a_licence_that_cannot_be_is_refused(copied):
     copied.learnt_from(f"/data/{OWN}")
     for name, licence in (("calls.jsonl", "free:MIT"), ("calls.jsonl", "research:"), ("sgd", "permissive:MIT")):
         with pytest.raises(InputError, match="--corpus-licence"):
@@ -262,13 +263,6 @@ def test_a_missing_source_is_named_with_the_command_that_makes_it(copied, spoil,
     assert copied.command("--results", copied.results) == 2
     assert re.search(message, capsys.readouterr().err)
     assert not (copied.folder / "README.md").exists()
-
-
-def test_a_card_without_figures_says_so(copied):
-    assert copied.command() == 0
-    card = (copied.folder / "README.md").read_text()
-    assert "This model was not measured: there are no figures." in card
-    assert not ModelCard(card).data.eval_results
 
 
 @pytest.mark.parametrize("name", ["x/y", "runs/dse@whitened"])

@@ -79,24 +79,6 @@ def plainly(ranker, selections):
     return score_candidates(ranker, [RankingExample(each.context, each.responses) for each in selections])
 
 
-def test_each_distinct_response_is_read_once_and_scores_are_the_same(towers, selections, monkeypatch):
-    from hf_dialemb.methods import ranker as ranking
-
-    asked = []
-
-    def encode(ranker, texts, **options):
-        asked.extend(texts)
-        return encode_responses(ranker, texts, **options)
-
-    monkeypatch.setattr(ranking, "encode_responses", encode)
-    for ranker in towers:
-        found = candidate_scores(ranker, selections)
-        assert {each.dtype for each in found} == {np.dtype(np.float64)}
-        np.testing.assert_allclose(np.stack(found), np.stack(plainly(ranker, selections)), rtol=1e-5, atol=1e-5)
-        assert np.stack(found).std() > 1e-3
-    assert len(asked) == 2 * len({text for each in selections for text in each.responses})
-
-
 def test_rankers_without_vectors_score_sets_but_embed_no_dialogue(sample_dialogues, selections):
     ranker = deep_attention_matching(sample_dialogues)
     fewer = [ResponseSelection(each.context, each.responses[:3], (0,)) for each in selections[:2]]

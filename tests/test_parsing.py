@@ -25,7 +25,7 @@ def error(records):
     return str(raised.value)
 
 
-def test_json_lists_and_members_at_any_depth(tmp_path):
+def test_json_lists_and_members_are_read_without_a_byte_order_mark(tmp_path):
     files = source(tmp_path, {"data": {"train": [1, {"x": [2.5, None, "é"]}], "dev": []}, "more": {"a": 1}})
     place = f"{tmp_path}/a.json"
     expected = [(f"{place}: record 0", 1), (f"{place}: record 1", {"x": [2.5, None, "é"]})]
@@ -36,9 +36,6 @@ def test_json_lists_and_members_at_any_depth(tmp_path):
     for key in ("train", "dev", "test"):
         assert f"field {key}: got nothing, expected a list" in error(json_list(files, "a.json", key))
         assert f"field {key}: got nothing, expected an object" in error(json_members(files, "a.json", key))
-
-
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
     mark = b"\xef\xbb\xbf"
     assert [value for _, value in json_list(source(tmp_path, mark + b"[1]"), "a.json")] == [1]
     assert [value for _, value in json_lines(source(tmp_path, mark + b"1\n2\n"), "a.json")] == [1, 2]
@@ -49,20 +46,14 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
 
 def test_a_file_that_is_no_list(tmp_path):
     for content, expected in (
-        (b'{"a": 1}', "got an object, expected a list"),
-        (b"3", "got a single value, expected a list"),
-        (b"[1, 2", "broken JSON at column 6"),
-        (b"[1, 2]]", "broken JSON at column 7 (Extra data)"),
+        (b'{"a": 1}', "got an object, expected a list"), (b"3", "got a single value, expected a list"),
+        (b"[1, 2", "broken JSON at column 6"), (b"[1, 2]]", "broken JSON at column 7 (Extra data)"),
         (b"[1, 2 3]", "broken JSON at column 7 (Expecting ',' delimiter)"),
-        (b"[1, ,3]", "broken JSON at column 5"),
-        (b'["\\ud800"]', "got half a character"),
-        (b"[0.5e", "broken JSON"),
-        (b"x", "broken JSON"),
-        (b'["\xff"]', "broken UTF-8 at byte 2"),
-        (b"", "broken JSON at column 1"),
+        (b"[1, ,3]", "broken JSON at column 5"), (b'["\\ud800"]', "got half a character"), (b"[0.5e", "broken JSON"),
+        (b"x", "broken JSON"), (b'["\xff"]', "broken UTF-8 at byte 2"), (b"", "broken JSON at column 1"),
         (b"[" * 200_000, "JSON that cannot be parsed (maximum recursion depth"),
         (b'[{"a":' * 200_000, "JSON that cannot be parsed (maximum recursion depth"),
-    ):
+    ):  # fmt: skip
         assert error(json_list(source(tmp_path, content), "a.json")).startswith(f"{tmp_path}/a.json: {expected}")
 
 

@@ -1,6 +1,9 @@
 """The programs of benchmarks/ and training_scripts/ run, at sizes that take seconds; examples are in test_examples."""
 
+import contextlib
 import importlib
+import io
+import json
 import os
 import subprocess
 import sys
@@ -8,17 +11,38 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import torch
+
+from hf_dialemb.corpora import load_dialogues
 
 ROOT = Path(__file__).parents[1]
 HELPERS = {"hardware", "processes", "published_counts", "encoder_tables", "faiss_index", "official_dial2vec",
            "dial2vec_step_worker", "utterance_step_worker"}  # fmt: skip
-DATA = {"corpora", "demo_recipe", "where_time_goes", "widths", "topics", "lstm_step", "turn_retrieval"}
+DATA = {"corpora", "where_time_goes", "widths", "topics", "turn_retrieval"}
 """Those that read corpora from HF_DIALEMB_DATA."""
 
 NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",),
          **dict.fromkeys(("conversion", "corpus_scale", "render_readme"), ("hf_dialemb.papers",))}  # fmt: skip
 HELP_ALONE = {"gpu", "training_since", "bench"}
 """Programs that need a GPU, an earlier commit or the others; their command lines are read."""
+
+
+def here(program):
+    """Stand for `answer_of`: what a program asks of itself in a fresh process, it does in this one."""
+
+    def answer_of(file, *words, environment=None):
+        with contextlib.redirect_stdout(io.StringIO()) as output, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", [str(file), *map(str, words)])
+            program.main()
+        return json.loads(output.getvalue().splitlines()[-1])
+
+    return answer_of
+
+
+def sample(program):
+    """Stand for `load_dialogues`: the package's sample in place of any corpus."""
+    return lambda *_, split, **__: load_dialogues("sample", None, split)
+
 
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "attention": ("--rounds 1", {"LENGTHS": (16,), "TOKENS": 64}),
@@ -27,27 +51,28 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
                    "FORMS": lambda program: dict([*program.FORMS.items()][:1])}),
     "corpora": ("--measure snips", {}),
     "corpus_scale": ("--of embed --dialogues 8 --output OUT", {"CORPUS": "sample"}),
-    "demo_recipe": ("--output OUT --work FOLDER", {"CORPORA": {"sgd": "SGD"}, "RATES": (1e-4,), "BACK": (0.5,),
+    "demo_recipe": ("--output OUT --work FOLDER", {"load_dialogues": sample, "RATES": (1e-4,), "BACK": (0.5,),
+                    "CORPORA": {"sgd": "SGD"},
                     "TRAIN": 2, "MEASURED": 2, "DOMAINS": 2, "SEEDS": range(1), "OPTIONS": {"max_steps": 1}}),
-    "dial2vec_step": ("--small --steps 1 --dialogues 2 --output OUT",
+    "dial2vec_step": ("--small --steps 1 --warm-up 0 --dialogues 2 --data-dir FOLDER --output OUT",
                       {"SIDES": lambda program: {name: program.SIDES[name] for name in program.COMPARED[:2]}}),
     "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {"READ": "sample"}),
     "encoding": ("--model all-MiniLM-L6-v2 --word @bfloat16 --utterances 8 --dialogues 2 --rounds 1 --output OUT", {}),
     "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
-    "habits": ("--only test_chat_forms.py --output OUT", {}),
+    "habits": ("--only test_published.py --output OUT", {}),
     "granularity_sampling": ("--responses 600 --beside 300 --checked 20 --output OUT", {}),
-    "index_scale": ("--vectors 600 --output OUT", {"QUERIES": 3, "TIMES": 1}),
+    "index_scale": ("--vectors 600 --output OUT", {"QUERIES": 3, "TIMES": 1, "CORPUS": "sample", "answer_of": here}),
     "learning_curve": ("--run tiny=RUN --backbone BERT --corpus sample --split dev --seeds 1 --output OUT", {}),
-    "lstm_step": ("--steps 1 --dialogues 60 --output OUT", {}),
+    "lstm_step": ("--steps 1 --dialogues 60 --output OUT", {"PAIRS": 4, "load_dialogues": sample, "answer_of": here}),
     "own_files": ("--files 10 --output OUT", {}),
     "render_cards": ("--check", {}),
     "render_readme": ("--check", {}),
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
-    "startup": ("--repeats 1 --output OUT", {}),
+    "startup": ("--repeats 1 --output OUT", {"STORED": 9, "answer_of": lambda program: lambda *words: 1024}),
     "topics": ("--corpus sgd --output OUT", {"MOST": 60, "SEEDS": range(2)}),
     "topics_page": ("--limit 40 --domain= --output FOLDER", {}),
     "turn_retrieval": ("dialogue-static --corpora sgd --limit 20 --output OUT", {}),
-    "under_load": ("--seconds 0.2 --way ours --rounds 1 --output OUT", {}),
+    "under_load": ("--seconds 0 --way ours --rounds 1 --output OUT", {"answer_of": here, "TEXTS": 4}),
     "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
     "where_time_goes": ("--output OUT", {"SPECS": {"dialogue-static": "static"}, "RECIPES": {"dse": "dse_minilm"},
                         "STEPS": 1}),
@@ -114,6 +139,25 @@ def test_a_benchmark_runs(name, run, trained, tiny_bert, tmp_path, request):
 def test_a_program_that_needs_more_shows_its_help(name, run, capsys):
     assert run(name, ["--help"], {}) == 0
     assert "--output" in capsys.readouterr().out
+
+
+def test_ratios_well_below_the_committed_ones_have_fallen(run):
+    bench = importlib.import_module("bench")
+    encode, (title, other) = "encode dialogues, dialogue-static", ("import hf_dialemb", "import torch")
+    rows = [bench.row(title, other, [15.0, 17.0, 16.0])]
+    rows += [bench.row(f"{encode} (5,231 a second)", "sentence-transformers", [130.0, 131.0, 129.0])]
+    assert "| 130.00 (129.00 to 131.00) | 100, and 5,000 a second |" in bench.table(rows)[3]
+    quicker = bench.row(f"{encode} (6,000 a second)", "sentence-transformers", [131.0])
+    assert bench.fallen([rows[0], quicker], rows) == bench.fallen(rows, rows) == []
+    slower = [bench.row(title, other, [12.0]), rows[1]]
+    assert bench.fallen(slower, rows) == ["import hf_dialemb beside import torch: 12.00, was 16.00"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
+def test_without_a_gpu_its_program_says_so_and_measures_nothing(run, tmp_path, capsys):
+    assert run("gpu", ["--output", str(tmp_path / "gpu.json")], {}) is None
+    assert capsys.readouterr().out == "There is no GPU here: nothing is measured\n"
+    assert not (tmp_path / "gpu.json").exists()
 
 
 @pytest.mark.slow

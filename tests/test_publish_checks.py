@@ -79,10 +79,8 @@ INNOCENT = {
     **{f"weights, header of {length}": weights(length) for length in (0x280, 0x480, 0x10280)},
     "structured array": array(np.zeros(3, dtype=[("Ordinal", "f4")])),
     "zip of arrays": zipped(**{"x.npy": array(np.arange(3)), "readme": b"hello"}),
-    "words": b"cat\ndog\n.\nthe\n",
-    "nothing": b"",
-    "like pickle": b"\x80\x09abc",
-}
+    "words": b"cat\ndog\n.\nthe\n", "nothing": b"", "like pickle": b"\x80\x09abc",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", [*PICKLES, *INNOCENT])
@@ -94,17 +92,13 @@ def test_pickles_are_recognised_whatever_their_name(tmp_path, what):
 
 TOKEN = "hf_" + "aB3" * 11 + "x"
 SECRETS = {
-    TOKEN: "a Hugging Face token",
-    "sk-" + "aB3" * 8: "a key that begins with sk-",
-    "sk-proj-a1_" + "x" * 20: "a key that begins with sk-",
-    "AKIA" + "Q7" * 8: "an AWS key",
+    TOKEN: "a Hugging Face token", "sk-" + "aB3" * 8: "a key that begins with sk-",
+    "sk-proj-a1_" + "x" * 20: "a key that begins with sk-", "AKIA" + "Q7" * 8: "an AWS key",
     'AWS_SECRET_ACCESS_KEY = "' + "aB/+" * 10 + '"': "an AWS key",
-    "ghp_" + "a1" * 18: "a GitHub token",
-    "-----BEGIN OPENSSH PRIVATE KEY-----": "a private key",
-    "xoxb-" + "1234567890-ab": "a Slack token",
-    "AIza" + "x1" * 17 + "y": "a Google key",
+    "ghp_" + "a1" * 18: "a GitHub token", "-----BEGIN OPENSSH PRIVATE KEY-----": "a private key",
+    "xoxb-" + "1234567890-ab": "a Slack token", "AIza" + "x1" * 17 + "y": "a Google key",
     **dict.fromkeys(("hf_dialemb_config.json hf_hub_download", "task-oriented-dialogues-of-2024", "the AKIA words")),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", SECRETS)
@@ -113,12 +107,17 @@ def test_secrets_are_recognised_and_other_words_are_not(tmp_path, text):
     assert list(secrets_in(tmp_path / "config.json")) == ([(2, SECRETS[text])] if SECRETS[text] else [])
 
 
-def test_secrets_in_headers_of_weights_and_in_wide_letters(tmp_path):
+def test_secrets_in_headers_and_places_in_graphs_are_recognised(tmp_path):
     save_file({"x": np.zeros(2, np.float32)}, tmp_path / "a.safetensors", {"login": TOKEN})
     (tmp_path / "b.jsonl").write_text(("x" * 99 + "\n") * 50_000 + TOKEN)
     (tmp_path / "c.txt").write_text(TOKEN, encoding="utf-16")
     secrets = [list(secrets_in(file)) for file in sorted(tmp_path.iterdir())]
     assert secrets == [[(line, "a Hugging Face token")] for line in (1, 50_001, 1)]
+    graph, record = tmp_path / "model.onnx", b'File "/home/me/lib/linear.py", line 7, in forward'
+    graph.write_bytes(b"\x08" * 90 + record + b"\xff" * 99)
+    assert set(machine_paths_in(graph)) == {("a node", "/home/me/lib/linear.py")}
+    graph.write_bytes(b"\x08/encoder/layer.0/MatMul" * 9)
+    assert list(machine_paths_in(graph)) == []
 
 
 PATHS = ["/home/me/x", "/data/runs/a", "/tmp/x", "/Users/me", "C:\\Users\\me", "D:/data/x", "\\\\server\\share\\x"]
@@ -126,14 +125,6 @@ NO_PATHS = [
     "https://example.org/home/me", "org/name", "and/or", "./data/x", "../tmp/x", "runs/tmp/x", "/", "</data>",
     "FOLDER/data/x", "$HOME/data/x", "<folder>/data/x", "~/.cache", "/v1", "a: b", "s3://data/x", "2024/01/02",
 ]  # fmt: skip
-
-
-def test_places_where_a_graph_was_recorded_are_recognised(tmp_path):
-    graph, record = tmp_path / "model.onnx", b'File "/home/me/lib/linear.py", line 7, in forward'
-    graph.write_bytes(b"\x08" * 90 + record + b"\xff" * 99)
-    assert set(machine_paths_in(graph)) == {("a node", "/home/me/lib/linear.py")}
-    graph.write_bytes(b"\x08/encoder/layer.0/MatMul" * 9)
-    assert list(machine_paths_in(graph)) == []
 
 
 @pytest.mark.parametrize("path", [*PATHS, *NO_PATHS])
@@ -232,7 +223,7 @@ def test_what_stands_in_the_way_of_a_space_or_dataset(tmp_path, what):
     assert [sentence in problem for problem in problems].count(True) == 1
 
 
-def test_all_refusals_are_reported_at_once(folder):
+def test_all_refusals_are_reported_at_once_and_a_folder_is_needed(folder, tmp_path):
     lines: list[str] = []
     for what in ("no card", "pickle", "secret", "path"):
         MODELS[what][0](folder)
@@ -243,10 +234,8 @@ def test_all_refusals_are_reported_at_once(folder):
     refused = [line.removeprefix("Refused: ") for line in lines[8:]]
     assert len(refused) == 4
     assert str(caught.value) == f"{folder} cannot be published: {refused[0]} (3 more are listed above)"
-
-
-def test_there_must_be_a_folder_with_files(tmp_path):
     for path in (tmp_path / "none", Path(__file__)):
         with pytest.raises(InputError, match="is no folder"):
             publish(path, "org/small")
-    assert check(tmp_path, "model", "small")[0] == "the folder is empty"
+    (tmp_path / "empty").mkdir()
+    assert check(tmp_path / "empty", "model", "small")[0] == "the folder is empty"

@@ -1,7 +1,6 @@
 """From a checkpoint over export and the Hub into a fresh process, with the same vectors."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 import torch
 from checkpoints import assembled, dual_encoder, save_dse
 from checkpoints import save as save_ranker
-from hub_server import TOKEN
 from publish_folders import CARD, dataset_folder, hub_of_this_process, metric_folder
 
 from hf_dialemb.dialogue import Dialogue, Turn
@@ -87,13 +85,11 @@ def expected(checkpoints) -> dict[str, np.ndarray]:
 def test_published_models_give_the_vectors_of_the_training(hub, expected, tmp_path, package):
     models = {f"org/{name}-tiny": (kind, MESSAGES if kind == "custom" else UTTERANCES) for name, kind in KINDS.items()}
     wishes = {"models": models, "trust": package == "absent", "metric": "org/ndcg", "dataset": "org/calls"}
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
-    places = {"HF_ENDPOINT": hub.address, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
     program = Path(__file__).with_name("published_process.py").read_text(encoding="utf-8")
     program = {"absent": WITHOUT_PACKAGE, "imported": "import hf_dialemb\n"}[package] + program
     run = subprocess.run(
         [sys.executable, "-c", program, json.dumps(wishes), tmp_path / "arrays.npz"],
-        env={**kept, **places, "HF_TOKEN": TOKEN}, cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=hub.environment(tmp_path / "home"), cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-3000:]
     with np.load(tmp_path / "arrays.npz") as loaded:

@@ -16,8 +16,6 @@ from hf_dialemb.methods.ranker import RankingExample, score_candidates
 from hf_dialemb.retrieval import rank
 from hf_dialemb.retrieval.rank import rank_file, rank_pool, read_pool
 
-CHAT = [{"role": "user", "content": "I need a taxi"}, {"role": "assistant", "content": "When do\nyou leave?"}]
-
 
 @pytest.fixture(scope="module")
 def dialogues(sample_dialogues):
@@ -69,16 +67,12 @@ def rank_context(path):
     return list(rank_file("no/such", path, path))
 
 
-@pytest.mark.parametrize(
-    ("read", "content", "sentence"),
-    [
-        (read_pool, b"", "got no response, expected one on each line"),
-        (read_pool, b"good\nb\xff\n", ":2: broken UTF-8"),
-        (read_pool, None, "cannot be read"),
-        (rank_context, [], "got list"),
-        (rank_context, {"turns": [3]}, "got an object with the fields turns"),
-    ],
-)
+@pytest.mark.parametrize(("read", "content", "sentence"), [
+    (read_pool, b"", "got no response, expected one on each line"),
+    (read_pool, b"good\nb\xff\n", ":2: broken UTF-8"), (read_pool, None, "cannot be read"),
+    (rank_context, [], "got list"),
+    (rank_context, {"turns": [3]}, "got an object with the fields turns"),
+])  # fmt: skip
 def test_a_file_that_cannot_be_used_is_an_error(tmp_path, read, content, sentence):
     path = tmp_path / "file.json"
     if content is not None:
@@ -162,7 +156,7 @@ def test_a_wrong_request_is_an_error(tower_folders, tiny_bert, files, tmp_path, 
 CANDIDATES = ["corpus", "candidates", "--corpus", "sample", "--split", "dev", "--num-candidates", "4", "--output"]
 
 
-def test_candidates_are_written_as_they_were_drawn(tmp_path, printed):
+def test_candidates_are_written_as_drawn_or_refused(tmp_path, printed, refused):
     output, dialogues = tmp_path / "dev.jsonl", load_dialogues("sample", None, "dev")
     output_text = printed(*CANDIDATES, output, "--responses", "last", "--seed", "5")
     header, selections = read_candidates(output)
@@ -174,9 +168,6 @@ def test_candidates_are_written_as_they_were_drawn(tmp_path, printed):
     assert written == drawn
     assert f"{len(dialogues)} dialogues gave {len(selections)} contexts with 4 candidates each" in output_text
     assert f"Wrote {output}" in output_text
-
-
-def test_candidates_that_cannot_be_drawn_are_an_error(tmp_path, refused):
     sentence = "--num-candidates and --seed: got 1 and 13, expected at least 2 and 0"
-    assert sentence in refused(*CANDIDATES, tmp_path / "dev.jsonl", "--num-candidates", "1")
-    assert list(tmp_path.iterdir()) == []
+    assert sentence in refused(*CANDIDATES, tmp_path / "none.jsonl", "--num-candidates", "1")
+    assert [path.name for path in tmp_path.iterdir()] == ["dev.jsonl"]

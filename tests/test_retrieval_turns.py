@@ -28,47 +28,30 @@ def index():
     return TurnIndex("dialogue-static", [DIALOGUE])
 
 
-@pytest.mark.parametrize(
-    ("query", "turn"),
-    [
-        ("Who has a dog?", 5),
-        ("what did Anna say about the flat?", 0),
-        ("what did Ben say about the flat?", 3),
-        ("what was said about a flat in June?", 3),
-        ("balcony", 2),
-    ],
-)
+@pytest.mark.parametrize(("query", "turn"), [
+    ("Who has a dog?", 5), ("what did Anna say about the flat?", 0), ("what did Ben say about the flat?", 3),
+    ("what was said about a flat in June?", 3), ("balcony", 2),
+])  # fmt: skip
 def test_questions_find_their_turn(index, query, turn):
     assert index.search(query, 1)[0].turn == turn
 
 
-def test_a_hit_says_who_when_and_what_stands_beside(index):
+def test_a_hit_says_who_and_when_and_hits_are_a_table_of_falling_scores(index):
     (hit,) = index.search("how many rooms?", 1)
     assert (hit.id, hit.speaker, hit.time, hit.text) == ("friends", *TALK[1])
     assert (hit.before, hit.after) == (f"Anna: {TALK[0][2]}", f"Anna: {TALK[2][2]}")
     assert hit.words == ("many", "room")
     assert all(part in str(hit) for part in (hit.before, hit.after, hit.time, "friends, turn 2", "words: many, room"))
-
-
-def test_hits_are_a_table_of_falling_scores(index):
     frame = index.search("a flat with a view", 4).to_pandas()
     assert len(frame) == 4
     assert frame.score.is_monotonic_decreasing
     assert {"id", "turn", "role", "speaker", "time", "text", "score", "cosine", "words"} <= set(frame.columns)
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("in may", r"\d{4}-05-\d\d"),
-        ("On May 3, 2023", r"2023-05-03"),
-        ("the 7th of May 2022", r"2022-05-07"),
-        ("in 2023", r"2023-\d\d-\d\d"),
-        ("last august", r"\d{4}-08-\d\d"),
-        ("we may go", None),
-        ("room 12", None),
-    ],
-)
+@pytest.mark.parametrize(("query", "expected"), [
+    ("in may", r"\d{4}-05-\d\d"), ("On May 3, 2023", r"2023-05-03"), ("the 7th of May 2022", r"2022-05-07"),
+    ("in 2023", r"2023-\d\d-\d\d"), ("last august", r"\d{4}-08-\d\d"), ("we may go", None), ("room 12", None),
+])  # fmt: skip
 def test_times_of_queries(query, expected):
     found = asked_time(query)
     assert (found and found.pattern) == expected
@@ -92,7 +75,9 @@ def test_dialogues_can_be_added_in_parts(index):
     np.testing.assert_allclose(apart.scores("a flat"), together.scores("a flat"), atol=1e-5)
 
 
-def test_bm25_has_its_closed_form():
+def test_words_are_basic_forms_and_bm25_has_its_closed_form():
+    actual = words_of("What did the children's dogs eat? Went running 你好")
+    assert " ".join(actual) == "child s dog eat go run 你 好"
     index = WordIndex(["red house", "red red car by night", "blue sky"])
     lengths, mean = [2, 4, 2], 8 / 3  # "by" is a stop word
     expected = [
@@ -100,19 +85,7 @@ def test_bm25_has_its_closed_form():
         for count, length in zip([1, 2, 0], lengths, strict=True)
     ]
     np.testing.assert_allclose(index.scores("the red one Red"), expected)
-
-
-def test_words_are_basic_forms_without_stop_words():
-    assert words_of("What did the children's dogs eat? Went running 你好") == [
-        "child",
-        "s",
-        "dog",
-        "eat",
-        "go",
-        "run",
-        "你",
-        "好",
-    ]
+    assert standard(np.ones(4)).tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("query", ["", "the", "zzz"])
@@ -120,14 +93,12 @@ def test_a_query_without_known_words_has_no_bm25(query):
     assert not WordIndex(["red house", "blue sky"]).scores(query).any()
 
 
-def test_standard_scores_of_equal_scores_are_zero():
-    assert standard(np.ones(4)).tolist() == [0, 0, 0, 0]
-
-
-def test_a_text_finds_turns_and_whole_dialogues():
+def test_a_text_finds_turns_or_dialogues_by_an_encoder_not_fitted():
     turns, whole = (hf_dialemb.search("dialogue-static", [DIALOGUE], "a puppy", whole=whole) for whole in (False, True))
     assert (turns[0].turn, len(turns)) == (5, 5)
     assert len(whole) == 1
+    with pytest.raises(InputError, match="fitted on its input"):
+        TurnIndex("tfidf", [DIALOGUE])
 
 
 @pytest.mark.parametrize(
@@ -138,24 +109,10 @@ def test_an_index_refuses(index, call):
         call(index)
 
 
-def test_an_encoder_fitted_on_its_input_is_refused():
-    with pytest.raises(InputError, match="fitted on its input"):
-        TurnIndex("tfidf", [DIALOGUE])
-
-
 def test_the_command_shows_turns(tmp_path, printed):
     source, found = tmp_path / "talk.jsonl", tmp_path / "found.jsonl"
     source.write_text(json.dumps(DIALOGUE.to_json()))
-    words = [
-        "search",
-        source,
-        "--model",
-        "dialogue-static",
-        "--query",
-        "what did Ben say about his flat?",
-        "--top",
-        "1",
-    ]
+    words = ["search", source, "--model", "dialogue-static", "--query", "what did Ben say about his flat?", "--top", 1]
     lines = printed(*words, "--output", found).splitlines()
     assert "friends, turn 4 2023-06-01T09:00:00" in lines[0]
     assert lines[1:3] == [f"       Anna: {TALK[2][2]}", f"     > Ben: {TALK[3][2]}"]

@@ -100,7 +100,7 @@ def static(tiny_bert, tmp_path_factory):
     return folder
 
 
-def test_a_table_is_shipped_as_it_is(static, tiny_bert, tmp_path):
+def test_a_table_is_shipped_as_it_is_and_its_sources_are_known(static, tiny_bert, tmp_path):
     folder = ship(static, "table", (), tmp_path)
     assert "| sample | dev | Apache-2.0 |" in (folder / "README.md").read_text()
     vectors = [hf_dialemb.load_encoder(place).encode_utterances(TEXTS) for place in (static, folder)]
@@ -110,6 +110,10 @@ def test_a_table_is_shipped_as_it_is(static, tiny_bert, tmp_path):
     whole = hf_dialemb.train("dse", "sample", backbone=tiny_bert, **options)
     with pytest.raises(InputError, match="got a run without an adapter or a table; merge with --rank"):
         ship(whole.path, "whole", (), tmp_path)
+    assert ("muldogo", "test") in sets_behind("action-minilm") == sets_behind("action-minilm@utterances")
+    assert not {"star", "kvret", "doc2dial"} & {corpus for corpus, _ in sets_behind("dialogue-minilm")}
+    with pytest.raises(InputError, match="weights: got 'nothing'"):
+        hf_dialemb.weights("nothing")
 
 
 def test_commands_choose_one_where_none_is_named(capsys, monkeypatch, cache):
@@ -144,13 +148,6 @@ assert main('search --model dialogue-static --corpus sample --id #3'.split()) ==
 hf_dialemb.load_encoder('dialogue-minilm').encode_utterances(['hello'])
 assert 'sentence_transformers' not in sys.modules"""
     subprocess.run([sys.executable, "-c", program, str(static)], check=True)
-
-
-def test_its_sources_are_known_so_that_figures_on_them_are_marked():
-    assert ("muldogo", "test") in sets_behind("action-minilm") == sets_behind("action-minilm@utterances")
-    assert not {"star", "kvret", "doc2dial"} & {corpus for corpus, _ in sets_behind("dialogue-minilm")}
-    with pytest.raises(InputError, match="weights: got 'nothing'"):
-        hf_dialemb.weights("nothing")
 
 
 def test_a_table_of_eight_bits_loads_everywhere(static):

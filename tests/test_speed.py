@@ -1,18 +1,22 @@
-"""Encoding and training fast: batches by tokens, fewer bits for each number, and the same figures all the same."""
+"""Encoding and training fast: batches by tokens, fewer bits for each number down to 8, and the same figures."""
 
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import torch
 from training_runs import train, values_of
 
 from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.encoders import fewer_bits
 from hf_dialemb.encoders.loading import load_encoder
-from hf_dialemb.methods import backbone_model, batching, get_method
+from hf_dialemb.encoders.specs import find_encoder
+from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
+from hf_dialemb.methods import backbone_model, batching
 from hf_dialemb.methods.batching import batches
 from hf_dialemb.runs.hardware import multiplies_bfloat16, quick_reading
 
@@ -58,8 +62,9 @@ def cosines(first, other):
 def test_bfloat16_gives_nearly_the_vectors_of_float32(model, texts, sample_dialogues):
     plain, quick = load_encoder(model), load_encoder(f"{model}@bfloat16")
     assert cosines(plain.encode_utterances(texts), quick.encode_utterances(texts)).min() > 0.999
-    assert cosines(plain.encode(sample_dialogues), quick.encode(sample_dialogues)).min() > 0.999
-    assert quick.encode(sample_dialogues).dtype == np.float32
+    few = sample_dialogues[:12]
+    assert cosines(plain.encode(few), quick.encode(few)).min() > 0.999
+    assert quick.encode(few).dtype == np.float32
     assert plain.fingerprint != quick.fingerprint
 
 
@@ -90,31 +95,9 @@ def test_waiting_threads_sleep_unless_the_environment_says_otherwise(sample_dial
 
 
 QUICK = {
-    "dse": {"max_tokens": 32},
-    "dialogue_cse": {"max_tokens": 32, "num_negatives": 2},
-    "dialog2flow": {"max_tokens": 32, "contrast": "hard"},
-    "dial2vec": {"max_tokens": 128, "num_negatives": 2},
-}
-
-
-@pytest.mark.parametrize("method", ["dse", "dialogue_cse"])
-@pytest.mark.parametrize(
-    ("length", "learning", "bf16", "expected"),
-    [
-        (64, True, False, "eager"), (65, True, False, "sdpa"), (256, True, True, "eager"), (257, True, True, "sdpa"),
-        (8, False, False, "sdpa"), (8, False, True, "sdpa"),
-    ],
-)  # fmt: skip
-def test_texts_are_attended_to_in_the_way_that_is_quickest(method, length, learning, bf16, expected, tiny_bert):
-    """Whoever calls the layers: our trainer, its evaluation, or a loop of one's own."""
-    model, _ = get_method(method).model_class.build(tiny_bert, (), None)
-    used = []
-    model.encoder.register_forward_hook(lambda *_: used.append(model.encoder.config._attn_implementation))
-    ids = torch.ones(2, length, dtype=torch.long)
-    with torch.set_grad_enabled(learning), torch.autocast("cpu", torch.bfloat16, enabled=bf16):
-        model.embed(ids, ids)
-    assert set(used) == {expected}
-    assert model.encoder.config._attn_implementation == "sdpa"
+    "dse": {"max_tokens": 32}, "dialogue_cse": {"max_tokens": 32, "num_negatives": 2},
+    "dialog2flow": {"max_tokens": 32, "contrast": "hard"}, "dial2vec": {"max_tokens": 128, "num_negatives": 2},
+}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -140,3 +123,55 @@ def test_parts_and_the_way_to_attend_change_no_loss_curve(method, bf16, tiny_ber
     assert len(quick) == 20
     assert quick == pytest.approx(whole, rel=1e-3 if bf16 else 1e-4)
     assert quick[-1] < quick[0]
+
+
+needs_nncf = pytest.mark.skipif(not find_spec("nncf"), reason="nncf is not installed")
+REFUSED = {
+    "tfidf@int8": "got int8 for a baseline",
+    "dialogue-static@int8": "expected a transformer that reads texts",
+    "dialogue-minilm@int8,bfloat16": "one of bfloat16, float16 and int8",
+}
+
+
+@pytest.mark.parametrize("spec", REFUSED)
+def test_int8_is_for_transformers_of_texts_alone(spec):
+    with pytest.raises(InputError, match=REFUSED[spec]):
+        find_encoder(spec)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(fewer_bits, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r'openvino is missing; pip install "hf-dialemb\[int8\]"'):
+        load_encoder("dialogue-minilm@int8")
+
+
+@pytest.mark.slow
+@needs_nncf
+def test_int8_finds_dialogues_of_one_topic_nearly_as_well(data_dir):
+    problem = load_problem("domains", CorpusPart("sgd", data_dir, "dev", 300))
+    precision = {}
+    for spec in ("dialogue-minilm", "dialogue-minilm@int8"):
+        rows = problem.measure(load_encoder(spec), [0])
+        precision[spec] = next(row.mean for row in rows if row.metric == "map")
+    assert precision["dialogue-minilm@int8"] > precision["dialogue-minilm"] - 0.5
+
+
+GRAPHS_COME_AND_GO = """
+import gc, signal, subprocess, sys
+import hf_dialemb
+signal.signal(signal.SIGCHLD, lambda *_: None)
+encoders = [hf_dialemb.load_encoder(sys.argv[1] + "@int8") for _ in range(2)]
+while encoders:
+    del encoders[0]
+    gc.collect()
+subprocess.run([sys.executable, "-c", ""], check=True)
+print("goes on")
+"""
+
+
+@pytest.mark.slow
+@needs_nncf
+def test_a_process_outlives_the_encoders_whatever_signals_come(tiny_bert, tmp_path):
+    words = [sys.executable, "-X", "faulthandler", "-c", GRAPHS_COME_AND_GO, tiny_bert]
+    run = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "HF_HOME": str(tmp_path)})
+    assert (run.returncode, run.stdout.splitlines()[-1:]) == (0, ["goes on"]), run.stderr[-2000:]

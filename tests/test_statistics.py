@@ -62,7 +62,7 @@ def test_every_count_is_of_the_dialogues():
     assert json.loads(json.dumps(counts, allow_nan=False)) == counts
 
 
-def test_the_table_has_every_count():
+def test_the_table_has_every_count_and_what_counts_as_a_duplicate():
     assert rows(iter([*DIALOGUES, DIALOGUES[0]])) == [
         *(("dialogues", "5"), ("turns", "11"), ("mean turns", "2.2"), ("mean words", "4.4")),
         *(("single-domain dialogues", "3"), ("mean turns", "2.7"), ("mean words", "5.7")),
@@ -77,6 +77,12 @@ def test_the_table_has_every_count():
     assert rows([say("hello")])[4:] == bare
     assert [value for _, value in rows([])] == ["0"] * 5
     assert rows([say("hello", domains=("\x1b[2J",))])[-1] == ("\\x1b[2J", "1")  # no command to the terminal
+    result = Statistics.of([say("Hello  there\n", "YES"), say(" hello there", "yes"), say("hello, there", "yes")])
+    assert (result.duplicate_dialogues, result.duplicate_utterances) == (1, 3)
+    assert Statistics.of([say("a", "b")] * 3).duplicate_dialogues == 2
+    others = [say("a", "b"), say("b", "a"), say("a b"), say("a", "b", roles=("assistant", "user")), say("a", "b", "a")]
+    assert Statistics.of(others).duplicate_dialogues == 0
+    assert Statistics.of([say("\ud800"), say("\ud800"), say("\ud801")]).duplicate_dialogues == 1  # half a character
 
 
 def test_the_ten_most_frequent_labels_do_not_depend_on_the_order(sample_dialogues):
@@ -101,15 +107,6 @@ def test_a_histogram_agrees_with_the_numbers_themselves(count):
         bound = result.percentile(percent)
         assert sum(value < bound for value in values) * 100 < percent * count
         assert sum(value <= bound for value in values) * 100 >= percent * count
-
-
-def test_what_counts_as_a_duplicate():
-    result = Statistics.of([say("Hello  there\n", "YES"), say(" hello there", "yes"), say("hello, there", "yes")])
-    assert (result.duplicate_dialogues, result.duplicate_utterances) == (1, 3)
-    assert Statistics.of([say("a", "b")] * 3).duplicate_dialogues == 2
-    others = [say("a", "b"), say("b", "a"), say("a b"), say("a", "b", roles=("assistant", "user")), say("a", "b", "a")]
-    assert Statistics.of(others).duplicate_dialogues == 0
-    assert Statistics.of([say("\ud800"), say("\ud800"), say("\ud801")]).duplicate_dialogues == 1  # half a character
 
 
 @pytest.mark.parametrize("values", [[3], range(40), range(41), [*range(0, 400, 2), 10_000], [5] * 99 + [10**9]])

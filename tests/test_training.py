@@ -58,7 +58,7 @@ def start(tiny_bert) -> dict[str, torch.Tensor]:
 def uninterrupted(tiny_bert, tmp_path_factory) -> dict[str, torch.Tensor]:
     """The weights of a run that nobody disturbed."""
     folder = tmp_path_factory.mktemp("uninterrupted")
-    train(folder, **settings(tiny_bert))
+    train(folder, **settings(tiny_bert, max_steps=4))
     return weights_of(folder)
 
 
@@ -130,7 +130,7 @@ def test_a_checkpoint_is_chosen_by_the_signal(tiny_bert, tmp_path, choice):
 def test_an_average_with_the_backbone_lies_between_both(tiny_bert, tmp_path, start, uninterrupted):
     assert (uninterrupted[f"encoder.{LAYER}"] - start[LAYER]).abs().max() > 1e-3
     assert uninterrupted["turn_embeddings.weight"].abs().max() > 0  # the tables started at zero
-    train(tmp_path / "part", **settings(tiny_bert, average_with_backbone=0.25))
+    train(tmp_path / "part", **settings(tiny_bert, max_steps=4, average_with_backbone=0.25))
     averaged = weights_of(tmp_path / "part")
     for name, before in ((f"encoder.{LAYER}", start[LAYER]), ("turn_embeddings.weight", 0)):
         assert torch.allclose(averaged[name], 0.75 * uninterrupted[name] + 0.25 * before, atol=1e-6)
@@ -141,7 +141,7 @@ def test_an_average_with_the_backbone_lies_between_both(tiny_bert, tmp_path, sta
 
 @pytest.mark.slow
 def test_the_centre_is_the_mean_of_the_training_dialogues(tiny_bert, tmp_path, uninterrupted, sample_dialogues):
-    train(tmp_path, **settings(tiny_bert, center=True))
+    train(tmp_path, **settings(tiny_bert, max_steps=4, center=True))
     weights = weights_of(tmp_path)
     assert weights.pop("center").abs().max() > 0.1
     assert torch.equal(uninterrupted["center"], torch.zeros(16))

@@ -194,15 +194,12 @@ def test_the_data_know_the_sampler_that_the_trainer_takes(runs):
     assert min(number for batch in loader.batch_sampler for number in batch) >= 3 * len(trainer.train_dataset)
 
 
-def test_scores_and_means_are_float32_where_the_backbone_is_not(sample_dialogues):
+def test_scores_are_float32_and_neither_ties_nor_nan_come_first(sample_dialogues):
     model, vectors = dual_encoder(sample_dialogues).model, torch.randn(3, 5, 8)
     with torch.autocast("cpu", torch.bfloat16):
         scores, means = model.product(vectors[:, 0], vectors), mean_of_tokens(vectors, torch.ones(3, 5))
     assert scores.equal(model.product(vectors[:, 0], vectors))
     assert means.equal(mean_of_tokens(vectors, torch.ones(3, 5)))
-
-
-def test_neither_a_tie_nor_what_is_no_number_comes_first():
     scores = torch.tensor([[0.5, 0.4], [0.5, 0.5], [torch.nan, torch.nan], [0.0, 0.0]]).unsqueeze(-1)
     assert ranked_first(scores).tolist() == [1.0, 0.0, 0.0, 0.0]
     assert ranked_first(torch.tensor([[[0.5, 0.0, 0.1], [0.4, 0.0, 0.2]]])).tolist() == [0.5]  # one role is not there
@@ -221,15 +218,12 @@ def test_a_run_that_starts_over_is_not_complete_by_an_old_report(runs, monkeypat
     assert not runs.run.complete
 
 
-def test_a_second_run_in_one_folder_is_refused(runs):
+def test_a_second_run_and_checkpoints_of_others_are_left_alone(runs):
     with locked(runs.run.path, "wait"), pytest.raises(InputError, match="run: another run writes there now"):
         runs.train()
     with pytest.raises(InputError, match="corpus"):
         runs.train(corpus="nothing")
     assert not runs.run.path.exists()
-
-
-def test_checkpoints_of_another_program_stay(runs):
     theirs = runs.run.path / "checkpoint-500" / "model.safetensors"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("theirs")

@@ -146,7 +146,9 @@ def test_of_a_t5_the_encoder_is_measured_but_no_decoder_is_trained(tiny_bert, tm
     assert load_encoder(str(tmp_path)).encode(sample_dialogues[:2]).shape == (2, 16)
 
 
-def test_a_tokenizer_without_padding_pads_with_its_last_token(tiny_bert, tmp_path, sample_dialogues):
+def test_a_tokenizer_pads_with_its_last_token_and_refuses_no_text(
+    tiny_bert, tmp_path, sample_dialogues, tiny_checkpoint
+):
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
     GPT2Model(GPT2Config(vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=2)).save_pretrained(tmp_path)
     tokenizer.eos_token, tokenizer.pad_token = "[SEP]", None
@@ -160,9 +162,6 @@ def test_a_tokenizer_without_padding_pads_with_its_last_token(tiny_bert, tmp_pat
     for load in (Dial2VecModel.from_backbone, load_encoder):
         with pytest.raises(InputError, match="has no padding token"):
             load(str(tmp_path))
-
-
-def test_content_that_is_no_text_is_refused_by_the_template(tiny_checkpoint):
     tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint)
     for content in (3, None):
         with pytest.raises(Exception, match="content is no text, expected text or parts of text"):
@@ -224,7 +223,7 @@ def dev_of(**settings):
     return dev_dialogues(run, get_method("dial2vec"), print)
 
 
-def test_dev_dialogues_are_drawn_from_all_and_the_same_for_every_seed():
+def test_dev_dialogues_are_drawn_from_all_and_need_labels_for_purity(tmp_path, sample_dialogues):
     everything = dev_of(max_dev_dialogues=10_000)
     some = dev_of(max_dev_dialogues=20)
     assert some == dev_of(max_dev_dialogues=20, seed=7)
@@ -234,20 +233,17 @@ def test_dev_dialogues_are_drawn_from_all_and_the_same_for_every_seed():
     assert places != list(range(20))
     # Corpora without a dev split do not choose.
     assert everything == dev_of(corpus=["sample/train", "star_small/train", "woz2/all"], max_dev_dialogues=10_000)
+    dev = tmp_path / "dev.jsonl"
+    write_jsonl([Dialogue(each.turns, each.id) for each in sample_dialogues[:9]], dev)
+    assert len(dev_of(dev_split=dev)) == 9
+    with pytest.raises(InputError, match=r"without a dialogue of one label in domains, which dev_purity reads"):
+        dev_of(dev_split=dev, checkpoint_selection="dev_purity")
 
 
 @pytest.mark.parametrize("corpora", [["sample/all"], ["sample/dev", "sample/train"]])
 def test_dev_dialogues_are_not_learnt_from(corpora):
     with pytest.raises(InputError, match=f"expected a split of {' or '.join(corpora)} that is not learnt from"):
         dev_of(corpus=corpora)
-
-
-def test_dev_dialogues_without_a_label_have_no_purity(tmp_path, sample_dialogues):
-    dev = tmp_path / "dev.jsonl"
-    write_jsonl([Dialogue(each.turns, each.id) for each in sample_dialogues[:9]], dev)
-    assert len(dev_of(dev_split=dev)) == 9
-    with pytest.raises(InputError, match=r"without a dialogue of one label in domains, which dev_purity reads"):
-        dev_of(dev_split=dev, checkpoint_selection="dev_purity")
 
 
 def test_dev_examples_of_a_granularity_are_drawn_from_all_responses(tmp_path, sample_dialogues):

@@ -1,25 +1,30 @@
 """Architectures that people start from: train two steps, export, load in a fresh process without the package."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from architectures import SETTINGS, save_architecture
+from published_models import output_without_package, publish
+from talks import CHATS
 
 import hf_dialemb
-from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 
 pytestmark = pytest.mark.slow
 
 METHODS = ("dse", "dial2vec")
 NAMES = [f"{architecture} {method}" for architecture in SETTINGS for method in METHODS]
-MESSAGES = [
-    [{"role": "user", "content": "I need a cheap hotel."}, {"role": "assistant", "content": "For how many nights?"}],
-    [{"role": "user", "content": "My card was stolen!"}],
-]
+LOAD = """
+import json, sys
+import numpy as np
+from sentence_transformers import SentenceTransformer
+folders, chats = map(json.loads, sys.argv[1:3])
+vectors = {}
+for name, folder in folders.items():
+    model = SentenceTransformer(folder, device="cpu", trust_remote_code="dial2vec" in name)
+    vectors[name] = model.encode(chats, batch_size=1, show_progress_bar=False)
+np.savez(sys.argv[3], **vectors)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -29,19 +34,15 @@ def trained(tiny_bert, sample_dialogues, tmp_path_factory) -> dict[str, tuple[np
     expected, folders = {}, {}
     settings = {"max_steps": 2, "per_device_train_batch_size": 8, "learning_rate": 1e-4, "disable_tqdm": True}
     for architecture in SETTINGS:
-        backbone = save_architecture(architecture, place / architecture, tiny_bert)
+        backbone = str(save_architecture(architecture, place / architecture, tiny_bert))
         for method in METHODS:
-            name = f"{architecture} {method}"
-            output = place / f"{architecture}-{method}"
-            run = hf_dialemb.train(method, sample_dialogues[:24], output_dir=output, backbone=str(backbone), **settings)
+            name, output = f"{architecture} {method}", place / f"{architecture}-{method}"
+            run = hf_dialemb.train(method, sample_dialogues[:24], output_dir=output, backbone=backbone, **settings)
             encoder = run.encoder()  # one by one, as ConvBERT's convolutions read padding
-            expected[name] = np.concatenate([encoder.encode([messages]) for messages in MESSAGES])
-            folders[name] = str(place / f"{architecture}-{method}-published")
-            Path(folders[name]).mkdir()
-            write_checkpoint(*load_checkpoint(str(output)), Path(folders[name]))
-    wishes, output = json.dumps({"folders": folders, "messages": MESSAGES}), place / "vectors.npz"
-    program = Path(__file__).with_name("published_process.py")
-    subprocess.run([sys.executable, str(program), wishes, str(output)], check=True, capture_output=True, text=True)
+            expected[name] = np.concatenate([encoder.encode([chat]) for chat in CHATS])
+            folders[name] = str(publish(output, place / f"{architecture}-{method}-published"))
+    output = place / "vectors.npz"
+    output_without_package(LOAD, place, json.dumps(folders), json.dumps(CHATS), output)
     with np.load(output) as vectors:
         return {name: (expected[name], vectors[name]) for name in NAMES}
 

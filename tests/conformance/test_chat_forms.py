@@ -16,11 +16,9 @@ TURNS = [("user", "I need a cheap hotel."), ("assistant", "For how many nights?"
 MESSAGES = [{"role": role, "content": content} for role, content in TURNS]
 SHARED = [{"from": {"user": "human", "assistant": "gpt"}[role], "value": content} for role, content in TURNS]
 ROWS = {
-    "messages": {"messages": MESSAGES},
-    "conversation": {"conversation": MESSAGES},
-    "conversations": {"conversations": MESSAGES},
-    "conversations of ShareGPT": {"conversations": SHARED},
-}
+    "messages": {"messages": MESSAGES}, "conversation": {"conversation": MESSAGES},
+    "conversations": {"conversations": MESSAGES}, "conversations of ShareGPT": {"conversations": SHARED},
+}  # fmt: skip
 
 
 def turns_of(source) -> list[list[tuple[str, str]]]:

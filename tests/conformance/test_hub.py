@@ -1,12 +1,14 @@
 """The Hub as users of transformers know it: what is there, what comes to be there, and what is sent."""
 
 import json
-import os
+import shutil
 import subprocess
 import sys
 
 import pytest
-from local_hub import serving
+from hub_server import run_hub
+from huggingface_hub import constants
+from publish_folders import hub_of_this_process
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
@@ -41,9 +43,8 @@ def published(tiny_checkpoint, tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.habit("a repository that is made after it was asked for", "seen in the same process")
 def test_a_model_that_comes_later_is_seen(tiny_bert, tmp_path):
-    with serving() as hub:
-        environment = {**os.environ, **hub.environment(tmp_path)}
-        command = [sys.executable, "-c", LATER, tiny_bert]
+    with run_hub() as hub:
+        command, environment = [sys.executable, "-c", LATER, tiny_bert], hub.environment(tmp_path)
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split()[-1] == "16"
@@ -61,13 +62,6 @@ def test_a_published_model_keeps_its_code_when_it_is_saved_again(way, published,
     assert all((tmp_path / f"{name}.py").is_file() for name in names)
 
 
-def run(hub, cache, *words):
-    """Run Python in a process whose Hub this is."""
-    environment = {**os.environ, **hub.environment(cache)}
-    done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
 @pytest.fixture(scope="module")
 def trained(tiny_bert, sample_dialogues, tmp_path_factory):
     place = tmp_path_factory.mktemp("runs") / "calls"
@@ -79,25 +73,17 @@ def trained(tiny_bert, sample_dialogues, tmp_path_factory):
 @pytest.mark.habit(
     "push(run, 'org/name'), encoder.push_to_hub('org/name'), dialemb publish RUN", "export, card, checks in one"
 )
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["-c", "import sys, hf_dialemb; hf_dialemb.push(sys.argv[1], 'org/calls', private=True)", "RUN"],
-        [
-            "-c",
-            "import sys, hf_dialemb as h; h.load_encoder(sys.argv[1]).push_to_hub('org/calls', private=True)",
-            "RUN",
-        ],
-        ["-m", "hf_dialemb.cli", "publish", "RUN", "--repo-id", "org/calls", "--private"],
-    ],
-    ids=["push", "push_to_hub", "publish"],
-)
-def test_a_run_is_pushed_in_one_call(words, trained, tmp_path):
-    with serving() as hub:
-        code, _, problems = run(hub, tmp_path, *[trained if word == "RUN" else word for word in words])
-        assert code == 0, problems[-2000:]
-        files = hub.files("org/calls")
-        assert hub.private["org/calls"]
+@pytest.mark.parametrize("way", ["push", "push_to_hub", "publish"])
+def test_a_run_is_pushed_in_one_call(way, trained, printed):
+    ways = {
+        "push": lambda: hf_dialemb.push(trained, "org/calls", private=True),
+        "push_to_hub": lambda: load_encoder(trained).push_to_hub("org/calls", private=True),
+        "publish": lambda: printed("publish", trained, "--repo-id", "org/calls", "--private"),
+    }
+    with hub_of_this_process() as hub:
+        ways[way]()
+        files = hub.files("models", "org/calls")
+        assert hub.get("models", "org/calls").private
     assert {"README.md", "config.json", "model.safetensors", "modules.json", "tokenizer.json"} <= files.keys()
     assert not [name for name in files if name.startswith("training") or name.endswith(".bin")]
     assert b'SentenceTransformer("org/calls")' in files["README.md"]
@@ -115,13 +101,10 @@ def test_a_card_of_another_name_and_who_may_see_it_are_reported(trained, tmp_pat
         assert f"{seen} model acme/x" in text
 
 
-@pytest.mark.slow
 @pytest.mark.habit("push without a network", "one sentence")
-def test_a_push_without_a_network_is_one_sentence(published, tmp_path):
-    (published / "README.md").write_text("# A model\n")
-    words = ["-m", "hf_dialemb.cli", "publish", str(published), "--repo-id", "org/calls"]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9", "HF_TOKEN": "hf_local"}
-    done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert [line for line in done.stderr.splitlines() if "error" in line and "network" in line]
-    assert "Traceback" not in done.stderr
+def test_a_push_without_a_network_is_one_sentence(published, tmp_path, refused):
+    folder = shutil.copytree(published, tmp_path / "calls")
+    (folder / "README.md").write_text("# A model\n")
+    with hub_of_this_process(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+        assert "network" in refused("publish", folder, "--repo-id", "org/calls", code=1)

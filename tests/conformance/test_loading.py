@@ -1,7 +1,6 @@
 """Options of loading and encoding, by their names in transformers and sentence-transformers."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,9 +10,11 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from local_hub import serving
+from exports import save
+from hub_server import TOKEN, run_hub
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import cos_sim
+from test_backbones import with_code
 
 from hf_dialemb import load_encoder
 from hf_dialemb.cli import main
@@ -121,36 +122,42 @@ for spec, said in (("org/plain@v2", "RevisionNotFound"), ("org/plain@v1,v2", "se
 """
 
 
-def files_of(folder: str | Path) -> dict[str, bytes]:
-    """Return the files of a folder by their names in it."""
-    paths = [path for path in Path(folder).rglob("*") if path.is_file()]
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+def run(hub, place: Path, *words: object) -> str:
+    """Run Python in a process whose Hub this is."""
+    command, environment = [sys.executable, *map(str, words)], hub.environment(place)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture
+def later(tiny_bert, tmp_path):
+    """The folder of the same model with other weights."""
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "later"))
+    model = transformers.AutoModel.from_pretrained(tiny_bert)
+    for parameter in model.parameters():
+        parameter.data.mul_(1.5)
+    model.save_pretrained(folder)
+    return folder
 
 
 @pytest.mark.slow
 @pytest.mark.habit("load(revision=..., token=..., cache_dir=...)", "works; also 'org/name@v1'")
-def test_models_load_at_a_revision_with_a_token_into_a_cache(tiny_bert, tiny_checkpoint, tmp_path):
-    model = transformers.AutoModel.from_pretrained(tiny_bert)
-    for parameter in model.parameters():
-        parameter.data.mul_(1.5)
+def test_models_load_at_a_revision_with_a_token_into_a_cache(tiny_bert, tiny_checkpoint, later, tmp_path):
     folders = {"plain": Path(tiny_bert), "sentence": tmp_path / "sentence", "dial2vec": tiny_checkpoint}
     SentenceTransformer(tiny_bert, device="cpu").save(str(folders["sentence"]))
-    model.save_pretrained(tmp_path / "later")
-    moved = tmp_path / "later" / "model.safetensors"
-    with serving() as hub:
+    with run_hub() as hub:
+        commits = {name: hub.fill("models", f"org/{name}", folder, "v1") for name, folder in folders.items()}
         for name, folder in folders.items():
-            files = files_of(folder)
-            changed = {"README.md": b"Later."} if name == "dial2vec" else {"model.safetensors": moved.read_bytes()}
-            later = {**files, **changed}
-            hub.commits[f"org/{name}"], hub.tags[f"org/{name}"] = [{}, files, later], {"v1": 1}
-            hub.private[f"org/{name}"] = False
-        environment = {**os.environ, **hub.environment(tmp_path / "home")}
-        program = REVISIONS.replace("TEXTS", repr(TEXTS))
-        words = [tmp_path / "cache", hub.sha("org/plain", 1), tmp_path / "vectors.npz"]
-        command = [sys.executable, "-c", program, *map(str, words)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert hub.tokens >= {"hf_local", "hf_other"}
+            changed = shutil.copytree(folder, tmp_path / f"changed-{name}")
+            if name == "dial2vec":
+                (changed / "README.md").write_text("Later.")
+            else:
+                shutil.copy(later / "model.safetensors", changed)
+            hub.fill("models", f"org/{name}", changed)
+        words = [tmp_path / "cache", commits["plain"].oid, tmp_path / "vectors.npz"]
+        run(hub, tmp_path / "home", "-c", REVISIONS.replace("TEXTS", repr(TEXTS)), *words)
+    assert hub.tokens >= {TOKEN, "hf_other"}
     assert {path.name for path in (tmp_path / "cache").glob("models--*")} == {
         f"models--org--{name}" for name in folders
     }
@@ -181,28 +188,14 @@ except InputError as error:
 """
 
 
-@pytest.fixture
-def hub_of_two_commits(tiny_bert, tmp_path):
-    """A Hub with ``org/plain``, whose weights are other ones after the tag v1, and the folders of both commits."""
-    later = Path(shutil.copytree(tiny_bert, tmp_path / "later"))
-    model = transformers.AutoModel.from_pretrained(tiny_bert)
-    for parameter in model.parameters():
-        parameter.data.mul_(1.5)
-    model.save_pretrained(later)
-    with serving() as hub:
-        hub.commits["org/plain"], hub.tags["org/plain"] = [{}, files_of(tiny_bert), files_of(later)], {"v1": 1}
-        hub.private["org/plain"] = False
-        yield hub, {"old": tiny_bert, "new": str(later)}
-
-
 @pytest.mark.slow
 @pytest.mark.habit("train(backbone='org/name@v1'), dialemb rank --model org/name@v1", "works; digests are recorded")
-def test_a_training_starts_from_a_revision_and_records_its_weights(hub_of_two_commits, tmp_path):
-    hub, folders = hub_of_two_commits
-    environment = {**os.environ, **hub.environment(tmp_path / "home")}
-    command = [sys.executable, "-c", BACKBONES, str(tmp_path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+def test_a_training_starts_from_a_revision_and_records_its_weights(tiny_bert, later, tmp_path):
+    folders = {"old": tiny_bert, "new": str(later)}
+    with run_hub() as hub:
+        for name, folder in folders.items():
+            hub.fill("models", "org/plain", folder, "v1" if name == "old" else "")
+        run(hub, tmp_path / "home", "-c", BACKBONES, tmp_path)
     digests = set()
     for name, folder in folders.items():
         vectors = load_encoder(tmp_path / name).encode_utterances(TEXTS)
@@ -213,48 +206,27 @@ def test_a_training_starts_from_a_revision_and_records_its_weights(hub_of_two_co
 
 @pytest.mark.slow
 def test_responses_are_ranked_by_a_revision(tiny_bert, tmp_path):
-    model, tokenizer = get_method("transformer_dual_encoder").model_class.build(tiny_bert, ())
-    model.save_pretrained(tmp_path / "ranker")
-    tokenizer.save_pretrained(tmp_path / "ranker")
+    save(get_method("transformer_dual_encoder").model_class.build(tiny_bert, ()), tmp_path / "ranker")
     (tmp_path / "calls.jsonl").write_text(json.dumps({"messages": DIALOGUES[0]}))
     (tmp_path / "pool.txt").write_text("\n".join(TEXTS))
     words = ["rank", "--context", tmp_path / "calls.jsonl", "--candidates", tmp_path / "pool.txt", "--model"]
-    said = {}
-    with serving() as hub:
-        hub.commits["org/ranker"], hub.tags["org/ranker"] = [files_of(tmp_path / "ranker"), {}], {"v1": 0}
-        hub.private["org/ranker"] = False
-        environment = {**os.environ, **hub.environment(tmp_path / "home")}
-        for name in ("org/ranker@v1", str(tmp_path / "ranker")):
-            command = [sys.executable, "-m", "hf_dialemb.cli", *map(str, words), name]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr[-3000:]
-            said[name] = done.stdout
-    assert len({*said.values()}) == 1
-    assert TEXTS[1] in done.stdout
-
-
-OWN = """
-from torch import nn
-from transformers import BertConfig, BertModel
-class OwnConfig(BertConfig):
-    model_type = "own_bert"
-class OwnModel(BertModel):
-    config_class = OwnConfig
-"""
+    with run_hub() as hub:
+        hub.fill("models", "org/ranker", tmp_path / "ranker", "v1")
+        (tmp_path / "empty").mkdir()
+        hub.fill("models", "org/ranker", tmp_path / "empty")
+        names = ("org/ranker@v1", str(tmp_path / "ranker"))
+        first, second = (run(hub, tmp_path / "home", "-m", "hf_dialemb.cli", *words, name) for name in names)
+    assert first == second
+    assert TEXTS[1] in first
 
 
 @pytest.mark.habit("load(trust_remote_code=True)", "works; without it, refused in one sentence")
 def test_code_beside_a_model_runs_only_if_it_is_trusted(tiny_bert, tmp_path):
-    for name, data in files_of(tiny_bert).items():
-        (tmp_path / name).write_bytes(data)
-    config = json.loads((tmp_path / "config.json").read_text())
-    classes = {"AutoConfig": "modeling_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
-    (tmp_path / "config.json").write_text(json.dumps({**config, "model_type": "own_bert", "auto_map": classes}))
-    (tmp_path / "modeling_own.py").write_text(OWN)
+    folder = with_code(tmp_path / "own", tiny_bert, "own_bert")
     with pytest.raises(InputError, match="trust_remote_code=True"):
-        load_encoder(tmp_path)
-    vectors = load_encoder(tmp_path, trust_remote_code=True).encode_utterances(TEXTS)
-    assert np.abs(vectors - load_encoder(tiny_bert).encode_utterances(TEXTS)).max() <= 1e-5
+        load_encoder(folder)
+    vectors = load_encoder(folder, trust_remote_code=True).encode_utterances(TEXTS)
+    assert np.abs(vectors - 2 * load_encoder(tiny_bert).encode_utterances(TEXTS)).max() <= 1e-5
 
 
 @pytest.mark.habit("load(device=None)", "the accelerator that torch has, else the CPU")
@@ -272,20 +244,17 @@ def test_the_accelerator_is_the_default_device(monkeypatch):
 
 
 @pytest.mark.habit("an option of loading that a model does not take", "refused in one sentence")
-@pytest.mark.parametrize(
-    ("model", "options", "reason"),
-    [
-        ("tfidf", {"device": "cuda"}, "got device='cuda'"),
-        ("dialogue-static", {"attn_implementation": "eager"}, "got attn_implementation='eager'"),
-        ("dialogue-static", {"dtype": "float16"}, "got float16"),
-        ("dialogue-static", {"revision": "v1"}, "got 'v1' after the '@'"),
-        ("org/name@v1", {"revision": "v2"}, "expected one of both"),
-        ("org/name@bfloat16", {"dtype": "float16"}, "expected one of both"),
-        ("org/name", {"dtype": "int4"}, "expected float32, bfloat16 or float16"),
-        ("org/name", {"batch_size": 0}, "expected at least 1"),
-        (EncoderRun(Path("nowhere")), {"revision": "v1"}, "nowhere"),
-    ],
-)
+@pytest.mark.parametrize(("model", "options", "reason"), [
+    ("tfidf", {"device": "cuda"}, "got device='cuda'"),
+    ("dialogue-static", {"attn_implementation": "eager"}, "got attn_implementation='eager'"),
+    ("dialogue-static", {"dtype": "float16"}, "got float16"),
+    ("dialogue-static", {"revision": "v1"}, "got 'v1' after the '@'"),
+    ("org/name@v1", {"revision": "v2"}, "expected one of both"),
+    ("org/name@bfloat16", {"dtype": "float16"}, "expected one of both"),
+    ("org/name", {"dtype": "int4"}, "expected float32, bfloat16 or float16"),
+    ("org/name", {"batch_size": 0}, "expected at least 1"),
+    (EncoderRun(Path("nowhere")), {"revision": "v1"}, "nowhere"),
+])  # fmt: skip
 def test_options_without_an_effect_are_refused(model, options, reason):
     with pytest.raises(InputError, match=reason) as refused:
         load_encoder(model, **options)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,37 +40,34 @@ def file(tmp_path):
     METHODS.pop("simcse", None)
 
 
-@pytest.fixture
-def run(file, tiny_bert, tmp_path, printed):
-    printed(
-        "train", "sample", "--method", file, "--backbone", tiny_bert, "--output", tmp_path / "run", "--max-steps", 2,
-        "--max-dialogues", 16, "--exclude", "none",
-    )  # fmt: skip
-    return tmp_path / "run"
-
-
 @pytest.mark.slow
 @pytest.mark.habit("--method FILE.py: a method of one's own", "works in every command")
-def test_a_method_in_a_file_works_in_every_command(run, file, tiny_bert, sample_dialogues, tmp_path, printed):
-    settings = json.loads((run / "training_settings.json").read_text())
-    assert (settings["method"], settings["method_from"]) == ("simcse", str(file))
-    model, calls = ("--method", file, "--model", run), tmp_path / "calls.jsonl"
-    results = tmp_path / "results.json"
+def test_a_method_in_a_file_works_in_every_command(file, tiny_bert, sample_dialogues, tmp_path, printed):
+    run, calls, results, folder = (tmp_path / name for name in ("run", "calls.jsonl", "results.json", "published"))
+    model = ("--method", file, "--model", run)
     write_jsonl(sample_dialogues, calls)
+    lines = {}
     for words in (
+        ("train", "sample", "--method", file, "--backbone", tiny_bert, "--output", run, "--max-steps", 2,
+         "--max-dialogues", 16, "--exclude", "none"),
         ("embed", calls, *model, "--output", tmp_path / "vectors.parquet"),
         ("evaluate", "--corpus", "sample/dev", *model, tiny_bert, "--seeds", 2, "--output", results),
         ("search", calls, *model, "--query", "a cheap hotel"),
-        ("export", *model, "--output", tmp_path / "published"),
+        ("export", *model, "--output", folder, "--onnx"),
         ("publish", run, "--method", file, "--repo-id", "org/own", "--dry-run"),
-    ):
+        ("model", "card", "--method", file, "--model", folder, "--run", run, "--results", results),
+    ):  # fmt: skip
         METHODS.pop("simcse", None)
-        assert printed(*words)
-    METHODS.pop("simcse", None)
-    words = ("--run", run, "--results", results)
-    printed("model", "card", "--method", file, "--model", tmp_path / "published", *words)
-    card = (tmp_path / "published" / "README.md").read_text()
+        lines[words[0]] = printed(*words)
+    settings = json.loads((run / "training_settings.json").read_text())
+    assert (settings["method"], settings["method_from"]) == ("simcse", str(file))
+    assert all(lines.values())
+    assert lines["export"].count("package absent") >= 4
+    assert (folder / "onnx" / "model.onnx").is_file()
+    assert json.loads((folder / "1_Pooling" / "config.json").read_text())["pooling_mode_cls_token"] is True
+    card = (folder / "README.md").read_text()
     assert "SimCSE" in card
+    assert get_method("simcse").what in " ".join(card.split())
     assert str(tmp_path) not in card
 
 
@@ -132,14 +130,10 @@ def test_a_run_of_an_unknown_method_says_to_register_it(tiny_bert, tmp_path, ref
         assert "method wordsim, which is not registered; name its file (--method FILE.py)" in sentence
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (None, "no such file"),
-        ("METHOD = 3", "expected METHOD = hf_dialemb.Method"),
-        ("import nowhere", "cannot be imported (ModuleNotFoundError: No module named 'nowhere'); correct it"),
-    ],
-)
+@pytest.mark.parametrize(("content", "sentence"), [
+    (None, "no such file"), ("METHOD = 3", "expected METHOD = hf_dialemb.Method"),
+    ("import nowhere", "cannot be imported (ModuleNotFoundError: No module named 'nowhere'); correct it"),
+])  # fmt: skip
 def test_a_file_without_a_method_is_refused(content, sentence, tmp_path, refused):
     if content is not None:
         (tmp_path / "mine.py").write_text(content)
@@ -147,3 +141,9 @@ def test_a_file_without_a_method_is_refused(content, sentence, tmp_path, refused
     assert sentence in refused("train", "sample", "--method", tmp_path / "mine.py", *output)
     assert sentence in refused("embed", "sample", "--method", tmp_path / "mine.py", *output)
     assert "leave it out" in refused("embed", "sample", "--method", "dse", *output)
+
+
+def test_another_method_of_its_name_is_refused(file):
+    hf_dialemb.register(file)
+    with pytest.raises(InputError, match="another method has this name"):
+        hf_dialemb.register(replace(get_method("simcse"), title="Another"))

@@ -5,27 +5,19 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import torch
+from checkpoints import save_dse
 from sentence_transformers import SentenceTransformer
+from talks import CHATS
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb import load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.methods import get_method
-
-CHATS = [
-    [{"role": "user", "content": "I need a cheap hotel."}, {"role": "assistant", "content": "For how many nights?"}],
-    [{"role": "user", "content": "My card was stolen!"}],
-]
-TEXTS = ["I need a cheap hotel.", "Yes."]
 
 
 @pytest.fixture(scope="module")
 def exports(tiny_bert, tiny_checkpoint, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exports")
-    model, tokenizer = get_method("dse").model_class.from_backbone(tiny_bert)
-    model.save_pretrained(folder / "run")
-    tokenizer.save_pretrained(folder / "run")
-    for name, run in (("plain", folder / "run"), ("dial2vec", tiny_checkpoint)):
+    for name, run in (("plain", save_dse(tiny_bert, folder / "run")), ("dial2vec", tiny_checkpoint)):
         write_checkpoint(*load_checkpoint(str(run)), folder / name)
     return folder
 

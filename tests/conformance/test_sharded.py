@@ -12,7 +12,12 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = str(Path(__file__).with_name("sharded_process.py"))
 TWO = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-METHODS = ["dse", "dialogue_cse", "dialogue_cse in chunks", "dialog2flow", "dial2vec", "transformer_dual_encoder"]
+SETTINGS = {  # in chunks: of contexts, whose number differs between the processes
+    "dse": {}, "dse printed": {"negative_weights": "printed"}, "dse plain": {"negative_weights": "plain"},
+    "dse in chunks": {"chunk_size": 3}, "dialogue_cse": {}, "dialogue_cse in chunks": {"chunk_size": 3},
+    "dialog2flow": {}, "dialog2flow hard": {"contrast": "hard"}, "dialog2flow joint": {"target": "joint"},
+    "dialog2flow joint hard": {"target": "joint", "contrast": "hard"}, "dial2vec": {}, "transformer_dual_encoder": {},
+}  # fmt: skip
 ARCHITECTURES = ["roberta", "modernbert"]
 
 
@@ -20,11 +25,10 @@ ARCHITECTURES = ["roberta", "modernbert"]
 def losses(tiny_bert, tmp_path_factory) -> dict[str, tuple[list[float], list[float]]]:
     """The losses of every job by one process and by two; all jobs share their processes, which take long to start."""
     place = tmp_path_factory.mktemp("sharded")
-    settings = {
-        "dialogue_cse in chunks": {"chunk_size": 3},  # of contexts, whose number differs between the processes
-        "dialog2flow": {"label_encoder": tiny_bert},
-    }
-    jobs = [(name.split()[0], tiny_bert, settings.get(name, {})) for name in METHODS]
+    jobs = []
+    for name, settings in SETTINGS.items():
+        more = {"label_encoder": tiny_bert} if name.startswith("dialog2flow") else {}
+        jobs.append((name.split()[0], tiny_bert, settings | more))
     for name in ARCHITECTURES:
         jobs.append(("dse", str(save_architecture(name, place / name, tiny_bert)), {}))
     results = []
@@ -33,11 +37,11 @@ def losses(tiny_bert, tmp_path_factory) -> dict[str, tuple[list[float], list[flo
         done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
         assert done.returncode == 0, done.stderr[-3000:]
         results.append(json.loads(done.stdout.splitlines()[-1]))
-    return dict(zip((*METHODS, *ARCHITECTURES), zip(*results, strict=True), strict=True))
+    return dict(zip((*SETTINGS, *ARCHITECTURES), zip(*results, strict=True), strict=True))
 
 
 @pytest.mark.habit("FSDP (fully_shard) over two processes, each method", "same losses as one process")
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", SETTINGS)
 def test_two_processes_that_share_a_model_equal_one(losses, name):
     one, two = losses[name]
     assert two == pytest.approx(one, rel=1e-5)

@@ -1,10 +1,12 @@
 """Habits of transformers' Trainer, with the trainer of this package."""
 
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from datasets import Dataset
+from safetensors.torch import load_file, save_file
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
 
 import hf_dialemb
@@ -12,6 +14,7 @@ from hf_dialemb import DialogueTrainer
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.training.arguments import make_settings
 
 QUIET = {"report_to": "none", "disable_tqdm": True, "use_cpu": True, "logging_steps": 1}
 
@@ -58,9 +61,11 @@ def test_a_dataset_and_a_list_of_the_same_dialogues_train_alike(training, sample
 
 
 @pytest.mark.habit("Trainer(data_collator=...)", "refused: the method makes its batches")
-def test_a_collator_is_refused(training):
+def test_a_collator_and_no_tokenizer_are_refused(training):
     with pytest.raises(InputError, match="data_collator"):
         training(data_collator=lambda rows: rows)
+    with pytest.raises(InputError, match="its tokenizer"):
+        training(processing_class=None)
 
 
 @pytest.mark.habit("Trainer(compute_metrics=f)", "f gets the embeddings, and domains as labels")
@@ -121,22 +126,13 @@ def test_label_smoothing_is_refused(training):
 @pytest.mark.habit("train(metric_for_best_model=...)", "refused: checkpoint_selection chooses")
 def test_a_metric_without_effect_is_refused(tiny_bert, sample_dialogues, tmp_path):
     with pytest.raises(InputError, match="metric_for_best_model"):
-        hf_dialemb.train(
-            "dse",
-            sample_dialogues[:16],
-            output_dir=tmp_path,
-            backbone=tiny_bert,
-            max_steps=1,
-            metric_for_best_model="x",
-        )
+        hf_dialemb.train("dse", sample_dialogues, output_dir=tmp_path, backbone=tiny_bert, metric_for_best_model="x")
 
 
 @pytest.mark.habit("fp16 on a processor", "refused")
 def test_fp16_on_a_processor_is_refused(tiny_bert, sample_dialogues, tmp_path):
     with pytest.raises(InputError, match="fp16"):
-        hf_dialemb.train(
-            "dse", sample_dialogues[:16], output_dir=tmp_path, backbone=tiny_bert, max_steps=1, fp16=True, use_cpu=True
-        )
+        hf_dialemb.train("dse", sample_dialogues, output_dir=tmp_path, backbone=tiny_bert, fp16=True, use_cpu=True)
 
 
 @pytest.mark.habit("train(callbacks=[...])", "works")
@@ -167,8 +163,6 @@ def test_a_last_batch_of_one_is_left_out(training, sample_dialogues):
 
 @pytest.mark.habit("fsdp=True", "accepted")
 def test_fsdp_is_switched_on_by_true(tiny_bert, tmp_path):
-    from hf_dialemb.training.arguments import make_settings
-
     values = {"method": "dse", "output_dir": str(tmp_path), "backbone": tiny_bert}
     for value in (True, "true", "full_shard auto_wrap"):
         assert make_settings({**values, "fsdp": value}).training.fsdp
@@ -223,10 +217,6 @@ def test_trials_have_models_of_their_own(tiny_bert, sample_dialogues, tmp_path, 
 
 @pytest.mark.habit("resume over a backbone that changed", "refused")
 def test_a_changed_backbone_is_no_place_to_resume_from(tiny_bert, sample_dialogues, tmp_path):
-    import shutil
-
-    from safetensors.torch import load_file, save_file
-
     backbone = shutil.copytree(tiny_bert, tmp_path / "backbone")
     settings = {"max_steps": 2, "save_steps": 1, "per_device_train_batch_size": 4, "disable_tqdm": True}
     settings |= {"output_dir": tmp_path / "run", "backbone": str(backbone)}

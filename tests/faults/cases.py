@@ -24,16 +24,13 @@ DAMAGES = {
     "flipped": lambda content, draw: (
         content[: len(content) // 2] + draw.randbytes(9) + content[len(content) // 2 + 9 :]
     ),
-    "null": lambda content, draw: b"null",
-    "list": lambda content, draw: b"[]",
-    "object": lambda content, draw: b"{}",
-    "number": lambda content, draw: b"7",
-    "deep": lambda content, draw: b"[" * 100_000,
+    "null": lambda content, draw: b"null", "list": lambda content, draw: b"[]", "object": lambda content, draw: b"{}",
+    "number": lambda content, draw: b"7", "deep": lambda content, draw: b"[" * 100_000,
     "utf-16": lambda content, draw: content.decode("utf-8", "replace").encode("utf-16"),
     "latin-1": lambda content, draw: b"\xe9" + content,
     "nul": lambda content, draw: content[:40] + b"\0\0" + content[40:],
     "pickle": lambda content, draw: b"cos\nsystem\n(S'touch ran'\ntR.",
-}
+}  # fmt: skip
 VALUES = [None, -1, 0, 2**60, 1e308, "x", [], {}, True, "removed"]
 OUTPUTS = ("under a file", "in proc", "a folder", "a model", "closed", "full 0", "full 1000", "full 30000")
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT")

@@ -51,13 +51,10 @@ BRINGS = {"auto_map": _auto_map, "modules": _modules, "pickles": _pickles, "temp
 CHANGES = {
     "NaN": lambda value: torch.full_like(value, torch.nan),
     "infinite": lambda value: torch.full_like(value, -torch.inf),
-    "huge": lambda value: torch.full_like(value, 1e30),
-    "longer": lambda value: torch.cat([value, value]),
-    "flat": lambda value: value.reshape(-1)[:-1],
-    "none": lambda value: value[:0],
-    "whole numbers": lambda value: value.long(),
-    "missing": None,
-}
+    "huge": lambda value: torch.full_like(value, 1e30), "longer": lambda value: torch.cat([value, value]),
+    "flat": lambda value: value.reshape(-1)[:-1], "none": lambda value: value[:0],
+    "whole numbers": lambda value: value.long(), "missing": None,
+}  # fmt: skip
 
 
 def draw(name: str, draw: random.Random) -> tuple[str, str] | None:

@@ -153,11 +153,8 @@ def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, mo
     monkeypatch.setattr(benchmark, "fingerprint", lambda model: "new" if model == "one" else f"weights of {model}")
     table = paper_table(run(output, "one", "two").results)
     assert (len(small["one"].calls), len(small["two"].calls)) == (4, 1 + 2)
-    assert (
-        output.with_suffix(".md")
-        .read_text()
-        .endswith(f"each of 2 models is on the tasks of dse. Look at Accuracy (1-shot) first.\n\n{table}")
-    )
+    page = output.with_suffix(".md").read_text()
+    assert page.endswith(f"each of 2 models is on the tasks of dse. Look at Accuracy (1-shot) first.\n\n{table}")
     assert "| Figure | one | two | paper: DSE (BERT-base) |" in table
     assert "| 43.12 |" in table  # banking77, 1-shot
 

@@ -130,7 +130,7 @@ def test_all_forms_give_the_same_checkpoint(form, checkpoint, write, vocabulary,
     assert lines[-1].endswith("0 missing, 0 unexpected")
 
 
-def test_roles_layout_and_objective_are_those_of_the_recipe(checkpoint, state):
+def test_layout_is_that_of_the_recipe_and_the_report_names_every_key(checkpoint, state):
     model, _ = load(checkpoint)
     types = state["embedder.type_embedding.weight"]
     assert torch.equal(model.role_embeddings.weight, types[[1, 0]])  # ours begins with the user, theirs with the bot
@@ -140,9 +140,6 @@ def test_roles_layout_and_objective_are_those_of_the_recipe(checkpoint, state):
     assert {name: getattr(model.config, name) for name in same} == {name: recipe[name] for name in same}
     backbone = model.config.encoder_config
     assert (backbone.layer_norm_eps, backbone.hidden_act, backbone.type_vocab_size) == (1e-6, "gelu", 1)
-
-
-def test_the_report_names_every_key_once(checkpoint, state):
     report = report_of(checkpoint)
     assert {placed["source"] for placed in report["used"]} | set(report["dropped"]) == set(plain.paddle_arrays(state))
     targets = [placed["target"] for placed in report["used"]]

@@ -11,13 +11,7 @@ from torch.nn.functional import conv3d, elu, layer_norm
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.ranker import RankingExample
-from hf_dialemb.papers.methods.deep_attention_matching import (
-    DeepAttentionMatchingConfig,
-    DeepAttentionMatchingModel,
-    collate,
-    number_of_features,
-    pool,
-)
+from hf_dialemb.papers.methods import deep_attention_matching as matching
 
 WORDS = 30
 SMALL = {
@@ -37,10 +31,10 @@ CANDIDATES = [
 ]
 
 
-def make(**settings: object) -> DeepAttentionMatchingModel:
+def make(**settings: object) -> matching.DeepAttentionMatchingModel:
     """A tiny model in double precision whose parameters all say something."""
     torch.manual_seed(0)
-    model = DeepAttentionMatchingModel(DeepAttentionMatchingConfig(**{**SMALL, **settings})).double()
+    model = matching.DeepAttentionMatchingModel(matching.DeepAttentionMatchingConfig(**{**SMALL, **settings})).double()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return model.eval()
@@ -137,7 +131,7 @@ def test_it_equals_the_formulas_whatever_stands_beside_them():
     assert same(scores_of(model, long, responses), scores[2:])
 
 
-def test_nothing_at_all_has_a_finite_score_and_gradient():
+def test_nothing_at_all_has_a_finite_score_and_bfloat16_a_float32_one():
     model = make()
     scores = scores_of(model, [[[]], [[3, 4]]], [[[], [5]], [[6], []]])
     assert scores.isfinite().all()
@@ -146,32 +140,19 @@ def test_nothing_at_all_has_a_finite_score_and_gradient():
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
     with pytest.raises(InputError, match="embeds neither"):
         model(torch.ones(1, 3, dtype=torch.long))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert scores_of(make().float()).dtype == torch.float32
 
 
-@torch.no_grad()
-def test_a_context_is_encoded_once_for_all_its_candidates():
-    model, calls = make(), []
-    model.self_blocks[0].register_forward_hook(lambda block, inputs, output: calls.append(len(output)))
-    scores = scores_of(model)
-    assert calls == [3 * 4, 3 * 3]  # three contexts of four turns, three times three candidates
-    model.config.chunk_size = 1
-    calls.clear()
-    assert same(scores_of(model), scores)
-    assert calls == [3 * 4, 3, 3, 3]
-
-
-def test_its_size_at_the_programs_settings():
-    model = DeepAttentionMatchingModel(DeepAttentionMatchingConfig(vocab_size=20))
-    assert model.output.in_features == number_of_features(9, 50, 50) == 576
+def test_its_size_and_its_beginning_are_those_of_the_program():
+    model = matching.DeepAttentionMatchingModel(matching.DeepAttentionMatchingConfig(vocab_size=20))
+    assert model.output.in_features == matching.number_of_features(9, 50, 50) == 576
     block = 2 * (200 * 200 + 200) + 4 * 200
     convolutions = (27 * 12 * 32 + 32) + (27 * 32 * 16 + 16)
     assert model.num_parameters() == 20 * 200 + 17 * block + convolutions + 577
-    assert DeepAttentionMatchingConfig().vocabulary_size == 434_512 + 1
-
-
-def test_it_begins_as_the_program_does():
+    assert matching.DeepAttentionMatchingConfig().vocabulary_size == 434_512 + 1
     torch.manual_seed(0)
-    model = DeepAttentionMatchingModel(DeepAttentionMatchingConfig(vocab_size=2_000, num_blocks=1))
+    model = matching.DeepAttentionMatchingModel(matching.DeepAttentionMatchingConfig(vocab_size=2_000, num_blocks=1))
     assert abs(model.words.weight.std().item() - 0.1) < 0.001
     inner = model.turn_blocks[1].inner.weight
     assert torch.allclose(inner @ inner.T, torch.eye(200), atol=1e-5)
@@ -183,7 +164,7 @@ def test_it_begins_as_the_program_does():
 @pytest.mark.parametrize("size", range(1, 12))
 def test_pooling_is_that_of_tensorflow(size):
     image = torch.randn(2, size, 2 * size, 14, generator=torch.Generator().manual_seed(size))
-    assert torch.equal(pool(image[None])[0], reference_pool(image))
+    assert torch.equal(matching.pool(image[None])[0], reference_pool(image))
 
 
 COLOURS = ["red", "green", "blue", "white", "black", "brown"]
@@ -194,7 +175,7 @@ DIALOGUES = [dialogue(f"a {a} door please", "which wall", f"the {b} one", f"so {
 def build(**settings: object):
     torch.manual_seed(0)
     small = {"embedding_size": 16, "num_blocks": 1, "max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8}
-    return DeepAttentionMatchingModel.build(None, DIALOGUES, **{**small, **settings})
+    return matching.DeepAttentionMatchingModel.build(None, DIALOGUES, **{**small, **settings})
 
 
 def test_layout():
@@ -206,7 +187,7 @@ def test_layout():
         RankingExample(context[:1], ("a red door please on the white wall one", "the unheard one")),
     ]
     count = Truncation()
-    batch = collate(examples, tokenizer, model.config, count)
+    batch = matching.collate(examples, tokenizer, model.config, count)
 
     def texts(name):
         ids, mask = batch[f"{name}_ids"], batch["attention_mask" if name == "input" else f"{name}_mask"]
@@ -219,10 +200,5 @@ def test_layout():
     assert texts("candidate") == [["so red on red", "a"], ["red door please on the white wall one", "the [UNK] one"]]
     assert str(count) == "2 of 6 contexts and responses were truncated (4 of 27 tokens dropped)"
     model.config.max_context_tokens = 3
-    batch = collate(examples, tokenizer, model.config, Truncation())
+    batch = matching.collate(examples, tokenizer, model.config, Truncation())
     assert texts("input") == [["please", "so red"], ["", "which wall"]]
-
-
-def test_half_precision_tells_scores_apart():
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert scores_of(make().float()).dtype == torch.float32

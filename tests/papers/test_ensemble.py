@@ -212,26 +212,23 @@ def keeping(**settings):
     return {"config": "dual_encoder_multiwoz", "size": 5, "overrides": {**settings, "exclude": "none"}}
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"config": "dse_minilm"}, "method: got dse, expected a ranker of responses"),
-        ({"overrides": {"checkpoint_selection": "last"}}, "checkpoint_selection: got last"),
-        ({"overrides": {"output_dir": "elsewhere"}}, "output_dir: got a folder of one run"),
-        ({"size": 1}, "size: got 1, expected a value at least 2"),
-        ({"similarity": "no/such"}, "similarity: got no/such, expected the folder of a trained ranker"),
-        ({"similarity": "{deep}"}, "a deep_attention_matching, which embeds no responses"),
-        ({"config": "deep_attention_matching_multiwoz_small"}, "similarity: got none, but deep_attention_matching"),
-        ({"dev": "dev.jsonl"}, "dev, test: got files, but sample has splits"),
-        ({"corpus": "a.jsonl", "dev": "b.jsonl", "test": "b.jsonl"}, "dev, test: got b.jsonl for both"),
-        ({"corpus": "mine.jsonl"}, r"corpus: got mine.jsonl, which has no splits; give .* \(--dev\)"),
-        ({"size": 600, "overrides": {"num_train_epochs": 600}}, "granularities: got 600, but each response has"),
-        (keeping(num_train_epochs=4), "size: got 5, but the baseline keeps only 4 checkpoints; save more"),
-        (keeping(num_train_epochs=3.5, max_steps=-1), "the baseline keeps only 4 checkpoints; save more"),
-        (keeping(save_strategy="steps", save_steps=3, max_steps=7), "keeps only 3 checkpoints"),
-        (keeping(save_total_limit=2), "the baseline keeps only 2 checkpoints"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"config": "dse_minilm"}, "method: got dse, expected a ranker of responses"),
+    ({"overrides": {"checkpoint_selection": "last"}}, "checkpoint_selection: got last"),
+    ({"overrides": {"output_dir": "elsewhere"}}, "output_dir: got a folder of one run"),
+    ({"size": 1}, "size: got 1, expected a value at least 2"),
+    ({"similarity": "no/such"}, "similarity: got no/such, expected the folder of a trained ranker"),
+    ({"similarity": "{deep}"}, "a deep_attention_matching, which embeds no responses"),
+    ({"config": "deep_attention_matching_multiwoz_small"}, "similarity: got none, but deep_attention_matching"),
+    ({"dev": "dev.jsonl"}, "dev, test: got files, but sample has splits"),
+    ({"corpus": "a.jsonl", "dev": "b.jsonl", "test": "b.jsonl"}, "dev, test: got b.jsonl for both"),
+    ({"corpus": "mine.jsonl"}, r"corpus: got mine.jsonl, which has no splits; give .* \(--dev\)"),
+    ({"size": 600, "overrides": {"num_train_epochs": 600}}, "granularities: got 600, but each response has"),
+    (keeping(num_train_epochs=4), "size: got 5, but the baseline keeps only 4 checkpoints; save more"),
+    (keeping(num_train_epochs=3.5, max_steps=-1), "the baseline keeps only 4 checkpoints; save more"),
+    (keeping(save_strategy="steps", save_steps=3, max_steps=7), "keeps only 3 checkpoints"),
+    (keeping(save_total_limit=2), "the baseline keeps only 2 checkpoints"),
+])  # fmt: skip
 def test_what_cannot_be_an_ensemble_is_refused_before_anything_is_trained(
     tmp_path, in_process, sample_dialogues, changes, reason
 ):

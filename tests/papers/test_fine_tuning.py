@@ -49,10 +49,19 @@ def scripted(*values):
     return lambda logits, targets: next(left)
 
 
-def test_one_class_of_three_is_learnt(backbone):
+def test_one_class_of_three_is_learnt_and_the_best_weights_are_kept(backbone):
     found, unseen = tuned(backbone), utterances(90, 3)
     assert accuracy(found.classifier.predict(unseen.texts), unseen.targets) > 0.9
     assert found.scores[0] < 0.7
+    found, validation = tuned(backbone, epochs=3, evaluate_every=7, learning_rate=3e-3), utterances(30, 2)
+    assert list(found.scores) == [0, 7, 14, 21, 24]  # 60 examples are 8 batches
+    assert accuracy(found.classifier.predict(validation.texts), validation.targets) == max(found.scores.values())
+    found = tuned(backbone, scripted(0.1, 0.4, 0.3, 0.5, 0.5, 0.2), patience=2, evaluate_every=3)
+    assert found.scores == {0: 0.1, 3: 0.4, 6: 0.3, 9: 0.5, 12: 0.5, 15: 0.2}
+    scripts, texts = [(0.5, 0.5), (0.5, 0.1), (0.5, 0.6, 0.6)], utterances(9, 3).texts  # of equal ones the first
+    found = [tuned(backbone, scripted(*scores), patience=1).classifier.predict(texts) for scores in scripts]
+    assert np.array_equal(found[0], found[1])
+    assert not np.array_equal(found[0], found[2])
 
 
 @pytest.mark.slow
@@ -67,18 +76,6 @@ def test_a_seed_gives_the_same_figures_twice_and_changes_nothing_else(backbone):
     assert not np.array_equal(first, other)
     assert torch.equal(torch.random.get_rng_state(), state)
     assert all(torch.equal(value, weights[name]) for name, value in backbone.model.state_dict().items())
-
-
-def test_the_best_weights_within_the_patience_are_kept(backbone):
-    found, validation = tuned(backbone, epochs=3, evaluate_every=7, learning_rate=3e-3), utterances(30, 2)
-    assert list(found.scores) == [0, 7, 14, 21, 24]  # 60 examples are 8 batches
-    assert accuracy(found.classifier.predict(validation.texts), validation.targets) == max(found.scores.values())
-    found = tuned(backbone, scripted(0.1, 0.4, 0.3, 0.5, 0.5, 0.2), patience=2, evaluate_every=3)
-    assert found.scores == {0: 0.1, 3: 0.4, 6: 0.3, 9: 0.5, 12: 0.5, 15: 0.2}
-    scripts, texts = [(0.5, 0.5), (0.5, 0.1), (0.5, 0.6, 0.6)], utterances(9, 3).texts  # of equal ones the first
-    found = [tuned(backbone, scripted(*scores), patience=1).classifier.predict(texts) for scores in scripts]
-    assert np.array_equal(found[0], found[1])
-    assert not np.array_equal(found[0], found[2])
 
 
 def test_logits_are_those_of_the_mean_of_all_tokens_under_the_linear_layer(backbone, tiny_bert, monkeypatch):
@@ -207,7 +204,7 @@ def test_labels_of_the_test_do_not_change_the_weights(task, notes, corpora, tiny
     assert found[0] != found[1]
 
 
-def test_acts_are_predicted_before_a_turn_and_officially_read_from_it():
+def test_acts_are_predicted_before_a_turn_and_drawn_the_rarest_first(random):
     dialogue = task_dialogue(1)
     before = [dialogue.turns[:2], dialogue.turns[:4]]  # only officially it holds the turn itself
     assert assistant_turns([dialogue], False) == (before, [{"request"}, {"inform", "offer"}])
@@ -218,9 +215,6 @@ def test_acts_are_predicted_before_a_turn_and_officially_read_from_it():
     whole, official = (text_of(context, "[SEP]", each) for each in (False, True))
     assert whole.startswith("a b c d e f [SEP] g h [SEP] g h")
     assert official.split() == whole.split()[-28:]
-
-
-def test_turns_are_drawn_for_the_rarest_act_first(random):
     acts = [frozenset(each) for each in ["a"] * 50 + ["ab"] * 20 + ["bc"] * 10 + ["d"] * 3]
     train, validation = draw(acts, 4, random)
     counts = Counter(act for row in train for act in acts[row])

@@ -22,19 +22,6 @@ from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.flow.graph import END, START, Pruning, pruned, transition_graph
 from hf_dialemb.papers.flow_tables import flow_means
 from hf_dialemb.papers.tasks import flow_extraction
-from hf_dialemb.papers.tasks.flow_extraction import (
-    FOLDS,
-    Utterance,
-    annotated_flows,
-    cluster_utterances,
-    compare_flow,
-    compared_with_actions,
-    edge_f1,
-    next_action_perplexity,
-    official_size,
-    transition_divergence,
-    without_noise,
-)
 from hf_dialemb.papers.tasks.flow_extraction import renamed as renamed_graph
 
 
@@ -43,11 +30,11 @@ def renamed(words, table):
 
 
 def perplexity(words, table=None):
-    return next_action_perplexity(states(*renamed(words, table or {})), states(*words))
+    return flow_extraction.next_action_perplexity(states(*renamed(words, table or {})), states(*words))
 
 
-def test_one_cluster_for_all_is_too_small_a_graph():
-    found = compared_with_actions(states(*["aAa"] * 50), states(*["aAb"] * 50))
+def test_one_cluster_for_all_is_too_small_and_one_action_a_flow():
+    found = flow_extraction.compared_with_actions(states(*["aAa"] * 50), states(*["aAb"] * 50))
     assert (found["nodes"], found["reference_nodes"]) == (2, 3)
     assert (found["official_nodes"], found["official_reference_nodes"]) == (4, 5)
     # V: none for the user's two actions, 1 for the assistant's only one. Edges: start to a and a to A are right; A to
@@ -57,13 +44,10 @@ def test_one_cluster_for_all_is_too_small_a_graph():
     # what clusters say and a quarter of the actions. b, the other quarter, is no cluster.
     after_a = (np.log2(2 / 1.5) + 0.5 * np.log2(0.5 * 2 / 1.5) + 0.5 * np.log2(2)) / 2
     assert found["transition_divergence"] == pytest.approx(0.25 * 1 + 0.375 * after_a + 0.125)
-
-
-def test_one_action_alone_is_a_flow():
     words = states(*["a"] * 50)
     # Each fifth is foretold from 40 dialogues, all of which end after one utterance; two things may follow it.
     perplexity = pytest.approx((40 + 1) / (40 + (40 + 1 / 2) / (40 + 1)))
-    assert compared_with_actions(words, words) == {
+    assert flow_extraction.compared_with_actions(words, words) == {
         "nodes": 1, "reference_nodes": 1, "official_nodes": 3, "official_reference_nodes": 3,
         "v_measure": 1, "adjusted_rand": 1, "edge_f1": 1, "transition_divergence": 0,
         "next_action_perplexity": perplexity, "reference_next_action_perplexity": perplexity,
@@ -73,14 +57,14 @@ def test_one_action_alone_is_a_flow():
 def test_measures_ignore_cluster_names():
     words = random_words(1)
     other = renamed(words, dict(zip("abcABCD", "bcaDABC", strict=True)))
-    same = compared_with_actions(states(*words), states(*words))
-    assert compared_with_actions(states(*other), states(*words)) == pytest.approx(same, abs=1e-12)
+    same = flow_extraction.compared_with_actions(states(*words), states(*words))
+    assert flow_extraction.compared_with_actions(states(*other), states(*words)) == pytest.approx(same, abs=1e-12)
     clusters = renamed(words, {"b": "a", "C": "D"})
     expected = []
     for letters in ("abc", "ABCD"):
         pairs = [pair for pair in zip("".join(words), "".join(clusters), strict=True) if pair[0] in letters]
         expected.append(adjusted_rand_score(*zip(*pairs, strict=True)))
-    found = compared_with_actions(states(*clusters), states(*words))["adjusted_rand"]
+    found = flow_extraction.compared_with_actions(states(*clusters), states(*words))["adjusted_rand"]
     assert found == pytest.approx(np.mean(expected))
 
 
@@ -95,17 +79,17 @@ def test_divergence_agrees_with_scipy(seed):
         if state != END and weight:
             there = all(table[row].any() for table in tables)
             expected += weight * (jensenshannon(tables[0][row], tables[1][row], base=2) ** 2 if there else 1)
-    assert transition_divergence(one, other) == pytest.approx(expected)
-    assert transition_divergence(other, one) == pytest.approx(expected)
+    assert flow_extraction.transition_divergence(one, other) == pytest.approx(expected)
+    assert flow_extraction.transition_divergence(other, one) == pytest.approx(expected)
     # The start leads to other states, and these are in one graph alone.
-    assert transition_divergence(graph("aA"), graph("bB")) == pytest.approx(1)
+    assert flow_extraction.transition_divergence(graph("aA"), graph("bB")) == pytest.approx(1)
 
 
 def test_perplexity_is_that_of_a_plain_program():
     words = random_words(4, 23)
     clusters = renamed(words, {"b": "a", "D": "C"})
     steps = [list(zip(found, true[1:] + ">", strict=True)) for found, true in zip(clusters, words, strict=True)]
-    part = np.random.default_rng(0).permutation(len(words)) % FOLDS
+    part = np.random.default_rng(0).permutation(len(words)) % flow_extraction.FOLDS
     outcomes, bits = {*"".join(words), ">"}, []
     for row, own in enumerate(steps):
         known = [step for other, each in enumerate(steps) if part[other] != part[row] for step in each]
@@ -156,26 +140,29 @@ def figures(problem, encoder=None):
 def test_clusters_are_directions_each_role_its_own():
     generator = np.random.default_rng(2)
     flow = [
-        [Utterance(("user", "assistant")[place % 2], action, action) for place, action in enumerate(actions)]
+        [
+            flow_extraction.Utterance(("user", "assistant")[place % 2], action, action)
+            for place, action in enumerate(actions)
+        ]
         for actions in (generator.choice(list("abcdefgh"), generator.integers(1, 9)) for _ in range(60))
     ]
     rows = ["abcdefgh".index(turn.action) for turns in flow for turn in turns]
     vectors = np.eye(8)[rows] * generator.uniform(0.1, 10, (len(rows), 1)) + generator.normal(0, 0.001, (len(rows), 8))
-    found = compare_flow(flow, cluster_utterances(flow, vectors))
+    found = flow_extraction.compare_flow(flow, flow_extraction.cluster_utterances(flow, vectors))
     assert found["v_measure"] == pytest.approx(1)
     assert found["nodes"] == found["reference_nodes"]
-    one = [[Utterance("user", "hello", "greeting")]] * 50  # one action is one cluster
-    assert cluster_utterances(one, generator.normal(size=(50, 4))) == [0] * 50
+    one = [[flow_extraction.Utterance("user", "hello", "greeting")]] * 50  # one action is one cluster
+    assert flow_extraction.cluster_utterances(one, generator.normal(size=(50, 4))) == [0] * 50
 
 
 def test_flows_are_annotated_turns_by_domain_in_an_order_of_their_own():
     hello, when = Turn("user", "Hello.", ("greet",)), Turn("user", "When?", ("request",), (("time", "?"),))
     first = Dialogue((hello, Turn("assistant", "Well."), when), "1", ("b",))
     second, third = Dialogue((hello,), "2", ("b",)), Dialogue((Turn("user", "Well."),), "3", ("a",))
-    flows = annotated_flows([first, second, third])
-    short = [Utterance("user", "Hello.", "greeting")]
-    assert flows == {"b": [short, [*short, Utterance("user", "When?", "request time")]]}
-    assert annotated_flows([third, second, first]) == flows
+    flows = flow_extraction.annotated_flows([first, second, third])
+    short = [flow_extraction.Utterance("user", "Hello.", "greeting")]
+    assert flows == {"b": [short, [*short, flow_extraction.Utterance("user", "When?", "request time")]]}
+    assert flow_extraction.annotated_flows([third, second, first]) == flows
 
 
 def test_figures_of_a_file(load):
@@ -208,16 +195,13 @@ def test_figures_of_a_file(load):
         assert column_of(row).lower_is_better == (metric in LOWER_IS_BETTER)
 
 
-def test_the_order_of_dialogues_does_not_matter(load):
+def test_a_limit_keeps_whole_domains_in_any_order(load, monkeypatch):
     lines = domain("train", 70) + domain("bus", 55)
     shuffled = [lines[row] for row in np.random.default_rng(0).permutation(len(lines))]
     for limit in (None, 60, 40):
         one, other = (load(order, limit) for order in (lines, shuffled))
         assert one.config == other.config
         assert figures(one) == figures(other)
-
-
-def test_a_limit_keeps_whole_domains_or_a_sample(load, monkeypatch):
     lines = [line for name in "abc" for line in domain(name, 50)]
     for limit, kept in ((1, [1]), (50, [50]), (99, [50]), (100, [50, 50]), (150, [50] * 3), (None, [50] * 3)):
         assert [sizes["dialogues"] for sizes in load(lines, limit).config["domains"].values()] == kept
@@ -261,23 +245,28 @@ def test_a_graph_counts_states_and_transitions():
     assert found.edges == {(START, a): 1, (a, a): 1, (a, b): 1, (START, b): 1, (b, END): 2}
     assert renamed_graph(graph("aba"), {b: a}) == graph("aaa")
     one, other = graph("ab"), graph("ac", "ac")
-    assert edge_f1(one, one) == edge_f1(graph(), graph()) == 1
-    assert edge_f1(one, other) == edge_f1(other, one) == 2 * 1 / 9  # of 3 and 6 edges, one from the start is shared
-    assert edge_f1(graph(), one) == 0
+    assert flow_extraction.edge_f1(one, one) == flow_extraction.edge_f1(graph(), graph()) == 1
+    assert (
+        flow_extraction.edge_f1(one, other) == flow_extraction.edge_f1(other, one) == 2 * 1 / 9
+    )  # of 3 and 6 edges, one from the start is shared
+    assert flow_extraction.edge_f1(graph(), one) == 0
 
 
 def test_rare_states_are_noise_in_the_paper_and_in_its_program():
     for times, kept in ((49, 2), (50, 1)):  # a state of two percent is noise
-        found = without_noise(graph(*["a"] * times, "b"))
+        found = flow_extraction.without_noise(graph(*["a"] * times, "b"))
         assert len(found.states) == kept
         assert all(state in found.states or state in (START, END) for edge in found.edges for state in edge)
     for times, size in ((43, 4), (44, 3)):  # 1 / 43 = 0.0233, 1 / 44 = 0.0227
-        assert official_size(graph(*["a"] * times, "b")) == size
+        assert flow_extraction.official_size(graph(*["a"] * times, "b")) == size
     found = graph(*["a"] * 60, "bc", "dc")  # what only noise leads to goes with it
-    assert {name for _, name in without_noise(found).states} == {"a", "c"}  # c occurs twice, b and d once
-    assert official_size(found) == 3
-    assert official_size(found, nodes=0.0) == 3  # the edges from the start to b and d weigh a sixtieth
-    assert official_size(found, nodes=0.0, edges=0.0) == 6
+    assert {name for _, name in flow_extraction.without_noise(found).states} == {
+        "a",
+        "c",
+    }  # c occurs twice, b and d once
+    assert flow_extraction.official_size(found) == 3
+    assert flow_extraction.official_size(found, nodes=0.0) == 3  # the edges from the start to b and d weigh a sixtieth
+    assert flow_extraction.official_size(found, nodes=0.0, edges=0.0) == 6
 
 
 def test_the_reference_graphs_of_the_paper_have_its_sizes(data_dir):
@@ -288,7 +277,7 @@ def test_the_reference_graphs_of_the_paper_have_its_sizes(data_dir):
     for dialogue in json.loads(path.read_text(encoding="utf-8")).values():
         trajectory = [tuple(turn["turn"].split(": ", 1)) for turn in dialogue["log"] if turn["tag"]]
         graphs.setdefault(next(iter(dialogue["goal"])), []).append(trajectory)
-    sizes = {name: official_size(transition_graph(paths)) for name, paths in graphs.items()}
+    sizes = {name: flow_extraction.official_size(transition_graph(paths)) for name, paths in graphs.items()}
     assert sizes == {"taxi": 31, "police": 23, "hospital": 18, "train": 49, "restaurant": 59, "attraction": 45}
 
 
@@ -296,8 +285,10 @@ def test_the_reference_graphs_of_the_paper_have_its_sizes(data_dir):
 def test_official_sizes_are_those_of_the_program(seed):
     counted = flow_of(*random_words(seed)).graph
     for thresholds in ((0.023, 0.02), (0.1, 0.2), (0.3, 0.5), (0.0, 0.9)):
-        assert official_size(counted, *thresholds) == len(program(counted, Pruning(*thresholds), operator.lt)[0])
-    assert len(pruned(counted, Pruning(0.023, 0.02)).nodes) == official_size(counted)
+        assert flow_extraction.official_size(counted, *thresholds) == len(
+            program(counted, Pruning(*thresholds), operator.lt)[0]
+        )
+    assert len(pruned(counted, Pruning(0.023, 0.02)).nodes) == flow_extraction.official_size(counted)
 
 
 def annotated(path, count):

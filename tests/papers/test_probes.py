@@ -21,6 +21,7 @@ from hf_dialemb.evaluation import evaluate
 from hf_dialemb.evaluation.tasks.task import CorpusPart, get_task, load_problem
 from hf_dialemb.methods.ranker import LoadedRanker, encode_contexts
 from hf_dialemb.papers.tasks import linear_layer as contexts
+from hf_dialemb.papers.tasks import probes
 from hf_dialemb.papers.tasks.fine_tuning import precision
 from hf_dialemb.papers.tasks.linear_layer import (
     ACTS,
@@ -30,15 +31,6 @@ from hf_dialemb.papers.tasks.linear_layer import (
     LayerSettings,
     assistant_contexts,
     fit,
-)
-from hf_dialemb.papers.tasks.probes import (
-    REPEATS,
-    ContextTokens,
-    frozen_vectors,
-    learning_encoders,
-    load_probe,
-    run_act_fine_tuning,
-    run_probes,
 )
 
 FAST = LayerSettings(learning_rate=0.05, batch_size=16, epochs=6, patience=6)
@@ -117,23 +109,20 @@ def problem(classes: int = 5, unseen: int = 0) -> tuple[dict[str, np.ndarray], C
     return vectors, ContextLabels(ACTS, names, classes, rows, labels, dict.fromkeys(PARTS, 0))
 
 
-def test_a_layer_reads_the_labels_and_misses_those_absent_from_train():
+def test_a_layer_reads_the_labels_whatever_the_scale_of_vectors():
     (vectors, labels), (_, more) = problem(), problem(unseen=1)
-    found = fit(frozen_vectors(vectors, CPU), labels, replace(FAST, learning_rate=0.2), seed=0)
+    found = fit(probes.frozen_vectors(vectors, CPU), labels, replace(FAST, learning_rate=0.2), seed=0)
     assert found.scores.micro_f1 > 0.97
-    plain, harder = (fit(frozen_vectors(vectors, CPU), given, FAST, seed=0).scores for given in (labels, more))
+    plain, harder = (fit(probes.frozen_vectors(vectors, CPU), given, FAST, seed=0).scores for given in (labels, more))
     assert (harder.counts - plain.counts == [0, 0, 1]).all()
     assert harder.macro_f1 == pytest.approx(plain.macro_f1 * 5 / 6)
     upset = replace(labels, labels=labels.labels | {"dev": csr_array(1 - labels.labels["dev"].toarray())})
-    found = fit(frozen_vectors(vectors, CPU), upset, replace(FAST, patience=2, epochs=50), seed=0)
+    found = fit(probes.frozen_vectors(vectors, CPU), upset, replace(FAST, patience=2, epochs=50), seed=0)
     assert found.epoch == 1  # the best on dev: the more is learned, the worse
-
-
-def test_scale_and_a_constant_of_vectors_do_not_matter():
     vectors, _ = problem()
     threes = np.full(300, 3, dtype=np.float32)
     moved = {part: np.column_stack([8 * found + 4, threes]) for part, found in vectors.items()}
-    both = [frozen_vectors(given, CPU) for given in (vectors, moved)]
+    both = [probes.frozen_vectors(given, CPU) for given in (vectors, moved)]
     first, second = (source.vectors("test", np.arange(300)) for source in both)
     torch.testing.assert_close(6**0.5 * second[:, :5], 5**0.5 * first)
     assert (second[:, 5] == 0).all()
@@ -143,7 +132,7 @@ def test_scale_and_a_constant_of_vectors_do_not_matter():
         broken = {name: found.copy() for name, found in vectors.items()}
         broken[part][7, 2] = np.nan
         with pytest.raises(ValueError, match=f"a vector with NaN or infinity among those of {part}"):
-            frozen_vectors(broken, CPU)
+            probes.frozen_vectors(broken, CPU)
 
 
 @pytest.mark.slow
@@ -152,7 +141,7 @@ def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
     systems = {"single": rankers[:1], "ensemble": rankers}
     options = {"seeds": (0, 1), "settings": FAST}
     found, again = (
-        [each for target in (WORDS, ACTS) for each in run_probes(systems, dialogues, target, **options)]
+        [each for target in (WORDS, ACTS) for each in probes.run_probes(systems, dialogues, target, **options)]
         for _ in range(2)
     )
     expected = [(name, task) for task, name in product(("bag-of-words-probe", "dialogue-act-probe"), systems)]
@@ -170,22 +159,28 @@ def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
         assert all(torch.equal(value, kept[name]) for name, value in each.model.state_dict().items())
 
 
-def test_encoders_that_learn_embed_as_rankers_do(dialogues, rankers):
+def test_encoders_that_learn_embed_as_rankers_do_from_weights_by_seed(dialogues, rankers):
     given = {part: assistant_contexts(found) for part, found in dialogues.items()}
-    tokens = [{part: ContextTokens(each, found) for part, found in given.items()} for each in rankers]
-    source = learning_encoders(rankers, tokens, seed=0)
+    tokens = [{part: probes.ContextTokens(each, found) for part, found in given.items()} for each in rankers]
+    source = probes.learning_encoders(rankers, tokens, seed=0)
     rows = np.array([5, 0, 3])
     vectors = source.vectors("dev", rows)
     wanted = [encode_contexts(each, [given["dev"].turns[row] for row in rows]) for each in rankers]
     np.testing.assert_allclose(vectors.detach().numpy(), np.concatenate(wanted, axis=1), atol=1e-6)
     if precision() == "bfloat16":  # torch's LSTM refuses it elsewhere
-        rounded = learning_encoders(rankers, tokens, seed=0, bfloat16=True).vectors("dev", rows)
+        rounded = probes.learning_encoders(rankers, tokens, seed=0, bfloat16=True).vectors("dev", rows)
         assert rounded.dtype == torch.float32
         assert 0 < (rounded - vectors).abs().max() < 0.05
     vectors.sum().backward()
     for model in source.layers:
         assert model.context.words.weight.grad.abs().sum() > 0
         assert model.response.words.weight.grad is None
+    twins = [rankers[0], rankers[0]]
+    drawn = [probes.learning_encoders(twins, [], seed=seed, trained=False).layers for seed in (0, 0, 1)]
+    (first, second), (again, _), (other, _) = ([twin.context.words.weight for twin in layers] for layers in drawn)
+    assert torch.equal(first, again)
+    for unlike in (second, other, rankers[0].model.context.words.weight):
+        assert not torch.equal(first, unlike)
 
 
 @pytest.mark.slow
@@ -196,7 +191,9 @@ def test_fine_tuning_learns_acts_and_leaves_the_rankers_unchanged(rankers):
     before = {name: value.clone() for name, value in rankers[0].model.state_dict().items()}
     systems = {"single": rankers[:1], "ensemble": rankers, "random weights": rankers[:1]}
     settings = replace(FAST, learning_rate=0.02, epochs=10)
-    found = run_act_fine_tuning(systems, parts, ACTS, seeds=(0, 1), untrained="random weights", settings=settings)
+    found = probes.run_act_fine_tuning(
+        systems, parts, ACTS, seeds=(0, 1), untrained="random weights", settings=settings
+    )
     assert [(each.system, each.task) for each in found] == [(name, "dialogue-act-fine-tuning") for name in systems]
     assert [each.config["trained"] for each in found] == [True, True, False]
     assert [each.measurements[0].mean for each in found] == [100] * 3
@@ -204,19 +201,16 @@ def test_fine_tuning_learns_acts_and_leaves_the_rankers_unchanged(rankers):
     assert all(torch.equal(value, before[name]) for name, value in rankers[0].model.state_dict().items())
 
 
-def test_random_weights_differ_by_seed_and_member(rankers):
-    twins = [rankers[0], rankers[0]]
-    drawn = [learning_encoders(twins, [], seed=seed, trained=False).layers for seed in (0, 0, 1)]
-    (first, second), (again, _), (other, _) = ([twin.context.words.weight for twin in layers] for layers in drawn)
-    assert torch.equal(first, again)
-    for unlike in (second, other, rankers[0].model.context.words.weight):
-        assert not torch.equal(first, unlike)
-
-
-def test_wrong_requests_are_told(dialogues):
+def test_wrong_requests_and_training_dialogues_are_refused(dialogues, small, tmp_path):
     matching = deep_attention_matching(dialogues["train"])
     with pytest.raises(InputError, match="which embeds no contexts"):
-        run_probes({"matching": [matching]}, dialogues, WORDS, seeds=(0,))
+        probes.run_probes({"matching": [matching]}, dialogues, WORDS, seeds=(0,))
+    for split in ("train", "dev", "all"):
+        with pytest.raises(InputError, match=f"got split {split}, which the task learns from"):
+            probes.load_probe(CorpusPart("multiwoz", None, split, None), ACTS)
+    write_jsonl(made("test", 3), tmp_path / "own.jsonl")
+    with pytest.raises(InputError, match="got no split train, expected train and dev and another to measure on"):
+        evaluate(["tfidf"], str(tmp_path / "own.jsonl"), tasks=["bag-of-words-probe"])
 
 
 TOPICS = ("room", "train", "taxi", "table")
@@ -240,25 +234,16 @@ def small(monkeypatch):
 
 @pytest.mark.parametrize("target", [WORDS, ACTS])
 def test_a_layer_reads_what_the_vectors_say_and_guesses_otherwise(small, target):
-    problem = load_probe(CorpusPart("multiwoz", None, "test", None), target)
+    problem = probes.load_probe(CorpusPart("multiwoz", None, "test", None), target)
     assert problem.config["contexts"] == {"train": 40, "dev": 8, "test": 12}
     telling, silent = Given(lambda text: np.eye(4)[TOPICS.index(text.split()[1])]), Given(lambda text: [1.0] * 4)
     told, guessed = ({row.metric: row for row in problem.measure(each, range(4))} for each in (telling, silent))
     assert {row.task for row in told.values()} == {f"{target}-probe"}
     assert told["micro_f1"].mean == told["macro_f1"].mean == 100.0
-    assert told["micro_f1"].n == REPEATS
+    assert told["micro_f1"].n == probes.REPEATS
     assert guessed["macro_f1"].mean < 60
-    limited = load_probe(CorpusPart("multiwoz", None, "test", 10), target)
+    limited = probes.load_probe(CorpusPart("multiwoz", None, "test", 10), target)
     assert limited.config["contexts"] == {"train": 10, "dev": 8, "test": 10}
-
-
-def test_a_layer_is_not_measured_on_its_training_dialogues(small, tmp_path):
-    for split in ("train", "dev", "all"):
-        with pytest.raises(InputError, match=f"got split {split}, which the task learns from"):
-            load_probe(CorpusPart("multiwoz", None, split, None), ACTS)
-    write_jsonl(made("test", 3), tmp_path / "own.jsonl")
-    with pytest.raises(InputError, match="got no split train, expected train and dev and another to measure on"):
-        evaluate(["tfidf"], str(tmp_path / "own.jsonl"), tasks=["bag-of-words-probe"])
 
 
 @pytest.mark.slow

@@ -33,10 +33,17 @@ def test_taskmaster1_is_split_by_lists_a_hash_and_a_sample(tmp_path):
         assert ids(tmp_path, "taskmaster1", files, split) == [*listed[number::3], *hashed]
 
 
-def test_the_sample_of_abcd_is_read_where_the_release_is_missing(tmp_path):
+def test_a_sample_of_abcd_and_one_dataset_of_dialogstudio_are_read(tmp_path):
     row = {"speaker": "agent", "text": "hi", "targets": []}
     record = {"convo_id": 2, "scenario": {"flow": "account"}, "original": [["agent", "Hi"]], "delexed": [row]}
     assert ids(tmp_path, "abcd", {"abcd_sample.json": [record]}, "train") == ["2"]
+    user, system = "original user side information", "original system side information"
+    said = {"user utterance": "Hi", "system response": "Hello", user: "{ not looked at", system: {"frames": 3}}
+    silent = {"user utterance": "", "system response": "Still?", user: {}, system: {}}
+    record = {"STAR--train--1": {"original dialog info": {}, "log": [said, silent]}}
+    (found,) = load_dialogues("dialogstudio", write(tmp_path / "STAR", {"train.json": record}))
+    assert found.turns == (Turn("user", "Hi"), Turn("assistant", "Hello"), Turn("assistant", "Still?"))
+    assert found.domains == ()
 
 
 @pytest.mark.parametrize("ending", ["txt", "json"])
@@ -56,29 +63,16 @@ def test_lists_of_ids_make_the_splits_of_multiwoz_and_so_do_files(tmp_path, endi
     assert ids(tmp_path / "files", "multiwoz21", files) == [["TRAIN"], ["VAL"], ["TEST"]]
 
 
-def test_ubuntu_speakers_change_at_the_end_of_a_turn_even_an_empty_one(tmp_path):
+def test_ubuntu_speakers_change_at_turns_and_dstc7_answers_lie_apart(tmp_path):
     said = "a __eou__ b __eou__ __eot__ __eou__ __eot__ c __eou__ __eot__ d __eot__"
     rows = ["Context,Utterance,Label", f"{said},e __eou__ f __eou__,1", "a,b,0", "a,b,1.0", "a,b,0.0"]
     found = read(tmp_path, "ubuntu", {"train.csv": "\n".join(rows)}, "train")
     assert found[0].context == (Turn("user", "a"), Turn("user", "b"), Turn("user", "c"), Turn("assistant", "d"))
     assert found[0].responses == ("e f",)
     assert [item.correct for item in found] == [(0,), (), (0,), ()]
-
-
-def test_dstc7_answers_of_test_may_come_from_a_file_of_their_own(tmp_path):
     options = [{"candidate-id": name, "utterance": f"say {name}"} for name in "AB"]
     said = [{"speaker": "participant_2", "utterance": "hi"}]
     record, right = {"messages-so-far": said, "options-for-next": options}, "options-for-correct-answers"
     records = [{"example-id": 7, **record}, {"example-id": 8, **record, right: options[1:]}]
     files = {"ubuntu_test_subtask_1.json": records, "ubuntu_responses_subtask_1.tsv": "6\tA\tno\n7\tB,A\tyes\n"}
     assert [item.correct for item in read(tmp_path, "dstc7_ubuntu", files, "test")] == [(1, 0), (1,)]
-
-
-def test_dialogstudio_reads_one_dataset_without_labels_of_others(tmp_path):
-    user, system = "original user side information", "original system side information"
-    said = {"user utterance": "Hi", "system response": "Hello", user: "{ not looked at", system: {"frames": 3}}
-    silent = {"user utterance": "", "system response": "Still?", user: {}, system: {}}
-    record = {"STAR--train--1": {"original dialog info": {}, "log": [said, silent]}}
-    (found,) = load_dialogues("dialogstudio", write(tmp_path / "STAR", {"train.json": record}))
-    assert found.turns == (Turn("user", "Hi"), Turn("assistant", "Hello"), Turn("assistant", "Still?"))
-    assert found.domains == ()

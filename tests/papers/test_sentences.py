@@ -17,13 +17,7 @@ from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.papers.tasks.sentences import (
-    load_anchors,
-    load_rankings,
-    load_scored_pairs,
-    rankings_of,
-    retrieval_queries,
-)
+from hf_dialemb.papers.tasks import sentences
 
 VERBS, THINGS = ("book", "cancel", "find"), ("room", "train", "taxi", "table")
 WHEN = ("now", "today", "tomorrow", "on monday", "at noon", "again please")
@@ -32,7 +26,7 @@ INTENTS = said(*((text, text.split()[0]) for text in WORDS))
 
 
 def test_candidates_share_words_in_the_order_of_bm25_and_differ_in_intent():
-    queries = {query.text: query for query in retrieval_queries(INTENTS)}
+    queries = {query.text: query for query in sentences.retrieval_queries(INTENTS)}
     assert list(queries) == sorted(WORDS)
     words = [text.split() for text in WORDS]
     documents = Counter(word for text in words for word in set(text))
@@ -57,58 +51,55 @@ def test_a_text_counts_once_if_it_has_words_and_one_intent():
     added = [("book a seat", "book"), ("book a seat", "find"), ("find a seat", "find book")]
     added += [("book", "oos"), ("?!", "book"), ("a book", "")]
     for corpus in ([*INTENTS[::-1], *INTENTS], [*INTENTS, *said(*added)]):
-        assert retrieval_queries(corpus) == retrieval_queries(INTENTS)
-    assert retrieval_queries(said(("?!", "book"))) == []
+        assert sentences.retrieval_queries(corpus) == sentences.retrieval_queries(INTENTS)
+    assert sentences.retrieval_queries(said(("?!", "book"))) == []
     # A sentence among its own kind asks nothing, and Chinese characters are words.
-    assert retrieval_queries(said(("a room", "find"), ("a taxi", "find"))) == []
-    assert retrieval_queries(said(("a room", "find"), ("no taxi", "book"))) == []
+    assert sentences.retrieval_queries(said(("a room", "find"), ("a taxi", "find"))) == []
+    assert sentences.retrieval_queries(said(("a room", "find"), ("no taxi", "book"))) == []
     kinds = said(("a room", "find"), ("one room", "find"), ("no room", "book"))
     first = RetrievalQuery("a room", ("one room",), ("no room",), "find")
-    assert retrieval_queries(kinds) == [first, RetrievalQuery("one room", ("a room",), ("no room",), "find")]
+    assert sentences.retrieval_queries(kinds) == [first, RetrievalQuery("one room", ("a room",), ("no room",), "find")]
     kinds = said(("我要取消订单", "取消"), ("订单取消", "取消"), ("查订单", "查询"))
-    assert [query.label for query in retrieval_queries(kinds)] == ["取消", "取消"]
-
-
-def test_equal_texts_are_one_candidate_and_the_query_is_none():
+    assert [query.label for query in sentences.retrieval_queries(kinds)] == ["取消", "取消"]
     queries = [
         RetrievalQuery("q", ("a", "b", "a", "q"), ("c", "b", "c", "q")),
         RetrievalQuery("q", ("q",), ("c",)),
         RetrievalQuery("q", ("a",), ("a", "q")),
     ]
-    assert rankings_of(queries) == [("q", ("a", "b", "c"), 2)]
+    assert sentences.rankings_of(queries) == [("q", ("a", "b", "c"), 2)]
 
 
 def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
     path = tmp_path / "mine.jsonl"
     write_jsonl(INTENTS, path)
-    problem = load_rankings(CorpusPart(str(path)))
+    problem = sentences.load_rankings(CorpusPart(str(path)))
     knowing = Given(lambda text: np.eye(3)[VERBS.index(text.split()[0])])
     assert figures(problem.measure(knowing, [0, 1])) == {("map", ""): 100, ("mrr", ""): 100}
     assert [sorted(call) for call in knowing.calls] == [sorted(WORDS)]
     assert (problem.config["queries"], problem.config["hits"]) == (72, 100)
     expected = []
-    for query in retrieval_queries(INTENTS):
+    for query in sentences.retrieval_queries(INTENTS):
         cosines = cosine_similarity([hashed(query.text)], [hashed(text) for text in (*query.relevant, *query.other)])
         labels = [[True] * len(query.relevant) + [False] * len(query.other)]
         expected.append(label_ranking_average_precision_score(labels, cosines))
     found = figures(problem.measure(Given(hashed), [0]))
     assert found["map", ""] == pytest.approx(100 * np.mean(expected), abs=1e-4)
-    assert load_rankings(CorpusPart(str(path), None, "all", 10)).config["queries"] == 10
+    assert sentences.load_rankings(CorpusPart(str(path), None, "all", 10)).config["queries"] == 10
     write_jsonl(said(("a room", "find")), path)
     with pytest.raises(InputError, match="got no query with relevant and other candidates"):
-        load_rankings(CorpusPart(str(path)))
+        sentences.load_rankings(CorpusPart(str(path)))
 
 
 @pytest.fixture
 def scored(monkeypatch):
     def give(pairs):
         monkeypatch.setattr("hf_dialemb.corpora.load_examples", lambda *_, **__: pairs)
-        return load_scored_pairs(CorpusPart("jddc_sts"))
+        return sentences.load_scored_pairs(CorpusPart("jddc_sts"))
 
     return give
 
 
-def test_similarity_is_correlation_with_scores(scored):
+def test_similarity_is_correlation_with_scores_or_zero(scored, caplog):
     pairs = [SentencePair(f"one {n}", f"other {n % 7}", score=float(n % 5 + 1)) for n in range(50)]
     encoder = Given(hashed)
     found = figures(scored(pairs).measure(encoder, [0]))
@@ -119,9 +110,6 @@ def test_similarity_is_correlation_with_scores(scored):
     assert [len(call) for call in encoder.calls] == [57]
     scaled = scored(pairs[::-1]).measure(Given(lambda text: 8 * hashed(text)), [1])
     assert figures(scaled) == pytest.approx(found, abs=1e-9)
-
-
-def test_similarity_that_is_undefined_counts_as_zero_and_scores_differ(scored, caplog):
     rising = scored([SentencePair("q", str(n), score=float(n)) for n in range(6)])
     assert set(figures(rising.measure(Given(lambda text: [1.0, 2.0]), [0])).values()) == {0}
     assert "undefined and counts as 0" in caplog.text
@@ -135,7 +123,7 @@ def entailment(tmp_path, *rows):
     folder.mkdir(exist_ok=True)
     records = [{"sentence1": first, "sentence2": second, "label": label} for first, second, label in rows]
     (folder / "dialogue_nli_test.jsonl").write_text(json.dumps(records), encoding="utf-8")
-    return load_anchors(CorpusPart("dialogue_nli", tmp_path, "test", None))
+    return sentences.load_anchors(CorpusPart("dialogue_nli", tmp_path, "test", None))
 
 
 ROWS = [("dogs", "near", "positive"), ("dogs", "far", "negative"), ("dogs", "middle", "neutral")]
@@ -168,17 +156,17 @@ def test_triples_are_an_anchor_with_one_of_each(tmp_path):
 @pytest.mark.slow
 def test_the_papers_sets(data_dir):
     queries = load_examples("jddc_retrieval", data_dir, "test")
-    assert len(rankings_of(queries)) == len(queries) == 6_970
-    problem = load_rankings(CorpusPart("jddc_retrieval", data_dir, "dev", 50))
+    assert len(sentences.rankings_of(queries)) == len(queries) == 6_970
+    problem = sentences.load_rankings(CorpusPart("jddc_retrieval", data_dir, "dev", 50))
     assert (problem.config["relevant_per_query"], problem.config["candidates_per_query"]) == (30, 70)
     assert 40 < figures(problem.measure(Given(hashed), [0]))["map", ""] < 55
-    pairs = load_scored_pairs(CorpusPart("jddc_sts", data_dir))
+    pairs = sentences.load_scored_pairs(CorpusPart("jddc_sts", data_dir))
     assert pairs.config["pairs"] == 2_000
     assert abs(figures(pairs.measure(Given(hashed), [0]))["spearman", ""]) < 7
 
 
 def test_a_set_of_a_corpus_with_intents(data_dir):
-    problem = load_rankings(CorpusPart("banking77", data_dir, "test", 200))
+    problem = sentences.load_rankings(CorpusPart("banking77", data_dir, "test", 200))
     assert (problem.config["sentences"], problem.config["queries"]) == (7_000, 200)
     found = figures(problem.measure(load_encoder("tfidf"), [0]))
     assert 35 < found["map", ""] < 60

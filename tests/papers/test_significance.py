@@ -22,7 +22,7 @@ def counts(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 4, (count, 3))
 
 
-def test_closed_forms():
+def test_closed_forms_and_the_seed_decides_but_blocks_do_not(monkeypatch):
     ranks = 1 / np.arange(1, 30)
     same = paired_bootstrap(ranks, ranks)
     assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
@@ -31,9 +31,6 @@ def test_closed_forms():
     assert better.p_value == 1 / 1000  # the floor
     assert better.low > 0
     assert (better.examples, better.resamples, better.seed) == (40, 999, 0)
-
-
-def test_the_seed_decides_and_blocks_do_not(monkeypatch):
     first, second = scores(31, 0.05)
     whole = paired_bootstrap(first, second, seed=3)
     assert whole != paired_bootstrap(first, second, seed=4)
@@ -56,16 +53,13 @@ def test_p_and_f1_agree_with_all_possible_draws():
     assert found.p_value == pytest.approx(exact, abs=0.02)
 
 
-def test_the_interval_is_scipys_and_p_is_close_to_that_of_permutations():
+def test_interval_and_p_are_scipys_and_chance_is_rarely_significant():
     first, second = scores(80, 0.04)
     found = paired_bootstrap(first, second)
     interval = stats.bootstrap((first - second,), np.mean, method="percentile", rng=1).confidence_interval
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=0.004)
     permuted = stats.permutation_test((first - second,), np.mean, permutation_type="samples", rng=1)
     assert found.p_value == pytest.approx(permuted.pvalue, abs=0.02)
-
-
-def test_chance_is_called_significant_as_often_as_it_should_be():
     p_values = [paired_bootstrap(*scores(60, 0.0, seed), resamples=400, seed=seed).p_value for seed in range(200)]
     assert 0.01 <= np.mean(np.array(p_values) < 0.05) <= 0.1
 

@@ -223,7 +223,7 @@ def test_of_two_corpora_that_share_splits_the_one_with_more_enters(data, made, m
     assert {"small", "whole"} & set(stats["corpora"]) == {"whole"}
 
 
-def test_what_cannot_enter_is_refused_and_leaves_nothing(data, made, monkeypatch, tmp_path):
+def test_what_cannot_enter_or_fails_is_refused_and_leaves_nothing(data, made, monkeypatch, tmp_path):
     register(monkeypatch, data, "hollow", {"train": None})
     (data / "hollow").mkdir()
     for names, options, sentence in (
@@ -235,9 +235,6 @@ def test_what_cannot_enter_is_refused_and_leaves_nothing(data, made, monkeypatch
         with pytest.raises(InputError, match=sentence):
             made(names, **options)
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data"]
-
-
-def test_a_failure_leaves_nothing_and_touches_no_folder_with_files(data, made, tmp_path):
     with (data / "hotel/dev.jsonl").open("a") as file:
         file.write('{"messages": 3}\n')
     with pytest.raises(InputError, match=r"dev\.jsonl: field messages: got int"):
