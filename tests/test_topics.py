@@ -17,8 +17,16 @@ import hf_dialemb
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import single_domain, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.topics.clustering import counted_periods, find_clusters, placed
-from hf_dialemb.topics.naming import names_of, set_phrases, telling_phrases, with_greetings_joined, without_set_phrases
+from hf_dialemb.metrics.vectors import unit
+from hf_dialemb.topics.clustering import counted_periods, find_clusters, placed, stability
+from hf_dialemb.topics.naming import (
+    names_of,
+    set_phrases,
+    telling_phrases,
+    typical_requests,
+    with_greetings_joined,
+    without_set_phrases,
+)
 from hf_dialemb.topics.requests import requests_within
 
 SAID = {
@@ -67,6 +75,21 @@ def test_planted_topics_are_found_named_and_counted(found):
     assert found.dialogues["id"].tolist()[:3] == ["card-0", "train-0", "#3"]
     assert (found.similarity <= 1.0001).all()
     assert "<td>topic-1</td>" in found._repr_html_()
+
+
+def test_topics_that_come_back_in_samples_are_solid():
+    units = unit(vectors_of(made(40), 0.05))
+    labels = find_clusters(units, 3)
+    assert stability(units, labels, 3) == ("solid",) * 3
+    noise = unit(np.random.default_rng(0).normal(size=units.shape))
+    assert "solid" not in stability(noise, find_clusters(noise, 12), 12)
+
+
+def test_the_sentence_is_a_request_that_holds_the_name(found):
+    for topic in found.by_size:
+        assert topic.sentence == found.corpus[topic.examples[0]].turns[0].content
+    groups = [greeted(["I was robbed, my card was stolen"], 3) + greeted(["a card please"], 5), greeted(["hi"], 3)]
+    assert typical_requests(groups, ["stolen card", "greetings only"], ()) == ["I was robbed, my card was stolen", ""]
 
 
 def test_the_order_of_dialogues_does_not_matter():
@@ -166,14 +189,14 @@ def test_the_name_is_the_phrase_whose_vector_is_nearest_to_the_topic():
 
 def test_periods_are_the_finest_that_can_be_read_and_have_no_gap():
     labels = np.array([0, 1, 1, 0], dtype=np.int32)
-    for times, unit, first, count in (
+    for times, period, first, count in (
         (["2026-01-01T10:05:00", "2026-01-01T12:00:00", "", ""], "hour", "2026-01-01T10", 3),
         (["2026-01-01T00:00:00+02:00", "2026-01-05", "", "2026-01-05"], "day", "2025-12-31", 6),
         (["2020-01-01", "2024-12-31", "", ""], "month", "2020-01", 60),
         (["1900-01-01", "2024-12-31", "", ""], "year", "1900", 125),
     ):
         periods, found, counts = counted_periods(times, labels, 2)
-        assert (periods[0], len(periods), found) == (first, count, unit)
+        assert (periods[0], len(periods), found) == (first, count, period)
         assert counts.sum() == sum(map(bool, times))
     assert counted_periods([""], labels[:1], 1)[:2] == ([], "")
 
@@ -264,6 +287,10 @@ def test_the_page_shows_text_as_text_and_is_walked_through(tmp_path):
         assert page.all("h1") == [HOSTILE[0]]
         assert [int(text.split()[0]) for text in page.all("#panel .figure")] == [20, 20, 20]
         assert page.run("document.documentElement.scrollWidth") == 390
+        tops = [
+            page.run(f"document.getElementById('{name}').getBoundingClientRect().top") for name in ("panel", "canvas")
+        ]
+        assert tops[0] < tops[1]
         page.run("page.show({list: 'tree'})")
         assert (len(page.all(".leaf")), len(page.all(".knot"))) == (3, 2)
         page.run("document.querySelector('.knot[aria-expanded=true]').click()")
@@ -274,6 +301,8 @@ def test_the_page_shows_text_as_text_and_is_walked_through(tmp_path):
             assert page.all(".knot:focus", "one.getAttribute('aria-expanded')") == [opened]
         page.run("page.show({topic: 'topic-1'})")
         assert page.all("#panel a", "one.getAttribute('href')") == ["flows/topic-1/index.html"]
+        assert page.all("#panel .sentence") == [topics.by_size[0].sentence]
+        assert page.all("#panel .sure b") == ["solid"]
         page.run("page.show({dialogue: page.data.ids[0]})")
         assert page.all("#panel .said") == HOSTILE
         page.run("page.find('BLOCK the card')")

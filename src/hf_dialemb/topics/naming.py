@@ -118,19 +118,27 @@ def without_set_phrases(dialogue: Dialogue, left_out: Collection[str], role: str
 
 def typical_requests(
     groups: Sequence[Sequence[Dialogue]],
+    names: Sequence[str],
     left_out: Collection[str],
     encode: Callable[[list[str]], NDArray[np.float32]] | None = None,
 ) -> list[str]:
     """Return the most typical request of each topic, as a customer said it; empty where nobody wants anything.
 
-    It is the one nearest to the mean of the first requests, or the first of these without an encoder.
+    Of the first requests that hold the words of the topic's name, or of all where none does, it is the one nearest to
+    their mean, or the first without an encoder.
 
     Args:
         groups: The dialogues of each topic, the most typical first.
+        names: The name of each.
         left_out: Set phrases; a turn of nothing else is no request.
         encode: Encodes texts, ``(P, D)``.
     """
-    requests = [list(filter(None, (_first_request(own, left_out) for own in group[:_ASKERS]))) for group in groups]
+    requests = []
+    for name, group in zip(names, groups, strict=True):
+        wanted = frozenset() if name.startswith((GREETINGS, SMALL_TALK)) else _basics(name)
+        firsts = [_first_request(dialogue, left_out, wanted) for dialogue in group[:_ASKERS]] if wanted else []
+        holding = [text for text in firsts if wanted <= _basics(text)]
+        requests.append(holding or list(filter(None, firsts)))
     if encode is None or not any(requests):
         return [own[0] if own else "" for own in requests]
     texts = sorted({text for own in requests for text in own})
@@ -143,13 +151,21 @@ def typical_requests(
     return result
 
 
-def _first_request(dialogue: Dialogue, left_out: Collection[str]) -> str:
-    role = customer(dialogue)
+def _first_request(dialogue: Dialogue, left_out: Collection[str], wanted: frozenset[str] = frozenset()) -> str:
+    """Return the first turn of the customer's that wants something and holds some words, or else the first of these."""
+    role, first = customer(dialogue), ""
     for turn in (turn for turn in dialogue.turns if not role or turn.role == role):
         kept = " | ".join(clause for clause in clauses(turn.content) if clause not in left_out)
         if any(requests_within(kept)):
-            return shortened(" ".join(turn.content.split()), _SENTENCE)
-    return ""
+            text = shortened(" ".join(turn.content.split()), _SENTENCE)
+            if wanted <= _basics(text):
+                return text
+            first = first or text
+    return first
+
+
+def _basics(text: str) -> frozenset[str]:
+    return frozenset(basic(word) for word in words_of(text.lower()) if not is_empty(word))
 
 
 def customer(dialogue: Dialogue) -> str:
@@ -259,7 +275,7 @@ def _different(rivals: Sequence[Mapping[str, float]], empty: Sequence[bool]) -> 
     taken, objects = set[frozenset[str]](), set[frozenset[str]]()
     names: list[str] = []
     for own, says_nothing in zip(rivals, empty, strict=True):
-        words = {name: frozenset(basic(word) for word in words_of(name) if not is_empty(word)) for name in own}
+        words = {name: _basics(name) for name in own}
         new = [] if says_nothing else [name for name in own if words[name] not in taken]
         other = [name for name in new if not any(known <= words[name] for known in objects)]
         best = _longer(other if other and own[other[0]] >= _ALIKE * own[new[0]] else new, own, words)

@@ -155,11 +155,15 @@ const page = (() => {
       const beside = (along) => Math.max(half, Math.min(width - half, centre + along));
       if (middle < 0 || middle > height || Math.abs(beside(0) - centre) > half) continue;
       const hidden = ([x, y]) => {
-        let found = (Math.abs(y - middle) + Math.abs(x - beside(0)) / 4) / 20;
+        let [own, strange] = [0, 0];
         for (let down = -8; down < 10; down += 4)
-          for (let along = -half; along < half; along += 4)
-            if (pixels[Math.round((y + down) * ratio) * canvas.width + Math.round((x + along) * ratio)]) found++;
-        return found;
+          for (let along = -half; along < half; along += 4) {
+            const pixel = pixels[Math.round((y + down) * ratio) * canvas.width + Math.round((x + along) * ratio)];
+            if (pixel) (pixel & 0xffffff) === (inks[number] & 0xffffff) ? own++ : strange++;
+          }
+        // On a phone a name that lies on another topic seems to be that one's.
+        if (width < 500 && number !== topic && strange > 4) return Infinity;
+        return own + strange + (Math.abs(y - middle) + Math.abs(x - beside(0)) / 4) / 20;
       };
       const free = ([x, y]) => y > 9 && y < height - 11 && !taken.some((box) => Math.abs(box[0] - x) < box[2] + half && Math.abs(box[1] - y) < 20);
       const ways = [0, 20, -20, 40, -40, 60, -60]
@@ -167,7 +171,9 @@ const page = (() => {
         .filter(free);
       if (!ways.length) continue;
       const costs = ways.map(hidden);
-      const [x, y] = ways[costs.indexOf(Math.min(...costs))];
+      const least = Math.min(...costs);
+      if (least === Infinity) continue;
+      const [x, y] = ways[costs.indexOf(least)];
       taken.push([x, y, half]);
       pen.strokeText(name, x, y);
       pen.fillStyle = colours[number];
@@ -352,6 +358,14 @@ const page = (() => {
     return [make("h3", {}, `Over time, by ${data.unit}`), drawn, make("p", { class: "soft bar" }, make("span", {}, first), make("span", {}, `at most ${figures.format(top)}`), make("span", {}, last))];
   }
 
+  // How sure a topic is, and what to do about it.
+  const ADVICE = {
+    solid: "It comes back in nearly every sample of the dialogues.",
+    fair: "Most of it comes back in other samples: read a few of its dialogues before you count it.",
+    shaky: "It falls apart in other samples: read it before you count it, or try fewer topics.",
+  };
+  const sureness = (topic) => (topic.stability in ADVICE ? [make("p", { class: "soft sure" }, make("b", {}, topic.stability), `. ${ADVICE[topic.stability]}`)] : []);
+
   const back = (view, told) => make("button", { type: "button", class: "button", style: "width: auto", click: () => show(view) }, told);
 
   function overview() {
@@ -394,7 +408,8 @@ const page = (() => {
     const topic = topics[number];
     const parts = [back({ list: self.view.list }, "← All topics"), make("h2", {}, topic.name),
       make("p", { class: "soft" }, `${counted(topic.size, "dialogue")}, ${Math.round((100 * topic.size) / count)} % of all`), ...flowOf(topic, "How these dialogues go →")];
-    parts.push(make("h3", {}, "Tells it from the others"), chips(topic.phrases));
+    if (topic.sentence) parts.splice(2, 0, make("p", { class: "sentence", dir: "auto" }, topic.sentence));
+    parts.push(...sureness(topic), make("h3", {}, "Tells it from the others"), chips(topic.phrases));
     for (const [role, said] of topic.said)
       if (said.length) parts.push(make("h3", {}, `The ${role} says`), chips(said));
     parts.push(...curve(topic.periods, colours[number]), make("h3", {}, "Dialogues, the most typical first"), ...listOf(members[number], dialogueButton));

@@ -271,7 +271,7 @@ def described(
         kept = list(filter(None, given))
         for number, name in zip(unnamed, numbered_names([*kept, *new])[len(kept) :], strict=True):
             given[number] = name
-    sentences = typical_requests(of_groups, left_out, encode)
+    sentences = typical_requests(of_groups, given, left_out, encode)
     by_role = {
         role: telling_phrases([_texts(group, left_out, role) for group in of_groups]) for role in _roles_of(corpus)
     }

@@ -217,7 +217,7 @@ class Picture {
 
   // Heavy transitions are thick and dark; where all are seen a few times, none is.
   transition(edge, weight, most) {
-    const width = 1 + weight * Math.min(8, Math.log2(most + 1) + 1);
+    const width = 1.5 + weight * Math.min(8, Math.log2(most + 1) + 1);
     const route = this.layout.routes.get(edge.key);
     const { path, head, labels } = curve(route, width);
     const line = element(
@@ -227,7 +227,7 @@ class Picture {
       element("path", { class: "line", d: path, "stroke-width": width.toFixed(2) }),
       element("path", { class: "head", d: head }),
     );
-    line.style.setProperty("--weight", (0.5 + 0.5 * weight).toFixed(2));
+    line.style.setProperty("--weight", (0.75 + 0.25 * weight).toFixed(2));
     const text = element("text", { class: "percent", "data-key": edge.key }, percent(edge.share));
     return { line, label: text, edge, places: labels };
   }
