@@ -4,13 +4,15 @@
 
 The folder holds the corpora (docs/corpora.md) and LoCoMo's conversations, as locomo_dev/locomo_dev.tar.xz. LoCoMo may
 be used for research only: it chose the weights of words, speakers and times, and no model learnt from it. In a log of
-Ubuntu IRC, a message is the question, and what it replies to is the answer. Of SGD, each slot is asked for.
+Ubuntu IRC, a message is the question, and what it replies to is the answer. Of SGD, each slot is asked for. The same
+command goes on where it was stopped.
 """
 
 import argparse
 import json
 import os
 import re
+import sys
 import tarfile
 from collections import defaultdict
 from datetime import datetime
@@ -98,21 +100,23 @@ def main() -> None:
         "ubuntu_irc": lambda: ubuntu(options.data_dir, options.split, options.logs),
         "sgd": lambda: load_dialogues("sgd", options.data_dir, options.split),
     }
-    entries = json.loads(options.output.read_text())["entries"] if options.output.exists() else []
+    command = " ".join(["python", "benchmarks/turn_retrieval.py", *sys.argv[1:]])
+    before = json.loads(options.output.read_text()) if options.output.exists() else {}
+    entries = before["entries"] if before.get("command") == command else []
     for corpus in options.corpora:
         dialogues, split = load[corpus](), "dev" if corpus == "locomo" else options.split
         for model in options.models:
+            place = {"corpus": f"{corpus}/{split}", "model": Path(model).name}
+            if any(place.items() <= entry.items() for entry in entries):
+                continue
             found = evaluate([model], dialogues, tasks=["turn-retrieval"], seeds=1, limit=options.limit)
             figures = defaultdict(dict)
             for row in found.results:
                 if row.task == "turn-retrieval":
                     figures[row.setting][row.metric] = round(row.mean, 1)
-            place = {"corpus": f"{corpus}/{split}", "model": Path(model).name}
-            entries = [entry for entry in entries if not place.items() <= entry.items()]
             entries.append({**place, "figures": figures})
-            record = {"command": " ".join(["python benchmarks/turn_retrieval.py", *options.models]), "entries": entries}
-            text = json.dumps({**record, "table": table(entries)}, indent=1)
-            write_text_atomically(options.output, text + "\n")
+            record = {"command": command, "entries": entries, "table": table(entries), "short": short(entries)}
+            write_text_atomically(options.output, json.dumps(record, indent=1) + "\n")
             print("\n".join(table(entries)), flush=True)
 
 
@@ -129,6 +133,20 @@ def table(entries: list[dict]) -> list[str]:
     for model, cells in rows.items():
         lines.append(f"| {model} | {' | '.join(cells.get(corpus, '') for corpus in corpora)} |")
     return lines
+
+
+def short(entries: list[dict]) -> list[str]:
+    """Write nDCG@10 of each model by itself, and in surroundings with words, in Markdown."""
+    names = {"locomo/dev": "LoCoMo (dev)", "ubuntu_irc/test": "Ubuntu IRC"}
+    lines = ["| nDCG@10 |" + "".join(f" {name} | in surroundings, with words |" for name in names.values())]
+    rows: dict[str, list[str]] = {"BM25": []}
+    for corpus in names:
+        for place, entry in enumerate(entry for entry in entries if entry["corpus"] == corpus):
+            alone, words, together = (str(entry["figures"][name]["ndcg10"]) for name in ("alone", "words", ""))
+            rows["BM25"] += [] if place else [words, ""]
+            rows.setdefault(entry["model"], []).extend([alone, together])
+    lines.append(f"| :-- |{' --: |' * 2 * len(names)}")
+    return lines + [f"| {model} | {' | '.join(cells)} |" for model, cells in rows.items()]
 
 
 if __name__ == "__main__":

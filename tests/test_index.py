@@ -87,7 +87,7 @@ def test_what_is_replaced_leaves_no_row_and_other_rows_stay(tmp_path, sample_dia
     assert index.add([first, second, Dialogue((Turn("user", "Hm"),)), Dialogue((Turn("user", "Hm"),))]) == 3
     assert index.add([Dialogue(first.turns[:1], first.id), second]) == 1
     rows = DialogueIndex(tmp_path / "c.lance").search("Hi", top=99).to_pandas()
-    parts = {"dialogues": 1, "speakers": len(second.roles), "utterances": len(second.turns)}[level]
+    parts = {"dialogues": 1, "speakers": len(second.roles)}.get(level, len(second.turns))
     assert (len(rows), sum(rows["id"] == first.id), sum(rows["id"] == second.id)) == (2 + parts, 1, parts)
     with pytest.raises(InputError, match="twice for different dialogues"):
         index.add([first, Dialogue(second.turns, first.id)])
@@ -168,7 +168,7 @@ TEXTS = st.lists(
 class IndexMachine(RuleBasedStateMachine):
     """An index beside a plain dictionary of what it should hold."""
 
-    @initialize(level=st.sampled_from(["dialogues", "utterances"]))
+    @initialize(level=st.sampled_from(["dialogues", "utterances", "turns"]))
     def start(self, level):
         self.folder = type(self).folder / str(len(list(type(self).folder.iterdir())))
         self.level, self.encoder = level, hf_dialemb.load_encoder(MODEL)
@@ -200,9 +200,23 @@ class IndexMachine(RuleBasedStateMachine):
         scores = (unit_vectors(self.encoder.encode_utterances([text for _, text in parts])) @ unit_vectors(wanted).T)[
             :, 0
         ]
+        if self.level == "turns":
+            self.search_turns(" ".join(query), top)
+            return
         hits = self.index.search(" ".join(query), top)
         np.testing.assert_allclose([hit.score for hit in hits], np.sort(scores)[::-1][:top], atol=1e-5)
         assert {hit.id for hit in hits} <= self.held.keys()
+
+    def search_turns(self, query, top):
+        """The cosines are those of an index in memory."""
+        said = [Dialogue(tuple(Turn("user", text) for text in texts), name) for name, texts in self.held.items()]
+        memory, hits = hf_dialemb.TurnIndex(self.encoder, said).search(query, 99), self.index.search(query, top)
+        expected = {(hit.id, hit.turn): (hit.text, hit.words, hit.before, hit.after, hit.cosine) for hit in memory}
+        assert len(hits) == min(top, len(expected))
+        for hit in hits:
+            *texts, cosine = expected[hit.id, hit.turn]
+            assert [hit.text, hit.words, hit.before, hit.after] == texts
+            assert hit.cosine == pytest.approx(cosine, abs=1e-5)
 
     @invariant()
     def rows_are_those_that_are_held(self):

@@ -28,15 +28,31 @@ def index():
     return TurnIndex("dialogue-static", [DIALOGUE])
 
 
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    pytest.importorskip("lancedb")
+    index = hf_dialemb.DialogueIndex(tmp_path_factory.mktemp("turns") / "c.lance", "dialogue-static", "turns")
+    index.add([DIALOGUE])
+    return index
+
+
 @pytest.mark.parametrize(("query", "turn"), [
     ("Who has a dog?", 5), ("what did Anna say about the flat?", 0), ("what did Ben say about the flat?", 3),
     ("what was said about a flat in June?", 3), ("balcony", 2),
 ])  # fmt: skip
-def test_questions_find_their_turn(index, query, turn):
-    assert index.search(query, 1)[0].turn == turn
+def test_questions_find_their_turn(index, stored, query, turn):
+    assert [either.search(query, 1)[0].turn for either in (index, stored)] == [turn, turn]
 
 
-def test_a_hit_says_who_and_when_and_hits_are_a_table_of_falling_scores(index):
+def test_conditions_leave_turns_out(stored):
+    hits = stored.search("what did Ben say about the flat?", 9, "speaker = 'Anna' and time < '2023-06-01'")
+    assert [hit.turn for hit in hits] == [0, 2]
+    assert [hit.turn for hit in stored.search("the", 9, "words like '%puppy%'")] == [5]
+
+
+@pytest.mark.parametrize("kept", ["index", "stored"])
+def test_a_hit_says_who_and_when_and_hits_are_a_table_of_falling_scores(request, kept):
+    index = request.getfixturevalue(kept)
     (hit,) = index.search("how many rooms?", 1)
     assert (hit.id, hit.speaker, hit.time, hit.text) == ("friends", *TALK[1])
     assert (hit.before, hit.after) == (f"Anna: {TALK[0][2]}", f"Anna: {TALK[2][2]}")

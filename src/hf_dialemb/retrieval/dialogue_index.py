@@ -1,4 +1,4 @@
-"""An index of dialogues that grows: a LanceDB table of vectors and what is known of them, searched by meaning.
+"""An index of dialogues that grows: a LanceDB table of vectors, words and what is known of them.
 
 LanceDB keeps versions. Dialogues are added in batches, each of which is one version: a run that is killed leaves the
 batches before, and run again it adds the rest.
@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -26,31 +25,24 @@ from ..dialogue import Dialogue, metadata_columns
 from ..encoders import Encoder, load_encoder
 from ..encoders.specs import fingerprint, trained_encoder
 from ..encoders.stored_vectors import METADATA
+from ..encoders.turns import spoken
 from ..errors import InputError
 from ..runs.files import locked
-from .hits import Hit, Hits, beginning, check_top
-from .lance_tables import checked_condition, connected, explained_failures, opened
+from .hits import Hits, IndexHit, beginning, check_top
+from .indexed_turns import find_turns
+from .lance_tables import checked_condition, connected, explained_failures, nearest_rows, opened, quoted
 from .search import query_vector
+from .words import words_of
 
-LEVELS = ("dialogues", "speakers", "utterances")
-"""What has a row."""
+LEVELS = ("dialogues", "speakers", "utterances", "turns")
+"""What has a row; a turn is an utterance in its surroundings, which is found by its words too."""
 
 LARGE = 50_000
 """With more rows than this, an approximate index is made of the vectors; fewer are all compared."""
 
 BATCH = 1_000  # dialogues that are embedded and added at once: what a killed run loses at most
 _COLUMNS = ("id", "role", "turn", "text", "time", "domains", "topic", "digest", "vector")
-_REFINED = 20  # times the wanted rows; as many are compared exactly after an approximate search
-
-
-@dataclass(frozen=True)
-class IndexHit(Hit):
-    """What was found in an index; its ``row`` is its place among what was found."""
-
-    role: str = ""
-    turn: int = 0
-    time: str = ""
-    topic: str = ""
+_OF_TURNS = ("speaker", "words")
 
 
 class DialogueIndex:
@@ -151,7 +143,7 @@ class DialogueIndex:
         with self._locked(), explained_failures(self.path):
             there = self._known().keys() & set(wanted)
             if there:
-                self._table.delete(f"id IN ({_quoted(there)})")
+                self._table.delete(f"id IN ({quoted(there)})")
         return len(there)
 
     def label(self, topics: Mapping[str, str]) -> int:
@@ -181,11 +173,13 @@ class DialogueIndex:
     def search(self, query: Any, top: int = 5, where: str | None = None) -> Hits:  # noqa: ANN401 - see search
         """Find the rows nearest to a text, or to a dialogue as a list of messages or a `Dialogue`, by cosine.
 
+        Turns are found by the words of a text too, and by a speaker and a time that it names, as by `TurnIndex`.
         ``where`` is a condition in SQL on the columns, such as ``"topic = 'cards' and time > '2026-01-01'"``. An
         InputError says that the index is empty, or the condition is not one whole expression or names no column.
         """
         check_top(top)
-        return self._nearest(query_vector(self._encoder, query), top, where)
+        vector = query_vector(self._encoder, query)
+        return self._nearest(vector, top, where, words=query if isinstance(query, str) else "")
 
     def near(self, id: str, top: int = 5, where: str | None = None) -> Hits:
         """Find the rows nearest to a dialogue of the index, by its first row, without that dialogue."""
@@ -193,22 +187,25 @@ class DialogueIndex:
         rows = []
         if len(self) and isinstance(id, str):
             with explained_failures(self.path):
-                rows = self._table.search().where(f"id IN ({_quoted([id])})").limit(1).to_list()
+                rows = self._table.search().where(f"id IN ({quoted([id])})").limit(1).to_list()
         if not rows:
             raise InputError(f"id: got {id!r}, which no dialogue of {self.path.name} has; look for its id")
-        return self._nearest(np.array(rows[0]["vector"], dtype=np.float32), top, where, f"id <> {_quoted([id])}")
+        return self._nearest(np.array(rows[0]["vector"], dtype=np.float32), top, where, f"id <> {quoted([id])}")
 
-    def _nearest(self, vector: NDArray[np.float32], top: int, where: str | None, other: str = "") -> Hits:
+    def _nearest(
+        self, vector: NDArray[np.float32], top: int, where: str | None, other: str = "", words: str = ""
+    ) -> Hits:
         count = len(self)
         if not count:
             raise InputError(f"index {self.path}: is empty; add dialogues with dialemb index")
         conditions = [*([other] if other else []), *([] if where is None else [checked_condition(self._table, where)])]
-        asked = self._table.search(vector, vector_column_name="vector").distance_type("cosine").limit(min(top, count))
-        asked = asked.nprobes(_REFINED).refine_factor(_REFINED)
-        if conditions:
-            asked = asked.where(" AND ".join(conditions), prefilter=True)
+        condition, top = " AND ".join(conditions), min(top, count)
         with explained_failures(self.path, self._table, where or ""):
-            return Hits([_hit(place, row) for place, row in enumerate(asked.to_list())])
+            if words and self._record["level"] == "turns":
+                return find_turns(self._table, words, vector, top, condition)
+            asked = nearest_rows(self._table, vector, top)
+            rows = (asked.where(condition, prefilter=True) if condition else asked).to_list()
+            return Hits([_hit(place, row) for place, row in enumerate(rows)])
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -229,7 +226,9 @@ class DialogueIndex:
         """Write dialogues in one version, and delete the rows of those that they replace, whose topics they keep."""
         rows = [row for name, digest, dialogue in batch for row in _rows(name, digest, dialogue, self._record["level"])]
         parts, whole = ([row.pop(name) for row in rows] for name in ("part", "whole"))
-        if self._record["level"] == "utterances":
+        if self._record["level"] == "turns":
+            vectors = self.encoder.encode_turns([dialogue for *_, dialogue in batch]).vectors
+        elif self._record["level"] == "utterances":
             vectors = self.encoder.encode_utterances([part.turns[0].content for part in parts])
         else:
             vectors = self.encoder.encode(parts)
@@ -243,14 +242,14 @@ class DialogueIndex:
             merge = self._table.merge_insert(["id", "role", "turn"])
             merge = merge.when_matched_update_all().when_not_matched_insert_all()
             if replaced:
-                merge = merge.when_not_matched_by_source_delete(f"id IN ({_quoted(replaced)})")
+                merge = merge.when_not_matched_by_source_delete(f"id IN ({quoted(replaced)})")
             merge.execute(data)
 
     def _with_metadata(self, data: pa.Table, dialogues: Sequence[Dialogue]) -> pa.Table:
         """Add a column for each name of metadata, to the table too where it is new."""
         known = {field.name: field.type for field in (() if self._table is None else self._table.schema)}
-        columns = metadata_columns(dialogues, _COLUMNS)
-        for name in [name for name in {**known, **columns} if name not in _COLUMNS]:
+        columns = metadata_columns(dialogues, data.schema.names)
+        for name in [name for name in {**known, **columns} if name not in data.schema.names]:
             column = _metadata_column(columns.get(name, [None] * len(dialogues)), known.get(name))
             if column is None:
                 got = next(value for value in columns[name] if value is not None)
@@ -263,10 +262,13 @@ class DialogueIndex:
         return data
 
     def _tidy(self, older_than: timedelta | None = None, *, delete_unverified: bool = False) -> None:
-        """Merge small files, and make or extend the approximate index of many vectors."""
+        """Merge small files, and make or extend the index of words and the approximate one of many vectors."""
         with explained_failures(self.path):
-            if self._table.count_rows() > LARGE and not self._table.list_indices():
+            indices = self._table.list_indices()
+            if self._table.count_rows() > LARGE and not any(index.columns == ["vector"] for index in indices):
                 self._table.create_index(metric="cosine", vector_column_name="vector", index_type="IVF_PQ")
+            if "words" in self._table.schema.names and not any(index.columns == ["words"] for index in indices):
+                self._table.create_index("words", config=_by_spaces())
             self._table.optimize(cleanup_older_than=older_than, delete_unverified=delete_unverified)
 
 
@@ -300,8 +302,15 @@ def _metadata_column(values: Sequence[Any], known: pa.DataType | None) -> pa.Arr
     return pa.array(values, kind) if known in (None, kind) else None
 
 
+def _by_spaces() -> Any:  # noqa: ANN401 - a lancedb.index.FTS
+    from lancedb.index import FTS
+
+    unchanged = dict.fromkeys(("lower_case", "stem", "remove_stop_words", "ascii_folding"), False)
+    return FTS(base_tokenizer="whitespace", max_token_length=None, **unchanged)
+
+
 def _schema(width: int, record: Mapping[str, str]) -> pa.Schema:
-    texts = dict.fromkeys(_COLUMNS, pa.string())
+    texts = dict.fromkeys((*_COLUMNS, *(_OF_TURNS if record["level"] == "turns" else ())), pa.string())
     types = {**texts, "turn": pa.int32(), "domains": pa.list_(pa.string()), "vector": pa.list_(pa.float32(), width)}
     return pa.schema(list(types.items()), metadata={METADATA: json.dumps({**record, "width": width})})
 
@@ -321,7 +330,7 @@ def _named(dialogues: Iterable[Dialogue], seen: dict[str, str]) -> Iterator[tupl
 
 
 def _rows(name: str, digest: str, dialogue: Dialogue, level: str) -> Iterator[dict[str, Any]]:
-    if level == "utterances":
+    if level in ("utterances", "turns"):
         parts = [(turn.role, place, Dialogue((turn,))) for place, turn in enumerate(dialogue.turns)]
     elif level == "speakers":
         by_role = {role: tuple(turn for turn in dialogue.turns if turn.role == role) for role in dialogue.roles}
@@ -331,6 +340,10 @@ def _rows(name: str, digest: str, dialogue: Dialogue, level: str) -> Iterator[di
     known = {"id": name, "time": _in_utc(dialogue.time, name), "domains": list(dialogue.domains), "digest": digest}
     for role, place, part in parts:
         row = {**known, "role": role, "turn": place, "text": beginning(part)}
+        if level == "turns":
+            (turn,) = part.turns
+            row |= {"text": turn.content, "speaker": turn.name, "words": " ".join(words_of(spoken(turn)))}
+            row["time"] = _in_utc(turn.time, name) or row["time"]
         yield {**row, "part": part, "whole": dialogue}
 
 
@@ -343,10 +356,6 @@ def _in_utc(time: str, name: str) -> str | None:
     except (ValueError, OverflowError):
         expected = "a time of the years 1 to 9999 in UTC, such as 2026-01-31T14:05:00"
         raise InputError(f"dialogue {name!r}, field time: got {time!r}, expected {expected}; correct it") from None
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join("'" + name.replace("'", "''") + "'" for name in names)
 
 
 def _hit(place: int, row: Mapping[str, Any]) -> IndexHit:

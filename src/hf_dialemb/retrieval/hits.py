@@ -3,6 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..dialogue import Dialogue
 from ..drawing import visible
 from ..errors import InputError
@@ -22,6 +25,39 @@ class Hit:
     def __str__(self) -> str:
         labels = f" [{', '.join(self.domains)}]" if self.domains else ""
         return visible(f"{self.score:6.3f} {self.id}{labels} {self.text}")
+
+
+@dataclass(frozen=True)
+class IndexHit(Hit):
+    """A row of an index, which may be a part of a dialogue; its ``row`` is its place among the hits."""
+
+    role: str = ""
+    turn: int = 0  # its place in its dialogue, from 0 on
+    time: str = ""
+    topic: str = ""
+
+
+@dataclass(frozen=True)
+class TurnHit(IndexHit):
+    """A turn that was found.
+
+    Its ``score`` is how many standard deviations its cosine is above that of the average turn, and what its words, its
+    speaker and its time add.
+    """
+
+    speaker: str = ""
+    cosine: float = 0.0
+    words: tuple[str, ...] = ()  # those that it shares with the query
+    before: str = ""  # the turn before it, with its speaker
+    after: str = ""
+
+    def __str__(self) -> str:
+        why = f"cosine {self.cosine:.2f}" + (f"; words: {', '.join(self.words)}" if self.words else "")
+        when = f" {self.time}" if self.time else ""
+        lines = [f"{self.score:6.2f} {self.id}, turn {self.turn + 1}{when} ({why})"]
+        for mark, text in ((" ", self.before), (">", f"{self.speaker or self.role}: {self.text}"), (" ", self.after)):
+            lines += [f"     {mark} {' '.join(text.split())}"] if text else []
+        return "\n".join(map(visible, lines))
 
 
 class Hits(tuple[Hit, ...]):
@@ -45,6 +81,15 @@ def check_top(top: int) -> None:
     """Refuse what is no number of wanted hits."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
+
+
+def best_rows(scores: NDArray[Any], top: int) -> NDArray[np.intp]:
+    """Return the rows of the ``top`` highest of N scores (N,), the best first, of equal scores the earlier first."""
+    rows = np.arange(len(scores))
+    if top < len(scores):
+        rows = np.flatnonzero(scores >= np.partition(scores, -top)[-top])
+    best: NDArray[np.intp] = rows[np.argsort(-scores[rows], kind="stable")][:top]
+    return best
 
 
 def beginning(dialogue: Dialogue, first: int = 0) -> str:

@@ -2,14 +2,18 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..encoders.stored_vectors import METADATA
 from ..errors import InputError
 
+_REFINED = 20  # times the wanted rows; as many are compared exactly after an approximate search
 _BEGUN = {".lock", "data", "_transactions", "_versions"}
 _REWORDED = {
     r"^Error parsing statement: .*\(sql parser error: (.*)\)": r"\1",
@@ -75,6 +79,17 @@ def checked_condition(table: Any, where: Any) -> str:  # noqa: ANN401
     if reason:
         raise _no_condition(table, where, reason)
     return f"({where})"
+
+
+def nearest_rows(table: Any, vector: NDArray[np.float32], count: int) -> Any:  # noqa: ANN401
+    """Return the query for the rows of a table nearest to a vector (D,) by cosine."""
+    asked = table.search(vector, vector_column_name="vector").distance_type("cosine").limit(count)
+    return asked.nprobes(_REFINED).refine_factor(_REFINED)
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Write texts as a list in SQL."""
+    return ", ".join("'" + name.replace("'", "''") + "'" for name in names)
 
 
 def _no_condition(table: Any, where: Any, reason: str) -> InputError:  # noqa: ANN401

@@ -31,6 +31,7 @@ from ..methods.ranker import (
     score_candidates,
 )
 from ..runs.files import check_writable, write_text_atomically
+from .hits import best_rows
 
 _EMBEDDED = 8_192  # responses that are encoded at once, beside the matrix of all
 _SCORED = 256  # responses that a ranker without vectors scores at once
@@ -116,7 +117,7 @@ def rank_pool(
             _check_roles(member.model.config.marker_ids or (), dialogues)
     for parts in zip(*(_scores(member, dialogues, responses, show_progress) for member in members), strict=True):
         scores = log_of_mean_probability(np.stack(parts)) if is_ensemble(ranker) else parts[0]
-        best = np.argsort(-scores, kind="stable")[:top]
+        best = best_rows(scores, top)
         shown = np.exp(scores[best]) if is_ensemble(ranker) else scores[best]
         yield [(responses[place], float(score)) for place, score in zip(best, shown, strict=True)]
 

@@ -13,7 +13,7 @@ from ..dialogue import Dialogue, Turn
 from ..encoders import load_encoder
 from ..errors import InputError
 from ..metrics.vectors import unit_vectors
-from .hits import Hit, Hits, beginning, check_top
+from .hits import Hit, Hits, beginning, best_rows, check_top
 from .turn_index import TurnIndex
 
 
@@ -65,7 +65,7 @@ def search(
         wanted = query_vector(loaded, query)
         known = loaded.encode(items) if known is None else known
     scores = unit_vectors(known) @ unit_vectors(wanted[None])[0]
-    hits = [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]]
+    hits = [(int(row), float(scores[row])) for row in best_rows(scores, top)]
     return _hits(items, hits, query if isinstance(query, str) else "")
 
 
@@ -96,7 +96,7 @@ def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[in
     """Rank all other rows of vectors (N, D) by their cosine with one: pairs of a row and its cosine, best first."""
     units = unit_vectors(vectors)
     scores = units @ units[index]
-    order = [row for row in np.argsort(-scores, kind="stable").tolist() if row != index]
+    order = [row for row in best_rows(scores, top + 1).tolist() if row != index]
     return [(row, float(scores[row])) for row in order[:top]]
 
 

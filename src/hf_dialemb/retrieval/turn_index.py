@@ -1,8 +1,9 @@
 """Find what was said: turns by their words, and by what they mean in their surroundings."""
 
 import re
+from array import array
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,18 @@ from numpy.typing import NDArray
 
 from ..corpora.loading import load_all
 from ..dialogue import Dialogue, Turn
-from ..drawing import visible
 from ..encoders import load_encoder
 from ..encoders.turns import parted, spoken
 from ..errors import InputError
 from ..metrics.vectors import unit
-from .hits import Hit, Hits, check_top
-from .words import WordIndex
+from .hits import Hits, TurnHit, best_rows, check_top
+from .words import WordIndex, shared
 
-WORDS, SPEAKER, TIME = 0.75, 1.0, 1.0
-"""What standard scores of words, a speaker whom the query names, and a time that it names count for beside cosines.
+WORDS, SPEAKER, TIME = 0.4, 1.0, 1.0
+"""What BM25, a speaker whom the query names, and a time that it names count for beside the standard score of cosines.
 
-They were chosen on LoCoMo (dev), as were the next ones.
+They were chosen on LoCoMo (dev), as were the next ones. BM25 stays as it is: its standard score grows with the number
+of turns, and then hides the cosines.
 """
 
 WORDS_BEFORE, WORDS_AFTER = 0.3, 0.1
@@ -38,28 +39,6 @@ _MONTH = re.compile(rf"\b({'|'.join(map(str.title, _MONTHS))})\b|\b(?:in|on|of|s
 _WORD = re.compile(r"[^\W_]+")
 _DAY = re.compile(r"\b([0-3]?\d)(?:st|nd|rd|th)?\b")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-
-
-@dataclass(frozen=True)
-class TurnHit(Hit):
-    """A turn that was found; its ``score`` says how far it is above the average turn, in standard deviations."""
-
-    role: str = ""
-    turn: int = 0  # its place in its dialogue, from 0 on
-    time: str = ""
-    speaker: str = ""
-    cosine: float = 0.0
-    words: tuple[str, ...] = ()  # those that it shares with the query
-    before: str = ""  # the turn before it, with its speaker
-    after: str = ""
-
-    def __str__(self) -> str:
-        why = f"cosine {self.cosine:.2f}" + (f"; words: {', '.join(self.words)}" if self.words else "")
-        when = f" {self.time}" if self.time else ""
-        lines = [f"{self.score:6.2f} {self.id}, turn {self.turn + 1}{when} ({why})"]
-        for mark, text in ((" ", self.before), (">", f"{self.speaker or self.role}: {self.text}"), (" ", self.after)):
-            lines += [f"     {mark} {' '.join(text.split())}"] if text else []
-        return "\n".join(map(visible, lines))
 
 
 class TurnIndex:
@@ -79,10 +58,10 @@ class TurnIndex:
                 "too; choose another, or search whole conversations"
             )
         self._turns: list[tuple[str, int, Turn]] = []
-        self._speakers: dict[str, tuple[str, ...]] = {}  # names, and how queries may write them
         self._domains: dict[str, tuple[str, ...]] = {}
         self._rows: defaultdict[str, list[int]] = defaultdict(list)  # of each dialogue
-        self._beside: list[tuple[int, int]] = []  # the rows before and after each in its session; -1 for none
+        self._before = array("l")  # the row before each in its session; -1 for none
+        self._names, self._days = _Repeated(), _Repeated()  # who spoke, and when
         self._times: dict[str, str] = {}  # the last that is known of each dialogue
         self._vectors = np.zeros((0, 0), dtype=np.float32)  # with room for more
         self.words = WordIndex()
@@ -127,12 +106,12 @@ class TurnIndex:
         if not len(self):
             return Hits()
         scores, cosines = self.scores(query)
-        best = np.argsort(-scores, kind="stable")[:top]
-        return Hits([self._hit(int(row), float(scores[row]), float(cosines[row]), query) for row in best])
+        hits = best_rows(scores, top).tolist()
+        return Hits([self._hit(row, float(scores[row]), float(cosines[row]), query) for row in hits])
 
-    def scores(self, query: str, vector: NDArray[np.float32] | None = None) -> tuple[Scores, Scores]:
-        """Score all N turns for a query, (N,), and return the cosines too; its unit vector may be there already."""
-        cosines = self.cosines(unit(self.encoder.encode_utterances([query]))[0] if vector is None else vector)
+    def scores(self, query: str) -> tuple[Scores, Scores]:
+        """Score all N turns for a query, (N,), and return the cosines too."""
+        cosines = self.cosines(unit(self.encoder.encode_utterances([query]))[0])
         return standard(cosines) + self.beside_meaning(query), cosines
 
     def cosines(self, vector: NDArray[np.float32]) -> Scores:
@@ -141,31 +120,26 @@ class TurnIndex:
 
     def beside_meaning(self, query: str) -> Scores:
         """Return what is added to the standard score of all N turns for their words, speaker and time, (N,)."""
-        words = np.append(self.words.scores(query), 0.0)  # row -1 is none
-        before, after = np.array(self._beside).T
-        scores = WORDS * standard(words[:-1] + WORDS_BEFORE * words[before] + WORDS_AFTER * words[after])
-        speaker, time = self._speaker(query), asked_time(query)
+        words, before = self.words.scores(query), np.array(self._before)
+        later = np.flatnonzero(before >= 0)
+        together = words.copy()
+        together[later] += WORDS_BEFORE * words[before[later]]
+        together[before[later]] += WORDS_AFTER * words[later]  # a turn is before one other at most
+        scores: Scores = WORDS * together
+        speaker, time = asked_speaker(query, self._names), asked_time(query)
         if speaker:
-            scores += SPEAKER * np.array([turn.name == speaker for _, _, turn in self._turns])
+            scores += SPEAKER * self._names.where(lambda name: name == speaker)
         if time:
-            scores += TIME * np.array([bool(time.match(turn.time)) for _, _, turn in self._turns])
+            scores += TIME * self._days.where(lambda day: bool(time.match(day)))
         return scores
-
-    def _speaker(self, query: str) -> str:
-        """Return the only speaker whom a query names, in full or by the first name; otherwise nothing."""
-        words = " ".join(["", *_WORD.findall(query.lower()), ""])
-        named = [name for name in self._speakers if any(f" {form} " in words for form in self._speakers[name])]
-        return named[0] if len(named) == 1 else ""
 
     def _append(self, dialogue: str, turn: Turn) -> None:
         rows, row, known = self._rows[dialogue], len(self), self._times.get(dialogue, "")
         goes_on = bool(rows) and not parted(known, turn.time)
         self._times[dialogue] = turn.time or known
-        self._beside.append((rows[-1] if goes_on else -1, -1))
-        if goes_on:
-            self._beside[rows[-1]] = (self._beside[rows[-1]][0], row)
-        if words := _WORD.findall(turn.name.lower()):
-            self._speakers[turn.name] = (" ".join(words), words[0])
+        self._before.append(rows[-1] if goes_on else -1)
+        self._names.append(turn.name)
+        self._days.append(turn.time[: len("2026-05-03")])
         rows.append(row)
         self._turns.append((dialogue, len(self._rows[dialogue]) - 1, turn))
         self.words.add(spoken(turn))
@@ -183,9 +157,28 @@ class TurnIndex:
         rows = self._rows[name]
         beside = [self._turns[rows[at]][2] if 0 <= at < len(rows) else None for at in (place - 1, place + 1)]
         before, after = (f"{turn.name or turn.role}: {turn.content}" if turn else "" for turn in beside)
-        shared = self.words.shared(query, spoken(turn))
-        known = (name, score, self._domains.get(name, ()), turn.content, turn.role, place, turn.time, turn.name)
-        return TurnHit(row, *known, cosine, shared, before, after)
+        known = {"role": turn.role, "turn": place, "time": turn.time, "speaker": turn.name, "before": before}
+        known |= {"after": after, "words": shared(query, spoken(turn)), "cosine": cosine}
+        return TurnHit(row, name, score, self._domains.get(name, ()), turn.content, **known)
+
+
+class _Repeated:
+    """Texts of rows that many rows share, such as names: each distinct one is compared once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._rows = array("l")
+
+    def append(self, text: str) -> None:
+        self._rows.append(self._numbers.setdefault(text, len(self._numbers)))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def where(self, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
+        """Return for each of N rows whether its text fits, (N,)."""
+        result: NDArray[np.bool_] = np.array(list(map(fits, self._numbers)), dtype=bool)[np.array(self._rows)]
+        return result
 
 
 def standard(scores: Scores) -> Scores:
@@ -193,6 +186,13 @@ def standard(scores: Scores) -> Scores:
     spread = scores.std()
     result: Scores = (scores - scores.mean()) / (spread if spread > 1e-9 else 1.0)
     return result
+
+
+def asked_speaker(query: str, names: Iterable[str]) -> str:
+    """Return the only one of the speakers' names whose first word a query has; otherwise nothing."""
+    words = set(_WORD.findall(query.lower()))
+    named = {name for name in names if words & set(_WORD.findall(name.lower())[:1])}
+    return named.pop() if len(named) == 1 else ""
 
 
 def asked_time(query: str) -> re.Pattern[str] | None:

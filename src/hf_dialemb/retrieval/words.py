@@ -38,6 +38,12 @@ def words_of(text: str) -> list[str]:
     return [_lemma(word) for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
 
 
+def shared(query: str, text: str) -> tuple[str, ...]:
+    """Return the words that a query and a text share, in the query's order."""
+    there = set(words_of(text))
+    return tuple(word for word in dict.fromkeys(words_of(query)) if word in there)
+
+
 class WordIndex:
     """Texts by their words (Robertson and Zaragoza, 2009, equation 3.15); one is added in microseconds."""
 
@@ -69,8 +75,3 @@ class WordIndex:
             rarity = np.log1p((len(self) - len(rows) + 0.5) / (len(rows) + 0.5))
             scores[rows] += rarity * (K1 + 1) * counts / (counts + long[rows])
         return scores
-
-    def shared(self, query: str, text: str) -> tuple[str, ...]:
-        """Return the words that a query and a text share, in the query's order."""
-        there = set(words_of(text))
-        return tuple(word for word in dict.fromkeys(words_of(query)) if word in there)
