@@ -4,8 +4,6 @@ LanceDB's own hybrid search joins ranks, or scores that it stretches to 0 to 1, 
 docs/search.md). So LanceDB finds turns by words and by vectors, and both are joined here as `TurnIndex` joins them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
