@@ -65,7 +65,7 @@ def _hits(table: Any, query: str, rows: Sequence[Mapping[str, Any]]) -> Hits:  #
     said = {(row["id"], row["turn"]): _named(row) for row in (asked.to_list() if rows else ())}
     hits = []
     for place, row in enumerate(rows):
-        known = {name: row[name] or "" for name in ("role", "turn", "time", "topic", "speaker")}
+        known: dict[str, Any] = {name: row[name] or "" for name in ("role", "turn", "time", "topic", "speaker")}
         before, after = (said.get((row["id"], row["turn"] + at), "") for at in (-1, 1))
         words = shared(query, spoken(Turn(row["role"], row["text"], name=row["speaker"])))
         known |= {"turn": row["turn"], "cosine": row["cosine"], "words": words, "before": before, "after": after}

@@ -157,8 +157,8 @@ class TurnIndex:
         rows = self._rows[name]
         beside = [self._turns[rows[at]][2] if 0 <= at < len(rows) else None for at in (place - 1, place + 1)]
         before, after = (f"{turn.name or turn.role}: {turn.content}" if turn else "" for turn in beside)
-        known = {"role": turn.role, "turn": place, "time": turn.time, "speaker": turn.name, "before": before}
-        known |= {"after": after, "words": shared(query, spoken(turn)), "cosine": cosine}
+        known: dict[str, Any] = {"role": turn.role, "turn": place, "time": turn.time, "speaker": turn.name}
+        known |= {"cosine": cosine, "words": shared(query, spoken(turn)), "before": before, "after": after}
         return TurnHit(row, name, score, self._domains.get(name, ()), turn.content, **known)
 
 
