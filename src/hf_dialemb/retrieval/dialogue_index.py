@@ -305,8 +305,8 @@ def _metadata_column(values: Sequence[Any], known: pa.DataType | None) -> pa.Arr
 def _by_spaces() -> Any:  # noqa: ANN401 - a lancedb.index.FTS
     from lancedb.index import FTS
 
-    unchanged = dict.fromkeys(("lower_case", "stem", "remove_stop_words", "ascii_folding"), False)
-    return FTS(base_tokenizer="whitespace", max_token_length=None, **unchanged)
+    options: dict[str, Any] = dict.fromkeys(("lower_case", "stem", "remove_stop_words", "ascii_folding"), False)
+    return FTS(base_tokenizer="whitespace", max_token_length=None, **options)
 
 
 def _schema(width: int, record: Mapping[str, str]) -> pa.Schema:

@@ -28,12 +28,10 @@ SAMPLE = 1_000
 
 def find_turns(table: Any, query: str, vector: NDArray[np.float32], top: int, condition: str) -> Hits:  # noqa: ANN401
     """Find the turns that answer a question, best first, of those that fulfil a condition, if there is one."""
-    from lancedb.query import MatchQuery
-
     count = max(CANDIDATES, top)
     asked = [nearest_rows(table, vector, count)]
     if words := dict.fromkeys(words_of(query)):
-        asked.append(table.search(MatchQuery(" ".join(words), "words"), query_type="fts").limit(count))
+        asked.append(table.search(" ".join(words), query_type="fts", fts_columns="words").limit(count))
     found = [(ask.where(condition, prefilter=True) if condition else ask).to_arrow() for ask in asked]
     average = _cosines(table.search().select(["vector"]).limit(SAMPLE).to_arrow(), vector)
     rows: dict[tuple[str, int], dict[str, Any]] = {}
