@@ -32,10 +32,10 @@ def find_turns(table: Any, query: str, vector: NDArray[np.float32], top: int, co
     asked = [nearest_rows(table, vector, count)]
     if words := dict.fromkeys(words_of(query)):
         asked.append(table.search(" ".join(words), query_type="fts", fts_columns="words").limit(count))
-    found = [(ask.where(condition, prefilter=True) if condition else ask).to_arrow() for ask in asked]
+    parts = [(ask.where(condition, prefilter=True) if condition else ask).to_arrow() for ask in asked]
     average = _cosines(table.search().select(["vector"]).limit(SAMPLE).to_arrow(), vector)
     rows: dict[tuple[str, int], dict[str, Any]] = {}
-    for part in found:
+    for part in parts:
         for row, cosine in zip(part.drop_columns(["vector"]).to_pylist(), _cosines(part, vector), strict=True):
             rows[row["id"], row["turn"]] = {**row, "cosine": float(cosine)}
     candidates = list(rows.values())
