@@ -60,11 +60,11 @@ def _hits(table: Any, query: str, rows: Sequence[Mapping[str, Any]]) -> Hits:  #
     """Make hits, with the turns before and after them."""
     places = (f"(id = {quoted([row['id']])} AND turn IN ({row['turn'] - 1}, {row['turn'] + 1}))" for row in rows)
     asked = table.search().where(" OR ".join(places)).select(["id", "turn", "role", "speaker", "text"])
-    said = {(row["id"], row["turn"]): _named(row) for row in (asked.to_list() if rows else ())}
+    neighbours = {(row["id"], row["turn"]): _named(row) for row in (asked.to_list() if rows else ())}
     hits = []
     for place, row in enumerate(rows):
         known: dict[str, Any] = {name: row[name] or "" for name in ("role", "turn", "time", "topic", "speaker")}
-        before, after = (said.get((row["id"], row["turn"] + at), "") for at in (-1, 1))
+        before, after = (neighbours.get((row["id"], row["turn"] + at), "") for at in (-1, 1))
         words = shared(query, spoken(Turn(row["role"], row["text"], name=row["speaker"])))
         known |= {"turn": row["turn"], "cosine": row["cosine"], "words": words, "before": before, "after": after}
         hits.append(TurnHit(place, row["id"], row["score"], tuple(row["domains"]), row["text"], **known))
