@@ -30,7 +30,7 @@ from hf_dialemb.evaluation.tasks.actions import NAME, SHOTS, draw_repeats, load_
 from hf_dialemb.evaluation.tasks.intents import by_prototypes
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.runs.files import write_json_atomically
-from hf_dialemb.runs.hardware import multiplies_bfloat16, quick_reading
+from hf_dialemb.runs.hardware import bfloat16_where_faster, multiplies_bfloat16
 from hf_dialemb.training.distil import word_pieces, write_static
 
 DIALOGUES = ("sgd", "multiwoz", "doc2dial", "self_dialogue", "star", "kvret")
@@ -55,7 +55,7 @@ Figures = dict[str, float]
 def kept(file: Path, measure: Callable[[], Figures]) -> Figures:
     """Read what was measured before, or measure and write it."""
     if not file.is_file():
-        with quick_reading():
+        with bfloat16_where_faster():
             write_json_atomically(file, measure())
     return dict(json.loads(file.read_text(encoding="utf-8")))
 
@@ -63,7 +63,7 @@ def kept(file: Path, measure: Callable[[], Figures]) -> Figures:
 def figures(file: Path, model: str, corpus: str, task: str, seeds: int) -> Figures:
     """Measures a model on a corpus: each figure by its metric and setting, and a mark where it learnt from it."""
     if not file.is_file():
-        with quick_reading():
+        with bfloat16_where_faster():
             hf_dialemb.evaluate(model, corpus, tasks=[task], limit=LIMIT[task], seeds=range(seeds)).save(file)
     found = read_results(file).results
     return {f"{row.metric} {row.setting}".strip(): row.mean for row in found} | {"learnt": found[0].learnt}

@@ -23,7 +23,7 @@ from hf_dialemb.evaluation.tasks.intents import classify_intents, in_scope, load
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
 from hf_dialemb.runs.files import write_json_atomically
-from hf_dialemb.runs.hardware import quick_reading
+from hf_dialemb.runs.hardware import bfloat16_where_faster
 
 WIDTHS = (384, 192, 96, 48)
 ROTATED_ON = ("sgd/train", "multiwoz/train", "taskmaster4/train", "self_dialogue/train")
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("widths.json"), help="where the figures go")
     options = parser.parse_args()
     encoder = hf_dialemb.load_encoder(options.model)
-    with quick_reading():
+    with bfloat16_where_faster():
         axes = rotation(encoder)
         parts = [load_domains(CorpusPart(corpus, None, "test", LIMIT["domains"])) for corpus in DIALOGUES]
         dialogues = [(encoder.encode(part.dialogues), part.labels) for part in parts]

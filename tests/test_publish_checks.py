@@ -170,11 +170,11 @@ def changed(change):
 
 MODELS = {
     "no card": (without("README.md"), "the card, is missing or empty; write one with 'dialemb model card"),
-    "broken card": (written(README__md="---\na: [\n---\nx"), "is no YAML mapping"),
+    "broken card": (written(README__md="---\na: [\n---\nx"), "is not a YAML mapping"),
     "training form": (config(model_type="dialemb-dse"),
                       "run 'dialemb export --model {} --output FOLDER' and publish that"),
-    "no modules": (without("modules.json"), "a training's checkpoint or another form that"),
-    "no config": (without("config.json"), "config.json is missing: this is no model"),
+    "no modules": (without("modules.json"), "this is a training checkpoint, or lacks modules.json"),
+    "no config": (without("config.json"), "config.json is missing: this is not a model"),
     "no weights": (without("model.safetensors"), "model.safetensors is missing"),
     "damaged": (written(model__safetensors="{"), "cannot be read"),
     "no tensor": (changed(lambda weights: weights.pop("embeddings.word_embeddings.weight")), "lacks weights"),
@@ -183,12 +183,12 @@ MODELS = {
     "no code": (config(model_type="dialemb-dse", auto_map={"AutoModel": "dse.DSEModel"}),
                 "dse.py is missing, but the model's code needs it"),
     "not JSON": (written(results__json="{"), "results.json: cannot be read (Expecting"),
-    "pickle": (written(optimizer__pt="x"), "optimizer.pt: '.pt' is a name of pickles"),
+    "pickle": (written(optimizer__pt="x"), "optimizer.pt: '.pt' is a suffix of pickles"),
     "secret": (written(notes__txt=TOKEN), "notes.txt: line 1 looks like a Hugging Face token"),
     "path": (written(a__json='["/data/x"]'), "a.json: field 0: got '/data/x', an absolute path"),
-    "hidden": (written(__env="A=1"), ".env: a hidden file; a publication has none"),
+    "hidden": (written(__env="A=1"), ".env: a hidden file, which is not published"),
     "link": (lambda folder: (folder / "a").symlink_to(folder.parent), "a: a link; put a copy"),
-    "name": (written(**{"a\nb": ""}), "'a\\nb': no name for the Hub"),
+    "name": (written(**{"a\nb": ""}), "'a\\nb': not a valid name on the Hub"),
 }  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def test_all_refusals_are_reported_at_once_and_a_folder_is_needed(folder, tmp_pa
     assert len(refused) == 4
     assert str(caught.value) == f"{folder} cannot be published: {refused[0]} (3 more are listed above)"
     for path in (tmp_path / "none", Path(__file__)):
-        with pytest.raises(InputError, match="is no folder"):
+        with pytest.raises(InputError, match="is not a folder"):
             publish(path, "org/small")
     (tmp_path / "empty").mkdir()
     assert check(tmp_path / "empty", "model", "small")[0] == "the folder is empty"

@@ -138,7 +138,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(runs):
     (last / "scheduler.pt").unlink()
     runs.run.report_file.unlink()
     said = runs.train()
-    assert f"Left out {last}, which is damaged (scheduler.pt is not as it was written)" in said
+    assert f"Removed {last}, which is damaged (scheduler.pt is not as it was written)" in said
     assert f"Resuming from {last.with_name('checkpoint-2')}" in said
     assert_same(weights_of(runs.run), before)
     runs.run.settings_file.write_text("[]")

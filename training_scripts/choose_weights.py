@@ -15,7 +15,7 @@ from hf_dialemb.evaluation.results.tables import table_lines
 from hf_dialemb.methods.merged import MergedModel
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
 from hf_dialemb.runs.files import write_json_atomically
-from hf_dialemb.runs.hardware import quick_reading
+from hf_dialemb.runs.hardware import bfloat16_where_faster
 
 GRID = (0.0, 0.5, 1.0, 1.5, 2.0)
 
@@ -44,7 +44,7 @@ def main() -> None:
             return -np.inf
         if weights not in tries:
             parts = {path: weight for path, weight in zip(options.model, weights, strict=True) if weight}
-            with quick_reading():
+            with bfloat16_where_faster():
                 encoder = model_encoder(*MergedModel.from_parts(options.backbone, parts, options.rank), "merged")
                 tries[weights] = {
                     name: 100 * retrieval_scores(encoder.encode(held), [item.domains[0] for item in held])["map"]

@@ -70,7 +70,7 @@ def test_a_slack_export_is_read_by_threads_over_days(tmp_path):
     assert "split at pauses" in remarks
     again, remarks = read(write(tmp_path / "export", {"help/2024-03-06.json": "[{"}) / "help", tmp_path)
     assert again == dialogues
-    assert "2024-03-06.json: is no JSON, and was left out" in remarks
+    assert "2024-03-06.json: is not JSON, and was left out" in remarks
 
 
 def paths_within(value, path=()):

@@ -1,11 +1,12 @@
-"""Python code that comes with a backbone: models made of it keep it, and it runs only if the user allows that."""
+"""Python code that comes with a backbone: models built on it are saved with it, and it runs only if the user agrees."""
 
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 
-_LOADED = "transformers_modules."  # the package of all code that transformers fetched
+_FETCHED = "transformers_modules."  # the package that transformers puts such code in
+_AUTO = ("AutoConfig", "AutoModel")
 
 
 def known_to_transformers(model_type: str) -> bool:
@@ -16,20 +17,25 @@ def known_to_transformers(model_type: str) -> bool:
 
 
 def backbone_code(config: dict[str, Any]) -> dict[str, str]:
-    """Return the classes of the backbone in a model's config, by Auto class, where they come with the weights."""
-    inner = config.get("encoder_config")
-    if not isinstance(inner, dict) or known_to_transformers(str(inner.get("model_type"))):
+    """Return the ``auto_map`` of the backbone in a model's config, empty if transformers has the classes itself."""
+    backbone = config.get("encoder_config")
+    if not isinstance(backbone, dict) or known_to_transformers(str(backbone.get("model_type"))):
         return {}
-    return dict(inner.get("auto_map") or {})
+    return dict(backbone.get("auto_map") or {})
 
 
 def register_backbone_code(config: dict[str, Any], path: str, trusted: bool) -> None:
-    """Make transformers know the classes of a backbone with code, as it does itself for a whole model with code.
+    """Register the classes of a backbone with code of its own, which transformers does only for a whole model.
+
+    Args:
+        config: The model's ``config.json``; without such a backbone, nothing happens.
+        path: The folder or Hub id of the model.
+        trusted: Whether the user allows the code to run.
 
     Raises:
         InputError: There is such code, and it is not trusted.
     """
-    classes = backbone_code(config) if "encoder_config" in config else {}
+    classes = backbone_code(config)
     if not classes:
         return
     if not trusted:
@@ -37,23 +43,23 @@ def register_backbone_code(config: dict[str, Any], path: str, trusted: bool) -> 
     from transformers import AutoConfig, AutoModel
     from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
-    made: list[Any] = [get_class_from_dynamic_module(classes[name], path) for name in ("AutoConfig", "AutoModel")]
-    for kind, auto_class in zip(made, ("AutoConfig", "AutoModel"), strict=True):
-        kind.register_for_auto_class(auto_class)  # so that the code goes along when they are saved again
-    AutoConfig.register(config["encoder_config"]["model_type"], made[0], exist_ok=True)
-    AutoModel.register(made[0], made[1], exist_ok=True)
+    own_classes: list[Any] = [get_class_from_dynamic_module(classes[name], path) for name in _AUTO]
+    for own_class, auto_class in zip(own_classes, _AUTO, strict=True):
+        own_class.register_for_auto_class(auto_class)  # so that the code is saved with the model again
+    AutoConfig.register(config["encoder_config"]["model_type"], own_classes[0], exist_ok=True)
+    AutoModel.register(*own_classes, exist_ok=True)
 
 
 def untrusted(path: str) -> str:
-    """Say that a model needs code which the user has to trust first."""
+    """Return the message that a model needs code which the user has not allowed to run."""
     return f"'{path}' comes with Python code, which runs only if you say so; read it, and set trust_remote_code=True"
 
 
 def save_backbone_code(encoder: Any, folder: Path) -> None:  # noqa: ANN401
-    """Write the code of a backbone that came with it beside the weights, and name it in its config."""
+    """Copy the code that came with a backbone, if any, beside its weights, and name it in the backbone's config."""
     from transformers.dynamic_module_utils import custom_object_save
 
     for part in (encoder, encoder.config):
-        if type(part).__module__.startswith(_LOADED):
+        if type(part).__module__.startswith(_FETCHED):
             folder.mkdir(parents=True, exist_ok=True)
             custom_object_save(part, folder, config=encoder.config)

@@ -1,4 +1,7 @@
-"""Read from an utterance how things went, by English words that were chosen on dev splits of SGD, MultiWOZ and STAR."""
+"""Tell from the English words of an utterance whether something was done, failed or was refused.
+
+The words were chosen on the dev splits of SGD, MultiWOZ and STAR.
+"""
 
 import re
 from collections import Counter, defaultdict
@@ -64,55 +67,55 @@ _WITHDRAWN = re.compile(
 _ELSE = re.compile(r"(?i)\b(?:anything|nothing) (?:else|more)\b")
 _YES = re.compile(r"(?i)(?:yes|yeah|yep|yup|sure|correct|right)\b")
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
-_FEWEST_WORDS = 4  # of a sentence with information
-_FEWEST_APART = 5  # utterances of a cluster with another outcome form a state; fewer join those of other clusters
-_ALIKE = 0.5  # the cosine with a state that they join; chosen, like the next, on SGD and MultiWOZ without their tests
-_UNLIKE = 0.7  # the mean cosine distance below which those that join none are one state
+_MIN_WORDS = 4  # of a sentence with information
+_MIN_UTTERANCES = 5  # of one outcome in a cluster that become a state; fewer join states of other clusters
+_MIN_COSINE = 0.5  # with a state that they join; chosen, like the next, on SGD and MultiWOZ without their test splits
+_MAX_DISTANCE = 0.7  # mean cosine distance within a state of those that join none
 _ANSWERS = {"yes": _YES, "no": _NO}
-_MANNERS = ("greeting", "over")  # kinds of which each role has one state
+_COURTESIES = ("greeting", "over")  # each is a single state per role
 
 Part = tuple[int, str, int]
-"""A cluster or -1, the kind of its utterances, and a number that separates those without a cluster."""
+"""A state before it is numbered: a cluster or -1, the kind of its utterances, and a number if there is no cluster."""
 
 
 @lru_cache(1 << 16)
 def says_failed(text: str) -> bool:
-    """Return whether a text says that something failed or is missing, and no other sentence that it is done."""
+    """Return whether a text says that something failed or is unavailable, and no other sentence says it was done."""
     return _FAILED.search(text) is not None and not says_done(text)
 
 
 def says_tried(text: str) -> bool:
-    """Return whether a text says that something was tried and failed, not only that something is missing."""
+    """Return whether a text says that something was tried and failed, not only that it is unavailable."""
     return says_failed(text) and _TRIED.search(text) is not None
 
 
 @lru_cache(1 << 16)
 def says_done(text: str) -> bool:
-    """Return whether a text says that something was done, outside of questions."""
+    """Return whether a text says that something was done, in a sentence that is neither a question nor a failure."""
     return any(_DONE.search(sentence) for sentence in _statements(text))
 
 
 def _statements(text: str) -> list[str]:
-    """List the sentences that are no questions, and do not say that something failed."""
+    """List the sentences that are not questions and do not say that something failed."""
     sentences = (sentence.strip() for sentence in _BETWEEN_SENTENCES.split(text))
     return [sentence for sentence in sentences if not sentence.endswith("?") and not _FAILED.search(sentence)]
 
 
 @lru_cache(1 << 16)
 def says_something(text: str) -> bool:
-    """Return whether a text has information besides failures, questions, thanks and goodbyes."""
+    """Return whether a text has a sentence of some length other than failures, questions, thanks and goodbyes."""
     sentences = (sentence for sentence in _statements(text) if not says_over(sentence))
-    return any(len(sentence.split()) >= _FEWEST_WORDS for sentence in sentences)
+    return any(len(sentence.split()) >= _MIN_WORDS for sentence in sentences)
 
 
 def says_over(text: str) -> bool:
-    """Return whether a text thanks or takes leave."""
+    """Return whether a text contains thanks or a goodbye."""
     return _OVER.search(text) is not None
 
 
 def says_only_over(text: str) -> bool:
-    """Return whether a text thanks or takes leave, and does hardly anything else."""
-    return says_over(text) and len(_OVER.sub("", text).split()) < _FEWEST_WORDS
+    """Return whether a text is hardly more than thanks or a goodbye."""
+    return says_over(text) and len(_OVER.sub("", text).split()) < _MIN_WORDS
 
 
 def says_unclear(text: str) -> bool:
@@ -121,7 +124,10 @@ def says_unclear(text: str) -> bool:
 
 
 def withdrawal(roles: Sequence[str], texts: Sequence[str]) -> int | None:
-    """Return the turn at which the user withdraws a request, if only manners come after it."""
+    """Return the index of the user's last turn that withdraws a request.
+
+    None if there is no such turn, or if afterwards something is done or the user says more than thanks, goodbye or no.
+    """
     for turn in reversed(range(len(texts))):
         by_user = roles[turn] == ROLES[0]
         if by_user and _WITHDRAWN.search(texts[turn]):
@@ -132,7 +138,7 @@ def withdrawal(roles: Sequence[str], texts: Sequence[str]) -> int | None:
 
 
 def _kind(role: str, text: str) -> str:
-    """Return the outcome that an utterance reports, or whether it is manners; empty for anything else."""
+    """Return the outcome that an utterance reports, or which courtesy it is; empty for anything else."""
     by_user = role == ROLES[0]
     if says_failed(text):
         return "failed"
@@ -147,14 +153,14 @@ def _kind(role: str, text: str) -> str:
         return "wrong"
     if not by_user and says_done(text):
         return "done"
-    if _GREETING.match(text) and len(_GREETING.sub("", text).split()) < _FEWEST_WORDS:
+    if _GREETING.match(text) and len(_GREETING.sub("", text).split()) < _MIN_WORDS:
         return "greeting"
     answers = _YES.match(text) or _NO.match(text) or text.rstrip().endswith("?")
     return "over" if says_only_over(text) and not answers else ""
 
 
 def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[Part]:
-    """Return the cluster and the kind of each utterance; the cluster is -1 for what lies apart from all clusters.
+    """Return the part of each utterance: courtesies, and an outcome that is rare in its cluster, get cluster -1.
 
     The rarer of yes and no is a kind of its own in each cluster that has both.
     """
@@ -168,19 +174,20 @@ def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[Part]
         kind = _kind(role, text)
         if not kind and label in rarer and _ANSWERS[rarer[label]].match(text):
             kind = rarer[label]
-        parts.append((label, "" if kind == "over" and 2 * over[label] > sizes[label] else kind, 0))
+        is_about_closing = 2 * over[label] > sizes[label]  # such a cluster keeps its thanks and goodbyes
+        parts.append((label, "" if kind == "over" and is_about_closing else kind, 0))
     counts = Counter(parts)
-    apart = {part for part, count in counts.items() if part[1] and count < _FEWEST_APART}
-    return [(-1 if part in apart or part[1] in _MANNERS else part[0], *part[1:]) for part in parts]
+    rare = {part for part, count in counts.items() if part[1] and count < _MIN_UTTERANCES}
+    return [(-1 if part in rare or part[1] in _COURTESIES else part[0], *part[1:]) for part in parts]
 
 
 def _joined(parts: Sequence[Part], texts: Sequence[str], vectors: NDArray[np.float32]) -> list[Part]:
-    """Let what lies apart join the nearest state of its kind, if that is near, and cluster the rest."""
+    """Let utterances without a cluster join the nearest state of their kind, if it is near, and cluster the rest."""
 
-    def alike(kind: str, part: Part, rows: Sequence[int]) -> bool:
-        """Return whether a state is of the kind; that of the more frequent answer is one where most give it."""
-        words = None if part[1] else _ANSWERS.get(kind)
-        mostly = words and 2 * sum(bool(words.match(texts[row])) for row in rows) > len(rows)
+    def is_of_kind(kind: str, part: Part, rows: Sequence[int]) -> bool:
+        """Return whether a state is of the kind; one of no kind is "yes" or "no" if most of its utterances are."""
+        answer = None if part[1] else _ANSWERS.get(kind)
+        mostly = answer and 2 * sum(bool(answer.match(texts[row])) for row in rows) > len(rows)
         return part[1] == kind or bool(mostly)
 
     result, members = list(parts), defaultdict[Part, list[int]](list)
@@ -188,16 +195,16 @@ def _joined(parts: Sequence[Part], texts: Sequence[str], vectors: NDArray[np.flo
         members[part].append(row)
     states = {part: rows for part, rows in members.items() if part[0] >= 0}
     for (label, kind, _), rows in members.items():
-        if label >= 0 or kind in _MANNERS:
+        if label >= 0 or kind in _COURTESIES:
             continue
         near = np.zeros(len(rows), dtype=bool)
-        if same := [part for part, others in states.items() if alike(kind, part, others)]:
-            nearness = vectors[rows] @ unit(np.stack([vectors[states[part]].mean(axis=0) for part in same])).T
-            near = nearness.max(axis=1) >= _ALIKE
-            for place in np.flatnonzero(near):
-                result[rows[place]] = same[int(nearness[place].argmax())]
+        if same := [part for part, others in states.items() if is_of_kind(kind, part, others)]:
+            cosines = vectors[rows] @ unit(np.stack([vectors[states[part]].mean(axis=0) for part in same])).T
+            near = cosines.max(axis=1) >= _MIN_COSINE
+            for position in np.flatnonzero(near):
+                result[rows[position]] = same[int(cosines[position].argmax())]
         if left := [row for row, joins in zip(rows, near, strict=True) if not joins]:
-            for row, number in zip(left, cluster(vectors[left], threshold=_UNLIKE).labels.tolist(), strict=True):
+            for row, number in zip(left, cluster(vectors[left], threshold=_MAX_DISTANCE).labels.tolist(), strict=True):
                 result[row] = (-1, kind, number)
     return result
 
@@ -207,11 +214,11 @@ def outcomes_apart(
 ) -> dict[str, Clustering]:
     """Split the clusters of each role in which utterances report different outcomes.
 
-    Failures are separated from all else, and so is what was not understood, and the rarer of yes and no. Of users also
-    refusals, of others what is done and wrong answers. Pure greetings become one cluster, and so do pure thanks and
-    goodbyes in clusters about something else. An outcome of few utterances joins the nearest state of the same
-    outcome, at a cosine of at least `_ALIKE`; the rest is clustered. Vectors are ``(N, D)`` for each role. A role with
-    a given number or distance keeps its clusters.
+    Failures, misunderstandings and the rarer of yes and no are separated; for users also refusals and withdrawals, for
+    other roles also completed actions and wrong answers. Pure greetings become one cluster, and so do pure thanks and
+    goodbyes, except where most of a cluster is such. An outcome of fewer than 5 utterances in a cluster joins the
+    nearest state of the same outcome, at a cosine of at least 0.5; the rest is clustered. A role whose number of
+    clusters or threshold was given keeps its clusters. Each mapping is by role: of N texts, the vectors are ``(N, D)``.
     """
     result = dict(clusterings)
     for role, clustering in clusterings.items():

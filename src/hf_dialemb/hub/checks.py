@@ -1,4 +1,4 @@
-"""Check a folder before the first request: whole, in a form that anyone loads, and free of harmful files."""
+"""Check a folder before anything is sent to the Hub: complete, loadable by anyone, and free of harmful files."""
 
 import re
 from collections.abc import Iterator
@@ -15,30 +15,34 @@ from ..runs.folder import RunFolder
 from .contents import machine_paths_in, pickle_in, secrets_in
 from .published_folder import PublishedFolder
 
-_PASSED_OVER = {"__pycache__", ".DS_Store", ".git", ".cache"}
-_HIDDEN = {".gitattributes", ".eval_results", ".huggingface.yaml"}
-_DATA = {".arrow", ".csv", ".gz", ".json", ".jsonl", ".parquet", ".tsv", ".txt"}
+_IGNORED = {"__pycache__", ".DS_Store", ".git", ".cache"}
+_ALLOWED_HIDDEN = {".gitattributes", ".eval_results", ".huggingface.yaml"}
+_DATA_SUFFIXES = {".arrow", ".csv", ".gz", ".json", ".jsonl", ".parquet", ".tsv", ".txt"}
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Return the files to send by their paths on the Hub, sorted; caches and version control are passed over."""
+    """Return the files to send by their paths on the Hub, sorted, without caches and version control.
+
+    Raises:
+        InputError: ``folder`` is not a folder.
+    """
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder; give one that dialemb export wrote, a metric's or a dataset's")
+        raise InputError(f"{folder} is not a folder; give one from dialemb export, or that of a metric or dataset")
     return {path: file for path, file in _entries(folder).items() if file.is_file()}
 
 
 def _entries(folder: Path) -> dict[str, Path]:
     paths = {file.relative_to(folder): file for file in sorted(folder.rglob("*"))}
-    return {path.as_posix(): file for path, file in paths.items() if not set(path.parts) & _PASSED_OVER}
+    return {path.as_posix(): file for path, file in paths.items() if not set(path.parts) & _IGNORED}
 
 
 def check(folder: Path, kind: str, name: str) -> list[str]:
-    """Return everything that stands in the way of publishing a folder under a name, as sentences with remedies."""
+    """Return what keeps a folder from being published as one of `KINDS` under a name: sentences with remedies."""
     files = files_of(folder)
     problems = [] if files else ["the folder is empty"]
     problems += [*KINDS[kind](folder, name), *_misplaced(folder)]
     for path, file in files.items():
-        may_name_paths = kind == "dataset" and "/" in path  # people may talk about any path
+        may_name_paths = kind == "dataset" and "/" in path  # the people in dialogues may mention any path
         problems += [f"{path}: {problem}" for problem in _harmful(file, may_name_paths)]
     return problems
 
@@ -47,7 +51,7 @@ def card_of(folder: Path) -> tuple[dict[str, Any], str]:
     """Return the front matter of a card, and the text below it; both are empty if there is no card.
 
     Raises:
-        InputError: The front matter is no YAML mapping.
+        InputError: The front matter is not a YAML mapping.
     """
     file = folder / PublishedFolder.CARD
     if not file.is_file():
@@ -55,7 +59,7 @@ def card_of(folder: Path) -> tuple[dict[str, Any], str]:
     try:
         card = RepoCard(file.read_text(encoding="utf-8", errors="replace"))
     except (ValueError, TypeError, yaml.YAMLError):
-        raise InputError("README.md: the front matter between the lines --- is no YAML mapping; correct it") from None
+        raise InputError("README.md: the front matter between the --- lines is not a YAML mapping; fix it") from None
     return card.data.to_dict(), card.text  # type: ignore[no-untyped-call]
 
 
@@ -63,10 +67,10 @@ def _misplaced(folder: Path) -> Iterator[str]:
     for path, entry in _entries(folder).items():
         if entry.is_symlink():
             yield f"{path}: a link; put a copy in its place"
-        elif entry.name.startswith(".") and path.partition("/")[0] not in _HIDDEN:
-            yield f"{path}: a hidden file; a publication has none, remove it"
+        elif entry.name.startswith(".") and path.partition("/")[0] not in _ALLOWED_HIDDEN:
+            yield f"{path}: a hidden file, which is not published; remove it"
         elif re.search(r"[\x00-\x1f\\]", entry.name):
-            yield f"{path!r}: no name for the Hub; rename it"
+            yield f"{path!r}: not a valid name on the Hub; rename it"
 
 
 def _harmful(file: Path, may_name_paths: bool) -> Iterator[str]:
@@ -108,24 +112,25 @@ def _check_model(folder: Path, _name: str) -> Iterator[str]:
     export = f"run 'dialemb export --model {folder} --output FOLDER' and publish that"
     config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
     if not config:
-        yield "config.json is missing: this is no model; publish a folder that dialemb export wrote"
+        yield "config.json is missing: this is not a model; publish a folder that dialemb export wrote"
     elif not (folder / PublishedFolder.MODULES).is_file() or is_checkpoint(folder):
-        yield f"this is a training's checkpoint or another form that cannot be loaded without it; {export}"
+        yield f"this is a training checkpoint, or lacks modules.json, which other libraries need; {export}"
     else:
-        problems = [f"{name} is missing, but the model's code needs it; {export}" for name in _missing(folder, config)]
+        missing = _missing_modules(folder, config)
+        problems = [f"{name} is missing, but the model's code needs it; {export}" for name in missing]
         if not any(folder.glob("*.safetensors")):
             problems.append(f"{PublishedFolder.WEIGHTS} is missing; {export}")
-        yield from problems or _loaded(folder, config)
+        yield from problems or _load_errors(folder, config)
     yield from _card(folder, f"write one with 'dialemb model card --model {folder} --run RUN', or by hand")
 
 
-def _loaded(folder: Path, config: dict[str, Any]) -> Iterator[str]:
+def _load_errors(folder: Path, config: dict[str, Any]) -> Iterator[str]:
     """Load a model as its users will, which shows what is missing, damaged or not finite."""
     from transformers import AutoModel, AutoTokenizer
 
     register()
     if isinstance(config.get("auto_map"), dict) and method_of(str(config.get("model_type"))) is None:
-        return  # code of others, which is not run here
+        return  # code of others, which must not run here
     try:
         load_pretrained(AutoModel, str(folder))
         load_pretrained(AutoTokenizer, str(folder))
@@ -133,8 +138,8 @@ def _loaded(folder: Path, config: dict[str, Any]) -> Iterator[str]:
         yield str(error)
 
 
-def _missing(folder: Path, config: dict[str, Any]) -> list[str]:
-    """Return the modules that the config or a module names but that are not beside it."""
+def _missing_modules(folder: Path, config: dict[str, Any]) -> list[str]:
+    """Return the Python files that the config or another Python file refers to, and that the folder lacks."""
     from transformers.dynamic_module_utils import get_relative_imports
 
     references = config.get("auto_map")
@@ -157,9 +162,9 @@ def _check_space(folder: Path, name: str) -> Iterator[str]:
 
 def _check_dataset(folder: Path, _name: str) -> Iterator[str]:
     yield from _card(folder, "dialemb papers corpus unify writes one", "license")
-    if not any(file.suffix in _DATA for file in folder.rglob("*.*")):
+    if not any(file.suffix in _DATA_SUFFIXES for file in folder.rglob("*.*")):
         yield "there is no data; publish a folder that dialemb papers corpus unify wrote"
 
 
 KINDS = {"model": _check_model, "space": _check_space, "dataset": _check_dataset}
-"""Kinds of repositories of the Hub, and what each must hold."""
+"""The check of each kind of repository on the Hub."""

@@ -1,4 +1,4 @@
-"""Find what no published file may hold: pickles, secrets, and absolute paths of a machine."""
+"""Find what no published file may hold: pickles, secrets, and absolute paths of the machine that wrote it."""
 
 import gzip
 import json
@@ -14,11 +14,11 @@ from typing import IO, Any
 import yaml
 
 PICKLE_SUFFIXES = {".bin", ".ckpt", ".dill", ".joblib", ".pickle", ".pkl", ".pt", ".pth"}
-"""Names under which loaders expect pickles, and unpickle whatever is there."""
+"""Suffixes of files that loaders unpickle, whatever they hold."""
 
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
-_CLOSED = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\x00")
-_HEADER = 100_000_000  # bytes of a header that safetensors reads at most
+_UNREADABLE = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\x00")  # 7z, rar, zstd, bzip2, xz
+_MAX_HEADER = 100_000_000  # bytes; safetensors reads no longer header
 
 _SECRETS = [  # each begins with plain letters, which makes the search fast
     (rb"hf_(?<![\w-]hf_)(?:oauth_)?[A-Za-z0-9]{20,}", "a Hugging Face token"),
@@ -37,24 +37,24 @@ _ROOTS = (
     "home|Users|Volumes|root|work|workspace|tmp|var|mnt|media|opt|data|scratch|private|srv|content|kaggle|gpfs|lustre"
     "|nfs"
 )
-_WITHIN = re.compile(
+_PATH_IN_TEXT = re.compile(
     rf"(?<![\w./\\~}}>*-])(?:/(?:{_ROOTS})/[\w.@+~-][^\s\"'`)>\]]*|[A-Zcd]:[\\/](?![\\/])\w[^\s\"'`]*"
     r"|\\\\\w[\w.-]*\\\w[^\s\"'`]*|file://\S+)"
 )
-_WHOLE = re.compile(rf"/(?:(?:{_ROOTS})/?|[\w.@+-]+/[^\n]*)|[A-Za-z]:[\\/][^\n]*|\\\\[^\n]+|file://[^\n]+")
-_TRACE = re.compile(rb'File "((?:/|[A-Za-z]:[\\/])[^"\n]{1,400})", line')  # where a node of a graph was recorded
+_PATH_ALONE = re.compile(rf"/(?:(?:{_ROOTS})/?|[\w.@+-]+/[^\n]*)|[A-Za-z]:[\\/][^\n]*|\\\\[^\n]+|file://[^\n]+")
+_TRACE = re.compile(rb'File "((?:/|[A-Za-z]:[\\/])[^"\n]{1,400})", line')  # where a node of an ONNX graph was traced
 _VOCABULARY = {"vocab", "merges"}  # of tokenizer.json, where '/home' may be a word like others
 
 
 def pickle_in(file: Path) -> str | None:
     """Return why a file may hold a pickle, which runs code when it is loaded; None if it holds none."""
     if file.suffix.lower() in PICKLE_SUFFIXES:
-        return f"'{file.suffix}' is a name of pickles"
+        return f"'{file.suffix}' is a suffix of pickles"
     with file.open("rb") as stream:
-        return _pickle(stream)
+        return _pickle_in_stream(stream)
 
 
-def _pickle(stream: IO[bytes] | gzip.GzipFile, packed: bool = False) -> str | None:
+def _pickle_in_stream(stream: IO[bytes] | gzip.GzipFile, in_archive: bool = False) -> str | None:
     head = stream.read(1024)
     stream.seek(0)
     if _header(stream) is not None:
@@ -63,17 +63,17 @@ def _pickle(stream: IO[bytes] | gzip.GzipFile, packed: bool = False) -> str | No
         return "it is a pickle"
     if head.startswith(b"\x93NUMPY"):
         return "it is a pickled array" if re.search(rb"'descr':.*\bO\b|\|O", head) else None
-    if head.startswith((*_CLOSED, _GZIP, _ZIP) if packed else _CLOSED) or head[257:262] == b"ustar":
-        return "it is an archive that cannot be looked into"
+    if head.startswith((*_UNREADABLE, _GZIP, _ZIP) if in_archive else _UNREADABLE) or head[257:262] == b"ustar":  # tar
+        return "it is an archive of a kind that cannot be checked"
     try:
         if head.startswith(_GZIP):
             with gzip.open(stream) as unpacked:
-                return _pickle(unpacked, packed=True)
+                return _pickle_in_stream(unpacked, in_archive=True)
         if head.startswith(_ZIP):
             with zipfile.ZipFile(stream) as archive:
                 for name in archive.namelist():
                     with archive.open(name) as member:
-                        if Path(name).suffix.lower() in PICKLE_SUFFIXES or _pickle(member, packed=True):
+                        if Path(name).suffix.lower() in PICKLE_SUFFIXES or _pickle_in_stream(member, in_archive=True):
                             return f"'{name}' in it is or may be a pickle"
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return "it is an archive that cannot be read"
@@ -81,9 +81,9 @@ def _pickle(stream: IO[bytes] | gzip.GzipFile, packed: bool = False) -> str | No
 
 
 def _header(stream: IO[bytes] | gzip.GzipFile) -> bytes | None:
-    """Return the header of a safetensors file, None of another; its length may begin as a pickle does."""
+    """Return the header of a safetensors file, whose first bytes may look like a pickle's; None for other files."""
     length = int.from_bytes(stream.read(8), "little")
-    header = stream.read(length) if length <= _HEADER else b""
+    header = stream.read(length) if length <= _MAX_HEADER else b""
     stream.seek(0)
     with suppress(ValueError):
         return header if len(header) == length and isinstance(json.loads(header), dict) else None
@@ -91,7 +91,7 @@ def _header(stream: IO[bytes] | gzip.GzipFile) -> bytes | None:
 
 
 def secrets_in(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line and the kind of the first secret of each kind in a text, or in the header of weights."""
+    """Yield the line and the kind of the first secret of each kind, in a text or a header of safetensors."""
     if not file.stat().st_size:
         return
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -110,10 +110,11 @@ def secrets_in(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
-    """Yield each absolute path in a graph, a record or a Markdown text, after its place there.
+    """Yield the place and the text of each absolute path in an ONNX graph, a JSON or YAML record, or a Markdown text.
 
     Raises:
-        ValueError: A record cannot be read.
+        ValueError: A record cannot be parsed.
+        RecursionError: A record is nested too deeply.
     """
     text = "" if file.suffix == ".onnx" else file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".onnx":
@@ -128,18 +129,18 @@ def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
         except yaml.YAMLError as error:
             raise ValueError(" ".join(str(error).split())) from None
     elif file.suffix == ".md":
-        for match in _WITHIN.finditer(text):
+        for match in _PATH_IN_TEXT.finditer(text):
             yield f"line {text.count(chr(10), 0, match.start()) + 1}", match[0]
 
 
-def _in_record(record: Any, place: tuple[str, ...], tokenizer: bool) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+def _in_record(record: Any, place: tuple[str, ...], is_tokenizer: bool) -> Iterator[tuple[str, str]]:  # noqa: ANN401
     if isinstance(record, str):
-        if match := _WHOLE.fullmatch(record) or _WITHIN.search(record):
+        if match := _PATH_ALONE.fullmatch(record) or _PATH_IN_TEXT.search(record):
             yield f"field {'.'.join(place)}", match[0]
         return
     parts = record.items() if isinstance(record, dict) else enumerate(record) if isinstance(record, list) else ()
     for key, part in parts:
         if isinstance(key, str):
-            yield from _in_record(key, place, tokenizer)
-        if not (tokenizer and key in _VOCABULARY):
-            yield from _in_record(part, (*place, str(key)), tokenizer)
+            yield from _in_record(key, place, is_tokenizer)
+        if not (is_tokenizer and key in _VOCABULARY):
+            yield from _in_record(part, (*place, str(key)), is_tokenizer)

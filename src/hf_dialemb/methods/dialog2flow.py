@@ -1,8 +1,8 @@
-"""Dialog2Flow: utterance embeddings grouped by what utterances do (Burdisso et al., EMNLP 2024, arXiv:2410.18481).
+"""Dialog2Flow: utterance embeddings grouped by dialogue action (Burdisso et al., EMNLP 2024, arXiv:2410.18481).
 
-Utterances with the same action (dialogue acts and slots) are positive pairs. How much the other utterances of the batch
-are negatives depends on the likeness of the actions' names. A single utterance without acts and slots, as in corpora of
-intents, has its intents as its action (not in the paper).
+Utterances with the same action (dialogue acts and slots) are positive pairs. The other utterances of the batch are
+negatives, the less so the more similar the names of their actions are. A dialogue of one utterance without acts and
+slots, as in intent corpora, takes its intents as its action (not in the paper).
 """
 
 import re
@@ -29,29 +29,29 @@ from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 _WORDS = re.compile(r"[a-zA-Z0-9'?]+")
 
 OBJECTIVES = {"single": ("actions",), "joint": ("acts", "slots")}
-"""The label spaces of a target; each has a contrastive head of its own."""
+"""The label spaces of each target; every space has a contrastive head of its own."""
 
 
 @strict
 class Dialog2FlowConfig(UtteranceConfig):
-    """Settings of Dialog2Flow, beside those of `UtteranceConfig`.
+    """Settings of Dialog2Flow, in addition to those of `UtteranceConfig`.
 
     Attributes:
-        target: ``"single"``: the action, acts and slots together; ``"joint"``: acts and slots apart, with two heads
-            whose losses are summed (section 3.2).
-        contrast: ``"soft"``: targets by the likeness of labels (equation 4); ``"hard"``: supervised contrastive
-            learning (equation 1).
-        loss_temperature: Divides the cosines of utterances (0.05).
-        label_temperature: Divides the cosines of labels (0.35).
+        target: ``"single"``: an utterance's acts and slots together are one label, its action; ``"joint"``: acts and
+            slots are separate labels, with two heads whose losses are summed (section 3.2).
+        contrast: ``"soft"``: targets weighted by the similarity of labels (equation 4); ``"hard"``: supervised
+            contrastive learning (equation 1).
+        loss_temperature: Divides the cosines between utterances.
+        label_temperature: Divides the cosines between labels.
         label_encoder: A sentence-transformers model that embeds the labels; not used by ``"hard"``.
-        label_balance: From 0, pairs of a label in proportion to its utterances, to 1, as many for every label (the
-            program's ``extend``).
-        min_utterances: Labels of fewer distinct utterances are left out (the paper: 101).
-        min_words: Shorter utterances are left out (the paper: 2).
-        text_forms: ``"raw"``; ``"words"``: lower case, without punctuation, as in the released program; ``"both"``:
-            either, drawn per utterance, so that transcripts of both kinds serve.
-        across_domains: Draw a batch's anchors from few domains, and positives from other domains where the label
-            allows, so that the topic does not help (not in the paper).
+        label_balance: How evenly pairs are spread over labels: 0 gives a label pairs in proportion to its utterances,
+            1 gives every label equally many (``extend`` in the released program).
+        min_utterances: Labels with fewer distinct utterances are left out (the paper: 101).
+        min_words: Utterances with fewer words are left out (the paper: 2).
+        text_forms: ``"raw"``: texts as they are; ``"words"``: lower case, without punctuation, as in the released
+            program; ``"both"``: one of the two, drawn for each utterance, so that the model copes with either.
+        across_domains: Draw the anchors of a batch from few domains, and positives from other domains where the label
+            allows it, so that topics cannot stand in for actions (not in the paper).
     """
 
     model_type = "dialemb-dialog2flow"
@@ -76,7 +76,7 @@ class Dialog2FlowModel(UtteranceEncoder):
     """The encoder with one contrastive head per label space."""
 
     config: Dialog2FlowConfig
-    _keys_to_ignore_on_load_unexpected = ["batches"]  # noqa: RUF012 - in checkpoints of earlier versions
+    _keys_to_ignore_on_load_unexpected = ["batches"]  # noqa: RUF012 - earlier versions saved it
 
     def __init__(self, config: Dialog2FlowConfig) -> None:
         super().__init__(config, OBJECTIVES[config.target])
@@ -89,14 +89,17 @@ class Dialog2FlowModel(UtteranceEncoder):
         carried_labels: Tensor,
         label_vectors: Tensor | None = None,
     ) -> UtteranceOutput:
-        """Contrast the pairs of each label space (section 3.2).
+        """Compute the contrastive loss of B pairs per label space, summed over the spaces (section 3.2).
 
         Args:
             input_ids: (B, 2 O, L) int64 for O label spaces: anchor and positive of the first, then of the second.
-            attention_mask: (B, 2 O, L) int64.
+            attention_mask: 1 for real tokens, (B, 2 O, L) int64.
             drawn_labels: The label that each pair was drawn for, (B, O) int64.
-            carried_labels: All labels of each utterance, (B, 2 O, K) int64, filled with -1.
+            carried_labels: All labels of each utterance, (B, 2 O, K) int64, padded with -1.
             label_vectors: Unit vectors of the drawn labels, (B, O, E); None for hard targets.
+
+        Returns:
+            The loss, and of the first label space the embeddings of the anchors and the cosines of the pairs.
         """
         embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))
         embeddings = embeddings.unflatten(0, input_ids.shape[:2])  # (B, 2 O, D)
@@ -105,27 +108,27 @@ class Dialog2FlowModel(UtteranceEncoder):
             for space, name in enumerate(OBJECTIVES[self.config.target]):
                 rows = slice(2 * space, 2 * space + 2)
                 pairs = torch.stack([self.project(side, name) for side in embeddings[:, rows].unbind(1)], dim=1)
-                names = None if label_vectors is None else label_vectors[:, space]
-                losses.append(self._loss(pairs, carried_labels[:, rows], drawn_labels[:, space], names))
+                vectors = None if label_vectors is None else label_vectors[:, space]
+                losses.append(self._loss(pairs, carried_labels[:, rows], drawn_labels[:, space], vectors))
                 similarities.append((pairs[:, 0] @ pairs[:, 1].T).detach())
-        first = positives_first(similarities[0])
-        return UtteranceOutput(loss=torch.stack(losses).sum(), pooler_output=embeddings[:, 0], similarities=first)
+        ordered = positives_first(similarities[0])
+        return UtteranceOutput(loss=torch.stack(losses).sum(), pooler_output=embeddings[:, 0], similarities=ordered)
 
     def _loss(self, pairs: Tensor, carried: Tensor, drawn: Tensor, label_vectors: Tensor | None) -> Tensor:
-        """Compute the loss of pairs (B, 2, P) in one label space; the other arguments are its part of `contrast`'s."""
-        everyone, labels = (gather_rows(tensor, self.training)[0] for tensor in (pairs, carried))
-        likeness = None
+        """Compute the loss of pairs (B, 2, P) in one label space; the rest are that space's arguments of `contrast`."""
+        candidates, labels = (gather_rows(tensor, self.training)[0] for tensor in (pairs, carried))
+        label_similarities = None
         if label_vectors is not None:
-            likeness = label_vectors @ gather_rows(label_vectors, self.training)[0].T
+            label_similarities = label_vectors @ gather_rows(label_vectors, self.training)[0].T
         losses = []
-        for anchor, candidate in ((0, 1), (1, 0)):
-            similarities = pairs[:, anchor] @ everyone[:, candidate].T  # (A, C)
+        for anchor_side, other_side in ((0, 1), (1, 0)):
+            similarities = pairs[:, anchor_side] @ candidates[:, other_side].T  # (A, C)
             # A candidate drawn for another label is a positive too if it carries this label.
-            shared = (labels[:, candidate] == drawn.view(-1, 1, 1)).any(-1)
-            if likeness is None:
+            shared = (labels[:, other_side] == drawn.view(-1, 1, 1)).any(-1)
+            if label_similarities is None:
                 targets = hard_targets(shared, similarities)
             else:
-                targets = soft_targets(likeness, shared, self.config.label_temperature)
+                targets = soft_targets(label_similarities, shared, self.config.label_temperature)
             losses.append(target_contrastive(similarities, targets, self.config.loss_temperature))
         return torch.stack(losses).mean()
 
@@ -135,8 +138,8 @@ class LabelPair(NamedTuple):
 
     Attributes:
         texts: Anchor and positive.
-        label: The label's number in its space.
-        carried: All labels of the two, (2, K) int64, filled with -1 to the most that any utterance of the space has.
+        label: The number of the label in its space.
+        carried: All labels of both, (2, K) int64, padded with -1; K is the most that an utterance of the space has.
         vector: The label's vector (E,), for soft targets.
     """
 
@@ -147,42 +150,44 @@ class LabelPair(NamedTuple):
 
 
 class LabelledUtterances:
-    """The distinct utterances of dialogues by their labels in one space.
+    """The distinct utterances of dialogues, grouped by their labels in one label space.
 
-    Equal utterances, also those that ``text_forms`` makes equal, are one utterance with all their labels. The space is
-    ``"actions"`` (acts and slots together, in canonical order), ``"acts"`` or ``"slots"``, in their unified names.
+    Utterances whose texts are equal, or become equal through ``text_forms``, count as one with all their labels. The
+    space is ``"actions"`` (acts and slots together, in canonical order), ``"acts"`` or ``"slots"``; names are unified.
 
     Raises:
-        InputError: No utterance carries a label, no label has enough utterances, or all are of one domain although
-            pairs need two.
+        InputError: No utterance carries a label, fewer than two labels have enough utterances, or ``across_domains``
+            is set and all utterances are of one domain.
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], space: str, config: Dialog2FlowConfig, seed: int) -> None:
         self.config, self.seed = config, seed
-        known: dict[str, tuple[str, str, dict[str, None]]] = {}  # by text as compared: text, domain and labels
-        labelled = short = 0
+        distinct: dict[str, tuple[str, str, dict[str, None]]] = {}  # by compared text: original text, domain, labels
+        labelled = too_short = 0
         for dialogue in dialogues:
             domain = dialogue.domains[0] if dialogue.domains and config.across_domains else ""
             for turn in dialogue.turns:
-                labels = _labels(turn, space, single=len(dialogue.turns) == 1)
+                labels = _labels(turn, space, is_only_turn=len(dialogue.turns) == 1)
                 words = turn.content.split() if config.text_forms == "raw" else _WORDS.findall(turn.content)
                 labelled += bool(labels)
                 if labels and len(words) < config.min_words:
-                    short += 1
+                    too_short += 1
                 elif labels:
                     text = turn.content if config.text_forms == "raw" else utterance_words(turn.content)
-                    known.setdefault(text, (turn.content, domain, {}))[2].update(dict.fromkeys(labels))
+                    distinct.setdefault(text, (turn.content, domain, {}))[2].update(dict.fromkeys(labels))
         if not labelled:
             raise InputError(
-                "dialog2flow learns from dialogue acts and slots, or intents of utterances on their own: none of "
+                "dialog2flow learns from dialogue acts and slots, or from the intents of single utterances: none of "
                 f"{len(dialogues)} dialogues has {space}; name a corpus with such labels ('dialemb corpus list' shows "
                 "them), or another target"
             )
-        self.notes = [f"Left out {short:,} turns of fewer than {config.min_words} words ({space})"] * bool(short)
-        self._number(list(known.values()), space)
+        self.notes = []
+        if too_short:
+            self.notes.append(f"Left out {too_short:,} turns of fewer than {config.min_words} words ({space})")
+        self._group(list(distinct.values()), space)
 
-    def _number(self, utterances: list[tuple[str, str, dict[str, None]]], space: str) -> None:
-        """Assign numbers to utterances (text, domain, labels) and to labels of enough utterances."""
+    def _group(self, utterances: list[tuple[str, str, dict[str, None]]], space: str) -> None:
+        """Assign numbers to labels with enough utterances, and group utterances (text, domain, labels) by label."""
         sizes = Counter(label for *_, labels in utterances for label in labels)
         least = self.config.min_utterances
         self.labels = sorted(label for label, size in sizes.items() if size >= least)
@@ -198,46 +203,49 @@ class LabelledUtterances:
         kept = [row for row, labels in enumerate(carried) if labels]
         self.texts = [utterances[row][0] for row in kept]
         domains = [utterances[row][1] for row in kept]
-        places = np.unique(domains, return_inverse=True)[1]
-        if self.config.across_domains and not places.any():
+        domain_numbers = np.unique(domains, return_inverse=True)[1]
+        if self.config.across_domains and not domain_numbers.any():
             raise InputError(
                 f"across_domains: got utterances of one domain ({domains[0] or 'none named'}), expected two or more; "
                 "give dialogues 'domains', or leave across_domains out"
             )
         self.carried = np.full((len(kept), max(map(len, carried))), -1)
-        for place, row in enumerate(kept):
-            self.carried[place, : len(carried[row])] = carried[row]
+        for position, row in enumerate(kept):
+            self.carried[position, : len(carried[row])] = carried[row]
         rows, columns = np.nonzero(self.carried >= 0)
         labels = self.carried[rows, columns]
         counts = np.bincount(labels)
-        # The utterances of a label by domain.
-        self.members = np.split(rows[np.lexsort((rows, places[rows], labels))], np.cumsum(counts)[:-1])
-        self.domains = [places[part] for part in self.members]
+        # A label's utterances are sorted by domain, so that those of a domain are a slice.
+        order = np.lexsort((rows, domain_numbers[rows], labels))
+        self.members = np.split(rows[order], np.cumsum(counts)[:-1])
+        self.domains = [domain_numbers[part] for part in self.members]
+        # Pairs are numbered label by label; these are the numbers at which the labels end.
         weights = counts ** (1 - self.config.label_balance)
         self.ends = np.cumsum(np.maximum(1, np.round(counts.sum() * weights / weights.sum()))).astype(np.int64)
 
     def __len__(self) -> int:
         return int(self.ends[-1])
 
-    def _places(self, index: int) -> tuple[int, int, int]:
+    def _anchor_slice(self, index: int) -> tuple[int, int, int]:
         """Return the label of a pair, and where its anchor's domain begins and ends among the label's utterances."""
         label = int(np.searchsorted(self.ends, index, side="right"))
-        domains, before = self.domains[label], int(self.ends[label - 1]) if label else 0
-        domain = domains[(index - before) * len(domains) // (int(self.ends[label]) - before)]
+        domains, begin = self.domains[label], int(self.ends[label - 1]) if label else 0
+        domain = domains[(index - begin) * len(domains) // (int(self.ends[label]) - begin)]
         first, end = np.searchsorted(domains, [domain, domain + 1])
         return label, int(first), int(end)
 
     def domain(self, index: int) -> int:
-        """Return the domain of a pair's anchor, the same in every epoch."""
-        label, first, _ = self._places(index)
+        """Return the number of the domain of a pair's anchor, the same in every epoch."""
+        label, first, _ = self._anchor_slice(index)
         return int(self.domains[label][first])
 
     def pair(self, epoch: int, index: int) -> LabelPair:
-        """Draw a pair: in an epoch the anchors of a label go round its utterances, the positive is any other.
+        """Draw two utterances with the same label, a pure function of (seed, epoch, index).
 
-        Across domains, anchors go round the utterances of a domain, and the positive is of another domain if possible.
+        Within an epoch, the anchors of a label cycle through its utterances, and the positive is any other of them.
+        With ``across_domains``, they cycle through those of a domain; the positive is of another domain if possible.
         """
-        label, first, end = self._places(index)
+        label, first, end = self._anchor_slice(index)
         members = self.members[label]
         offset = int(np.random.default_rng([self.seed, epoch, label, 0]).integers(len(members)))
         generator = np.random.default_rng([self.seed, epoch, index, 1])
@@ -254,20 +262,20 @@ class LabelledUtterances:
 
 
 def utterance_words(text: str) -> str:
-    """Return the words of an utterance in lower case, without punctuation."""
+    """Return the ASCII words of an utterance in lower case; of punctuation, only ``'`` and ``?`` stay."""
     return " ".join(_WORDS.findall(text.lower()))
 
 
-def _labels(turn: Turn, space: str, single: bool) -> list[str]:
+def _labels(turn: Turn, space: str, is_only_turn: bool) -> list[str]:
     slots = [name for name, _ in turn.slots]
     if space == "actions":
         action = action_name(turn.dialogue_acts, slots)
-        return [action] if action else [f"intent {intent}" for intent in turn.intents if single]
+        return [action] if action else [f"intent {intent}" for intent in turn.intents if is_only_turn]
     return list(dict.fromkeys(name for name in (turn.dialogue_acts if space == "acts" else slots) if name))
 
 
 class Dialog2FlowExamples(Examples):
-    """Pairs of utterances of one label (section 3 and appendix B)."""
+    """Pairs of utterances that share a label, a pair per label space (section 3 and appendix B)."""
 
     def __init__(self, dialogues: Sequence[Dialogue], config: Dialog2FlowConfig, seed: int) -> None:
         spaces = [
@@ -285,15 +293,15 @@ class Dialog2FlowExamples(Examples):
         return min(map(len, self.items))
 
     def length(self, index: int) -> int:
-        """Return the domain of an example, so that a batch holds few."""
+        """Return the number of the domain of the first space's anchor, so that a batch holds few domains."""
         first: LabelledUtterances = self.items[0]
         return first.domain(index * len(first) // len(self))
 
     def example(self, epoch: int, index: int) -> list[LabelPair]:
-        """Draw a pair of each label space, with its label's vector."""
+        """Draw a pair of each label space, with the vector of its label for soft targets."""
         pairs = []
         for space in self.items:
-            # A longer space is walked in longer steps, so that every epoch reaches all of its labels.
+            # A space with more pairs is traversed in larger steps, so that every epoch reaches all of its labels.
             pair = space.pair(epoch, index * len(space) // len(self))
             vector = self.label_vectors[self.label_rows[space.labels[pair.label]]] if self.label_texts else None
             pairs.append(pair._replace(vector=vector))
@@ -303,12 +311,12 @@ class Dialog2FlowExamples(Examples):
 def collate(
     examples: list[list[LabelPair]], tokenizer: PreTrainedTokenizerBase, config: Dialog2FlowConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lay out B examples of one pair per label space, as `Dialog2FlowModel.contrast` takes them."""
+    """Turn B examples into the arguments of `Dialog2FlowModel.contrast`, and add what is truncated to ``count``."""
     texts = [text for example in examples for pair in example for text in pair.texts]
     batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, config.prompt)
     batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
     batch["drawn_labels"] = torch.tensor([[pair.label for pair in example] for example in examples])
-    # As wide as the whole data needs: processes gather tensors of one shape.
+    # Padded to the widest example of all data, not of the batch: processes gather tensors of the same shape.
     width = max(pair.carried.shape[1] for pair in examples[0])
     carried = np.full((len(examples), len(examples[0]), 2, width), -1)
     for row, example in enumerate(examples):

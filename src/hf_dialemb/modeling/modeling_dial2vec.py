@@ -27,7 +27,7 @@ class Dial2VecOutput(ModelOutput):
         pooler_output: Embeddings of the dialogues, (B, D).
         role_embeddings: Mean token vector of each speaker, (B, R, D); zeros for absent speakers.
         last_hidden_state: Token vectors in the order of ``input_ids``, (B, L, D); zeros at markers and padding.
-        hidden_states: The encoder's layers, if requested.
+        hidden_states: The encoder's layers, of tokens without markers, if requested.
         attentions: The encoder's attention weights, if requested.
     """
 
@@ -39,9 +39,10 @@ class Dial2VecOutput(ModelOutput):
 
 
 class DialogueTokens(NamedTuple):
-    """Tokens without markers, padded on the right, each (B, T) int64.
+    """Tokens without markers, padded on the right, with their speakers and turns, all (B, T) int64.
 
-    ``places`` (B, L) holds the position here of each token that the model was given; T if the token was dropped.
+    ``places`` (B, L) int64 holds the new position of each input token, or T if the token was dropped; None if no token
+    was moved.
     """
 
     input_ids: Tensor
@@ -54,8 +55,8 @@ class DialogueTokens(NamedTuple):
 class Dial2VecModel(PreTrainedModel):
     """A pretrained encoder with embedding tables for turns and speakers.
 
-    The tables start at zero, so an untrained model equals its encoder. ``center`` (D,) is subtracted from every
-    embedding: it is what all dialogues of the training corpus have in common.
+    The tables start at zero, so an untrained model computes the same token vectors as its encoder. ``center`` (D,) is
+    subtracted from every embedding: the mean embedding of training dialogues, or zero if training did not center.
     """
 
     config: Dial2VecConfig
@@ -70,7 +71,7 @@ class Dial2VecModel(PreTrainedModel):
     def __init__(self, config: Dial2VecConfig) -> None:
         super().__init__(config)
         self.encoder = encoder_without_pooler(config.encoder_config)
-        width = self.get_input_embeddings().weight.shape[-1]  # below ``hidden_size`` in ALBERT and ELECTRA
+        width = self.get_input_embeddings().weight.shape[-1]  # less than ``hidden_size`` in ALBERT and ELECTRA
         self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, width)
         self.role_embeddings = nn.Embedding(config.num_roles, width)
         self.register_buffer("center", torch.zeros(config.hidden_size))
@@ -89,7 +90,7 @@ class Dial2VecModel(PreTrainedModel):
         return self.encoder.get_input_embeddings()
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replace the encoder's table of token embeddings."""
+        """Replace the encoder's table of token embeddings, and adopt its vocabulary size."""
         self.encoder.set_input_embeddings(value)
         self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
 
@@ -106,13 +107,13 @@ class Dial2VecModel(PreTrainedModel):
 
         Args:
             input_ids: Token ids of the rendered chat template, (B, L) int64.
-            attention_mask: 1 for real tokens, (B, L); None means all.
-            role_ids: Speaker of each token, (B, L) int64, for sequences without markers.
+            attention_mask: 1 for real tokens, (B, L); None means that all tokens are real.
+            role_ids: Speaker of each token, (B, L) int64, for sequences without markers; needs ``turn_ids`` too.
             turn_ids: Turn of each token, counted from 0, (B, L) int64, for sequences without markers.
             return_dict: Whether to return a `Dial2VecOutput` instead of a tuple.
             **kwargs: Arguments for the encoder, such as ``output_hidden_states``.
         """
-        kwargs = {name: value for name, value in kwargs.items() if value is not None}  # peft names all that there are
+        kwargs = {name: value for name, value in kwargs.items() if value is not None}  # peft passes unset ones as None
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
         if role_ids is None or turn_ids is None:
             kwargs.pop("token_type_ids", None)  # tokenizers add them, but they distinguish nothing here
@@ -129,7 +130,7 @@ class Dial2VecModel(PreTrainedModel):
         return output.to_tuple() if return_dict is False else output
 
     def encode_tokens(self, tokens: DialogueTokens, **kwargs: Any) -> Any:
-        """Run the encoder on tokens with their turns and speakers; return the encoder's own output."""
+        """Run the encoder on the sum of token, turn and speaker embeddings, and return the encoder's own output."""
         config, turns = self.config, tokens.turn_ids
         row = turns
         if config.turn_order == "descending":
@@ -153,7 +154,7 @@ class Dial2VecModel(PreTrainedModel):
         return speakers.sum(1) - self.center, speakers
 
     def read_markers(self, input_ids: Tensor, mask: Tensor) -> DialogueTokens:
-        """Infer speakers and turns from the markers, remove the markers, and cut to ``max_tokens``."""
+        """Infer speakers and turns from the markers in (B, L), remove the markers, and cut to ``max_tokens``."""
         roles, turns, kept = speakers_and_turns(input_ids, mask, self.config.marker_ids or [])
         roles, turns, kept = self._cut(roles, turns, kept)
         # Kept tokens move to the front in their order, all others to the back.
@@ -162,7 +163,7 @@ class Dial2VecModel(PreTrainedModel):
         if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined]
             # Not min(), which would tie an exported graph to dialogues on one side of the limit.
             length = torch.sym_min(input_ids.shape[1], self.config.max_tokens)
-        else:  # ConvBERT and MobileBERT read what stands behind the last token
+        else:  # ConvBERT and MobileBERT read padding too, so keep none that no dialogue needs
             length = max(1, int(kept.sum(-1).max()))
 
         def moved(values: Tensor) -> Tensor:
@@ -172,7 +173,7 @@ class Dial2VecModel(PreTrainedModel):
         return DialogueTokens(ids, counted, roles, turns, torch.where(kept, places, length))
 
     def _cut(self, roles: Tensor, turns: Tensor, kept: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Cut dialogues that are too long, and number the remaining turns from 0; every tensor is (B, L)."""
+        """Cut dialogues that are too long, and renumber the remaining turns from 0; every tensor is (B, L)."""
         config = self.config
         limits = config.opening_tokens, config.closing_tokens
         opening, closing = (int(config.wrapped) if limit is None else limit for limit in limits)
@@ -191,7 +192,7 @@ class Dial2VecModel(PreTrainedModel):
 
 
 def encoder_without_pooler(config: Any) -> Any:
-    """Build the encoder of a configuration, such as T5's without its decoder, and without a pooler, as none is used."""
+    """Build a configuration's encoder, without the decoder of models such as T5, and without the pooler."""
     alone = (config.architectures or [""])[0].endswith("EncoderModel")
     encoder = (AutoModelForTextEncoding if alone else AutoModel).from_config(config)
     if getattr(encoder, "pooler", None) is not None:
@@ -213,9 +214,10 @@ def speakers_and_turns(input_ids: Tensor, mask: Tensor, markers: list[int]) -> t
 
 
 def fitting(words: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bool) -> Tensor:
-    """Return the mask (B, L) of the words that remain if each dialogue keeps ``budget`` words, counted from ``keep``.
+    """Return the mask (B, L) of the words that remain if each dialogue keeps ``budget`` words from its ``keep`` end.
 
-    With ``whole_turns``, a turn that does not fit is dropped whole, unless it is the first from that end.
+    Words are the tokens other than markers, special tokens and padding. With ``whole_turns``, a turn that does not fit
+    is dropped entirely, unless it is the first from that end, which is cut.
     """
     count, total = words.long().cumsum(-1), words.long().sum(-1, keepdim=True)
     distance = count - 1 if keep == "start" else total - count
@@ -229,7 +231,7 @@ def fitting(words: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: b
 
 
 def words_by_turn(words: Tensor, turns: Tensor) -> Tensor:
-    """Count the words of each turn, (B, L); column t holds turn t."""
+    """Count the words of each turn; column t of the result (B, L) is turn t."""
     return torch.zeros_like(turns).scatter_add(1, turns, words.long())
 
 
@@ -241,7 +243,7 @@ def positions_in_turn(turn_ids: Tensor) -> Tensor:
 
 
 def position_offset(config: Any) -> int:
-    """Return the encoder's first position: RoBERTa and related models count from ``padding_idx + 1``."""
+    """Return the encoder's first position id: ``padding_idx + 1`` in RoBERTa and related models, else 0."""
     return config.pad_token_id + 1 if config.model_type in ROBERTA_FAMILY else 0
 
 

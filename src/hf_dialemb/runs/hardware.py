@@ -1,4 +1,4 @@
-"""What machine a program runs on, in one line for reports, and how it is used."""
+"""The machine that a program runs on: its name for reports, and settings that make good use of it."""
 
 import contextlib
 import os
@@ -6,26 +6,28 @@ import platform
 import re
 from pathlib import Path
 
-SPINS = 4000  # how often a thread that waits looks for work before it sleeps, some tens of microseconds in all
+SPINS = 4000  # times that a waiting thread looks for work before it sleeps: some tens of microseconds in all
 
 
 def describe_hardware(gpu: bool) -> str:
-    """Name the machine."""
+    """Name the GPUs, such as ``"1 x NVIDIA H100"``, or without ``gpu`` the processor and its number of cores."""
     if gpu:
         import torch
 
         return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
-    info = Path("/proc/cpuinfo")  # of Linux
+    info = Path("/proc/cpuinfo")  # on Linux only
     names = re.findall(r"^model name\s*: (.+)$", info.read_text("utf-8") if info.is_file() else "", re.MULTILINE)
     return f"{[*names, platform.processor() or platform.machine()][0]}, {os.cpu_count()} cores"
 
 
 def let_waiting_threads_sleep() -> None:
-    """Let threads that wait for one another soon sleep: spinning takes shared cores from who works.
+    """Make threads that wait for one another sleep after a short spin, which leaves cores to processes that work.
 
-    Threads that sleep at once wake late: a step of many short products then takes up to half as long again on an idle
-    machine. Some `SPINS` cost it a twentieth, and keep two fifths of its rate beside another process. It is for the
-    start of a program: torch reads it when it is imported. Results stay bit for bit.
+    Sets ``GOMP_SPINCOUNT`` and ``KMP_BLOCKTIME``, unless the user has set them or ``OMP_WAIT_POLICY``. Call it before
+    torch is imported, which reads them then. Results stay the same, bit for bit.
+
+    Threads that sleep at once wake late: on an idle machine, a step of many short products then takes up to half as
+    long again. `SPINS` cost it a twentieth; beside a busy process, it keeps two fifths of its rate.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
@@ -33,14 +35,17 @@ def let_waiting_threads_sleep() -> None:
 
 
 def multiplies_bfloat16() -> bool:
-    """Return whether the processor has products of bfloat16, which take a third of the time of single precision."""
+    """Return whether the processor multiplies bfloat16 itself, which takes a third of the time of float32."""
     import torch
 
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
 
 
-def quick_reading() -> contextlib.AbstractContextManager[object]:
-    """Let encoders read in bfloat16 where that is quicker: for many texts whose vectors are not kept."""
+def bfloat16_where_faster() -> contextlib.AbstractContextManager[object]:
+    """Return a context in which models on the CPU compute in bfloat16, if the CPU multiplies that itself.
+
+    It is for many texts whose vectors are not stored, as the vectors differ a little from those of float32.
+    """
     import torch
 
     return torch.autocast("cpu", torch.bfloat16) if multiplies_bfloat16() else contextlib.nullcontext()

@@ -28,7 +28,7 @@ from ..metrics.vectors import unit_vectors
 from ..ranges import check_range
 from ..runs.files import appearing_whole, open_to_others, write_json_atomically
 from ..runs.folder import RunFolder, write_record
-from ..runs.hardware import quick_reading
+from ..runs.hardware import bfloat16_where_faster
 from .dialogues import training_dialogues
 from .merge import trainings_behind, without_places
 from .settings import RunArguments
@@ -82,7 +82,7 @@ def distil(
     texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), runs, seed)
     encoder = load_encoder(teacher)
     tokenizer, words = word_pieces(teacher)
-    with quick_reading():
+    with bfloat16_where_faster():
         alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
     tokens = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     kept = [row for row, ids in enumerate(tokens) if ids]

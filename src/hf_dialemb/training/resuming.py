@@ -1,4 +1,4 @@
-"""Checkpoints that a killed run goes on from: whole ones only."""
+"""Resuming a killed run from its last checkpoint that is complete and undamaged."""
 
 import shutil
 from collections.abc import Iterator
@@ -16,11 +16,14 @@ from ..runs.folder import RunFolder, read_object
 from .settings import SELECTIONS, Report, RunArguments
 
 COMPLETE = "complete"
-"""The file that marks a whole checkpoint, with the digests of its files."""
+"""The file that marks a checkpoint as complete: a JSON object from the names of its files to their SHA-256."""
 
 
 def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
-    """Return whether a run was measured often enough without gain, by its log, so that a resumed run agrees."""
+    """Return whether the last ``patience`` evaluations brought no gain.
+
+    Only the log decides, so that a resumed run stops where an uninterrupted one would.
+    """
     name = f"eval_{run.checkpoint_selection}"
     values = [entry[name] for entry in state.log_history if name in entry]
     if run.patience is None or not values:
@@ -30,7 +33,11 @@ def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
 
 
 def restore_finished(trainer: Any, checkpoint: Path) -> bool:  # noqa: ANN401
-    """Restore a run that was killed after its last step, by count or patience; Trainer itself would take more."""
+    """Restore a run that was killed after its last step, which Trainer itself would train further.
+
+    Returns:
+        Whether ``checkpoint`` is of such a run; if not, nothing is restored.
+    """
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
     if not (out_of_patience(state, trainer.run) or 0 < state.max_steps <= state.global_step):
         return False
@@ -44,24 +51,25 @@ def restore_finished(trainer: Any, checkpoint: Path) -> bool:  # noqa: ANN401
 
 
 def last_complete_checkpoint(output_dir: Path, report: Report = lambda line: None) -> Path | None:
-    """Find the checkpoint to resume from, and remove those that are not whole.
+    """Return the last whole checkpoint, or None, and delete those that are not whole.
 
-    Such a checkpoint was being written when the run died, was damaged since, or has lost the best one before it.
+    A checkpoint is not whole if the run was killed while writing it, if its files have changed since, or if the best
+    checkpoint before it, which it refers to, is lost. ``report`` gets a sentence for each that was completed once.
     """
     whole: list[Path] = []
     for folder in RunFolder(output_dir).checkpoints():
-        wrong = _damage(folder, {path.name for path in whole})
-        if not wrong:
+        damage = _damage(folder, {path.name for path in whole})
+        if not damage:
             whole.append(folder)
             continue
         if (folder / COMPLETE).exists():
-            report(f"Left out {folder}, which is damaged ({wrong})")
+            report(f"Removed {folder}, which is damaged ({damage})")
         shutil.rmtree(folder)
     return whole[-1] if whole else None
 
 
-def _damage(checkpoint: Path, before: set[str]) -> str:
-    """Describe the damage of a checkpoint, given the names of the whole ones before it; empty if it is whole."""
+def _damage(checkpoint: Path, earlier: set[str]) -> str:
+    """Describe what is wrong with a checkpoint, given the names of earlier whole ones; empty if it is whole."""
     try:
         digests = read_object(checkpoint / COMPLETE, "")
     except InputError:
@@ -73,17 +81,22 @@ def _damage(checkpoint: Path, before: set[str]) -> str:
             return f"{name} is not as it was written"
     best = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME)).best_model_checkpoint
     best = Path(best or checkpoint).name  # the run's folder may have moved
-    return "" if best in {checkpoint.name, *before} else f"{best}, the best before it, is lost"
+    return "" if best in {checkpoint.name, *earlier} else f"{best}, the best before it, is lost"
 
 
 @contextmanager
 def as_system_error() -> Iterator[None]:
-    """Raise torch's error of a file that cannot be written as the system's own error."""
+    """Raise an OSError instead of torch's RuntimeError where a file cannot be written.
+
+    Raises:
+        PermissionError: The file's permissions forbid it.
+        OSError: Any other reason, with the code of a full disk.
+    """
     try:
         yield
     except RuntimeError as error:
         if "PytorchStreamWriter" not in str(error) and "inline_container" not in str(error):
             raise
         if "Permission denied" in str(error):
-            raise PermissionError(EACCES, "a file there cannot be written; change its rights and run again") from error
+            raise PermissionError(EACCES, "a file cannot be written; fix its permissions and run again") from error
         raise OSError(ENOSPC, "the checkpoint cannot be written; free space and run again") from error

@@ -1,6 +1,7 @@
-"""Calls as speech recognition gives them: rows of ``vendors.toml``, and functions that make pieces of words.
+"""Calls as speech recognition writes them: rows of ``vendors.toml``, and functions that join words into pieces.
 
-A piece has a text, and perhaps a speaker, a channel and a start.
+A piece is a message with ``text``, and with ``speaker``, ``channel`` and ``start`` where the transcript has them.
+`joined` makes turns of pieces.
 """
 
 from collections.abc import Iterable
@@ -9,21 +10,21 @@ from typing import Any
 from .form import Record
 from .layouts import forms_of, objects, pick, spaced
 
-_ENDS = tuple(".?!。？！")  # of a sentence
+_SENTENCE_ENDS = tuple(".?!。？！")
 
 
 def _sentences(words: Iterable[Record], text: str, speaker: str, start: str, channel: object = None) -> list[Any]:
-    """Make sentences of the words of a channel; the other arguments are paths of a word."""
+    """Join the words of a channel into sentences; ``text``, ``speaker`` and ``start`` are paths in a word."""
     pieces: list[dict[str, Any]] = []
     for item in words:
-        word, key = str(pick(item, text) or ""), pick(item, speaker)
+        word, voice = str(pick(item, text) or ""), pick(item, speaker)
         last: dict[str, Any] = pieces[-1] if pieces else {"speaker": None, "text": ""}
         if item.get("type") == "punctuation":
             last["text"] += word
-        elif last["speaker"] == key and last["text"] and not last["text"].endswith(_ENDS):
+        elif last["speaker"] == voice and last["text"] and not last["text"].endswith(_SENTENCE_ENDS):
             last["text"] = spaced(last["text"], word)
         else:
-            pieces.append({"text": word, "speaker": key, "start": pick(item, start), "channel": channel})
+            pieces.append({"text": word, "speaker": voice, "start": pick(item, start), "channel": channel})
     return pieces
 
 
@@ -42,7 +43,7 @@ def _deepgram(record: Record) -> list[Any]:
 
 
 def _transcribe(record: Record) -> list[Any]:
-    """Read Amazon's words; in older files, the speakers stand beside them."""
+    """Read Amazon's words; older files list the speakers apart from them, by start time."""
     results = record["results"]
     labels = objects(pick(results, "speaker_labels.segments.items"))
     speakers = {item.get("start_time"): item.get("speaker_label") for item in labels}
@@ -55,13 +56,13 @@ def _transcribe(record: Record) -> list[Any]:
 
 
 def _google(record: Record) -> list[Any]:
-    """Read Google's results; where speakers are told apart, the last one repeats the words of all others."""
+    """Read Google's results; with diarization, the last one may repeat the words of all others, with speakers."""
     results = objects(pick(record, "response.results|results"))
     words = [objects(pick(result, "alternatives.0.words")) for result in results]
     if pick(words[-1], "speakerTag|speakerLabel"):
         repeated = len(words[-1]) >= sum(map(len, words[:-1]))
-        parts = [word for part in (words[-1:] if repeated else words) for word in part]
-        return _sentences(parts, "word", "speakerLabel|speakerTag", "startTime|startOffset")
+        spoken = [word for part in (words[-1:] if repeated else words) for word in part]
+        return _sentences(spoken, "word", "speakerLabel|speakerTag", "startTime|startOffset")
     return [
         {**result, "text": pick(result, "alternatives.0.transcript"), "start": pick(part, "0.startTime|0.startOffset")}
         for result, part in zip(results, words, strict=True)
@@ -77,7 +78,7 @@ def _speechmatics(record: Record) -> list[Any]:
 
 
 def _contact_lens(record: Record) -> list[Any]:
-    """Read the segments of Contact Lens with the roles of participants who are only numbered there."""
+    """Add the roles of participants to the segments of Contact Lens, which have only their ids."""
     roles = {
         person.get("ParticipantId"): person.get("ParticipantRole") for person in objects(record.get("Participants"))
     }

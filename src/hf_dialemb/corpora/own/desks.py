@@ -1,4 +1,8 @@
-"""Help desks, messengers and bots in JSON: rows of ``vendors.toml``, and functions that complete their messages."""
+"""Forms of help desks, messengers and bots in JSON: rows of ``vendors.toml``, and functions that complete them.
+
+A row names the paths of a message's fields (see `pick`). Where paths do not suffice, a function of this module turns a
+record into a list of messages that have these fields.
+"""
 
 import re
 from collections import Counter
@@ -14,31 +18,31 @@ from .findings import Draft, Notes, Problem
 from .form import FOLDER, Form, Record
 from .layouts import forms_of, objects, pick
 
-_DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json"
-_LOOKED_AT = 3  # days that show whose they are
+_DAY_FILE = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json"
+_DAYS_PROBED = 3  # files that are opened to tell whether a folder is Slack's
 _MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")  # Slack's <@U01>, <#C01|general>, <!here>, <http://x|label>
-_PAYLOAD = re.compile(r"/([\w.+-]+)(\{.*\})?", re.DOTALL)
+_PAYLOAD = re.compile(r"/([\w.+-]+)(\{.*\})?", re.DOTALL)  # what a button of Rasa sends: /intent{"entity": "value"}
 
 
 def _zendesk(record: Record) -> list[Any]:
-    """Name the authors of comments by the users beside them; who asked is the requester."""
+    """Add the authors of comments from the record's users; whoever opened the ticket has the role requester."""
     people = {person.get("id"): person for person in objects(record.get("users"))}
     requester = pick(record, "ticket.requester_id|requester_id|requester.id")
     audits = [(audit, event) for audit in objects(record.get("audits")) for event in objects(audit.get("events"))]
     comments = pick(record, "comments|ticket.comments")
     comments = comments or [{**audit, **event} for audit, event in audits if event.get("type") == "Comment"]
-    if not comments:  # a ticket alone has the first comment as its description
+    if not comments:  # without comments, the description is the first of them
         fields = {"body": "description", "created_at": "created_at", "author_id": "requester_id"}
         comments = [{name: pick(record, f"ticket.{field}|{field}") for name, field in fields.items()}]
-        comments[0]["noted"] = "took a ticket's description for all of it, as its comments are not there"
+        comments[0]["noted"] = "read only a ticket's description, as its comments are missing"
 
-    def named(comment: Record) -> Record:
+    def with_author(comment: Record) -> Record:
         key = pick(comment, "author_id|author.id")
         name, role = (pick([people.get(key), comment.get("author")], f"{field}.0") for field in ("name", "role"))
         unknown = name if key is None else f"{'author' if requester is None else 'agent'} {key}"
         return {**comment, "speaker": name, "role": role or ("requester" if key == requester else unknown)}
 
-    return [named(comment) if isinstance(comment, dict) else comment for comment in comments]
+    return [with_author(comment) if isinstance(comment, dict) else comment for comment in comments]
 
 
 def _intercom(record: Record) -> list[Any]:
@@ -47,29 +51,29 @@ def _intercom(record: Record) -> list[Any]:
 
 
 def _freshdesk(record: Record) -> list[Any]:
-    """Put the ticket's description, which is HTML except in exports of the account, before its replies."""
+    """Put the ticket's description before its replies; it is HTML, except in exports of the account."""
     ticket = record.get("helpdesk_ticket") or record
     plain, markup = pick(ticket, "description_text"), pick(ticket, "description_html|description")
-    if markup != ticket.get("description"):
+    if markup != ticket.get("description"):  # an export of the account, with the HTML in description_html
         plain = ticket.get("description")
-    asked = {"body_text": plain, "body": markup, "incoming": True, "user": {"name": pick(ticket, "requester_name")}}
+    opening = {"body_text": plain, "body": markup, "incoming": True, "user": {"name": pick(ticket, "requester_name")}}
     replies = [pick(reply, "helpdesk_note") or reply for reply in pick(ticket, "conversations|notes") or []]
-    return [{**asked, "created_at": ticket.get("created_at")}, *replies]
+    return [{**opening, "created_at": ticket.get("created_at")}, *replies]
 
 
 def _livechat(record: Record) -> list[Any]:
     users = {user.get("id"): user for user in objects(record.get("users"))}
     threads = objects(record.get("threads") or [record.get("thread")])
     events = [{"thread": thread.get("id"), **event} for thread in threads for event in objects(thread.get("events"))]
-    people = [users.get(event.get("author_id"), {}) for event in events]
+    authors = [users.get(event.get("author_id"), {}) for event in events]
     return [
         {"role": user.get("type") or event.get("author_id"), "speaker": user.get("name"), **event}
-        for user, event in zip(people, events, strict=True)
+        for user, event in zip(authors, events, strict=True)
     ]
 
 
 def _slack(record: Record) -> list[Any]:
-    """Write names where Slack has ids, labels of links, and characters that it writes as entities."""
+    """Replace user ids by names, links by their labels, and entities such as ``&amp;`` by characters."""
     profiles = [{"id": message.get("user"), **message} for message in objects(record["messages"])]
     people: dict[Any, Any] = {}
     for person in [*profiles, *objects(record.get("users"))]:
@@ -78,35 +82,35 @@ def _slack(record: Record) -> list[Any]:
     counts = Counter(map(str, people.values()))
     people = {key: f"{name} ({key})" if counts[str(name)] > 1 else name for key, name in people.items()}
 
-    def label(mark: re.Match[str]) -> str:
+    def shown(mark: re.Match[str]) -> str:
         kind, target, text = mark.groups()
         return str(people.get(target) or text or target) if kind == "@" else text or f"{kind.strip('!')}{target}"
 
-    def written(message: Record) -> Record:
+    def readable(message: Record) -> Record:
         kind = "bot_message" if message.get("bot_id") else message.get("subtype")
-        text = unescape(_MARK.sub(label, str(message.get("text") or "")))
+        text = unescape(_MARK.sub(shown, str(message.get("text") or "")))
         return {**message, "subtype": kind, "text": text, "speaker": people.get(message.get("user"))}
 
-    return [written(message) if isinstance(message, dict) else message for message in record["messages"]]
+    return [readable(message) if isinstance(message, dict) else message for message in record["messages"]]
 
 
 def _slack_folder(place: str, folder: Path, notes: Notes) -> Iterator[Draft]:
-    """Read the threads of all channels, each over all days."""
+    """Read each channel as one record of all its days, as threads go on from day to day."""
     people: list[Any] = next(filter(None, (_json(path / "users.json") for path in (folder, folder.parent))), [])
     for channel in sorted({file.parent for file in _days(folder)}):
         messages = []
-        for file in sorted(channel.glob(_DAY)):
+        for file in sorted(channel.glob(_DAY_FILE)):
             day = _json(file)
             messages += day if isinstance(day, list) else []
             if day is None:
-                notes.put(Problem(str(file), "is no JSON, and was left out; export it again", "warning"))
+                notes.put(Problem(str(file), "is not JSON, and was left out; export it again", "warning"))
         record = {"channel": channel.name, "users": people, "messages": messages}
         assert _SLACK_DAY.drafts is not None, "a row of vendors.toml reads records"
         yield from _SLACK_DAY.drafts(str(channel), record, notes)
 
 
 def _days(folder: Path) -> list[Path]:
-    return sorted([*folder.glob(_DAY), *folder.glob(f"*/{_DAY}")])
+    return sorted([*folder.glob(_DAY_FILE), *folder.glob(f"*/{_DAY_FILE}")])
 
 
 def _json(path: Path) -> Any:  # noqa: ANN401
@@ -115,11 +119,11 @@ def _json(path: Path) -> Any:  # noqa: ANN401
 
 
 def _is_slack_folder(folder: Path) -> bool:
-    return any(_SLACK_DAY.has({"messages": _json(file)}) for file in _days(folder)[:_LOOKED_AT])
+    return any(_SLACK_DAY.has({"messages": _json(file)}) for file in _days(folder)[:_DAYS_PROBED])
 
 
 def _teams(record: Record) -> list[Any]:
-    """Put replies behind the message that they answer; a text is plain, or HTML."""
+    """Put replies after the message that they answer, and texts under their content type, ``text`` or ``html``."""
     roots = objects(pick(record, "value|messages"))
     messages = [message for root in roots for message in (root, *objects(root.get("replies")))]
     return [{**message, str(pick(message, "body.contentType")): pick(message, "body.content")} for message in messages]
@@ -132,7 +136,7 @@ def _whatsapp(record: Record) -> list[Any]:
 
 
 def _meta(record: Record) -> list[Any]:
-    """Repair the letters of older exports, whose UTF-8 was taken for Latin-1, in all messages or in none."""
+    """Repair older exports, whose UTF-8 was read as Latin-1; one message that was not leaves all as they are."""
     messages, repaired = objects(record["messages"]), []
     for message in messages:
         texts = {name: text for name in ("content", "sender_name") if isinstance(text := message.get(name), str)}
@@ -144,7 +148,7 @@ def _meta(record: Record) -> list[Any]:
 
 
 def _rasa(record: Record) -> list[Any]:
-    """Read what users and bots say; a button's payload is read as its title, or the values that it sends."""
+    """Read what users and bots say; a button's payload becomes the button's title, or the values that it sends."""
     session = sender = str(pick(record, "sender_id|tracker.sender_id"))
     items: list[Any] = []
     titles: dict[Any, Any] = {}
@@ -159,7 +163,7 @@ def _rasa(record: Record) -> list[Any]:
         if kind == "user" and (payload := _PAYLOAD.fullmatch(text)):
             values = ", ".join(str(slot["value"]) for slot in slots if slot["value"] is not None)
             words = titles.get(text) or values or payload[1].replace("_", " ")
-            item |= {"text": words, "noted": "read what a button sends as its title or values"}
+            item |= {"text": words, "noted": "read a button's payload as its title or values"}
         items += [item] if kind in ("user", "bot") else []
     return items
 
@@ -183,7 +187,7 @@ _SLACK_FOLDER = Form(
     "Slack",
     "Export the workspace (settings, Import/Export Data), and unpack it.",
     accepts=_is_slack_folder,
-    dialogue="a thread; what is in none, between pauses of 4 hours",
+    dialogue="a thread; outside threads, what is said between pauses of 4 hours",
     speakers="whoever is named",
     left_out="joins and other notices, messages of bots",
     container=FOLDER,

@@ -25,7 +25,7 @@ from .. import CATALOGUE
 from .exchanges import simulated_labels, system_label, user_label
 from .task_dialogues import abcd_intents, abcd_slots
 from .turns import annotated_slots
-from .unmet import bitod_domain, bitod_labels
+from .unverified import bitod_domain, bitod_labels
 
 _EXAMPLES = "converted_examples.json"
 _FILES = {

@@ -1,6 +1,6 @@
-"""Corpora of the papers whose readers never met the real files; records made by hand in their format stood in.
+"""Readers of the papers' corpora that were tested only on records made by hand, and never on the real files.
 
-The catalogue marks them. Others of the kind are read from DialogStudio, whose real files were met.
+The catalogue marks their corpora with ``"real": false``.
 """
 
 from ....corpora.corpus import Records, Source, catalogued
@@ -12,12 +12,12 @@ from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
 
-# BiTOD, tourists in Hong Kong and a wizard: queries of the knowledge base are
-# left out, and the domains are those of the active intents, without "chat".
+# BiTOD, tourists in Hong Kong and a wizard: queries of the knowledge base are left out, and the domains are those of
+# the active intents, without "chat".
 
 
 def bitod_labels(turn: Raw) -> Labels:
-    """Read the actions of an event; "inform_intent" gives an intent and not an act."""
+    """Return the acts, slots and intents of an event; the act "inform_intent" counts as an intent."""
     acts, slots, intents = [], [], []
     for action in field(turn, "Actions", list):
         act, slot, values = field(action, "act", str), field(action, "slot", str), field(action, "value", list)
@@ -31,7 +31,7 @@ def bitod_labels(turn: Raw) -> Labels:
 
 
 def bitod_domain(intent: str) -> tuple[str, ...]:
-    """Return the domain of an intent."""
+    """Return the domain that an intent such as ``"restaurants_search"`` begins with; none for "chat"."""
     domain = intent.partition("_")[0]
     return () if domain in ("", "chat") else (domain,)
 
@@ -54,8 +54,8 @@ _BITOD_ROLES = {"User": "user", "Wizard": "assistant"}
 _BITOD = TurnList("Events", "Agent", "Text", _BITOD_ROLES, labels=bitod_labels, is_spoken=_bitod_is_spoken)
 
 
-# MetaLWOZ, 47 domains: ``dialogues/<DOMAIN>.txt``. Names in lower case are MultiWOZ's dialogues in this layout. Those
-# of ``dstc8_metalwoz_heldout`` are test, where present.
+# MetaLWOZ, 47 domains: ``dialogues/<DOMAIN>.txt``. Files with lower-case names hold MultiWOZ's dialogues and are not
+# read. Those of ``dstc8_metalwoz_heldout``, where present, belong to test; the ids of the others decide their split.
 
 _METALWOZ = "dialogues/[A-Z]*.txt"
 
@@ -72,7 +72,7 @@ def _metalwoz_dialogue(record: Raw) -> Dialogue:
     return Dialogue(turns, field(record, "id", str), only("domain")(record))
 
 
-# AmazonQA, a question and its answer per line with a tab between them, as such or as ParlAI writes them.
+# AmazonQA, a question, a tab and its answer per line; ParlAI writes ``text:`` and ``labels:`` before them.
 
 
 def _amazon_records(source: Source, split: str) -> Records:
@@ -93,7 +93,7 @@ def _amazon_dialogue(identifier: str, line: str) -> Dialogue:
 
 
 # Dialogue NLI, pairs of sentences from chats: ``dialogue_nli_{train,dev,test}.jsonl``, which are JSON lists in spite of
-# their name; an object per line does as well.
+# their name; an object per line is read as well.
 
 
 @numbered
@@ -109,7 +109,7 @@ def _nli_pair(identifier: str, record: Raw) -> SentencePair:
 
 
 # DSTC7 track 1, Ubuntu, subtask 1: ``ubuntu_{train,dev,test}_subtask_1.json``. The correct answers of test are in
-# ``ubuntu_responses_subtask_1.tsv``: example, ids of candidates, text. Who asks, participant_1, is the user.
+# ``ubuntu_responses_subtask_1.tsv``: example, ids of candidates, text. participant_1, who asks, is the user.
 
 _DSTC7_ANSWERS = "ubuntu_responses_subtask_1.tsv"
 _DSTC7_FILES = split_patterns("ubuntu_{}_subtask_1.json")
@@ -127,11 +127,11 @@ def _dstc7_records(source: Source, split: str) -> Records:
 
 
 def _dstc7_selection(split: str, record: Raw, answers: dict[str, list[str]]) -> ResponseSelection:
-    example, inline = str(field(record, "example-id", int)), "options-for-correct-answers"
+    example, answers_field = str(field(record, "example-id", int)), "options-for-correct-answers"
     candidates = field(record, "options-for-next", list)
     ids = [field(candidate, "candidate-id", str) for candidate in candidates]
-    if inline in record or split != "test":
-        correct = each_of(record, inline, lambda answer: field(answer, "candidate-id", str))
+    if answers_field in record or split != "test":
+        correct = each_of(record, answers_field, lambda answer: field(answer, "candidate-id", str))
     else:
         correct = tuple(answers.get(example, ()))
     if not set(correct) <= set(ids) or (split == "test" and not correct):
@@ -142,8 +142,8 @@ def _dstc7_selection(split: str, record: Raw, answers: dict[str, list[str]]) -> 
 
 # Ubuntu Dialogue Corpus 2.0: ``train.csv`` with the columns Context, Utterance and Label (1: it followed),
 # ``valid.csv`` and ``test.csv`` with Context, Ground Truth Utterance and Distractor_0 to Distractor_8. ``__eou__`` ends
-# an utterance and ``__eot__`` a turn; the first speaker is the user. Utterances of a turn stay apart, those of a
-# response are joined.
+# an utterance and ``__eot__`` a turn; the first speaker is the user. Each utterance of the context is a turn; those of
+# a response are joined.
 
 _UBUNTU_FILES = split_patterns("{}.csv", train="train", dev="valid", test="test")
 _RESPONSES = ("Ground Truth Utterance", *(f"Distractor_{number}" for number in range(9)))
