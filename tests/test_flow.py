@@ -15,11 +15,12 @@ from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.flow.clustering import Choice
+from hf_dialemb.flow.compare import compared, graph_of
 from hf_dialemb.flow.extract import extract_flow
 from hf_dialemb.flow.flow import read_utterances, restricted_to
 from hf_dialemb.flow.folder import StoredFlow, read_flow, write_flow
 from hf_dialemb.flow.graph import END, FlowGraph
-from hf_dialemb.flow.new_dialogues import assign, compared, graph_of, next_actions
+from hf_dialemb.flow.new_dialogues import assign, next_actions
 
 HELLO, TAXI = Turn("user", "hello", ("greet",)), Turn("user", "I need a  taxi", ("request",))
 WHERE, BYE = Turn("assistant", "Where to?", ("request",)), Turn("assistant", "bye")

@@ -216,6 +216,7 @@ ENDS = [
     ("broken off", "book it", "Who is it for?", "what?", "I don't quite understand what you mean."),
     ("cancelled", "a ride", "Your ride is booked.", "Never mind, cancel that", "Anything else?", "no thanks"),
     ("finished", "a ride", "Which?", "Never mind, the first", "Your ride is booked.", "thanks"),
+    ("cancelled", "a car", "Can I see your license?", "That is too much trouble. I will go elsewhere. Bye."),
     ("broken off", "hello"),
     ("broken off", "sorry, I can't log in", "Is the request submitted?"),
 ]

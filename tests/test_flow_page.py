@@ -10,8 +10,8 @@ from flow_words import ASK, BYE, HELLO, ORDER, flow_of_actions, flow_of_turns, h
 
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.flow.clustering import Choice
+from hf_dialemb.flow.compare import compared, graph_of
 from hf_dialemb.flow.graph import END, START, Pruning, pruned
-from hf_dialemb.flow.new_dialogues import compared, graph_of
 from hf_dialemb.flow.page.insights import insights
 from hf_dialemb.flow.page.page import Comparison, write_page
 from hf_dialemb.flow.paths import typical_path

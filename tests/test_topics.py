@@ -4,12 +4,15 @@ import csv
 import json
 import re
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from browser import BROWSER, Browser
 from endpoint_server import says
+from openpyxl import load_workbook
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
@@ -279,7 +282,7 @@ def test_the_page_shows_text_as_text_and_is_walked_through(tmp_path):
     dialogues = made()
     dialogues[0] = Dialogue(tuple(Turn("user", text) for text in HOSTILE), HOSTILE[0], ("card",))
     topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), title=HOSTILE[0])
-    topics.page(tmp_path / "index.html", ["topic-1"])
+    replace(topics, flows=("topic-1",)).page(tmp_path / "index.html")
     with Browser(tmp_path / "profile") as page:
         page.size(390, 800)
         page.open((tmp_path / "index.html").as_uri())
@@ -340,3 +343,41 @@ def test_saved_topics_take_new_dialogues_and_refuse_another_encoder(tmp_path):
     (tmp_path / "topics.safetensors").write_bytes(b"")
     with pytest.raises(hf_dialemb.InputError, match="cannot be read"):
         hf_dialemb.load_topics(tmp_path)
+
+
+@pytest.mark.slow
+def test_earlier_topics_keep_their_ids_and_new_ones_are_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = {
+        "card": ("my card was stolen", "someone took my bank card", "I lost my debit card", "my credit card is gone"),
+        "room": ("I need a hotel", "book me a room", "a hotel for two nights", "find me a hotel room"),
+        "sim": ("my new sim does not activate", "how do I put in the sim", "the sim card is locked", "sim not found"),
+    }
+    for month, topics in (("january", ("card", "room")), ("february", ("card", "sim"))):
+        dialogues = [
+            Dialogue(
+                (Turn("user", words[name][number % 4]), Turn("assistant", "one moment")), f"{month}-{name}-{number}"
+            )
+            for name in topics
+            for number in range(12)
+        ]
+        write_jsonl(dialogues, tmp_path / f"{month}.jsonl")
+    assert main(["topics", "january.jsonl"]) == 0
+    assert main(["topics", "february.jsonl", "--from", "topics"]) == 0
+    lines = capsys.readouterr().out
+    assert re.search(r"New topic: .*sim.*, 0% to 50% of dialogues\n", lines)
+    assert re.search(r"Gone: .*hotel.*, 50% to 0% of dialogues\n", lines)
+    before, after = (json.loads(Path(name, "topics.json").read_text()) for name in ("topics", "topics-february"))
+    names = {topic["id"]: topic["name"] for topic in before["topics"]}
+    assert names.items() < {topic["id"]: topic["name"] for topic in after["topics"]}.items()
+    rows = pq.read_table("topics-february/dialogues.parquet").to_pylist()
+    assert {row["topic"] for row in rows if "sim" in row["id"]} == {"topic-3"}
+    assert {row["topic"] for row in rows if "card" in row["id"]} < set(names)
+    book = load_workbook("topics-february/topics.xlsx")
+    assert book.sheetnames == ["topics", "conversations", "comparison"]
+    assert book["conversations"].max_row == 25
+    assert main(["topics", "february.jsonl", "--from", "topics", "--output", "topics"]) == 2
+    assert "would be lost; choose another folder" in capsys.readouterr().err
+    Path("topics/edits.yaml").write_text("- delete: topic-1\n", encoding="utf-8")
+    assert main(["topics", "february.jsonl", "--from", "topics"]) == 2
+    assert "got other edits in edits.yaml than were replayed" in capsys.readouterr().err

@@ -139,14 +139,14 @@ def _by_topic(options: argparse.Namespace, dialogues: list[Any], model: object, 
     check_writable(options.output / PAGE, options.input)
     model = load_encoder(model)  # before the topics, which take longer, so that a mistake comes out
     topics = find_topics(dialogues, title=f"Flows of {_name(options)} by topic")
-    written = topics.save_flows(options.output, model, **settings)
+    topics = topics.save_flows(options.output, model, **settings)
     remove_report(options.output)  # of a run without --by topic
-    topics.save(options.output, written)
+    topics.save(options.output)
     few = f"no flow, as it has fewer than {FEWEST} dialogues"
     for topic in topics.by_size:
-        say(f"{topic.size:7,} {topic.name}: {options.output / FLOWS / topic.id if topic.id in written else few}")
-    inside = sum(topic.size for topic in topics.by_size if topic.id in written)
-    say(f"Wrote {options.output / PAGE}: {len(written)} flows, of {inside:,} of {len(dialogues):,} dialogues")
+        say(f"{topic.size:7,} {topic.name}: {options.output / FLOWS / topic.id if topic.id in topics.flows else few}")
+    inside = sum(topic.size for topic in topics.by_size if topic.id in topics.flows)
+    say(f"Wrote {options.output / PAGE}: {len(topics.flows)} flows, of {inside:,} of {len(dialogues):,} dialogues")
 
 
 def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:  # noqa: ANN401 - of either kind
@@ -189,7 +189,7 @@ def _next(options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    from ..flow.new_dialogues import TRANSITIONS, compare_with
+    from ..flow.compare import TRANSITIONS, compare_with
     from ..runs.files import check_writable
 
     for name in ("index.html", TRANSITIONS):

@@ -2,7 +2,9 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
+from ..errors import InputError
 from .parser import (
     Commands,
     add_command,
@@ -27,19 +29,58 @@ def add(commands: Commands) -> None:
 def _run(options: argparse.Namespace) -> None:
     from ..corpora import load_dialogues
     from ..runs.files import check_writable
-    from ..topics.model import find_topics
+    from ..topics.edits import EDITS, NO_EDITS, read_edits
     from ..topics.topics import PAGE
 
+    _check(options)
+    source, output = Path(options.input), options.output
+    if output is None:
+        output = Path(f"{options.earlier}-{source.stem}" if options.earlier else "topics")
+    if options.earlier and output.resolve() == options.earlier.resolve():
+        raise InputError(f"--output {output}: is what --from goes on from, and would be lost; choose another folder")
     dialogues = load_dialogues(options.input, **named(options, "data_dir", "split"), **reading_of(options))
-    check_writable(options.output / PAGE, options.input, options.vectors or "")
-    model, vectors = model_and_vectors(options, dialogues, options.input)
-    more = {**named(options, "topics", "names"), "title": f"Topics of {Path(options.input).name}"}
-    topics = find_topics(dialogues, model, vectors=vectors, cache=options.output / "cache", **more)
+    check_writable(output / PAGE, options.input, options.vectors or "")
+    place = options.edits or (output / EDITS if (output / EDITS).is_file() else None)
+    edits = read_edits(place) if place else NO_EDITS
+    topics = _found(options, dialogues, output / "cache", edits)
     for topic in topics.by_size:
         say(f"{topic.size:7,} {topic.name}")
-    topics.save(options.output)
     if options.flows:  # which takes longer
-        topics.page(options.output / PAGE, topics.save_flows(options.output))
-    say(f"Wrote {options.output / PAGE}: {topics.counts}")
-    if options.topics is None:
+        topics.save(output)
+        topics = topics.save_flows(output)
+    if options.earlier:
+        topics = topics.compared_with(options.earlier)
+    elif options.compare:
+        topics = topics.compared(options.compare)
+    for comparison in topics.comparisons:
+        for line in comparison.lines():
+            say(line)
+    topics.save(output)
+    say(f"Wrote {output / PAGE}: {topics.counts}")
+    if options.topics is None and not options.earlier:
         say("More or fewer topics: --topics NUMBER")
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options that exclude each other."""
+    for first, second in (("from", "topics"), ("from", "taxonomy"), ("from", "compare"), ("taxonomy", "topics")):
+        if (
+            getattr(options, "earlier" if first == "from" else first) is not None
+            and getattr(options, second) is not None
+        ):
+            raise InputError(f"got --{first} and --{second}, expected one of them; leave one out")
+
+
+def _found(options: argparse.Namespace, dialogues: Any, cache: Path, edits: Any) -> Any:  # noqa: ANN401
+    """Find topics, or go on with those of an earlier folder."""
+    from ..topics.model import find_topics, load_topics
+
+    more = {"names": options.names, "title": f"Topics of {Path(options.input).name}", "cache": cache, "edits": edits}
+    if not options.earlier:
+        model, vectors = model_and_vectors(options, dialogues, options.input)
+        return find_topics(dialogues, model, vectors=vectors, **named(options, "topics", "taxonomy"), **more)
+    given: tuple[Any, Any] = None, None
+    if options.model or options.vectors:
+        given = model_and_vectors(options, dialogues, options.input)
+    model, vectors = given
+    return load_topics(options.earlier, model).update(dialogues, vectors=vectors, **more)

@@ -6,16 +6,17 @@ Names are the words of people and may hold anything: nodes of DOT and Mermaid ha
 import csv
 import io
 import json
+import logging
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from ..dialogue import ROLES
 from ..drawing import visible
-from ..runs.files import write_text_atomically
+from ..runs.files import write_atomically, write_text_atomically
 from .flow import Flow
 from .graph import END, START, State, WeightedGraph
 from .paths import ends, typical_path
@@ -28,8 +29,11 @@ _NO_CHARACTERS = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")  # no XML may hol
 _WIDTH, _LINES = 26, 3  # of a name in a node
 _MERMAID = " ,?!"  # needs no code there, like letters and digits
 _FORMULA = ("=", "+", "-", "@")  # the beginning of a cell that a spreadsheet computes
+_LONGEST_CELL = 32_767  # characters of a cell of Excel
 _EXAMPLES = 3  # texts that show an agent a step
 _ENDS = 0.5  # a step ends a conversation if it does so with at least this share
+
+logger = logging.getLogger(__name__)
 
 
 def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> list[str]:
@@ -70,6 +74,30 @@ def table_of(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows([head, *rows])
     return file.getvalue()
+
+
+def cell_of(value: object) -> object:
+    """Return a value as a cell: a text as `as_cell` does, also of a list; nothing for None; a number as it is."""
+    text = "; ".join(value) if isinstance(value, tuple | list) else "" if value is None else value
+    return as_cell(text) if isinstance(text, str) else text
+
+
+def write_workbook(path: Path, sheets: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
+    """Write tables as sheets of a workbook, in which no cell is a formula; warn where openpyxl is missing."""
+    try:
+        from openpyxl import Workbook
+    except ImportError:
+        logger.warning('%s: not written, which needs openpyxl; pip install "hf-dialemb[excel]"', path)
+        return
+    book = Workbook(write_only=True)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        sheet.freeze_panes = "A2"
+        sheet.append(list(rows[0]))
+        for row in rows:
+            cells = map(cell_of, row.values())
+            sheet.append([cell[:_LONGEST_CELL] if isinstance(cell, str) else cell for cell in cells])
+    write_atomically(path, book.save)
 
 
 def _record(flow: Flow, graph: WeightedGraph) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from ..runs.files import check_writable
 from ..runs.frames import counted, data_frame, notebook_view
 from .clustering import check_roles, cluster_by_role
 from .flow import Flow, Utterances, read_utterances
-from .folder import CACHE, PAGE, UTTERANCES, StoredFlow, read_flow, write_report
+from .folder import CACHE, PAGE, UTTERANCES, StoredFlow, read_flow, read_kinds, write_report
 from .graph import END, START, Pruning, Weights, pruned, readable
 from .language_model import find_writer, named_by_model
 from .naming import centroids, named, phrase_names, shortened
@@ -189,7 +189,9 @@ def extract_flow(
     else:
         ready = checked_vectors(vectors, len(utterances), "utterance")
         source, embed = hashlib.sha256(np.ascontiguousarray(ready).tobytes()).hexdigest(), lambda: ready
-    stored = _extracted(utterances, embed, wanted, {"model": model, "vectors": source, "corpus": title}, folder)
+    kinds = read_kinds(folder, set(utterances.texts)) if folder else {}
+    facts = {"model": model, "vectors": source, "corpus": title, **({"kinds": kinds} if kinds else {})}
+    stored = _extracted(utterances, embed, wanted, facts, folder)
     pruning = readable(stored.flow.graph, wanted.nodes, wanted.edges, wanted.weights)
     if folder:
         back = Path(os.path.relpath(Path(overview) / PAGE, folder)).as_posix() if overview else ""
@@ -201,7 +203,7 @@ def _extracted(
     utterances: Utterances,
     embed: Callable[[], NDArray[np.float32]],
     settings: FlowSettings,
-    facts: Mapping[str, str],
+    facts: Mapping[str, Any],
     folder: Path | None,
 ) -> StoredFlow:
     """Cluster utterances and name the clusters, or read the result of another run.

@@ -5,7 +5,7 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,10 +13,12 @@ from shutil import rmtree
 from typing import Any
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..runs.files import replaced_together, write_atomically, write_json_atomically
+from . import paths
 from .clustering import Choice
 from .exports import write_flow_files
 from .flow import Cluster, Flow, Utterances
@@ -24,6 +26,7 @@ from .graph import Pruning, pruned
 from .page.page import write_page
 
 CACHE, PAGE = "cache", "index.html"
+KINDS = "kinds.yaml"  # what a person says of the ends of conversations
 FLOW, UTTERANCES, CENTROIDS = "flow.json", "utterances.parquet", "centroids.safetensors"
 _LISTING = f"{CACHE}/written.json"  # the names of files that an earlier run wrote
 _AGAIN = "run dialemb flow again"
@@ -37,6 +40,30 @@ class StoredFlow:
     centroids: NDArray[np.float32]  # unit vectors, (C, D)
     key: str  # differs for any other input or settings
     choices: Mapping[str, Choice]  # how the number of clusters of each role was decided
+
+
+def read_kinds(folder: Path, texts: Collection[str]) -> dict[str, str]:
+    """Read what a person says of the ends of conversations in a flow's folder, for a text of each state.
+
+    The file `KINDS`, if there is one, has lines such as ``"We are fully booked.": failed``.
+
+    Raises:
+        InputError: The file cannot be read, or names what nobody says or no kind of end.
+    """
+    path = folder / KINDS
+    try:
+        kinds = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]}); write it in YAML") from None
+    if not isinstance(kinds or {}, dict):
+        raise InputError(f"{path}: got {type(kinds).__name__}, expected a kind for each text; correct it")
+    for text, kind in (kinds or {}).items():
+        if kind not in (*paths.KINDS, paths.NOTHING):
+            known = ", ".join((*paths.KINDS, paths.NOTHING))
+            raise InputError(f"{path}: '{text}': got {kind!r}, expected one of {known}; correct it")
+        if text not in texts:
+            raise InputError(f"{path}: got '{text}', expected what is said in a conversation; copy it from the page")
+    return dict(kinds or {})
 
 
 def write_flow(stored: StoredFlow, folder: Path) -> None:

@@ -62,7 +62,9 @@ _WRONG = re.compile(
 _WITHDRAWN = re.compile(
     r"(?i)\b(?:never ?mind(?=\W*$|[.,!;]| then| it)|cancel (?:it|that|this)|forget (?:about )?it|changed? my mind"
     r"|(?:do ?n['’]?t|do not) (?:need (?:\w+ ){1,4}any ?more"
-    r"|(?:book|reserve|order|buy|schedule) (?:it|that|this|any\w*)))\b"
+    r"|(?:book|reserve|order|buy|schedule) (?:it|that|this|any\w*))"
+    r"|(?:too|so) much (?:trouble|hassle)|(?:go|try|look|buy|book|order|shop) (?:\w+ ){0,2}(?:elsewhere|somewhere else)"
+    r"|take my business|i(?:['’]ll| will)? give up)\b"
 )
 _ELSE = re.compile(r"(?i)\b(?:anything|nothing) (?:else|more)\b")
 _YES = re.compile(r"(?i)(?:yes|yeah|yep|yup|sure|correct|right)\b")

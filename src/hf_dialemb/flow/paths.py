@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import log2
 from statistics import median
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from ..dialogue import ROLES
 from . import outcomes
@@ -21,6 +21,8 @@ _FINISHING = 0.25  # where a smaller share of dialogues finish, the main path ma
 _USUAL, _OFTEN = 0.5, 5  # the least share of endings at a state, and its least count, for dialogues to end there
 
 Kind = Literal["failed", "cancelled", "broken off", "finished"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+NOTHING = "nothing"  # what a state says of the end if a person takes back that it says anything
 
 
 @dataclass(frozen=True)
@@ -172,21 +174,47 @@ def ends(flow: Flow) -> list[End]:
     hotel, it is also passed over where something was done before. Where nothing decides, a dialogue finishes with
     thanks and goodbyes or at a state where most end; else it broke off. Nothing is finished by what was done before an
     open question, a misunderstanding, or the user's "never mind", with which it is cancelled.
+
+    ``kinds`` of the flow's settings are a person's corrections: what a state says of the end, by one of its texts.
     """
+    given = _corrected(flow)
     dialogues: dict[tuple[Kind, State], list[tuple[str, str]]] = defaultdict(list)
     utterances = flow.utterances
     for number, (name, trajectory) in enumerate(zip(utterances.dialogues, flow.trajectories, strict=True)):
         texts = [utterances.texts[row] for row in utterances.rows_of(number)]
         last = trajectory[-1]
         usual = flow.graph.states[last] >= _OFTEN and flow.graph.shares.get((last, END), 0.0) >= _USUAL
-        kind, turn = _end_of([role for role, _ in trajectory], texts, usual)
+        corrections = [given.get(state, "") for state in trajectory]
+        kind, turn = end_of([role for role, _ in trajectory], texts, usual, corrections)
         dialogues[kind, trajectory[turn]].append((name, texts[turn]))
     listed = [End(*way, tuple(name for name, _ in pairs), pairs[0][1]) for way, pairs in dialogues.items()]
     return sorted(listed, key=lambda end: (-len(end.dialogues), end.kind, end.state))
 
 
-def _end_of(roles: Sequence[str], texts: Sequence[str], usual: bool) -> tuple[Kind, int]:
-    """Return how a dialogue ends, and the turn that decides it; it may end at a ``usual`` state."""
+def _corrected(flow: Flow) -> dict[State, str]:
+    """Return the kinds of states that a person corrected."""
+    kinds, states = flow.settings.get("kinds") or {}, [cluster.state for cluster in flow.clusters]
+    pairs = zip(flow.utterances.texts, flow.labels.tolist(), strict=True) if kinds else ()
+    return {states[label]: kinds[text] for text, label in pairs if text in kinds}
+
+
+def end_of(
+    roles: Sequence[str], texts: Sequence[str], usual: bool = False, kinds: Sequence[str] = ()
+) -> tuple[Kind, int]:
+    """Return how a dialogue ends, and the turn that decides it; see `ends`.
+
+    Args:
+        roles: Who speaks in each turn.
+        texts: What is said.
+        usual: Whether the last turn is one with which dialogues usually end.
+        kinds: What each turn says of the end if a person corrected it: a `Kind` or ``nothing``; else empty.
+    """
+    if any(kinds):
+        last = max((turn for turn, kind in enumerate(kinds) if kind not in ("", NOTHING)), default=-1)
+        masked = ["" if kind else text for text, kind in zip(texts, kinds, strict=True)]
+        kind, turn = end_of(roles, masked, usual and kinds[-1] != NOTHING)
+        decided = last < turn < len(texts) - 1 or kind in ("failed", "cancelled")
+        return (kind, turn) if last < 0 or (turn > last and decided) else (cast(Kind, kinds[last]), last)
     others = [turn for turn, role in enumerate(roles) if role != ROLES[0]]
     latest = max((turn for turn in others if outcomes.says_something(texts[turn])), default=-1)
     done = next((turn for turn in others if outcomes.says_done(texts[turn])), len(texts))

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
+from ..errors import InputError, nearest
 from ..metrics.vectors import unit
 
 NOWHERE = -1  # the label of a dialogue that fits no topic
-_STRAY = 0.05  # the share of a topic's own dialogues that lie below its least similarity
+LEAST, NEW = 0.75, 0.8
+"""The least similarity of a dialogue on a topic, and the one below which it may be of a new topic, as shares of the
+length of the topic's mean; chosen on the development split of SGD by ``benchmarks/topics_kept.py``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,36 +29,61 @@ class Groups:
     names: tuple[str, ...]  # empty where a topic is still to be named
     stability: tuple[str, ...]  # of each, or empty where it is not known yet
     means: NDArray[np.float32]  # of the vectors of each topic, shorter the more these differ, (T, D)
-    least: NDArray[np.float32]  # the similarity from which on a new dialogue is on a topic, (T,)
     labels: NDArray[np.int32]  # the topic of each dialogue, (N,), in [0, T), or `NOWHERE`
     numbered: int  # the highest number that a topic has had
+
+    @property
+    def least(self) -> NDArray[np.float32]:
+        """The similarity from which on a new dialogue is on a topic, ``(T,)``: `LEAST` of the length of its mean."""
+        lengths: NDArray[np.float32] = LEAST * np.linalg.norm(self.means, axis=1)
+        return lengths
+
+    def doubtful(self, units: NDArray[np.float32]) -> NDArray[np.intp]:
+        """Return which of the vectors ``(M, D)`` may be of a new topic."""
+        return np.flatnonzero(self.assigned(units, NEW / LEAST) == NOWHERE)
 
     def nearness(self, units: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the cosine of vectors ``(M, D)`` with the mean of each topic, ``(M, T)``."""
         cosines: NDArray[np.float32] = units @ unit(self.means).T
         return cosines
 
-    def assigned(self, units: NDArray[np.float32]) -> NDArray[np.int32]:
-        """Return the nearest topic of vectors ``(M, D)``, ``(M,)``, or `NOWHERE` if it is not near enough."""
+    def assigned(self, units: NDArray[np.float32], stricter: float = 1.0) -> NDArray[np.int32]:
+        """Return the nearest topic of vectors ``(M, D)``, ``(M,)``, or `NOWHERE` if it is not near enough.
+
+        Near enough is what has the least similarity, times a factor to be ``stricter``.
+        """
         near = self.nearness(units)
         labels = near.argmax(axis=1)
-        fits = near[np.arange(len(near)), labels] >= self.least[labels]
+        fits = near[np.arange(len(near)), labels] >= self.least[labels] * stricter
         return np.where(fits, labels, NOWHERE).astype(np.int32)
+
+    def unlike(self, means: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Return whether each mean of M other topics has a cosine below `NEW` with that of every topic, ``(M,)``."""
+        unlike: NDArray[np.bool_] = self.nearness(unit(means)).max(axis=1) < NEW
+        return unlike
+
+    def at(self, places: Sequence[int]) -> Groups:
+        """Return some of the topics, in this order; dialogues of the others fit nowhere."""
+        numbers = np.full(len(self.ids) + 1, NOWHERE, dtype=np.int32)  # the last for `NOWHERE`
+        numbers[list(places)] = np.arange(len(places))
+        ids, names, stable = (
+            tuple(column[place] for place in places) for column in (self.ids, self.names, self.stability)
+        )
+        rows = list(places)
+        return Groups(ids, names, stable, self.means[rows], numbers[self.labels], self.numbered)
 
     def with_more(self, units: NDArray[np.float32], labels: NDArray[np.int32]) -> Groups:
         """Add topics that are still to be named: those of dialogues ``(N,)`` whose label is not `NOWHERE`."""
         count, total = int(labels.max(initial=NOWHERE)) + 1, len(self.ids)
-        means, least = [*self.means], [*self.least]
+        means = [*self.means]
         for number in range(count):
             own = units[labels == number]
             means.append(own.mean(axis=0))
-            least.append(np.quantile(own @ unit(means[-1:])[0], _STRAY))
         return Groups(
             (*self.ids, *(f"topic-{self.numbered + number + 1}" for number in range(count))),
             (*self.names, *("",) * count),
             (*self.stability, *("",) * count),
             np.array(means, dtype=np.float32).reshape(-1, units.shape[1]),
-            np.array(least, dtype=np.float32),
             np.where(labels == NOWHERE, self.labels, labels + total).astype(np.int32),
             self.numbered + count,
         )
@@ -59,4 +92,216 @@ class Groups:
 def no_groups(units: NDArray[np.float32]) -> Groups:
     """Return the groups of vectors ``(N, D)`` that are on no topic yet."""
     labels = np.full(len(units), NOWHERE, dtype=np.int32)
-    return Groups((), (), (), units[:0], np.zeros(0, dtype=np.float32), labels, 0)
+    return Groups((), (), (), units[:0], labels, 0)
+
+
+_KINDS = {
+    "merge": "topics",
+    "split": "topic",
+    "rename": "topic",
+    "delete": "topic",
+    "move": "dialogue",
+    "together": "dialogues",
+    "apart": "dialogues",
+}
+"""The kinds of edits, and what each is about."""
+_MORE = {"split": ("into",), "rename": ("name",), "move": ("to",)}
+_EXAMPLE = "'- merge: [topic-1, topic-4]', with one of"
+_SEEN = "seen"
+EDITS = "edits.yaml"  # the name of a file of edits in a folder of topics
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What a person changed in topics, in order; made by `read_edits`."""
+
+    entries: tuple[Mapping[str, Any], ...] = ()
+    source: str = EDITS  # the file
+    text: str = ""  # of the file
+
+    @property
+    def merged(self) -> dict[str, str]:
+        """The id that each merged topic's dialogues have now."""
+        ids: dict[str, str] = {}
+        for entry in self.entries:
+            first, *others = map(str, entry.get("merge", ("",)))
+            ids = {name: first if now in others else now for name, now in ids.items()} | dict.fromkeys(others, first)
+        return ids
+
+    def edited(
+        self, groups: Groups, units: NDArray[np.float32], dialogues: Sequence[str], known: Collection[str] = ()
+    ) -> Groups:
+        """Replay all edits on the groups of dialogues with these ids and unit vectors, ``(N, D)``.
+
+        Topics that are ``known`` from an earlier folder are not split, as its dialogues are not here.
+
+        Raises:
+            InputError: An edit names a topic or a dialogue that there is not, or cannot be done.
+        """
+        rows = {name: row for row, name in enumerate(dialogues)}
+        for number, entry in enumerate(self.entries, 1):
+            edit = _Edit(f"{self.source}, entry {number}", entry, groups, units, rows, known)
+            groups = getattr(edit, edit.kind)()
+        return groups
+
+
+NO_EDITS = Edits()
+
+
+def read_edits(path: Path) -> Edits:
+    """Read a file of edits: YAML, a list of entries such as ``merge: [topic-1, topic-4]``; see docs/topics.md.
+
+    Raises:
+        InputError: The file cannot be read, or an entry is no edit.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        entries = yaml.safe_load(text) or []
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{path}: cannot be read ({reason}); write a list of edits in YAML") from None
+    if not isinstance(entries, list):
+        raise InputError(f"{path}: got {type(entries).__name__}, expected a list of edits, such as {_EXAMPLE[:-13]}")
+    for number, entry in enumerate(entries, 1):
+        kinds = [name for name in _KINDS if isinstance(entry, dict) and name in entry]
+        known = {*kinds, *_MORE.get(kinds[0], ()), _SEEN} if len(kinds) == 1 else set()
+        if len(kinds) != 1 or not set(entry) <= known:
+            got = ", ".join(map(str, entry)) if isinstance(entry, dict) else entry
+            raise InputError(
+                f"{path}, entry {number}: got {got!r}, expected an edit such as {_EXAMPLE} {', '.join(_KINDS)}; "
+                "correct it"
+            )
+    return Edits(tuple(json.loads(json.dumps(entries, default=str))), str(path), text)
+
+
+@dataclass(frozen=True, eq=False)
+class _Edit:
+    """One edit, with what it is done on; the method of its kind does it."""
+
+    place: str
+    entry: Mapping[str, Any]
+    groups: Groups
+    units: NDArray[np.float32]
+    rows: Mapping[str, int]
+    known: Collection[str]
+
+    @property
+    def kind(self) -> str:
+        return next(name for name in _KINDS if name in self.entry)
+
+    def merge(self) -> Groups:
+        """Join topics; the first keeps its id."""
+        parts = self._topics(self.entry["merge"], 2)
+        rows, first = np.flatnonzero(np.isin(self.groups.labels, parts)), parts[0]
+        sizes = np.bincount(self.groups.labels[rows], minlength=len(self.groups.ids))[parts]
+        mean = np.average(self.groups.means[parts], axis=0, weights=sizes if len(rows) else None)
+        merged = self._remade(first, mean)
+        return self._labelled(rows, first, merged).at(
+            [number for number in range(len(self.groups.ids)) if number not in parts[1:]]
+        )
+
+    def split(self) -> Groups:
+        """Divide a topic by k-means; its largest part keeps the id."""
+        from sklearn.cluster import KMeans
+
+        (topic,), parts = self._topics([self.entry["split"]]), self.entry.get("into", 2)
+        if self.groups.ids[topic] in self.known:
+            raise self._error("split", self.entry["split"], "a new topic; split this one in the folder that it is of")
+        rows = np.flatnonzero(self.groups.labels == topic)
+        if not isinstance(parts, int) or not 2 <= parts <= len(rows):
+            raise self._error("into", parts, f"2 to {len(rows)}, the number of its dialogues")
+        drawn = KMeans(parts, n_init=10, random_state=0).fit_predict(self.units[rows])
+        order = np.argsort(np.argsort(-np.bincount(drawn, minlength=parts), kind="stable"), kind="stable")[drawn]
+        more = np.full_like(self.groups.labels, NOWHERE)
+        more[rows[order > 0]] = order[order > 0] - 1
+        return self._remade(topic, self.units[rows[order == 0]].mean(axis=0)).with_more(self.units, more)
+
+    def rename(self) -> Groups:
+        """Give a topic a name."""
+        (topic,), name = self._topics([self.entry["rename"]]), self.entry.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise self._error("name", name, "a text")
+        others = [other for number, other in enumerate(self.groups.names) if number != topic]
+        if name in others:
+            raise self._error("name", name, "one that no other topic has, or merge them")
+        return replace(self.groups, names=(*self.groups.names[:topic], name, *self.groups.names[topic + 1 :]))
+
+    def delete(self) -> Groups:
+        """Remove a topic; its dialogues are assigned to the others where they fit."""
+        (topic,) = self._topics([self.entry["delete"]])
+        if len(self.groups.ids) == 1:
+            raise self._error("delete", self.entry["delete"], "another topic to be left")
+        rows = np.flatnonzero(self.groups.labels == topic)
+        groups = self.groups.at([number for number in range(len(self.groups.ids)) if number != topic])
+        return self._labelled(rows, groups.assigned(self.units[rows]), groups)
+
+    def move(self) -> Groups:
+        """Put a dialogue on a topic."""
+        (row,), (topic,) = self._dialogues([self.entry["move"]]), self._topics([self.entry.get("to")])
+        return self._labelled([row], topic)
+
+    def together(self) -> Groups:
+        """Put dialogues on the topic of the first of them."""
+        first, *others = self._dialogues(self.entry["together"], 2)
+        return self._labelled(others, int(self.groups.labels[first]))
+
+    def apart(self) -> Groups:
+        """Put each further dialogue that shares a topic with an earlier one on its next nearest topic."""
+        rows, labels = self._dialogues(self.entry["apart"], 2), self.groups.labels.copy()
+        near = self.groups.nearness(self.units[rows])
+        for place, row in enumerate(rows):
+            taken = set(labels[rows[:place]].tolist()) - {NOWHERE}
+            if labels[row] in taken:
+                free = [topic for topic in near[place].argsort()[::-1].tolist() if topic not in taken]
+                labels[row] = free[0] if free else NOWHERE
+        return replace(self.groups, labels=labels)
+
+    def _labelled(self, rows: Any, topics: Any, groups: Groups | None = None) -> Groups:  # noqa: ANN401 - as numpy takes
+        groups = groups or self.groups
+        labels = groups.labels.copy()
+        labels[rows] = topics
+        return replace(groups, labels=labels)
+
+    def _remade(self, topic: int, mean: NDArray[np.float32]) -> Groups:
+        """Give a topic another mean."""
+        means, stable = self.groups.means.copy(), self.groups.stability
+        means[topic] = mean
+        return replace(self.groups, means=means, stability=(*stable[:topic], "", *stable[topic + 1 :]))
+
+    def _topics(self, names: Any, least: int = 1) -> list[int]:  # noqa: ANN401 - of a person
+        """Return the places of topics by id, or by name where they have one."""
+        known, named = self.groups.ids, self.groups.names
+        if not isinstance(names, list) or len(set(map(str, names))) < max(least, len(names)):
+            raise self._error(self.kind, names, "a list of different topics, at least two")
+        for name in names:
+            if name not in known and (not name or name not in named):
+                remedy = f"one of {', '.join(known)}; correct it, or remove the entry"
+                raise self._error("topic", name, f"{remedy}.{nearest(str(name), known)}")
+        places = [known.index(name) if name in known else named.index(name) for name in names]
+        self._check_seen(dict(zip(map(str, names), places, strict=True)))
+        return places
+
+    def _check_seen(self, places: Mapping[str, int]) -> None:
+        """Refuse a topic whose number now stands for another: a dialogue that was on it is on another."""
+        seen = self.entry.get(_SEEN) or {}
+        for name, place in places.items():
+            row = self.rows.get(str(seen.get(name)))
+            if row is not None and self.groups.labels[row] not in (place, NOWHERE):
+                now = self.groups.ids[self.groups.labels[row]]
+                raise self._error(
+                    "topic", name, f"that of dialogue '{seen[name]}', which is on {now} now; make the edit again"
+                )
+
+    def _dialogues(self, names: Any, least: int = 1) -> list[int]:  # noqa: ANN401 - of a person
+        if not isinstance(names, list) or len(set(map(str, names))) < max(least, len(names)):
+            raise self._error(self.kind, names, "a list of ids of different dialogues, at least two")
+        for name in map(str, names):
+            if name not in self.rows:
+                near = nearest(name, self.rows)
+                raise self._error(
+                    "dialogue", name, f"the id of one in the input; correct it, or remove the entry.{near}"
+                )
+        return [self.rows[str(name)] for name in names]
+
+    def _error(self, what: str, got: object, expected: str) -> InputError:
+        return InputError(f"{self.place}: {what}: got {got!r}, expected {expected}")

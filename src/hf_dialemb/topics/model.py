@@ -20,12 +20,15 @@ from ..errors import InputError, explained
 from ..flow.clustering import average_linkage
 from ..flow.extract import checked_vectors, source_of
 from ..flow.language_model import find_writer
+from ..flow.paths import end_of
 from ..metrics.vectors import unit
 from ..runs.frames import data_frame
 from .clustering import counted_periods, find_clusters, placed, stability
-from .edits import NOWHERE, Groups, no_groups
+from .describing import described
+from .edits import EDITS, NO_EDITS, NOWHERE, Edits, Groups, no_groups, read_edits
 from .naming import with_greetings_joined
-from .topics import FEWEST, FITS_NOWHERE, MEANS, NO_TOPIC, PHRASES, RECORD, Topics, described
+from .taxonomy import read_taxonomy, taxonomy_groups
+from .topics import FEWEST, FITS_NOWHERE, MEANS, NO_TOPIC, PHRASES, RECORD, Topics, ids_of
 
 _AGAIN = "run dialemb topics again"
 
@@ -53,6 +56,8 @@ def find_topics(
     title: str = "Topics",
     cache: str | Path | None = None,
     seed: int = 0,
+    edits: Edits = NO_EDITS,
+    taxonomy: str | Path | None = None,
     **reading: Any,  # noqa: ANN401
 ) -> Topics:
     """Find the topics of dialogues without labels: clusters of whole dialogues, named and counted.
@@ -70,11 +75,15 @@ def find_topics(
         title: The title of the page.
         cache: A folder where vectors and answers of the language model are kept.
         seed: The seed of random draws.
+        edits: What to change in the topics that are found; see `hf_dialemb.topics.edits.read_edits`.
+        taxonomy: A table of given topics (CSV: name, description, examples). Dialogues are assigned to them first;
+            topics are found among those that fit none.
         **reading: How files are read, as in `load_dialogues`.
 
     Raises:
         InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
     """
+    given = read_taxonomy(Path(taxonomy)) if taxonomy is not None else {}
     corpus = tuple(load_dialogues(dialogues, **reading))
     if topics is not None and not 1 <= topics <= len(corpus):
         raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the number of dialogues; change it")
@@ -82,11 +91,19 @@ def find_topics(
     loaded = load_encoder(encoder or default_encoder()) if vectors is None or encoder is not None else None
     naming = _Naming(names, place, loaded.encode_utterances if loaded else None)
     units = _units(corpus, loaded, vectors, place)
-    labels = find_clusters(units, topics, seed)
-    labels = with_greetings_joined(corpus, labels) if topics is None else labels
-    groups = no_groups(units).with_more(units, labels)
-    sure = stability(units, groups.labels, topics, seed)
-    return _topics(title, corpus, units, replace(groups, stability=sure), naming, encoder_of(loaded), seed)
+    if given:
+        if loaded is None or topics is not None:
+            got, remedy = (
+                ("ready vectors", "--model") if loaded is None else (f"topics={topics}", "no number of topics")
+            )
+            raise InputError(f"taxonomy: got {got} beside it, expected {remedy}, by which its texts are read; give it")
+        groups = with_new(taxonomy_groups(given, units, loaded.encode_utterances), units, seed)
+    else:
+        labels = find_clusters(units, topics, seed)
+        labels = with_greetings_joined(corpus, labels) if topics is None else labels
+        groups = no_groups(units).with_more(units, labels)
+        groups = replace(groups, stability=stability(units, groups.labels, topics, seed))
+    return _topics(title, corpus, units, groups, naming, encoder_of(loaded), seed, edits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +142,7 @@ class TopicModel:
         title: str = "Topics",
         cache: str | Path | None = None,
         seed: int = 0,
+        edits: Edits = NO_EDITS,
         **reading: Any,  # noqa: ANN401
     ) -> Topics:
         """Assign dialogues, and find new topics among those that fit nowhere; known topics keep ids, names and means.
@@ -135,7 +153,7 @@ class TopicModel:
         naming = _Naming(names, place, self.encoder.encode_utterances)
         units = _units(corpus, self.encoder, vectors, place)
         groups = with_new(replace(self.groups, labels=self.groups.assigned(units)), units, seed)
-        return _topics(title, corpus, units, groups, naming, encoder_of(self.encoder), seed)
+        return _topics(title, corpus, units, groups, naming, encoder_of(self.encoder), seed, edits, self.groups.ids)
 
 
 def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:  # noqa: ANN401 - see load_encoder
@@ -153,7 +171,11 @@ def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:  # noqa: A
         raise InputError(f"topics '{folder}': got no {RECORD} in it, expected the output of dialemb topics; {_AGAIN}")
     with explained(f"topics '{folder}'", _AGAIN):
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        groups, made_by = _read_groups(folder, record), record["encoder"]
+        groups, made_by, replayed = _read_groups(folder, record), record["encoder"], record["edits"]
+    if (folder / EDITS).is_file() and list(read_edits(folder / EDITS).entries) != replayed:
+        raise InputError(
+            f"topics '{folder}': got other edits in {EDITS} than were replayed; {_AGAIN}, on what it was of"
+        )
     if not made_by["model"]:
         raise InputError(f"topics '{folder}': got topics of ready vectors, expected an encoder; make them by --model")
     loaded = load_encoder(encoder or made_by["model"])
@@ -176,14 +198,19 @@ def encoder_of(encoder: Encoder | None) -> dict[str, str]:
 
 
 def with_new(groups: Groups, units: NDArray[np.float32], seed: int) -> Groups:
-    """Add the topics of dialogues that fit nowhere."""
-    rows = np.flatnonzero(groups.labels == NOWHERE)
+    """Add the topics of dialogues that are like none, and assign all dialogues.
+
+    New is a cluster of `FEWEST` or more whose mean is not like that of any known topic.
+    """
+    rows = groups.doubtful(units)
     if len(rows) < FEWEST:
         return groups
-    clusters, labels = find_clusters(units[rows], None, seed), groups.labels.copy()
-    labels[:] = NOWHERE
-    labels[rows] = clusters
-    return groups.with_more(units, labels)
+    labels = np.full(len(units), NOWHERE, dtype=np.int32)
+    labels[rows] = find_clusters(units[rows], None, seed)
+    new = no_groups(units).with_more(units, labels)
+    kept = (np.bincount(labels[rows]) >= FEWEST) & groups.unlike(new.means)
+    more = groups.with_more(units, new.at(np.flatnonzero(kept).tolist()).labels)
+    return replace(more, labels=more.assigned(units))
 
 
 def _units(
@@ -209,8 +236,7 @@ def _read_groups(folder: Path, record: Mapping[str, Any]) -> Groups:
     if not (np.abs(means) < 2).all():  # they are at most of unit length
         raise ValueError("its means are damaged")
     ids, names, stable = (tuple(topic[name] for topic in topics) for name in ("id", "name", "stability"))
-    least = np.array([topic["least"] for topic in topics], dtype=np.float32)
-    return Groups(ids, names, stable, means, least, np.zeros(0, dtype=np.int32), record["numbered"])
+    return Groups(ids, names, stable, means, np.zeros(0, dtype=np.int32), record["numbered"])
 
 
 def _topics(
@@ -221,37 +247,44 @@ def _topics(
     naming: _Naming,
     encoder: Mapping[str, str],
     seed: int,
+    edits: Edits,
+    known: tuple[str, ...] = (),
 ) -> Topics:
-    """Sort groups by size, and name and count them; what fits nowhere comes last."""
+    """Edit groups, sort them by size, and name and count them; what fits nowhere comes last."""
+    groups = edits.edited(groups, units, ids_of(corpus), known)
     labels, near = groups.labels, groups.nearness(units)
     alone = labels == NOWHERE
     similarity = np.where(alone, near.max(axis=1), near[np.arange(len(near)), labels])
     order = np.argsort(-np.bincount(labels[~alone], minlength=len(groups.ids)), kind="stable")
-    ranks = np.append(np.argsort(order, kind="stable"), len(order))  # `NOWHERE` is -1, the last
-    groups = replace(
-        groups,
-        ids=tuple(groups.ids[place] for place in order),
-        names=tuple(groups.names[place] for place in order),
-        stability=tuple(groups.stability[place] for place in order),
-        means=groups.means[order],
-        least=groups.least[order],
-        labels=ranks[labels].astype(np.int32),
-    )
+    groups = groups.at(order.tolist())
+    groups = replace(groups, stability=_stability(groups, units, seed))
     whole = groups
     if alone.any():
         whole = replace(
             groups,
+            labels=np.where(alone, len(order), groups.labels).astype(np.int32),
             ids=(*groups.ids, NO_TOPIC),
             names=(*groups.names, FITS_NOWHERE),
             stability=(*groups.stability, ""),
             means=np.concatenate([groups.means, units[alone].mean(axis=0, keepdims=True)]),
-            least=np.append(groups.least, np.float32(0)),
         )
     times = [dialogue.time for dialogue in corpus]
     periods, period, counts = counted_periods(times, whole.labels, len(whole.ids))
     named = described(corpus, whole, similarity, counts, naming.names, naming.cache, naming.encode)
     tree = average_linkage(groups.means, np.array([max(1, topic.size) for topic in named[: len(groups.ids)]]))
-    facts = groups.means, encoder, groups.numbered
+    ends = tuple(end_of([turn.role for turn in own.turns], [turn.content for turn in own.turns])[0] for own in corpus)
+    facts = groups.means, encoder, groups.numbered, edits, ends
     return Topics(
         title, named, corpus, whole.labels, similarity, tree, placed(units, seed), tuple(periods), period, *facts
     )
+
+
+def _stability(groups: Groups, units: NDArray[np.float32], seed: int) -> tuple[str, ...]:
+    """Return how sure each topic is; of topics where it is known, as it is."""
+    unknown = [number for number, word in enumerate(groups.stability) if not word]
+    rows = np.flatnonzero(np.isin(groups.labels, unknown))
+    if not len(rows):
+        return groups.stability
+    part = replace(groups, labels=groups.labels[rows]).at(unknown)
+    words = dict(zip(unknown, stability(units[rows], part.labels, seed=seed), strict=False))
+    return tuple(words.get(number, word) for number, word in enumerate(groups.stability))

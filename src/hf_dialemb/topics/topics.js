@@ -366,16 +366,22 @@ const page = (() => {
   };
   const sureness = (topic) => (topic.stability in ADVICE ? [make("p", { class: "soft sure" }, make("b", {}, topic.stability), `. ${ADVICE[topic.stability]}`)] : []);
 
+  const changes = changesOf(data, make, () => render());
+  const tables = tablesOf(data, make, figures, (number) => make("button", { type: "button", class: "link", click: () => show({ topic: topics[number].id }) }, topics[number].name));
+
   const back = (view, told) => make("button", { type: "button", class: "button", style: "width: auto", click: () => show(view) }, told);
 
   function overview() {
     const all = data.periods.map((_, place) => topics.reduce((sum, topic) => sum + topic.periods[place], 0));
     const asTree = self.view.list === "tree" && data.tree.length > 0;
-    const way = (list, told) => make("button", { type: "button", class: "button", "aria-pressed": (list === "tree") === asTree, click: () => show({ list }) }, told);
+    const list = self.view.list ?? "";
+    const way = (name, told) => make("button", { type: "button", class: "button", "aria-pressed": list === name, click: () => show({ list: name }) }, told);
+    const shown = { ends: tables.ends, comparison: tables.comparisons }[list];
     return [make("h2", {}, counted(grouped, "topic")), make("p", { class: "soft" }, "Each point is a dialogue; near ones are alike. Choose a topic or a point."),
-      data.tree.length ? make("div", { class: "ways", role: "group", "aria-label": "Order of topics" }, way("", "Largest first"), way("tree", "Tree")) : "",
-      ...(asTree ? [make("p", { class: "soft" }, "Topics that are joined near their names are most alike. A dot folds or opens its branch."), drawnTree(branches, folded, branchRow, knot)]
-        : listOf([...topics.keys()], topicRow, 60)), ...curve(all)];
+      make("div", { class: "ways", role: "group", "aria-label": "What is shown of topics" }, way("", "Largest first"), ...(data.tree.length ? [way("tree", "Tree")] : []), way("ends", "How they end"),
+        ...(data.comparisons.length ? [way("comparison", "Comparison")] : [])),
+      ...(shown ? shown() : asTree ? [make("p", { class: "soft" }, "Topics that are joined near their names are most alike. A dot folds or opens its branch."), drawnTree(branches, folded, branchRow, knot)]
+        : listOf([...topics.keys()], topicRow, 60)), ...(shown ? [] : curve(all))];
   }
 
   // What stands for a branch: its topic, or the largest of its topics.
@@ -407,11 +413,12 @@ const page = (() => {
   function topicPanel(number) {
     const topic = topics[number];
     const parts = [back({ list: self.view.list }, "← All topics"), make("h2", {}, topic.name),
-      make("p", { class: "soft" }, `${counted(topic.size, "dialogue")}, ${Math.round((100 * topic.size) / count)} % of all`), ...flowOf(topic, "How these dialogues go →")];
+      make("p", { class: "soft" }, `${counted(topic.size, "dialogue")}, ${Math.round((100 * topic.size) / count)} % of all${topic.least ? ` · new ones belong from a similarity of ${topic.least.toFixed(2)}` : ""}`), ...flowOf(topic, "How these dialogues go →")];
     if (topic.sentence) parts.splice(2, 0, make("p", { class: "sentence", dir: "auto" }, topic.sentence));
     parts.push(...sureness(topic), make("h3", {}, "Tells it from the others"), chips(topic.phrases));
     for (const [role, said] of topic.said)
       if (said.length) parts.push(make("h3", {}, `The ${role} says`), chips(said));
+    parts.push(make("h3", {}, "How they end"), tables.endBar(topic.ends), tables.key(), ...changes.ofTopic(number));
     parts.push(...curve(topic.periods, colours[number]), make("h3", {}, "Dialogues, the most typical first"), ...listOf(members[number], dialogueButton));
     return parts;
   }
@@ -431,7 +438,7 @@ const page = (() => {
       make("div", { class: "turn" }, make("span", { class: "who" }, name ? `${name} (${roles[role]})` : roles[role]), make("span", { class: "said" }, marked(said)))));
     return [back(self.hits ? {} : { list: self.view.list, topic: topics[number].id }, self.hits ? "← All found" : `← ${short(topics[number].name)}`),
       make("h2", {}, ids[row]), make("p", { class: "soft" }, `${topics[number].name} · cosine ${(data.near[row] / 1000).toFixed(2)}${data.times[row] ? ` · ${data.times[row].replace("T", " ")}` : ""}`),
-      make("div", { class: "bar" }, step(-1), make("span", { class: "soft" }, `${figures.format(place + 1)} of ${figures.format(rows.length)}`), step(1)),
+      make("div", { class: "bar" }, step(-1), make("span", { class: "soft" }, `${figures.format(place + 1)} of ${figures.format(rows.length)}`), step(1)), ...changes.ofDialogue(row),
       turns.length ? make("ol", { class: "turns" }, turns) : make("p", { class: "hint" }, "What is said in it is not on this page, which would be too large.")];
   }
 
@@ -452,7 +459,7 @@ const page = (() => {
     const [topic, row] = [numbers.get(self.view.topic), rowsById.get(self.view.dialogue)];
     const parts = row !== undefined ? dialoguePanel(row) : self.hits ? found() : topic !== undefined ? topicPanel(topic) : overview();
     const held = panel.contains(document.activeElement) ? document.activeElement : null;
-    panel.replaceChildren(...parts);
+    panel.replaceChildren(...changes.note(), ...parts);
     if (held) (sameButton(held) ?? panel).focus({ preventScroll: true });
     draw();
   }
@@ -524,7 +531,7 @@ const page = (() => {
       show({ list, topic: dialogue && topic });
     }
   });
-  Object.assign(self, { show, find, drawNow, zoom, fit, hover });
+  Object.assign(self, { changes, show, find, drawNow, zoom, fit, hover });
   paint();
   listenToMap();
   follow();

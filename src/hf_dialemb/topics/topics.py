@@ -1,12 +1,13 @@
 """Hold the topics of dialogues: as tables, as a page, and in a folder that later runs go on from."""
 
-import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,35 +15,26 @@ from numpy.typing import NDArray
 from ..checkpoints.pretrained import default_encoder
 from ..dialogue import ROLES, Dialogue, metadata_columns
 from ..encoders import load_encoder
-from ..flow.exports import as_cell, table_of
-from ..flow.extract import extract_flow
-from ..flow.folder import remove_report
+from ..errors import explained
+from ..flow import paths
+from ..flow.compare import compare_flow
+from ..flow.exports import cell_of, table_of, write_workbook
+from ..flow.extract import extract_flow, utterance_vectors
+from ..flow.folder import CACHE, remove_report
 from ..hashing import json_key
 from ..runs.files import write_atomically, write_json_atomically, write_text_atomically
 from ..runs.frames import counted, data_frame, notebook_view, write_page
-from .edits import Groups
-from .naming import (
-    customer,
-    names_by_model,
-    names_of,
-    numbered_names,
-    set_phrases,
-    telling_phrases,
-    typical_requests,
-    without_set_phrases,
-)
+from .compare import Comparison, compared_topics, rows_of, sets_of
+from .edits import EDITS, Edits
 
 PAGE, FLOWS, RECORD = "index.html", "flows", "topics.json"
 TABLES = ("topics.csv", "dialogues.csv", "dialogues.parquet")
-MEANS = "topics.safetensors"
+MEANS, WORKBOOK = "topics.safetensors", "topics.xlsx"
 NO_TOPIC, FITS_NOWHERE = "none", "fits nowhere"  # the id and the name of dialogues on no topic
 PHRASES = "phrases"
 _COLUMNS = ("id", "name", "sentence", "size", "stability", "phrases")
-EXAMPLES = 5  # typical dialogues of a topic
 FEWEST = 5  # a topic with fewer dialogues gets no flow of its own
 MOST_CHARACTERS = 30_000_000  # of a page; dialogues beyond it are there without their turns
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -80,6 +72,10 @@ class Topics:
     means: NDArray[np.float32]  # of the unit vectors of each topic, (T, D)
     encoder: Mapping[str, str]  # the ``model`` that made the vectors, and a digest of its ``vectors``
     numbered: int  # the highest number that a topic has had
+    edits: Edits  # what a person changed
+    ends: tuple[str, ...]  # how each dialogue ends, (N,); see `hf_dialemb.flow.paths.ends`
+    flows: tuple[str, ...] = ()  # the ids of topics whose flow lies beside the page
+    comparisons: tuple[Comparison, ...] = ()  # with other dialogues, or of parts of these
 
     @property
     def counts(self) -> str:
@@ -89,26 +85,32 @@ class Topics:
     @property
     def ids(self) -> list[str]:
         """The ids of the dialogues, or their numbers as ``#12``."""
-        return [dialogue.id or f"#{number}" for number, dialogue in enumerate(self.corpus, 1)]
+        return ids_of(self.corpus)
 
     @property
     def topics(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-        """A row for each topic: id, name, sentence, size, stability, phrases, share, and ids of typical dialogues."""
+        """A row for each topic: id, name, sentence, size, stability, phrases, share, ends, and typical dialogues."""
         return data_frame(self._topic_records())
+
+    @property
+    def ends_by_topic(self) -> list[dict[str, int]]:
+        """How many dialogues of each topic end in each way, by name."""
+        counts = Counter(zip(self.labels.tolist(), self.ends, strict=True))
+        return [{kind: counts[number, kind] for kind in paths.KINDS} for number in range(len(self.by_size))]
 
     @property
     def dialogues(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """A row for each dialogue: id, topic, name, similarity (cosine with the mean of its topic), time."""
         return data_frame(self._dialogue_records())
 
-    def page(self, path: str | Path, flows: Sequence[str] = ()) -> None:
-        """Write the page: one HTML file. It links to flows of the topics with these ids beside it."""
+    def page(self, path: str | Path) -> None:
+        """Write the page: one HTML file. It links to flows beside it."""
         folder, counts = Path(__file__).parent, self.counts.replace(", ", " · ")
-        record, styles = self._page_record(flows), folder.parent / "flow" / "page"
-        template, scripts = folder / "topics.html.jinja", ("tree.js", "topics.js")
+        record, styles = self._page_record(), folder.parent / "flow" / "page"
+        template, scripts = folder / "topics.html.jinja", ("tree.js", "changes.js", "topics.js")
         write_page(Path(path), template, record, scripts, styles=styles, title=self.title, counts=counts)
 
-    def save(self, folder: str | Path, flows: Sequence[str] = ()) -> None:
+    def save(self, folder: str | Path) -> None:
         """Write the page, ``topics.csv``, ``dialogues.csv`` and ``.parquet``, ``topics.json`` and ``.safetensors``.
 
         `hf_dialemb.load_topics` goes on from the folder.
@@ -121,6 +123,8 @@ class Topics:
         write_text_atomically(place / TABLES[0], _csv(topics))
         write_text_atomically(place / TABLES[1], _csv(dialogues))
         write_atomically(place / TABLES[2], partial(pq.write_table, pa.Table.from_pylist(dialogues)))
+        sheets = {"topics": topics, "conversations": dialogues, "comparison": rows_of(self.comparisons)}
+        write_workbook(place / WORKBOOK, {name: rows for name, rows in sheets.items() if rows})
         pairs = zip(topics, self.by_size, strict=True)
         more = ("periods", "least")
         records = [
@@ -129,27 +133,95 @@ class Topics:
         ]
         facts = ("title", "unit", "periods", "encoder", "numbered")
         record = {"dialogues": len(self.corpus), **{name: getattr(self, name) for name in facts}, "topics": records}
+        record["edits"] = self.edits.entries
         record["key"] = json_key(record)
+        if self.edits.text:
+            write_text_atomically(place / EDITS, self.edits.text)
         means = {"means": np.ascontiguousarray(self.means)}
         write_atomically(place / MEANS, lambda path: save_file(means, path, {"key": record["key"]}))
         write_json_atomically(place / RECORD, record)
-        self.page(place / PAGE, flows)
+        self.page(place / PAGE)
 
-    def save_flows(self, folder: str | Path, encoder: Any = None, **settings: Any) -> list[str]:  # noqa: ANN401
-        """Write a flow of each topic of at least `FEWEST` dialogues, and return the ids of these topics.
+    def save_flows(self, folder: str | Path, encoder: Any = None, **settings: Any) -> Self:  # noqa: ANN401
+        """Write a flow of each topic of at least `FEWEST` dialogues, and return the topics with these and their ends.
 
         Flows of an earlier call, of topics that no longer exist, are removed. The encoder and the settings are those of
-        `hf_dialemb.flow.extract.extract_flow`.
+        `hf_dialemb.flow.extract.extract_flow`. Utterances of all topics are embedded at once.
         """
-        written, loaded = [], load_encoder(encoder or default_encoder("action"))
+        loaded, ends = load_encoder(encoder or default_encoder("action")), list(self.ends)
+        large = {
+            topic.id: np.flatnonzero(self.labels == number)
+            for number, topic in enumerate(self.by_size)
+            if topic.size >= FEWEST and topic.id != NO_TOPIC
+        }
+        texts = [turn.content for rows in large.values() for row in rows for turn in self.corpus[row].turns]
+        if texts:
+            utterance_vectors(loaded, [" ".join(text.split()) for text in texts], Path(folder) / CACHE)
+        names = self._names()
+        for id, rows in large.items():
+            members, output = [self.corpus[row] for row in rows], Path(folder) / FLOWS / id
+            flow = extract_flow(members, loaded, output=output, title=names[id], overview=folder, **settings).flow
+            kinds = {name: end.kind for end in paths.ends(flow) for name in end.dialogues}
+            for row, name in zip(rows, flow.utterances.dialogues, strict=True):
+                ends[row] = kinds[name]
+        _remove_flows(Path(folder), large)
+        return replace(self, ends=tuple(ends), flows=tuple(large))
+
+    def compared(self, by: str) -> Self:
+        """Compare parts of the dialogues, by ``month`` or a name of their metadata; return the topics with the result.
+
+        Two parts are compared with each other; of more, each with all the others. See
+        `hf_dialemb.topics.compare.compared_topics`.
+        """
+        parts, rows = sets_of(self.corpus, by), self._topics_and_ends()
+        if len(parts) == 2:
+            pairs = [tuple(parts.items())]
+        else:
+            others = {name: [row for other in parts if other != name for row in parts[other]] for name in parts}
+            pairs = [(("others", others[name]), (name, own)) for name, own in parts.items()]
+        comparisons = []
+        for first, second in pairs:
+            sets = [rows[row] for row in first[1]], [rows[row] for row in second[1]]
+            comparisons.append(compared_topics(self._names(), sets, (first[0], second[0]), times=len(pairs)))
+        return replace(self, comparisons=tuple(comparisons))
+
+    def compared_with(self, folder: str | Path) -> Self:
+        """Compare with the dialogues of the folder of topics that these go on from; return the topics with the result.
+
+        Topics with a flow in both folders are also compared by its steps.
+        """
+        import pyarrow.parquet as pq
+
+        with explained(f"topics '{folder}'", "run dialemb topics again"):
+            record = json.loads((Path(folder) / RECORD).read_text(encoding="utf-8"))
+            table = pq.read_table(Path(folder) / TABLES[2], columns=["topic", "end"]).to_pydict()
+        merged = self.edits.merged
+        before = [(merged.get(topic, topic), end) for topic, end in zip(table["topic"], table["end"], strict=True)]
+        known = {NO_TOPIC, *(topic["id"] for topic in record["topics"])}
+        sets, titles = (before, self._topics_and_ends()), (str(record["title"]), self.title)
+        comparison = compared_topics(self._names(), sets, titles, known)
+        return replace(self, comparisons=(replace(comparison, steps=tuple(self._new_steps(Path(folder)))),))
+
+    def _new_steps(self, folder: Path) -> list[str]:
+        """Say for each topic with a flow here and in an earlier folder which step is new, the most frequent first."""
+        lines = []
         for number, topic in enumerate(self.by_size):
-            if topic.size >= FEWEST and topic.id != NO_TOPIC:
+            if topic.id in self.flows and (folder / FLOWS / topic.id).is_dir():
                 members = [self.corpus[row] for row in np.flatnonzero(self.labels == number)]
-                output = Path(folder) / FLOWS / topic.id
-                extract_flow(members, loaded, output=output, title=topic.name, overview=folder, **settings)
-                written.append(topic.id)
-        _remove_flows(Path(folder), written)
-        return written
+                new = compare_flow(folder / FLOWS / topic.id, members, self.title).new
+                if new:
+                    most = max(new, key=lambda change: change.counts[1])
+                    more = f", and {len(new) - 1} more" if len(new) > 1 else ""
+                    line = f"New step in {topic.name}: {most.name}, {most} of its dialogues{more}"
+                    lines.append((-most.counts[1] / most.sizes[1], line))
+        return [line for _, line in sorted(lines)]
+
+    def _names(self) -> dict[str, str]:
+        return {topic.id: topic.name for topic in self.by_size}
+
+    def _topics_and_ends(self) -> list[tuple[str, str]]:
+        pairs = zip(self.labels.tolist(), self.ends, strict=True)
+        return [(self.by_size[label].id, end) for label, end in pairs]
 
     def __repr__(self) -> str:
         return f"{self.title}: {self.counts}"
@@ -164,28 +236,30 @@ class Topics:
             {
                 **{field: getattr(topic, field) for field in _COLUMNS},
                 "share": topic.size / len(self.corpus),
+                **ends,
                 "examples": tuple(ids[row] for row in topic.examples),
             }
-            for topic in self.by_size
+            for topic, ends in zip(self.by_size, self.ends_by_topic, strict=True)
         ]
 
     def _dialogue_records(self) -> list[dict[str, Any]]:
-        rows = zip(self.ids, self.labels.tolist(), self.similarity.tolist(), self.corpus, strict=True)
+        rows = zip(self.ids, self.labels.tolist(), self.similarity.tolist(), self.ends, self.corpus, strict=True)
         records = [
             {
                 "id": name,
                 "topic": self.by_size[label].id,
                 "name": self.by_size[label].name,
                 "similarity": round(similarity, 4),
+                "end": end,
                 "time": dialogue.time,
             }
-            for name, label, similarity, dialogue in rows
+            for name, label, similarity, end, dialogue in rows
         ]
         columns = metadata_columns(self.corpus, records[0])
         return [record | {name: values[row] for name, values in columns.items()} for row, record in enumerate(records)]
 
-    def _page_record(self, flows: Collection[str]) -> dict[str, Any]:
-        roles = _roles_of(self.corpus)
+    def _page_record(self) -> dict[str, Any]:
+        roles = roles_of(self.corpus)
         return {
             "roles": roles,
             "unit": self.unit,
@@ -194,10 +268,14 @@ class Topics:
                 {
                     **{name: value for name, value in vars(topic).items() if name != "by_role"},
                     "said": [[role, topic.by_role[role]] for role in roles],
-                    "flow": topic.id in flows,
+                    "flow": topic.id in self.flows,
+                    "ends": [ends[kind] for kind in paths.KINDS],
                 }
-                for topic in self.by_size
+                for topic, ends in zip(self.by_size, self.ends_by_topic, strict=True)
             ],
+            "kinds": paths.KINDS,
+            "edits": self.edits.entries,
+            "comparisons": [comparison.record() for comparison in self.comparisons],
             "tree": [[int(left), int(right), round(far, 4)] for left, right, far in self.tree[:, :3].tolist()],
             "ids": self.ids,
             "times": [dialogue.time for dialogue in self.corpus] if self.periods else [],
@@ -217,11 +295,16 @@ class Topics:
         return texts
 
 
+def ids_of(corpus: Sequence[Dialogue]) -> list[str]:
+    """Return the ids of dialogues, or their numbers as ``#12``."""
+    return [dialogue.id or f"#{number}" for number, dialogue in enumerate(corpus, 1)]
+
+
 def remove_topics(folder: Path) -> None:
     """Remove what `Topics.save` wrote beside its page, and the flows of topics; files of others stay."""
     if (folder / RECORD).is_file():
         _remove_flows(folder, ())
-        for name in (*TABLES, MEANS, RECORD):
+        for name in (*TABLES, MEANS, WORKBOOK, RECORD):
             (folder / name).unlink(missing_ok=True)
 
 
@@ -233,79 +316,11 @@ def _remove_flows(folder: Path, but: Collection[str]) -> None:
         (folder / FLOWS).rmdir()
 
 
-def described(
-    corpus: Sequence[Dialogue],
-    groups: Groups,
-    similarity: NDArray[np.float32],
-    counts: NDArray[np.int64],
-    names: str,
-    cache: Path | None,
-    encode: Callable[[list[str]], NDArray[np.float32]] | None,
-) -> tuple[Topic, ...]:
-    """Describe T groups of N dialogues; those without a name get one.
-
-    Args:
-        corpus: The dialogues.
-        groups: Their groups.
-        similarity: The similarity of each with its group, ``(N,)``.
-        counts: How many each group has in each period, ``(T, P)``.
-        names: How groups are named; see `find_topics`.
-        cache: A folder where answers of a language model are kept.
-        encode: Encodes phrases ``(P, D)``.
-    """
-    members = [np.flatnonzero(groups.labels == number) for number in range(len(groups.ids))]
-    members = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")] for rows in members]
-    of_groups = [[corpus[row] for row in rows.tolist()] for rows in members]
-    left_out = set_phrases(corpus, groups.labels)
-    phrases = telling_phrases([_texts(group, left_out) for group in of_groups])
-    requests = [without_set_phrases(own, left_out, customer(own)) for own in corpus]
-    given = list(groups.names)
-    if unnamed := [number for number, name in enumerate(given) if not name]:
-        proposed = names_of(requests, groups.labels, groups.means, encode)
-        new = [proposed[number] for number in unnamed]
-        if names != PHRASES:
-            shown = [(proposed[number], phrases[number], of_groups[number]) for number in unnamed]
-            new, reason = names_by_model(shown, names, cache / "names" if cache else None)
-            if reason:
-                logger.warning("some topics are named by their phrases: %s", reason)
-        kept = list(filter(None, given))
-        for number, name in zip(unnamed, numbered_names([*kept, *new])[len(kept) :], strict=True):
-            given[number] = name
-    sentences = typical_requests(of_groups, given, left_out, encode)
-    by_role = {
-        role: telling_phrases([_texts(group, left_out, role) for group in of_groups]) for role in _roles_of(corpus)
-    }
-    return tuple(
-        Topic(
-            groups.ids[number],
-            given[number],
-            len(rows),
-            phrases[number],
-            {role: of_role[number] for role, of_role in by_role.items()},
-            tuple(rows[:EXAMPLES].tolist()),
-            tuple(counts[number].tolist()),
-            sentences[number],
-            groups.stability[number],
-            float(groups.least[number]),
-        )
-        for number, rows in enumerate(members)
-    )
-
-
-def _texts(dialogues: Sequence[Dialogue], left_out: Collection[str], role: str = "") -> list[str]:
-    """Return what is said in dialogues, or by a role; bars keep phrases from going across turns."""
-    return [" | ".join(without_set_phrases(dialogue, left_out, role)) for dialogue in dialogues]
-
-
-def _roles_of(corpus: Sequence[Dialogue]) -> list[str]:
+def roles_of(corpus: Sequence[Dialogue]) -> list[str]:
+    """Return the roles that speak in any of the dialogues."""
     return [role for role in ROLES if any(role in dialogue.roles for dialogue in corpus)]
 
 
 def _csv(records: Sequence[dict[str, Any]]) -> str:
     """Return a table in which no cell is a formula of a spreadsheet."""
-
-    def cell(value: object) -> object:
-        text = "; ".join(value) if isinstance(value, tuple | list) else "" if value is None else value
-        return as_cell(text) if isinstance(text, str) else text
-
-    return table_of(list(records[0]), [list(map(cell, record.values())) for record in records])
+    return table_of(list(records[0]), [list(map(cell_of, record.values())) for record in records])

@@ -71,6 +71,7 @@ class Comparison:
     dialogues: tuple[int, int]  # their sizes
     differences: Sequence[TransitionDifference]
     second: Collection[str] = ()  # the ids of the second set
+    findings: Sequence[str] = ()  # what differs beside transitions, in sentences
 
 
 def write_page(
@@ -237,7 +238,8 @@ def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[st
         source, target = numbers[change.source], numbers[change.target]
         record = {"source": source, "target": target, "key": f"{source}>{target}", "p": change.corrected_p}
         edges.append({**record, "counts": change.counts, "shares": change.shares, "difference": change.difference})
-    return {"names": tuple(map(line_of, comparison.names)), "dialogues": comparison.dialogues, "edges": edges}
+    names, findings = (tuple(map(line_of, texts)) for texts in (comparison.names, comparison.findings))
+    return {"names": names, "dialogues": comparison.dialogues, "findings": findings, "edges": edges}
 
 
 def _choice(role: str, choice: Choice) -> dict[str, Any]:

@@ -222,6 +222,9 @@ function drawComparison(page, place) {
   ];
   place.replaceChildren(
     make("h2", {}, `${isolated(one)} and ${isolated(other)}`),
+    ...(comparison.findings.length
+      ? [make("ul", { class: "findings" }, comparison.findings.map((said) => make("li", {}, said)))]
+      : []),
     make(
       "p",
       { class: "soft" },
