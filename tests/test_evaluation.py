@@ -16,9 +16,15 @@ from hf_dialemb.corpora import loading, write_jsonl
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate, evaluate_embeddings, markdown_table
 from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, marked, sets_behind
-from hf_dialemb.evaluation.results.rows import Results, describe_run, merge_results, read_results, write_results
+from hf_dialemb.evaluation.results.rows import (
+    Results,
+    describe_run,
+    merge_results,
+    read_results,
+    with_ties,
+    write_results,
+)
 from hf_dialemb.evaluation.results.tables import paper_table
-from hf_dialemb.evaluation.results.ties import with_ties
 from hf_dialemb.evaluation.run import training_report
 from hf_dialemb.metrics.alignment_uniformity import alignment_uniformity
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores

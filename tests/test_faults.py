@@ -195,7 +195,7 @@ def test_an_ended_command_leaves_nothing_after_a_swallowed_signal(tmp_path, numb
 import sys, time
 from pathlib import Path
 from hf_dialemb import cli
-from hf_dialemb.cli import demo
+from hf_dialemb.cli import encoders
 from hf_dialemb.runs.files import working_folder
 def run(options):
     with working_folder(Path(sys.argv[1]) / "out"):
@@ -206,7 +206,7 @@ def run(options):
             if sys.argv[2] == "15":
                 raise
         time.sleep(60)
-demo.add = lambda commands: commands.add_parser("demo").set_defaults(run=run)
+encoders.add = lambda commands: commands.add_parser("demo").set_defaults(run=run)
 sys.exit(cli.main(["demo"]))
 """
     words = [sys.executable, "-c", program, tmp_path, str(int(number))]

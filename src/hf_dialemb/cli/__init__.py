@@ -25,7 +25,7 @@ from ..runs.hardware import let_waiting_threads_sleep
 from . import flow
 from .parser import Parser, check_split, unknown_argument
 
-_COMMANDS = ("demo", "train", "evaluate", "retrieval", "topics", "flow", "corpus", "publish", "model")
+_COMMANDS = ("encoders", "retrieval", "topics", "flow", "corpus", "model")
 """The modules of the commands, in the order of the help."""
 
 _MOVED = {

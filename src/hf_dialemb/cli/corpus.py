@@ -9,34 +9,35 @@ from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
-from .parser import (
-    TEXTS,
-    Commands,
-    add_command,
-    add_group,
-    corpus_options,
-    named,
-    own_options,
-    reading_of,
-    reading_options,
-    say,
-    split_option,
-)
-from .retrieval import add_candidates
+from .parser import TEXTS, Commands, add_command, add_group, named, reading_of, say
 
 
 def add(commands: Commands) -> None:
     """Add the command and its actions."""
-    actions, texts = add_group(commands, "corpus"), TEXTS["corpus"]
-    add_candidates(actions)
-    add_command(actions, "list", _list, texts)
-    parser = add_command(actions, "check", _check, texts)
-    split_option(parser, "all")
-    own_options(parser)
-    reading_options(add_command(actions, "convert", _convert, texts), "all")
-    corpus_options(add_command(actions, "stats", _stats, texts))
-    corpus_options(add_command(actions, "show", _show, texts))
-    own_options(add_command(actions, "leakage", _leakage, texts))
+    actions = add_group(commands, "corpus")
+    for name, run in (
+        ("candidates", _candidates), ("list", _list), ("check", _check), ("convert", _convert), ("stats", _stats),
+        ("show", _show), ("leakage", _leakage),
+    ):  # fmt: skip
+        add_command(actions, name, run, TEXTS["corpus"])
+
+
+def _candidates(options: argparse.Namespace) -> None:
+    from ..corpora import load_dialogues
+    from ..corpora.examples import draw_candidates, write_candidates
+
+    if options.num_candidates < 2 or options.seed < 0:
+        got = f"{options.num_candidates} and {options.seed}"
+        raise InputError(f"--num-candidates and --seed: got {got}, expected at least 2 and 0")
+    check_writable(options.output, options.corpus)
+    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **reading_of(options))
+    drawn_from = named(options, "corpus", "split", "seed", "num_candidates", "responses")
+    selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)
+    write_candidates(options.output, selections, drawn_from)
+    print(
+        f"{len(dialogues):,} dialogues gave {len(selections):,} contexts with {options.num_candidates} candidates each"
+    )
+    say(f"Wrote {options.output}")
 
 
 def _list(options: argparse.Namespace) -> None:

@@ -8,18 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .parser import (
-    Commands,
-    add_command,
-    chosen_model,
-    conversations,
-    model_option,
-    named,
-    own_options,
-    reading_of,
-    reading_options,
-    say,
-)
+from .parser import Commands, add_command, chosen_model, named, reading_of, say
 
 COMMANDS = ("flow next", "flow compare")
 """The commands with a name of two words."""
@@ -30,12 +19,9 @@ _SEVERAL = "This is one flow of dialogues about several things; --by topic makes
 
 def add(commands: Commands) -> None:
     """Add the commands to those of ``dialemb``."""
-    parser = add_command(commands, "flow", _build)
-    conversations(parser)
-    model_option(parser)
-    reading_options(parser, "all")
-    own_options(add_command(commands, "flow next", _next))
-    reading_options(add_command(commands, "flow compare", _compare), "all")
+    add_command(commands, "flow", _build)
+    add_command(commands, "flow next", _next)
+    add_command(commands, "flow compare", _compare)
 
 
 def _build(options: argparse.Namespace) -> None:

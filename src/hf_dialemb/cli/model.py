@@ -1,31 +1,35 @@
-"""The group ``dialemb model``: merge trainings, distil an encoder into a table, write a model card."""
+"""The commands ``dialemb export``, ``publish`` and ``model``: what is made of a trained encoder."""
 
 import argparse
 
 from ..errors import InputError
-from .parser import (
-    TEXTS,
-    Commands,
-    add_command,
-    add_group,
-    conversations,
-    method_option,
-    named,
-    own_options,
-    reading_of,
-    say,
-)
+from .parser import TEXTS, Commands, add_command, add_group, named, reading_of, say
 
 
 def add(commands: Commands) -> None:
-    """Add the group and its commands."""
-    group, texts = add_group(commands, "model"), TEXTS["model"]
-    method_option(add_command(group, "merge", _merge, texts))
-    parser = add_command(group, "distil", _distil, texts)
-    method_option(parser)
-    conversations(parser, "corpus", "sets to learn from: sgd/train, files, ...", several=True)
-    own_options(parser)
-    method_option(add_command(group, "card", _card, texts))
+    """Add the commands and the group."""
+    add_command(commands, "export", _export)
+    add_command(commands, "publish", _publish)
+    group = add_group(commands, "model")
+    for name, run in (("merge", _merge), ("distil", _distil), ("card", _card)):
+        add_command(group, name, run, TEXTS["model"])
+
+
+def _export(options: argparse.Namespace) -> None:
+    from ..hub.export import export
+
+    more = named(options, "dtype", "max_shard_size", "onnx", "int8")
+    say(f"Wrote {export(options.model, options.output, report=say, **more)}")
+
+
+def _publish(options: argparse.Namespace) -> None:
+    from ..hub.publishing import publish, push
+
+    more = named(options, "private", "revision", "dry_run", "verify")
+    if options.repo_type == "model":
+        push(options.path, options.repo_id, report=say, **more)
+    else:
+        publish(options.path, options.repo_id, repo_type=options.repo_type, report=say, **more)
 
 
 def _merge(options: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
-from ..corpora.own.options import DATE_ORDERS, OPTIONS
+from ..corpora.own.options import OPTIONS
 from ..errors import InputError, nearest
 from ..runs.addresses import path_or_address
 
@@ -72,17 +72,46 @@ def add_command(
 
     ``{tasks}`` in its epilog stands for what ``tasks()`` lists, when the help is shown.
     """
-    summary, form = texts[name]["summary"], argparse.RawDescriptionHelpFormatter
-    listed: dict[str, Any] = {} if " " in name else {"help": re.split(r"[.:;,]( |$)", summary)[0]}
+    stated, form = texts[name], argparse.RawDescriptionHelpFormatter
+    listed: dict[str, Any] = {} if " " in name else {"help": re.split(r"[.:;,]( |$)", stated["summary"])[0]}
     parser = commands.add_parser(
-        name, description=summary, epilog=texts[name]["epilog"], formatter_class=form, **listed
+        name, description=stated["summary"], epilog=stated["epilog"], formatter_class=form, **listed
     )
     parser.lists = lists
     parser.set_defaults(run=run)
-    for option, how in texts[name].get("options", {}).items():
+    if "conversations" in stated:
+        _conversations(parser, **stated["conversations"])
+    if "wanted" in stated:
+        _add_options(parser.add_mutually_exclusive_group(required=True), stated["wanted"])
+    own = stated.get("options", {})
+    shared = {option: how for kind in stated.get("takes", ()) for option, how in TEXTS["shared"][kind].items()}
+    _add_options(parser, {option: {**shared.get(option, {}), **own.get(option, {})} for option in {**own, **shared}})
+    if split := stated.get("split"):
+        parser.add_argument(
+            "--split", help=f"for public corpora and Hub datasets: train, dev, test or all (default: {split})"
+        )
+        parser.set_defaults(default_split=split)
+    return parser
+
+
+def _add_options(parser: argparse._ActionsContainer, options: Mapping[str, Mapping[str, Any]]) -> None:
+    for option, how in options.items():
         kind = {"type": _TYPES[how["type"]]} if "type" in how else {}
         parser.add_argument(*option.split(), **{**how, **kind})
-    return parser
+
+
+def _conversations(
+    parser: argparse.ArgumentParser,
+    name: str = "corpus",
+    help: str = "your file, folder or Hub dataset, or a corpus, as sgd or sgd/test",
+    several: bool = False,
+    instead: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Add the input, as a word or as ``--corpus`` (also ``--input``), or another option ``instead``: one is needed."""
+    group, many = parser.add_mutually_exclusive_group(required=True), "+" if several else None
+    group.add_argument(name, nargs="*" if several else "?", default=argparse.SUPPRESS, metavar="corpus", help=help)
+    group.add_argument("--corpus", "--input", dest=name, nargs=many, metavar="CORPUS", help="another way to name them")
+    _add_options(group, instead or {})
 
 
 def add_group(commands: Commands, name: str, texts: Mapping[str, Any] = TEXTS) -> Any:  # noqa: ANN401
@@ -104,50 +133,6 @@ def say(line: str) -> None:
 def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Return some of the options, for a function whose arguments have the same names."""
     return {name: getattr(options, name) for name in names}
-
-
-def conversations(
-    parser: argparse.ArgumentParser,
-    name: str = "input",
-    help: str = "your conversations: a file, or a folder of them; or a corpus, as sgd or sgd/test",
-    several: bool = False,
-) -> argparse._MutuallyExclusiveGroup:
-    """Add the input, as a word or as ``--corpus`` (also ``--input``); return the group, which needs one of them."""
-    group = parser.add_mutually_exclusive_group(required=True)
-    many = "+" if several else None
-    group.add_argument(name, nargs="*" if several else "?", default=argparse.SUPPRESS, metavar="corpus", help=help)
-    group.add_argument("--corpus", "--input", dest=name, nargs=many, metavar="CORPUS", help="another way to name them")
-    return group
-
-
-def corpus_options(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
-    """Add the input as ``corpus`` and the options of its reading; return the group that names it."""
-    group = conversations(parser, "corpus", "your file, folder or Hub dataset, or a corpus, as sgd or sgd/test")
-    reading_options(parser, "test")
-    return group
-
-
-def reading_options(parser: argparse.ArgumentParser, split: str) -> None:
-    """Add the options for the folder of corpora, the split, and the columns and speakers of a file."""
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    split_option(parser, split)
-    own_options(parser)
-
-
-def model_option(parser: argparse._ActionsContainer, **options: Any) -> None:  # noqa: ANN401 - of add_argument
-    """Add the options that name a model and say how it is loaded; all may be left out, see `chosen_model`."""
-    help = "a checkpoint folder, a Hub id, or an encoder from the package, such as dialogue-minilm "
-    parser.add_argument("--model", help=help + "(default: the best one available)", **options)
-    parser.add_argument("--revision", help="for a Hub id: a branch, a tag or the id of a commit")
-    parser.add_argument("--device", help="such as cpu, cuda:1 or mps (default: the accelerator if there is one)")
-    parser.add_argument("--batch-size", type=int, help="texts or conversations in the model at once (default: 32)")
-    parser.add_argument("--dtype", help="float32 (the default), bfloat16 or float16: what the model computes in")
-    method_option(parser)
-
-
-def method_option(parser: argparse._ActionsContainer) -> None:
-    """Add the option that names the file of a user's own method."""
-    parser.add_argument("--method", metavar="FILE.py", help="for a model of a method of your own: the method's file")
 
 
 def chosen_model(options: argparse.Namespace, given: str | None, of: str = "dialogue", *, needed: bool = True) -> Any:  # noqa: ANN401
@@ -190,13 +175,6 @@ def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) 
     return stored.model, stored.of_dialogues(dialogues, corpus)
 
 
-def split_option(parser: argparse._ActionsContainer, split: str, default: str | None = None) -> None:
-    """Add the option that names a split; `check_split` fills in the default."""
-    help = f"for public corpora and Hub datasets: train, dev, test or all (default: {split})"
-    parser.add_argument("--split", help=help)
-    parser.set_defaults(default_split=split if default is None else default)
-
-
 def check_split(options: argparse.Namespace) -> None:
     """Fill in the default split, and refuse a split of a file, which is read whole."""
     if "default_split" not in options:
@@ -215,18 +193,6 @@ def check_split(options: argparse.Namespace) -> None:
             known, options.split = with_split(corpus, options.split)
             setattr(options, name, known)
     options.split = options.default_split if options.split is None else options.split
-
-
-def own_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options that name the columns and the speakers of a file."""
-    parser.add_argument("--columns", help="for tables: which column is what, such as id=call,role=speaker,content=text")
-    parser.add_argument("--roles", help="who is who, such as Agent=assistant,Customer=user")
-    parser.add_argument("--dates", choices=DATE_ORDERS, help="the order of numbers in dates")
-    parser.add_argument("--gap", help="the pause that ends a conversation, such as 30m, 4h or 2d")
-    parser.add_argument("--sheet", help="the sheet of a workbook, or all")
-    strict = "stop at what is malformed, and guess nothing (default: leave it out, count it, and say what was guessed)"
-    parser.add_argument("--strict", action="store_true", help=strict)
-    parser.add_argument("--raw", action="store_true", help="leave HTML, quoted mail and signatures in the texts")
 
 
 def reading_of(options: argparse.Namespace) -> dict[str, Any]:

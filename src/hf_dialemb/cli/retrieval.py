@@ -1,4 +1,4 @@
-"""The commands ``dialemb embed``, ``search``, ``index`` and ``rank``; and ``dialemb corpus candidates``."""
+"""The commands ``dialemb embed``, ``search``, ``index`` and ``rank``."""
 
 from __future__ import annotations
 
@@ -6,28 +6,13 @@ import argparse
 import json
 from collections import deque
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..corpora.own.options import ReadingOptions
 from ..errors import InputError
 from ..runs.addresses import path_or_address
 from ..runs.files import check_writable, write_text_atomically
-from .parser import (
-    TEXTS,
-    Commands,
-    add_command,
-    chosen_model,
-    conversations,
-    corpus_options,
-    method_option,
-    model_and_vectors,
-    model_option,
-    named,
-    own_options,
-    reading_of,
-    say,
-)
+from .parser import Commands, add_command, chosen_model, model_and_vectors, named, reading_of, say
 
 if TYPE_CHECKING:
     from ..retrieval.hits import Hits
@@ -35,32 +20,8 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    parser = add_command(commands, "embed", _embed)
-    model_option(parser)
-    help = "your conversations: a file, a folder of them, or the address of a file, such as s3://BUCKET/FILE.parquet"
-    conversations(parser, help=help)
-    own_options(parser)
-
-    parser = add_command(commands, "search", _search)
-    model_option(parser)
-    group = corpus_options(parser)
-    group.add_argument("--index", type=Path, help="an index made by dialemb index, instead of a corpus")
-    wanted = parser.add_mutually_exclusive_group(required=True)
-    wanted.add_argument("--query", help="what to look for, in words")
-    wanted.add_argument("--id", help="the dialogue to start from: its id, or its number as #12")
-
-    parser = add_command(commands, "index", _index)
-    own_options(parser)
-    model_option(parser)
-
-    parser = add_command(commands, "rank", _rank)
-    method_option(parser)
-    own_options(parser)
-
-
-def add_candidates(actions: Commands) -> None:
-    """Add the action ``candidates`` of ``dialemb corpus``."""
-    corpus_options(add_command(actions, "candidates", _candidates, TEXTS["corpus"]))
+    for name, run in (("embed", _embed), ("search", _search), ("index", _index), ("rank", _rank)):
+        add_command(commands, name, run)
 
 
 def _embed(options: argparse.Namespace) -> None:
@@ -146,21 +107,3 @@ def _rank(options: argparse.Namespace) -> None:
         (print if options.output is None else say)(line)
     if options.output:
         say(f"Wrote {options.output}")
-
-
-def _candidates(options: argparse.Namespace) -> None:
-    from ..corpora import load_dialogues
-    from ..corpora.examples import draw_candidates, write_candidates
-
-    if options.num_candidates < 2 or options.seed < 0:
-        got = f"{options.num_candidates} and {options.seed}"
-        raise InputError(f"--num-candidates and --seed: got {got}, expected at least 2 and 0")
-    check_writable(options.output, options.corpus)
-    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **reading_of(options))
-    drawn_from = named(options, "corpus", "split", "seed", "num_candidates", "responses")
-    selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)
-    write_candidates(options.output, selections, drawn_from)
-    print(
-        f"{len(dialogues):,} dialogues gave {len(selections):,} contexts with {options.num_candidates} candidates each"
-    )
-    say(f"Wrote {options.output}")

@@ -5,25 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .parser import (
-    Commands,
-    add_command,
-    conversations,
-    model_and_vectors,
-    model_option,
-    named,
-    reading_of,
-    reading_options,
-    say,
-)
+from .parser import Commands, add_command, model_and_vectors, named, reading_of, say
 
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    parser = add_command(commands, "topics", _run)
-    conversations(parser)
-    model_option(parser)
-    reading_options(parser, "all")
+    add_command(commands, "topics", _run)
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -26,9 +26,8 @@ from ..runs.folder import RunFolder
 from ..runs.frames import data_frame, html_table
 from .maps import scatter
 from .results.learnt import marked
-from .results.rows import Results, Row, describe_run, part_named, place_of, rows_of, write_results
+from .results.rows import Results, Row, describe_run, part_named, place_of, rows_of, with_ties, write_results
 from .results.tables import column_of, markdown_table, meanings, paper_table
-from .results.ties import with_ties
 from .tasks.task import CorpusPart, Problem, default_tasks, get_task, load_problem
 
 _HEADLINES = ("map", "v_measure", "f1", "accuracy", "mrr")  # the first of these says the most

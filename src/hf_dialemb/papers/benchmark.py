@@ -20,9 +20,8 @@ from ..encoders.specs import fingerprint, has_weights
 from ..errors import InputError
 from ..evaluation.maps import scatter
 from ..evaluation.results.learnt import marked
-from ..evaluation.results.rows import Results, Row, describe_run, rows_of
+from ..evaluation.results.rows import Results, Row, describe_run, rows_of, with_ties
 from ..evaluation.results.tables import paper_table
-from ..evaluation.results.ties import with_ties
 from ..evaluation.run import check_request, command_line, measure, seconds_of, write_with_page
 from ..evaluation.tasks.task import Problem, get_task
 from ..hashing import json_key

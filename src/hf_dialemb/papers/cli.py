@@ -3,18 +3,7 @@
 import argparse
 from pathlib import Path
 
-from ..cli.parser import (
-    Commands,
-    add_command,
-    add_group,
-    corpus_options,
-    method_option,
-    named,
-    own_options,
-    read_texts,
-    reading_of,
-    say,
-)
+from ..cli.parser import Commands, add_command, add_group, named, read_texts, reading_of, say
 
 _TEXTS = read_texts(Path(__file__).with_name("commands.toml"))
 
@@ -22,14 +11,10 @@ _TEXTS = read_texts(Path(__file__).with_name("commands.toml"))
 def add(commands: Commands) -> None:
     """Add the group and its commands."""
     group, texts = add_group(commands, "papers", _TEXTS), _TEXTS["papers"]
-    method_option(add_command(group, "benchmark", _benchmark, texts, suites=_suites))
-    parser = add_command(group, "ensemble", _ensemble, texts)
-    own_options(parser)
-    parser.set_defaults(takes_settings=True)
+    add_command(group, "benchmark", _benchmark, texts, suites=_suites)
+    add_command(group, "ensemble", _ensemble, texts).set_defaults(takes_settings=True)
     add_command(group, "convert", _convert, texts)
-    parser = add_command(group, "flow", _flow, texts)
-    method_option(parser)
-    corpus_options(parser)
+    add_command(group, "flow", _flow, texts)
     actions = add_group(group, "corpus", texts)
     add_command(actions, "unify", _unify, texts["corpus"])
     add_command(actions, "benchmark", _six_corpora, texts["corpus"])

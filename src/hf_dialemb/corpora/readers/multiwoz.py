@@ -1,22 +1,28 @@
-"""MultiWOZ, written dialogues of visitors to Cambridge and a town clerk over seven domains.
+"""MultiWOZ and SGD, the Schema-Guided Dialogues: task dialogues with slots.
 
-Layout: ``multiwoz2.1_convlab2/{val,test}.json`` (an object from id to dialogue) and
+MultiWOZ has written dialogues of visitors to Cambridge and a town clerk over seven domains.
+
+Its layout: ``multiwoz2.1_convlab2/{val,test}.json`` (an object from id to dialogue) and
 ``multiwoz2.0_single_domain/dialogues/*.txt`` (one JSON object per line, one file per domain).
 
 Dev and test are version 2.1 as in https://github.com/thu-coai/ConvLab-2. Train is the single-domain extract of version
 2.0 that came with the DSTC8 MetaLWOZ task, without any dialogue of dev or test. The greeting that the extract opens
 every dialogue with is left out. An act such as ``Hotel-Inform`` becomes ``inform``, and slot names are in lower case.
+
+SGD: ``{train,dev,test}/dialogues_*.json``. The domains are services, such as ``Restaurants_2``. Ids repeat between the
+splits. Two dialogues end in a turn without text, which is left out.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ..corpus import Records, Source, catalogued
-from ..parsing import json_lines, json_members
-from ..records import Raw, Slots, convert_each, field, names, strings
+from ..parsing import json_lines, json_list, json_members, split_files, with_split
+from ..records import Raw, Slots, convert_each, distinct, field, names, strings
 from ..source import MissingFilesError
-from .shapes import alternating
+from .shapes import UPPER_CASE_ROLES, Labels, TurnList, alternating, split_patterns
 
 HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab2/test.json"}
 """The files of version 2.1 that say which dialogues are dev and test."""
@@ -106,4 +112,28 @@ def _dialogue(first: Raw, *more: Raw) -> Dialogue:
     return goal_and_log(first, *more) if more else extract_dialogue(first)
 
 
-CORPORA = catalogued({"multiwoz": (_FILES, _records, _dialogue)})
+def _frame_labels(turn: Raw) -> Labels:
+    """Read the labels in the frames of a turn of SGD."""
+    acts, slots, intents = [], [], []
+    for frame in field(turn, "frames", list):
+        for action in field(frame, "actions", list):
+            acts.append(field(action, "act", str))
+            slot, values = field(action, "slot", str), field(action, "values", list)
+            if slot:
+                slots.append((slot, str(values[0]) if values else ""))
+        if "state" in frame:
+            intents.append(field(frame["state"], "active_intent", str))
+    return distinct(acts), tuple(slots), tuple(dict.fromkeys(intent for intent in intents if intent != "NONE"))
+
+
+_SCHEMA_GUIDED = TurnList(
+    *("turns", "speaker", "utterance", UPPER_CASE_ROLES, "dialogue_id", partial(names, name="services"), _frame_labels),
+    is_spoken=lambda turn: field(turn, "utterance", str) != "",
+)
+_SGD_FILES = split_patterns("{}/dialogues_*.json")
+CORPORA = catalogued(
+    {
+        "multiwoz": (_FILES, _records, _dialogue),
+        "sgd": (_SGD_FILES, with_split(split_files(json_list, _SGD_FILES)), _SCHEMA_GUIDED),
+    }
+)

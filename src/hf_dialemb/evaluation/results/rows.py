@@ -14,11 +14,14 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+import numpy as np
+
 from ...corpora import CORPORA
 from ...corpora.corpus import ALL
 from ...errors import InputError
 from ...runs.files import write_text_atomically
 from ...runs.hardware import describe_hardware
+from ..tasks.sampling import mean_interval
 
 SCHEMA = 1  # the version of the file format
 
@@ -110,6 +113,27 @@ def place_of(row: Row) -> Place:
     return row.corpus, row.split, row.task, row.metric, row.setting
 
 
+def with_ties(rows: Sequence[Row]) -> list[Row]:
+    """Name in every row the models of the same run that it ties with.
+
+    Two figures tie if the 95 % bootstrap interval of the mean of their paired differences holds 0. The pairs are the
+    items that both models were measured on, or the repeats. Figures without pairs tie with none.
+    """
+    places: dict[object, list[Row]] = {}
+    for row in rows:
+        if row.quoted_from is None and len(row.scores) > 1:
+            places.setdefault((place_of(row), len(row.scores)), []).append(row)
+    tied: dict[int, list[str]] = {}
+    for compared in places.values():
+        for place, row in enumerate(compared):
+            for other in compared[:place]:
+                low, high = mean_interval(np.subtract(row.scores, other.scores))
+                if low <= 0 <= high:
+                    tied.setdefault(id(row), []).append(other.model)
+                    tied.setdefault(id(other), []).append(row.model)
+    return [replace(row, tied=tuple(tied[id(row)])) if id(row) in tied else row for row in rows]
+
+
 def write_results(results: Results, path: Path | str) -> None:
     """Write a results file, whole or not at all."""
     record = {"schema": SCHEMA, "run": dict(results.run), "results": [row.to_json() for row in results.results]}
@@ -129,17 +153,16 @@ def read_results(path: Path | str) -> Results:
         got = record.get("schema") if isinstance(record, dict) else type(record).__name__
         raise InputError(f"{path}: field schema: got {got!r}, expected {SCHEMA}; write the file again")
     run, rows = record.get("run"), record.get("results")
-    if not (isinstance(run, dict) and isinstance(rows, list) and _is_whole(run)):
+    if not (
+        isinstance(run, dict)
+        and isinstance(rows, list)
+        and all(name in run for name in _RUN_FIELDS)
+        and all(isinstance(run[name], dict) for name in ("config", "versions"))
+    ):
         raise InputError(
             f"{path}: expected a list 'results' and an object 'run' with {', '.join(_RUN_FIELDS)}; write the file again"
         )
     return Results(run, tuple(_row(row, f"{path}: results[{index}]") for index, row in enumerate(rows)))
-
-
-def _is_whole(run: Mapping[str, Any]) -> bool:
-    return all(name in run for name in _RUN_FIELDS) and all(
-        isinstance(run[name], dict) for name in ("config", "versions")
-    )
 
 
 def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:

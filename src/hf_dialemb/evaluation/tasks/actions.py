@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics.pairwise import cosine_similarity
 
 from ...corpora.labels import unified_turn
 from ...dialogue import Dialogue, Turn
 from ...encoders import Encoder
+from ...metrics.anisotropy import anisotropy
+from ...metrics.ndcg import ndcg, official_ndcg
 from ..results.rows import Row
 from .intents import by_prototypes
 from .sampling import SHOTS, draw_examples, running_totals
@@ -77,8 +80,6 @@ def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
 
 def compare_actions(embeddings: NDArray[Any], labels: Sequence[str], seeds: Sequence[int] = range(10)) -> list[Row]:
     """Classify utterances by few examples of each action, rank them, and measure how actions lie to each other."""
-    from ...metrics.anisotropy import anisotropy
-
     names = np.array(labels)
     results, ranked = [], []
     for shots in SHOTS:
@@ -107,10 +108,6 @@ def draw_repeats(
 def _ranking(
     embeddings: NDArray[Any], names: NDArray[Any], drawn: NDArray[np.intp], queries: NDArray[np.intp]
 ) -> tuple[float, float]:
-    from sklearn.metrics.pairwise import cosine_similarity
-
-    from ...metrics.ndcg import ndcg, official_ndcg
-
     every = np.concatenate([queries, drawn])
     cosines = cosine_similarity(embeddings[drawn].astype(np.float64), embeddings[every].astype(np.float64))
     relevant = names[drawn][:, None] == names[every]

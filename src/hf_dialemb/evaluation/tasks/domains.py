@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from ...corpora import single_domain
 from ...encoders import Encoder
-from ...metrics.purity import N_INIT
+from ...metrics.alignment_uniformity import alignment_uniformity
+from ...metrics.purity import N_INIT, cluster_purity
+from ...metrics.semantic_relatedness import binary_spearman, pair_relatedness
+from ...metrics.vectors import average_precision, query_scores, reciprocal_rank
 from ..results.rows import Row
 from .task import CorpusPart, Problem, item_percentage, percentage
 
@@ -57,11 +60,6 @@ def evaluate_embeddings(
     of k-means and of drawing pairs. A ValueError says that the labels, one for each vector, are all equal or all
     different, or that anything does not fit.
     """
-    from ...metrics.alignment_uniformity import alignment_uniformity
-    from ...metrics.purity import cluster_purity
-    from ...metrics.semantic_relatedness import binary_spearman, pair_relatedness
-    from ...metrics.vectors import average_precision, query_scores, reciprocal_rank
-
     draws = list(seeds)
     pairs = pair_relatedness(embeddings, labels, draws)
     scores = (average_precision, reciprocal_rank, binary_spearman)  # products and sorting, which take time, done once

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
 
 from ...corpora import get_corpus
 from ...dialogue import Dialogue
 from ...encoders import Encoder
+from ...metrics.out_of_scope import detect_out_of_scope, out_of_scope_scores
+from ...metrics.prototype_classification import prototype_classification
+from ...metrics.vectors import prototype_products
 from ..results.rows import Row
 from .sampling import SHOTS, draw_examples, few_of_each
 from .task import CorpusPart, Problem, percentage
@@ -72,8 +76,6 @@ def by_prototypes(
 
     In a setting of its own prototypes have length 1, so that cosines decide; with one example they always have it.
     """
-    from ...metrics.prototype_classification import prototype_classification
-
     results = []
     for unit in (False, True)[: 1 + (shots > 1)]:
         setting = f"{shots}-shot, unit prototypes" if unit else f"{shots}-shot"
@@ -146,8 +148,6 @@ def detect(
     embeddings: NDArray[Any], labels: Sequence[str], parts: Parts, seeds: Sequence[int] = range(10)
 ) -> list[Row]:
     """Find the utterances out of scope and classify the rest, by the means of few examples."""
-    from ...metrics.out_of_scope import out_of_scope_scores
-
     names = np.array(labels)
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     for shots in SHOTS:
@@ -162,11 +162,6 @@ def detect(
 def _guesses(
     embeddings: NDArray[Any], names: NDArray[Any], parts: Parts, shots: int, seed: int
 ) -> Iterator[tuple[str, NDArray[Any]]]:
-    from sklearn.preprocessing import normalize
-
-    from ...metrics.out_of_scope import detect_out_of_scope
-    from ...metrics.vectors import prototype_products
-
     generator = np.random.default_rng([seed, shots])
     drawn = draw_examples(names, parts.examples, shots, shots, generator)
     rest = parts.reference if len(parts.reference) else np.setdiff1d(parts.examples, drawn)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...corpora.examples import ResponseSelection
+from ...corpora.examples import ResponseSelection, draw_candidates
 from ...dialogue import Turn
 from ...encoders import Encoder
 from ...errors import InputError
@@ -74,8 +74,6 @@ def _given(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
 
 
 def _drawn(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
-    from ...corpora.examples import draw_candidates
-
     dialogues = part.dialogues()
     assisted = any(turn.role == "assistant" for dialogue in dialogues for turn in dialogue.turns)
     responses = "assistant" if assisted else "any"

@@ -164,9 +164,7 @@ def write_published_results(measured: Measured, files: Sequence[Path], name: str
         names = (source.file, *(f"{stem}-{number}.json" for number in range(2, 1000)))
         path = next(place / name for name in names if place / name not in written)
         # Neither places on the machine nor other models.
-        config = {
-            key: value for key, value in source.run["config"].items() if key not in ("models", "weights", "cells")
-        }
+        config = {key: value for key, value in source.run["config"].items() if key not in _OF_ALL_MODELS}
         public = {**without_places({**source.run, "config": config}), "command": command_of(source.run)}
         results_files.write_results(Results(public, rows), path)
         written.append(path)

@@ -15,6 +15,9 @@ from ...encoders import Encoder
 from ...evaluation.results.rows import Row
 from ...evaluation.tasks.domains import load_domains
 from ...evaluation.tasks.task import CorpusPart, Problem, ask_encoder, item_percentage, percentage
+from ...metrics.purity import cluster_purity
+from ...metrics.semantic_relatedness import binary_spearman
+from ...metrics.vectors import average_precision, query_scores
 
 FIRST, SECOND = "first speaker", "second speaker"
 SUM, MEAN = "sum of speakers", "mean of all tokens"  # the settings; the first speaker is who starts the conversation
@@ -60,10 +63,6 @@ def views(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Mapping[str, NDArr
 
 
 def _figures(setting: str, vectors: NDArray[np.float32], labels: Sequence[str], seeds: Sequence[int]) -> list[Row]:
-    from ...metrics.purity import cluster_purity
-    from ...metrics.semantic_relatedness import binary_spearman
-    from ...metrics.vectors import average_precision, query_scores
-
     (precision, spearman), _ = query_scores(vectors, labels, average_precision, binary_spearman)
     purities = cluster_purity(vectors, labels, list(seeds))["purity"]
     return [

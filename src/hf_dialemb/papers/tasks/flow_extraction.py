@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.special import rel_entr
+from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 from ...corpora import single_domain
 from ...corpora.labels import unified_turn
@@ -188,8 +191,6 @@ def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence
     Agreement of clusters and actions is the mean over roles. Before transitions are compared, clusters are matched one
     to one with actions of their role; edge_f1 is of the graphs `without_noise`, the divergence of the whole ones.
     """
-    from sklearn.metrics import adjusted_rand_score, v_measure_score
-
     pairs = _pairs_by_role(clusters, actions)
     reference, induced = transition_graph(actions), transition_graph(clusters)
     matched = {
@@ -249,8 +250,6 @@ def transition_divergence(predicted: FlowGraph, reference: FlowGraph) -> float:
     This is the Jensen-Shannon divergence of what follows a state, in bits, start included. States are weighted by the
     mean of their shares of both graphs. A state that a graph lacks counts 1.
     """
-    from scipy.special import rel_entr
-
     graphs = predicted, reference
     totals = [sum(graph.edges.values()) for graph in graphs]
     divergence = 0.0
@@ -300,8 +299,6 @@ def _pairs_by_role(
 
 def _matching(clusters: Sequence[str], actions: Sequence[str]) -> dict[str, str]:
     """Match clusters one to one with actions so that most utterances agree; some clusters may be left over."""
-    from scipy.optimize import linear_sum_assignment
-
     # Ties are decided by where clusters first occur, so that their names do not matter.
     shared = Counter(zip(clusters, actions, strict=True))
     rows, columns = list(dict.fromkeys(clusters)), sorted(set(actions))

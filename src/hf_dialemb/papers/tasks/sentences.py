@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import pearsonr, spearmanr
 
 from ...corpora.examples import RetrievalQuery, SentencePair
 from ...dialogue import Dialogue
@@ -61,8 +62,6 @@ def load_scored_pairs(part: CorpusPart) -> Problem:
         )
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        from scipy.stats import pearsonr, spearmanr
-
         first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]
         vectors = TextVectors(encoder, [*first, *second])
         cosines = row_cosines(vectors.of(first), vectors.of(second))

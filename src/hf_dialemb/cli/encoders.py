@@ -1,10 +1,11 @@
-"""The command ``dialemb demo``: from raw conversations to a measured, published, searchable encoder and a flow."""
+"""The commands ``dialemb demo``, ``train`` and ``evaluate``: an encoder from dialogues, and what it is worth."""
 
 import argparse
 import time
 
 from ..errors import InputError
-from .parser import Commands, add_command, say
+from ..runs.files import check_not_read
+from .parser import Commands, add_command, chosen_model, named, reading_of, say
 
 RECIPE, CORPUS = "dse_demo", "star_small"
 QUERY = "I want to see a flat before I rent it"
@@ -14,11 +15,13 @@ encoder. The results file has everything."""
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
-    add_command(commands, "demo", _run)
+    """Add the commands."""
+    add_command(commands, "demo", _demo)
+    add_command(commands, "train", _train, recipes=_recipes).set_defaults(takes_settings=True)
+    add_command(commands, "evaluate", _evaluate, tasks=_tasks, fine_tuning=lambda: _tasks(fine_tunes=True))
 
 
-def _run(options: argparse.Namespace) -> None:
+def _demo(options: argparse.Namespace) -> None:
     from ..checkpoints.pretrained import MINILM
     from ..corpora import load_dialogues
     from ..evaluation.results.tables import markdown_table
@@ -53,3 +56,45 @@ def _run(options: argparse.Namespace) -> None:
     extract_flow(dialogues, "dialogue-static", title="STAR").page(page)
     say(f"Wrote {published} (the encoder), {written} and .md (the table), {picture} and {page}")
     say(f"Took {time.perf_counter() - started:.0f} s")
+
+
+def _train(options: argparse.Namespace) -> None:
+    from ..methods import register
+    from ..training.arguments import describe_settings, make_settings, read_words
+
+    values = read_words(options.rest)
+    if options.list_settings:
+        if str(values.get("method")).endswith(".py"):
+            register(values["method"])
+        print(describe_settings())
+        return
+    settings = make_settings(values, options.config)
+    from ..training.run import run_training
+
+    run_training(settings, say if settings.training.process_index == 0 else lambda line: None)
+
+
+def _recipes() -> list[str]:
+    from ..training.arguments import recipe_names
+
+    return recipe_names()
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from ..evaluation.run import command_line, evaluate
+
+    for path in filter(None, (options.output, options.plot)):
+        check_not_read(path, options.corpus)
+    more = named(options, "data_dir", "split", "output", "plot", "limit", "vectors") | reading_of(options)
+    given = options.model or ([] if options.vectors else [None])
+    models = [chosen_model(options, model) for model in given]
+    if not models:
+        chosen_model(options, None, needed=False)
+    print(evaluate(models, options.corpus, tasks=options.task, seeds=options.seeds, command=command_line(), **more))
+    say(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
+
+
+def _tasks(fine_tunes: bool = False) -> list[str]:
+    from ..evaluation.tasks.task import TASKS, get_task
+
+    return [name for name in TASKS if get_task(name).fine_tunes == fine_tunes]
