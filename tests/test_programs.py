@@ -13,15 +13,20 @@ from pathlib import Path
 import pytest
 import torch
 
+import hf_dialemb
 from hf_dialemb.corpora import load_dialogues
 
 ROOT = Path(__file__).parents[1]
 HELPERS = {"hardware", "processes", "published_counts", "encoder_tables", "faiss_index", "official_dial2vec",
            "dial2vec_step_worker", "utterance_step_worker"}  # fmt: skip
-DATA = {"corpora", "where_time_goes", "widths", "topics", "turn_retrieval"}
+DATA = {"corpora", "widths"}
 """Those that read corpora from HF_DIALEMB_DATA."""
 
-NEEDS = {"topics": ("bertopic", "umap"), "index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",),
+SAMPLED = {"topics", "topic_names", "where_time_goes", "widths"}
+"""Those that ask the package for real corpora: the sample is given to them instead."""
+
+NEEDS = {"index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",),
+         **dict.fromkeys(("topics", "topic_names"), ("bertopic", "umap")),
          **dict.fromkeys(("conversion", "corpus_scale", "render_readme"), ("hf_dialemb.papers",))}  # fmt: skip
 HELP_ALONE = {"gpu", "training_since", "bench"}
 """Programs that need a GPU, an earlier commit or the others; their command lines are read."""
@@ -39,11 +44,17 @@ def here(program):
     return answer_of
 
 
-def sample(program):
+def sample(_corpus, *rest, split=None):
     """Stand for `load_dialogues`: the package's sample in place of any corpus."""
-    return lambda *_, split, **__: load_dialogues("sample", None, split)
+    return load_dialogues("sample", None, split or [*rest, "train"][-1])
 
 
+def samples(_program):
+    """Give a program that stand-in under the name that it imported."""
+    return sample
+
+
+STATIC = {"OURS": "dialogue-static", "MINILM": "dialogue-static"}
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "attention": ("--rounds 1", {"LENGTHS": (16,), "TOKENS": 64}),
     "checkpoint_times": ("RUNS --output OUT", {}),
@@ -51,7 +62,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
                    "FORMS": lambda program: dict([*program.FORMS.items()][:1])}),
     "corpora": ("--measure snips", {}),
     "corpus_scale": ("--of embed --dialogues 8 --output OUT", {"CORPUS": "sample"}),
-    "demo_recipe": ("--output OUT --work FOLDER", {"load_dialogues": sample, "RATES": (1e-4,), "BACK": (0.5,),
+    "demo_recipe": ("--output OUT --work FOLDER", {"load_dialogues": samples, "RATES": (1e-4,), "BACK": (0.5,),
                     "CORPORA": {"sgd": "SGD"},
                     "TRAIN": 2, "MEASURED": 2, "DOMAINS": 2, "SEEDS": range(1), "OPTIONS": {"max_steps": 1}}),
     "dial2vec_step": ("--small --steps 1 --warm-up 0 --dialogues 2 --data-dir FOLDER --output OUT",
@@ -63,21 +74,22 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "granularity_sampling": ("--responses 600 --beside 300 --checked 20 --output OUT", {}),
     "index_scale": ("--vectors 600 --output OUT", {"QUERIES": 3, "TIMES": 1, "CORPUS": "sample", "answer_of": here}),
     "learning_curve": ("--run tiny=RUN --backbone BERT --corpus sample --split dev --seeds 1 --output OUT", {}),
-    "lstm_step": ("--steps 1 --dialogues 60 --output OUT", {"PAIRS": 4, "load_dialogues": sample, "answer_of": here}),
+    "lstm_step": ("--steps 1 --dialogues 60 --output OUT", {"PAIRS": 4, "load_dialogues": samples, "answer_of": here}),
     "own_files": ("--files 10 --output OUT", {}),
     "render_cards": ("--check", {}),
     "render_readme": ("--check", {}),
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
     "startup": ("--repeats 1 --output OUT", {"STORED": 9, "answer_of": lambda program: lambda *words: 1024}),
-    "topics": ("--corpus sgd --output OUT", {"MOST": 60, "SEEDS": range(2)}),
+    "topic_names": ("--corpus sgd --output OUT", {**STATIC, "SEEDS": range(1)}),
+    "topics": ("--corpus sgd --output OUT", {**STATIC, "SEEDS": range(2)}),
     "topics_page": ("--limit 40 --domain= --output FOLDER", {}),
-    "turn_retrieval": ("dialogue-static --corpora sgd --limit 20 --output OUT", {}),
+    "turn_retrieval": ("dialogue-static --corpora sgd --limit 20 --output OUT", {"load_dialogues": samples}),
     "under_load": ("--seconds 0 --way ours --rounds 1 --output OUT", {"answer_of": here, "TEXTS": 4}),
     "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
     "where_time_goes": ("--output OUT", {"SPECS": {"dialogue-static": "static"}, "RECIPES": {"dse": "dse_minilm"},
-                        "STEPS": 1}),
+                        "STEPS": 1, "texts": lambda program: lambda *_, texts=program.texts: texts(200, 20)}),
     "widths": ("--model dialogue-static --output OUT", {"WIDTHS": (48,), "ROTATED_ON": ("sgd/train",), "PER_CORPUS": 4,
-               "DIALOGUES": ("sgd",), "INTENTS": ("snips",)}),
+               "DIALOGUES": ("sample",), "INTENTS": ("snips",)}),
 }  # fmt: skip
 
 
@@ -110,8 +122,6 @@ def run(monkeypatch, tmp_path):
 @pytest.fixture(scope="module")
 def trained(tiny_bert, tmp_path_factory) -> Path:
     """A training that kept its only checkpoint."""
-    import hf_dialemb
-
     place = tmp_path_factory.mktemp("runs") / "tiny-0"
     steps = {"max_steps": 1, "save_steps": 1, "max_dialogues": 20, "use_cpu": True, "disable_tqdm": True}
     return hf_dialemb.train("dse", "sample", backbone=tiny_bert, output_dir=place, exclude="none", **steps).path
@@ -119,7 +129,7 @@ def trained(tiny_bert, tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
-def test_a_benchmark_runs(name, run, trained, tiny_bert, tmp_path, request):
+def test_a_benchmark_runs(name, run, trained, tiny_bert, tmp_path, monkeypatch):
     if name in DATA and "HF_DIALEMB_DATA" not in os.environ:
         pytest.skip("HF_DIALEMB_DATA does not name the folder of real corpora")
     missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
@@ -127,6 +137,8 @@ def test_a_benchmark_runs(name, run, trained, tiny_bert, tmp_path, request):
         pytest.skip(f"not installed: {', '.join(missing)}")
     places = {"OUT": tmp_path / "out.json", "FOLDER": tmp_path / "folder", "RUN": trained, "RUNS": trained.parent,
               "BERT": tiny_bert}  # fmt: skip
+    if name in SAMPLED:
+        monkeypatch.setattr(hf_dialemb, "load_dialogues", sample)
     words, constants = RUNS[name]
     filled = [next((word.replace(key, str(place)) for key, place in places.items() if word.split("=")[-1] == key), word)
               for word in words.split()]  # fmt: skip
