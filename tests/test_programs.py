@@ -22,7 +22,7 @@ HELPERS = {"hardware", "processes", "published_counts", "encoder_tables", "faiss
 DATA = {"corpora", "widths"}
 """Those that read corpora from HF_DIALEMB_DATA."""
 
-SAMPLED = {"topics", "topic_names", "where_time_goes", "widths"}
+SAMPLED = {"topics", "topic_names", "topics_kept", "planted_months", "where_time_goes", "widths"}
 """Those that ask the package for real corpora: the sample is given to them instead."""
 
 NEEDS = {"index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",),
@@ -76,12 +76,15 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "learning_curve": ("--run tiny=RUN --backbone BERT --corpus sample --split dev --seeds 1 --output OUT", {}),
     "lstm_step": ("--steps 1 --dialogues 60 --output OUT", {"PAIRS": 4, "load_dialogues": samples, "answer_of": here}),
     "own_files": ("--files 10 --output OUT", {}),
+    "planted_months": ("--model dialogue-static --actions dialogue-static --output OUT",
+                       {"KEPT": ("restaurant", "hotel", "flight"), "NEW": ("banking", "doctor")}),
     "render_cards": ("--check", {}),
     "render_readme": ("--check", {}),
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
     "startup": ("--repeats 1 --output OUT", {"STORED": 9, "answer_of": lambda program: lambda *words: 1024}),
     "topic_names": ("--corpus sgd --output OUT", {**STATIC, "SEEDS": range(1)}),
     "topics": ("--corpus sgd --output OUT", {**STATIC, "SEEDS": range(2)}),
+    "topics_kept": ("--split test --output OUT", {"OURS": "dialogue-static", "EVERY": 20}),
     "topics_page": ("--limit 40 --domain= --output FOLDER", {}),
     "turn_retrieval": ("dialogue-static --corpora sgd --limit 20 --output OUT", {"load_dialogues": samples}),
     "under_load": ("--seconds 0 --way ours --rounds 1 --output OUT", {"answer_of": here, "TEXTS": 4}),
