@@ -118,7 +118,8 @@ def measured(corpus: str, options: argparse.Namespace, before: ModuleType | None
     labels, unit = descriptions(corpus, dialogues, truth), normalize(ours)
     encode = hf_dialemb.load_encoder(minilm).encode_utterances
     groupings = [clustering.find_clusters(unit, seed=seed) for seed in SEEDS]
-    ways = {"dialemb topics": [(found, named(naming, dialogues, found, unit)) for found in groupings]}
+    joined = [naming.with_small_talk_joined(dialogues, found) for found in groupings]
+    ways = {"dialemb topics": [(found, named(naming, dialogues, found, unit)) for found in joined]}
     if before:
         ways["dialemb topics, before"] = [(found, named(before, dialogues, found, unit)) for found in groupings]
     if options.split != "dev":

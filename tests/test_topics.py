@@ -27,7 +27,7 @@ from hf_dialemb.topics.naming import (
     set_phrases,
     telling_phrases,
     typical_requests,
-    with_greetings_joined,
+    with_small_talk_joined,
     without_set_phrases,
 )
 from hf_dialemb.topics.requests import requests_within
@@ -159,7 +159,7 @@ def test_names_are_what_is_wanted_and_no_greetings(groups, names):
 def test_greetings_are_a_single_topic():
     dialogues = [*greeted(["hi"], 5), *greeted(["book a taxi"], 6), *greeted(["hello"], 4)]
     labels = np.repeat(np.array([1, 0, 2], dtype=np.int32), [5, 6, 4])
-    assert with_greetings_joined(dialogues, labels).tolist() == [0] * 5 + [1] * 6 + [0] * 4
+    assert with_small_talk_joined(dialogues, labels).tolist() == [0] * 5 + [1] * 6 + [0] * 4
 
 
 @pytest.mark.parametrize(

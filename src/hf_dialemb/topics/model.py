@@ -26,7 +26,7 @@ from ..runs.frames import data_frame
 from .clustering import counted_periods, find_clusters, placed, stability
 from .describing import described
 from .edits import EDITS, NO_EDITS, NOWHERE, Edits, Groups, no_groups, read_edits
-from .naming import with_greetings_joined
+from .naming import with_small_talk_joined
 from .taxonomy import read_taxonomy, taxonomy_groups
 from .topics import FEWEST, FITS_NOWHERE, MEANS, NO_TOPIC, PHRASES, RECORD, Topics, ids_of
 
@@ -99,8 +99,7 @@ def find_topics(
             raise InputError(f"taxonomy: got {got} beside it, expected {remedy}, by which its texts are read; give it")
         groups = with_new(taxonomy_groups(given, units, loaded.encode_utterances), units, seed)
     else:
-        labels = find_clusters(units, topics, seed)
-        labels = with_greetings_joined(corpus, labels) if topics is None else labels
+        labels = with_small_talk_joined(corpus, find_clusters(units, topics, seed))
         groups = no_groups(units).with_more(units, labels)
         groups = replace(groups, stability=stability(units, groups.labels, topics, seed))
     return _topics(title, corpus, units, groups, naming, encoder_of(loaded), seed, edits)

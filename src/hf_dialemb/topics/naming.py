@@ -28,6 +28,7 @@ _OFTEN = 0.25  # the exponent of how often a verb is said
 _LEAST_NEAR, _NEAR, _CLOSE = 0.02, 0.05, 1.5  # least that closeness counts, what is added to it, and its exponent
 _RIVALS = 40  # names of a topic whose own vectors are compared
 _LONGER = 0.4  # what a name of several words is worth at least, beside the best of a single word that is one of them
+_WORDS = 5  # of a name at most
 _ALIKE = 0.8  # what a name is worth at least, beside the best if that is about the same as another topic's name
 SMALL_TALK, GREETINGS = "small talk", "greetings only"
 _FEWEST = 3  # dialogues that hold a set phrase
@@ -95,18 +96,21 @@ def set_phrases(dialogues: Sequence[Dialogue], labels: NDArray[np.int32]) -> fro
     return frozenset(clause for clause, own in spread.items() if counts[clause] >= _FEWEST and len(own) >= least)
 
 
-def with_greetings_joined(dialogues: Sequence[Dialogue], labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Join the topics in which most dialogues ask for nothing; topic 0 stays the largest.
+def with_small_talk_joined(dialogues: Sequence[Dialogue], labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Join the topics in which most dialogues ask for nothing, and those without a name; topic 0 stays the largest.
 
     Args:
         dialogues: N dialogues.
         labels: The topic of each, ``(N,)``.
     """
     left_out = set_phrases(dialogues, labels)
-    asks = np.array([bool(_first_request(dialogue, left_out)) for dialogue in dialogues])
-    empty = np.flatnonzero(2 * np.bincount(labels, weights=asks) < np.bincount(labels))
-    joined = np.where(np.isin(labels, empty), empty[:1], labels) if len(empty) > 1 else labels
-    return in_order_of_size(joined)
+    requests = [without_set_phrases(own, left_out, customer(own)) for own in dialogues]
+    names = names_of(requests, labels, np.zeros((int(labels.max()) + 1, 1), dtype=np.float32))
+    joined = np.arange(len(names))
+    for kind in (GREETINGS, SMALL_TALK):
+        alike = [number for number, name in enumerate(names) if name.startswith(kind)]
+        joined[alike] = alike[0] if alike else 0
+    return in_order_of_size(joined[labels].astype(np.int32))
 
 
 def without_set_phrases(dialogue: Dialogue, left_out: Collection[str], role: str = "") -> list[str]:
@@ -281,19 +285,21 @@ def _different(rivals: Sequence[Mapping[str, float]], empty: Sequence[bool]) -> 
         best = _longer(other if other and own[other[0]] >= _ALIKE * own[new[0]] else new, own, words)
         best = best or ("" if says_nothing else next(iter(own), ""))
         if best:
-            taken.add(words[best])
+            taken.add(_basics(best))
             objects.add(frozenset(basic(word) for word in words_of(best)[-1:]))
         names.append(best or (GREETINGS if says_nothing else SMALL_TALK))
     return numbered_names(names)
 
 
 def _longer(names: Sequence[str], scores: Mapping[str, float], words: Mapping[str, frozenset[str]]) -> str:
-    """Return the first name, or the first of several words that hold it if it is a single word and not much better."""
-    if not names or len(words_of(names[0])) > 1:
-        return names[0] if names else ""
-    best = names[0]
-    longer = (name for name in names if words[best] < words[name] and scores[name] >= _LONGER * scores[best])
-    return next(longer, best)
+    """Return the first name; for a single word one of several that holds it, or with another beside it, if as good."""
+    best = names[0] if names else ""
+    if not names or len(words_of(best)) > 1:
+        return best
+    good = [name for name in names[1:] if scores[name] >= _LONGER * scores[best]]
+    longer = next((name for name in good if words[best] < words[name]), "")
+    other = next((name for name in good if not words[best] & words[name] and len(words[name]) < _WORDS), "")
+    return longer or ", ".join(filter(None, (best, other)))
 
 
 def names_by_model(

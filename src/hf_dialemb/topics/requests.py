@@ -176,7 +176,7 @@ def _may_modify(word: str) -> bool:
 
 def _may_be_head(word: str) -> bool:
     kinds = _lemmas(word)
-    return not says_little(word) and ("NOUN" in kinds or not kinds)
+    return not says_little(word) and ("NOUN" in kinds or (not kinds and not word.endswith(("ed", "ing"))))
 
 
 def _spans(words: Sequence[str], begin: int, end: int, verb: str = "", article: str = "") -> Iterator[Request]:
