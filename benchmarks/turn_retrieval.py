@@ -107,17 +107,20 @@ def main() -> None:
         dialogues, split = load[corpus](), "dev" if corpus == "locomo" else options.split
         for model in options.models:
             place = {"corpus": f"{corpus}/{split}", "model": Path(model).name}
-            if any(place.items() <= entry.items() for entry in entries):
-                continue
-            found = evaluate([model], dialogues, tasks=["turn-retrieval"], seeds=1, limit=options.limit)
-            figures = defaultdict(dict)
-            for row in found.results:
-                if row.task == "turn-retrieval":
-                    figures[row.setting][row.metric] = round(row.mean, 1)
-            entries.append({**place, "figures": figures})
+            if not any(place.items() <= entry.items() for entry in entries):
+                entries.append({**place, "figures": measured(model, dialogues, options.limit)})
             record = {"command": command, "entries": entries, "table": table(entries), "short": short(entries)}
             write_text_atomically(options.output, json.dumps(record, indent=1) + "\n")
             print("\n".join(table(entries)), flush=True)
+
+
+def measured(model: str, dialogues: list[Dialogue], limit: int) -> dict[str, dict[str, float]]:
+    """Measure a model in each setting."""
+    figures = defaultdict(dict)
+    for row in evaluate([model], dialogues, tasks=["turn-retrieval"], seeds=1, limit=limit).results:
+        if row.task == "turn-retrieval":
+            figures[row.setting][row.metric] = round(row.mean, 1)
+    return figures
 
 
 def table(entries: list[dict]) -> list[str]:
@@ -137,16 +140,16 @@ def table(entries: list[dict]) -> list[str]:
 
 def short(entries: list[dict]) -> list[str]:
     """Write nDCG@10 of each model by itself, and in surroundings with words, in Markdown."""
-    names = {"locomo/dev": "LoCoMo (dev)", "ubuntu_irc/test": "Ubuntu IRC"}
-    lines = ["| nDCG@10 |" + "".join(f" {name} | in surroundings, with words |" for name in names.values())]
-    rows: dict[str, list[str]] = {"BM25": []}
-    for corpus in names:
-        for place, entry in enumerate(entry for entry in entries if entry["corpus"] == corpus):
-            alone, words, together = (str(entry["figures"][name]["ndcg10"]) for name in ("alone", "words", ""))
-            rows["BM25"] += [] if place else [words, ""]
-            rows.setdefault(entry["model"], []).extend([alone, together])
-    lines.append(f"| :-- |{' --: |' * 2 * len(names)}")
-    return lines + [f"| {model} | {' | '.join(cells)} |" for model, cells in rows.items()]
+    names = {"locomo/dev": "LoCoMo (dev)", "ubuntu_irc/test": "Ubuntu IRC (test)"}
+    rows: dict[str, dict[str, str]] = {"BM25": {}}
+    for entry in entries:
+        alone, words, together = (entry["figures"][name]["ndcg10"] for name in ("alone", "words", ""))
+        rows["BM25"][entry["corpus"]] = str(words)
+        rows.setdefault(entry["model"], {})[entry["corpus"]] = f"{alone}, {together}"
+    lines = [f"| | {' | '.join(names.values())} |", f"| :-- |{' --: |' * len(names)}"]
+    return lines + [
+        f"| {model} | {' | '.join(cells.get(name, '') for name in names)} |" for model, cells in rows.items()
+    ]
 
 
 if __name__ == "__main__":

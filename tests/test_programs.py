@@ -19,13 +19,13 @@ from hf_dialemb.corpora import load_dialogues
 ROOT = Path(__file__).parents[1]
 HELPERS = {"hardware", "processes", "published_counts", "encoder_tables", "faiss_index", "official_dial2vec",
            "dial2vec_step_worker", "utterance_step_worker"}  # fmt: skip
-DATA = {"corpora", "widths"}
+DATA = {"corpora", "widths", "turn_scale"}
 """Those that read corpora from HF_DIALEMB_DATA."""
 
 SAMPLED = {"topics", "topic_names", "topics_kept", "planted_months", "where_time_goes", "widths"}
 """Those that ask the package for real corpora: the sample is given to them instead."""
 
-NEEDS = {"index_scale": ("lancedb", "faiss"), "topics_page": ("playwright",),
+NEEDS = {"index_scale": ("lancedb", "faiss"), "turn_scale": ("lancedb",), "topics_page": ("playwright",),
          **dict.fromkeys(("topics", "topic_names"), ("bertopic", "umap")),
          **dict.fromkeys(("conversion", "corpus_scale", "render_readme"), ("hf_dialemb.papers",))}  # fmt: skip
 HELP_ALONE = {"gpu", "training_since", "bench"}
@@ -87,6 +87,8 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "topics_kept": ("--split test --output OUT", {"OURS": "dialogue-static", "EVERY": 20}),
     "topics_page": ("--limit 40 --domain= --output FOLDER", {}),
     "turn_retrieval": ("dialogue-static --corpora sgd --limit 20 --output OUT", {"load_dialogues": samples}),
+    "turn_scale": ("--output OUT", {"SIZES": (300,), "CONVERSATIONS": 5, "REPEATS": 1, "READ": 2, "EVERY": 99,
+                   "CORPUS": "sample", "answer_of": here}),
     "under_load": ("--seconds 0 --way ours --rounds 1 --output OUT", {"answer_of": here, "TEXTS": 4}),
     "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
     "where_time_goes": ("--output OUT", {"SPECS": {"dialogue-static": "static"}, "RECIPES": {"dse": "dse_minilm"},
