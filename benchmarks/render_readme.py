@@ -23,8 +23,7 @@ from hf_dialemb.corpora.own.forms import FORMS
 from hf_dialemb.evaluation.results.rows import Row, read_results
 from hf_dialemb.evaluation.results.tables import is_in_short, markdown_table, paper_table
 from hf_dialemb.evaluation.run import page_of
-from hf_dialemb.papers.ensemble.tables import ensemble_tables
-from hf_dialemb.papers.flow_tables import flow_means
+from hf_dialemb.papers.tables import ensemble_tables, flow_means
 
 ROOT = Path(__file__).parents[1]
 KINDS = (RECORD, FOLDER, TABLE, TEXT)

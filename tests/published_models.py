@@ -16,7 +16,7 @@ from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, rows_
 from hf_dialemb.hub.card.card import render_record
 from hf_dialemb.hub.card.record import make_record
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.hub.verification import WITHOUT_PACKAGE
+from hf_dialemb.hub.published_folder import WITHOUT_PACKAGE
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.multi_granularity import MultiGranularityModel
 from hf_dialemb.runs.folder import RunFolder

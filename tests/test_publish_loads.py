@@ -14,8 +14,8 @@ from publish_folders import CARD, dataset_folder, hub_of_this_process, metric_fo
 
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.hub.published_folder import WITHOUT_PACKAGE
 from hf_dialemb.hub.publishing import publish
-from hf_dialemb.hub.verification import WITHOUT_PACKAGE
 from hf_dialemb.methods.encoder import encode
 from hf_dialemb.methods.ranker import encode_contexts, load_ranker
 from hf_dialemb.methods.utterance import encode_utterances

@@ -19,8 +19,8 @@ from hf_dialemb.methods.ranker import load_ranker
 from hf_dialemb.papers.ensemble import report as ensemble_analyses
 from hf_dialemb.papers.ensemble import training as ensemble
 from hf_dialemb.papers.ensemble.report import analysis_dialogues, report_ensemble
-from hf_dialemb.papers.ensemble.tables import ensemble_tables
 from hf_dialemb.papers.ensemble.training import EnsemblePlan, best_checkpoints, is_complete
+from hf_dialemb.papers.tables import ensemble_tables
 from hf_dialemb.papers.tasks import probes
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.run import run_training

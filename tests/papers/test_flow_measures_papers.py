@@ -20,7 +20,7 @@ from hf_dialemb.evaluation.results.rows import read_results, rows_of
 from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.flow.graph import END, START, Pruning, pruned, transition_graph
-from hf_dialemb.papers.flow_tables import flow_means
+from hf_dialemb.papers.tables import flow_means
 from hf_dialemb.papers.tasks import flow_extraction
 from hf_dialemb.papers.tasks.flow_extraction import renamed as renamed_graph
 

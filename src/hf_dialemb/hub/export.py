@@ -26,7 +26,7 @@ from ..methods.utterance import UtteranceEncoder
 from ..runs.files import appearing_whole
 from . import own_code, plain_encoder
 from .onnx_form import check_onnx, write_int8, write_onnx
-from .verification import compare, run_afresh
+from .published_folder import compare, run_afresh
 
 Model = DialogueEncoder | UtteranceEncoder | Ranker
 

@@ -27,8 +27,7 @@ from ..errors import InputError
 from ..methods import register
 from ..metrics.vectors import unit
 from ..runs.folder import write_record
-from .published_folder import PublishedFolder
-from .verification import Messages, Vectors, compare, messages
+from .published_folder import Messages, PublishedFolder, Vectors, compare, messages
 
 TOLERANCE = 1e-4  # largest difference from the vectors of the checkpoint, relative to their largest value
 LOWEST_COSINE = 0.8  # of 8-bit vectors to those in float32, on average; a graph below that is broken

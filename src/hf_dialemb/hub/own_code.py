@@ -22,8 +22,7 @@ from ..methods.encoder import DialogueEncoder, encode, set_template
 from ..methods.layout import UNLIMITED, ranking_template, special_texts
 from ..methods.ranker import Ranker, encode_contexts, encode_responses, loaded_ranker
 from ..runs.folder import write_files_of_our_own, write_record
-from .published_folder import PublishedFolder
-from .verification import ARGUMENTS, WITHOUT_PACKAGE, Messages, Vectors, messages
+from .published_folder import ARGUMENTS, WITHOUT_PACKAGE, Messages, PublishedFolder, Vectors, messages
 
 _PROGRAM = """
 model = AutoModel.from_pretrained(path, **OPTIONS).eval()

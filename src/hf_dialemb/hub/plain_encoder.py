@@ -27,8 +27,7 @@ from ..methods.config import own_settings
 from ..methods.layout import Truncation, special_texts, tokenize_utterances
 from ..methods.utterance import UtteranceEncoder
 from ..runs.folder import write_record, write_sentence_files
-from .published_folder import PublishedFolder
-from .verification import ARGUMENTS, WITHOUT_PACKAGE, Vectors, messages
+from .published_folder import ARGUMENTS, WITHOUT_PACKAGE, PublishedFolder, Vectors, messages
 
 _STALE = ("is_local", "local_files_only", "max_length")  # of this machine, or an older limit
 

@@ -56,7 +56,7 @@ def _convert(options: argparse.Namespace) -> None:
 
 def _flow(options: argparse.Namespace) -> None:
     from ..evaluation.run import command_line, evaluate
-    from .flow_tables import flow_tables
+    from .tables import flow_tables
 
     more = named(options, "data_dir", "split", "output", "limit") | reading_of(options)
     results = evaluate(options.model, options.corpus, tasks=["flow-extraction"], command=command_line(), **more)

@@ -34,10 +34,10 @@ from ...training.data import weights_digest
 from ...training.dialogues import training_dialogues
 from ..quoted import quoted_figures
 from ..significance import paired_bootstrap, paired_bootstrap_f1
+from ..tables import ensemble_tables
 from ..tasks.linear_layer import ACTS, WORDS, Outcome
 from ..tasks.probes import run_act_fine_tuning, run_probes
 from .plan import EnsemblePlan
-from .tables import ensemble_tables
 from .training import best_checkpoints
 
 RANDOM, FINE_TUNED = "Random Init", "Fine-tuned"

@@ -23,8 +23,7 @@ from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
 from .exchanges import simulated_labels, system_label, user_label
-from .task_dialogues import abcd_intents, abcd_slots
-from .turns import annotated_slots
+from .task_dialogues import abcd_intents, abcd_slots, annotated_slots
 from .unverified import bitod_domain, bitod_labels
 
 _EXAMPLES = "converted_examples.json"

@@ -1,18 +1,143 @@
-"""Task dialogues that only the papers' tables use: ABCD, Taskmaster 1, DSTC2 as bAbI task 6, and few-shot intents."""
+"""Task dialogues and chats that only the papers use; and the intents of work with few examples."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ....corpora.corpus import SPLITS, Files, Reading, Records, Source, catalogued
-from ....corpora.parsing import grouped, json_list, numbered, parallel_lines, parse_json, text_lines, without_empty
-from ....corpora.readers.shapes import split_patterns, utterance
-from ....corpora.records import Raw, Slots, convert_each, distinct, field, flattened, hashed_split, one_of, strings
+from ....corpora.parsing import (
+    grouped,
+    hashed_by,
+    json_list,
+    json_members,
+    named_by,
+    numbered,
+    out_of_all,
+    parallel_lines,
+    parse_json,
+    text_lines,
+    without_empty,
+)
+from ....corpora.readers.shapes import USER_AND_SYSTEM, Labels, TurnList, only, split_patterns, utterance
+from ....corpora.records import (
+    Raw,
+    Slots,
+    convert_each,
+    distinct,
+    field,
+    flattened,
+    hashed_split,
+    names,
+    one_of,
+    optional,
+    placed,
+    strings,
+)
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
-from .turns import TASKMASTER, taskmaster_labels
+
+# DailyDialog in the form of ConvLab-3: ``data/dialogues.json``. The domain is the topic. Emotions are not read.
+
+_UNIFIED = TurnList("turns", "speaker", "utterance", USER_AND_SYSTEM)
+_DAILY_SPLITS = {"train": "train", "validation": "dev", "test": "test"}
+
+
+def _daily_acts(turn: Raw) -> Labels:
+    acts = field(field(turn, "dialogue_acts", dict), "binary", list)
+    return distinct(field(act, "intent", str) for act in acts), (), ()
+
+
+def _daily_topics(record: Raw) -> tuple[str, ...]:
+    one_of(record, "data_split", _DAILY_SPLITS)
+    return names(record, "domains")
+
+
+# DSTC2: transcripts of telephone calls, ``data.json``. The system's greeting is not in the file. Marks of the
+# transcribers, such as ``noise``, are kept.
+
+_DSTC2_SPLITS = {"train": "train", "val": "dev", "test": "test"}
+
+
+def _restaurant(record: Raw) -> tuple[str, ...]:
+    one_of(record, "data_split", _DSTC2_SPLITS)
+    return ("restaurant",)
+
+
+def _of_split(file: str, splits: Mapping[str, str], **labels: Any) -> tuple[Files, Reading, TurnList]:  # noqa: ANN401
+    """Make the reading of a file in ConvLab-3's form, whose records name their split."""
+    return (
+        split_patterns(file),
+        out_of_all(json_list, file, named_by("data_split", splits)),
+        replace(_UNIFIED, **labels),
+    )
+
+
+# Doc2Dial: the files of the full release, which these patterns name; or the test file of the shared task
+# (https://github.com/doc2dial/sharedtask-dialdoc2021), where dialogues stop anywhere and acts are blank or missing.
+
+_DOC2DIAL_FILES = split_patterns("*dial_{}.json", train="train", dev="validation", test="finaltest")
+_DOC2DIAL_ROLES = {"user": "user", "agent": "assistant"}
+
+
+def _doc2dial_records(source: Source, split: str) -> Records:
+    for place, (domain, documents) in json_members(source, _DOC2DIAL_FILES[split][0], "dial_data"):
+        with placed(place):
+            for document in field({domain: documents}, domain, dict):
+                for number, record in enumerate(field(documents, document, list)):
+                    yield f"{place}: document {document!r} record {number}", record
+
+
+def _doc2dial_act(turn: Raw) -> Labels:
+    return tuple(filter(None, [optional(turn, "da", str)])), (), ()
+
+
+_DOC2DIAL = TurnList("turns", "role", "utterance", _DOC2DIAL_ROLES, "dial_id", only("domain"), _doc2dial_act)
+
+# Taskmaster 4: ``TM-4-2024/data/data_*.json``, split by a hash of the id. Calls of an interface are intents of the turn
+# that they answer. Dialogues without turns and turns that say "(deleted)" are left out.
+
+_TASKMASTER_ROLES = {"USER": "user", "ASSISTANT": "assistant", "user": "user", "assistant": "assistant"}
+
+
+def annotated_slots(segments: list[Raw], *, prefixed: bool) -> Slots:
+    """Read the slots of annotated stretches of text, such as ``pizza_ordering.name.pizza.accept``.
+
+    The status at the end is not part of the name, and neither is the domain that prefixed names begin with.
+    """
+    slots: dict[tuple[str, str], None] = {}
+    for segment in segments:
+        text = field(segment, "text", str)
+        for annotation in field(segment, "annotations", list):
+            parts = [part.strip() for part in field(annotation, "name", str).lower().split(".")]
+            parts = parts[1:] if prefixed else parts
+            if len(parts) > 1 and parts[-1] in ("accept", "reject"):
+                parts.pop()
+            if name := ".".join(filter(None, parts[:2])):
+                slots[name, text] = None
+    return tuple(slots)
+
+
+def taskmaster_labels(turn: Raw, *, prefixed: bool = False) -> Labels:
+    """Read the labels of a turn; one with slots informs, as in Dialog2Flow."""
+    slots = annotated_slots(optional(turn, "segments", list), prefixed=prefixed)
+    annotations = optional(turn, "annotations", list)
+    calls = [field(call, "value", str) for call in annotations if field(call, "name", str) == "api_call"]
+    return ("inform",) if slots else (), slots, tuple(dict.fromkeys(calls))
+
+
+TASKMASTER = TurnList(
+    *("utterances", "speaker", "text", _TASKMASTER_ROLES, "conversation_id", only("vertical"), taskmaster_labels),
+    is_spoken=lambda turn: field(turn, "text", str) != "(deleted)",
+)
+
+
+def taskmaster_records(pattern: str) -> Reading:
+    """Make the reading of files that a hash of the id splits."""
+    return without_empty("utterances", out_of_all(json_list, pattern, hashed_by("conversation_id")))
+
 
 # ABCD, customers of a shop and its agents: ``abcd_v1.1.json``, an object from split to a list of conversations; or
 # ``abcd_sample.json``, such a list, as train. Rows by ``action`` are clicks of the agent and are left out. The slots
@@ -169,8 +294,13 @@ def _intents(
     return files, numbered(lambda source, split: parallel_lines(source, files[split])), convert
 
 
+_TM4_FILES = "TM-4-2024/data/data_*.json"
 CORPORA = catalogued(
     {
+        "dailydialog": _of_split("data/dialogues.json", _DAILY_SPLITS, domains=_daily_topics, labels=_daily_acts),
+        "dstc2": _of_split("data.json", _DSTC2_SPLITS, domains=_restaurant),
+        "doc2dial": (_DOC2DIAL_FILES, _doc2dial_records, _DOC2DIAL),
+        "taskmaster4": (split_patterns(_TM4_FILES), taskmaster_records(_TM4_FILES), TASKMASTER),
         "abcd": (_ABCD_FILES, _abcd_records, _abcd_dialogue),
         "taskmaster1": (_TM1_FILES, without_empty("utterances", _tm1_records), _TM1_DIALOGUE),
         "dstc2_babi": (_BABI_FILES, _babi_records, _babi_dialogue),
