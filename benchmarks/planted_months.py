@@ -75,7 +75,7 @@ def main() -> None:
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         lines = compared(Path(folder), options.model, options.actions).comparisons[0].lines()
-    write_json_atomically(options.output, {"lines": lines, "table": ["```text", *lines, "```"]})
+    write_json_atomically(options.output, {"table": lines})
     print("\n".join(lines))
 
 

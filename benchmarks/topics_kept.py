@@ -1,6 +1,7 @@
 """Topics that are kept: are new dialogues assigned to the right ones, and are new topics among them noticed?
 
-All dialogues of one domain of SGD are halved. Two domains are taken out of the first half, whose topics are found
+Dialogues of one domain of SGD, at most 600 of a split, are halved. Two domains are taken out of the first half, whose
+topics are found
 without labels and kept. The second half is assigned to them, which also finds what is new. That is done for a quarter
 of the pairs of domains with at least ten dialogues in the second half. A topic is about the domain that most of its
 dialogues have; a domain is known if a topic of the first half is about it. Right is a dialogue of a known domain on a
@@ -24,10 +25,8 @@ from pathlib import Path
 import numpy as np
 from hardware import describe_machine
 from sklearn.preprocessing import normalize
-from topics import OURS, encoded
+from topics import OURS, drawn, encoded
 
-import hf_dialemb
-from hf_dialemb.corpora import single_domain
 from hf_dialemb.runs.files import kept_vectors, write_json_atomically
 from hf_dialemb.topics import edits
 from hf_dialemb.topics.clustering import find_clusters
@@ -69,8 +68,8 @@ def tried(
 
 def measured(split: str, cache: Path) -> list[dict[str, object]]:
     """Measure a split with the package's threshold, on dev with others too."""
-    dialogues = single_domain(hf_dialemb.load_dialogues("sgd", split=split))
-    vectors = kept_vectors(cache / f"sgd-{split}-{OURS}-all.safetensors", partial(encoded, OURS, dialogues))
+    dialogues = drawn("sgd", split)
+    vectors = kept_vectors(cache / f"sgd-{split}-{OURS}.safetensors", partial(encoded, OURS, dialogues))
     units, truth = normalize(vectors), np.array([dialogue.domains[0].partition("_")[0] for dialogue in dialogues])
     first = np.random.default_rng(0).permutation(len(truth)) < len(truth) // 2
     sizes = Counter(truth[~first].tolist())

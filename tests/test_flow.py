@@ -221,3 +221,27 @@ def test_what_is_wrong_is_one_sentence(taxis):
     ):
         with pytest.raises(InputError, match=sentence):
             extract_flow(*given)
+
+
+def test_corrections_of_ends_stay_in_the_folder_and_wrong_ones_are_refused(tmp_path):
+    turns = Turn("user", "a room"), Turn("assistant", "Your room is booked."), Turn("user", "let me see")
+    dialogues = [Dialogue(turns, f"d{number}") for number in range(6)]
+    vectors = np.tile(np.eye(3, dtype=np.float32), (6, 1))
+
+    def kinds():
+        extract_flow(dialogues, vectors=vectors, output=tmp_path)
+        return {line.split(",")[1] for line in (tmp_path / "ends.csv").read_text().splitlines()[1:]}
+
+    assert kinds() == {"finished"}
+    (tmp_path / "kinds.yaml").write_text('"Your room is booked.": broken off\n')
+    assert kinds() == kinds() == {"broken off"}
+    assert read_flow(tmp_path).flow.settings["kinds"] == {"Your room is booked.": "broken off"}
+    for text, sentence in (
+        ("a: b: c", r"kinds\.yaml: cannot be read"),
+        ("- failed", "got list, expected a kind for each text"),
+        ("a room: perfect", "'a room': got 'perfect', expected one of failed, cancelled"),
+        ("a house: failed", "got 'a house', expected what is said in a conversation"),
+    ):
+        (tmp_path / "kinds.yaml").write_text(text)
+        with pytest.raises(InputError, match=sentence):
+            kinds()

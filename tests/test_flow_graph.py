@@ -231,6 +231,17 @@ def test_ends_tell_what_failed_from_what_is_done_and_what_breaks_off(way):
     assert end.text in texts
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("", "finished"), ("broken off", "broken off"), ("failed", "failed"), ("nothing", "broken off")],
+)
+def test_a_person_corrects_what_a_state_says_of_the_end(kind, expected):
+    turns = [("user", "ask", "a room"), ("assistant", "do", "Your room is booked."), ("user", "look", "let me see")]
+    flow = flow_of_turns({"d1": turns})
+    (end,) = ends(replace(flow, settings={"kinds": {"Your room is booked.": kind}} if kind else {}))
+    assert end.kind == expected
+
+
 def test_the_page_takes_a_state_that_new_conversations_never_reach(tmp_path):
     flow = flow_of("aA", "aB")
     never = replace(flow.clusters[0], id="user-9", name="never said")

@@ -5,6 +5,7 @@ import importlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -149,6 +150,26 @@ def test_a_benchmark_runs(name, run, trained, tiny_bert, tmp_path, monkeypatch):
               for word in words.split()]  # fmt: skip
     assert run(name, filled, constants) in (None, 0, 1)  # 1: a bound of the whole size does not hold
     assert "OUT" not in words or (tmp_path / "out.json").stat().st_size
+
+
+@pytest.mark.slow
+def test_planted_changes_of_a_month_are_the_first_findings(run, data_dir, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_DIALEMB_DATA", str(data_dir))
+    words = ["--model", "dialogue-static", "--actions", "action-static", "--output", str(tmp_path / "out.json")]
+    assert run("planted_months", words, {}) is None
+    sizes, *findings = json.loads((tmp_path / "out.json").read_text())["table"]
+    assert sizes.startswith("January: ")
+    planted = [
+        r"New topic: .*(account|weather|humid)",
+        "Worse ends: .*(home|apartment|house).*cancelled",
+        "New step in .*",
+    ]
+    first = findings[:5]
+    assert all(any(re.match(change, line) for line in first[:3]) for change in planted)
+    assert all(any(re.match(change, line) for change in planted) for line in first)
+    steps = [line for line in first if line.startswith("New step")]
+    assert re.search("deposit|card", steps[0])
+    assert all(re.search("deposit|card|elsewhere", line) for line in steps)
 
 
 @pytest.mark.slow

@@ -179,10 +179,10 @@ def _both(stored: StoredFlow, folder: Path, utterances: Utterances, title: str) 
     labels = assign(vectors, both.roles, means, flow.clusters)
     flow = replace(flow, utterances=both, labels=labels)
     is_new = np.arange(len(both)) >= len(stored.flow.utterances)
-    return _with_new_states(flow, vectors, means, is_new), set(ids.values())
+    return with_new_states(flow, vectors, means, is_new), set(ids.values())
 
 
-def _with_new_states(
+def with_new_states(
     flow: Flow, vectors: NDArray[np.float32], means: NDArray[np.float32], is_new: NDArray[np.bool_]
 ) -> Flow:
     """Make states of new utterances that are far from every state, where several are alike, and assign all again.

@@ -65,12 +65,12 @@ function tablesOf(data, make, figures, topicLink) {
   const key = () => make("p", { class: "soft key" }, data.kinds.map((kind, place) => make("span", {}, make("i", { class: `end-${place}` }), kind)));
 
   function ends() {
-    const head = ["Topic", ...data.kinds].map((name) => make("th", {}, name));
+    const head = data.kinds.map((kind, place) => make("th", { class: "figure" }, make("i", { class: `end-${place}` }), kind));
     const rows = data.topics.map((topic, number) => {
       const cells = topic.ends.map((count) => make("td", { class: "figure" }, `${figures.format(count)}`, make("span", { class: "soft" }, ` ${topic.size ? percent(count / topic.size) : "–"}`)));
-      return make("tr", {}, make("td", {}, topicLink(number), endBar(topic.ends)), ...cells);
+      return [make("tr", {}, make("th", { scope: "row", colspan: data.kinds.length }, topicLink(number), endBar(topic.ends))), make("tr", {}, cells)];
     });
-    return [key(), make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)))];
+    return [make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows.flat())))];
   }
 
   // Two bars a topic, as long as its shares, with the bounds between which the shares lie at 95 %.
@@ -91,7 +91,7 @@ function tablesOf(data, make, figures, topicLink) {
   function comparison(own) {
     const most = Math.max(0.01, ...own.rows.flatMap((row) => row.intervals.map((bounds) => bounds[1])));
     return [make("h3", {}, `${own.names[0]} and ${own.names[1]}`),
-      make("p", { class: "soft" }, `${own.sizes.map((size) => figures.format(size)).join(" and ")} dialogues. Sure is a change with p of at most 0.05 by Fisher's test, corrected for the number of topics (Holm).`),
+      make("p", { class: "soft" }, `${own.sizes.map((size) => figures.format(size)).join(" and ")} dialogues. A change is sure where p is at most 0.05 (Fisher's exact test, Holm's correction). Lines show where a share lies at 95 %.`),
       make("ul", { class: "findings" }, own.lines.map((line) => make("li", {}, line))), ...own.rows.map((row) => pair(row, own.names, most))];
   }
   return { ends, endBar, key, comparisons: () => data.comparisons.flatMap(comparison) };
