@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from browser import BROWSER, Browser
 from openpyxl import load_workbook
 from scipy import stats
 
@@ -159,11 +160,16 @@ def test_a_wrong_taxonomy_is_one_sentence(tmp_path, text, message):
 def test_given_topics_are_assigned_first_and_the_rest_is_found(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     wants = {
-        "card": ("my card was stolen", "I lost my debit card"),
-        "train": ("a train to rome", "train tickets please"),
+        "card": ("my card was stolen", "I lost my debit card", "someone took my bank card", "my credit card is gone"),
+        "train": ("I need a train", "book me a train ticket", "a train for two people", "find me a train to rome"),
     }
+    asks = {"card": "shall I block the card?", "train": "which day do you leave?"}
     dialogues = [
-        Dialogue((Turn("user", wants[name][n % 2]),), f"{name}-{n}", metadata={"team": "=1+1" if n % 2 else "b"})
+        Dialogue(
+            (Turn("user", wants[name][n % 4]), Turn("assistant", asks[name])),
+            f"{name}-{n}",
+            metadata={"team": "=1+1" if n % 2 else "b"},
+        )
         for name in wants
         for n in range(20)
     ]
@@ -185,3 +191,39 @@ def test_given_topics_are_assigned_first_and_the_rest_is_found(tmp_path, monkeyp
     assert hf_dialemb.load_topics("topics").groups.names == ("lost cards", "trips")
     assert main([*words, "--topics", "2"]) == 2
     assert "got --taxonomy and --topics, expected one of them" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is on PATH")
+def test_changes_on_the_page_are_a_file_of_edits_that_does_them(tmp_path):
+    dialogues = [Dialogue((Turn("user", f"<b>{name}</b> please"),), name, time="2026-01-02") for name in NAMES]
+    found = hf_dialemb.find_topics(dialogues, vectors=UNITS, topics=3)
+    sets = [("topic-1", "finished")] * 90, [("topic-2", "failed")] * 90
+    comparison = compared_topics({"topic-1": "A", "topic-2": "B"}, sets, ("<i>May</i>", "June"))
+    found = replace(found, comparisons=(comparison,))
+    found.page(tmp_path / "index.html")
+    with Browser(tmp_path / "profile") as page:
+        page.size(390, 800)
+        page.open((tmp_path / "index.html").as_uri())
+        page.until("typeof page === 'object' && page.sized")
+        page.run("page.show({list: 'comparison'})")
+        assert page.all("#panel .findings li")[0] == "Growing: B, 0% to 100% of dialogues"
+        assert {"<i>May</i>: 0 % (0 %–4 %)", "June: 0 % (0 %–4 %)"} <= set(page.all("#panel .share span"))
+        page.run("page.show({list: 'ends'})")
+        assert page.all("#panel tbody td")[:4] == ["0 0 %", "0 0 %", "4 100 %", "0 0 %"]
+        assert page.run("document.documentElement.scrollWidth") == 390
+        page.run("page.show({topic: 'topic-2'})")
+        page.run("document.querySelector('.edit input').value = 'lost: cards'")
+        pressed = "[...document.querySelectorAll('#panel button')].find((one) => one.textContent === '{}').click()"
+        for name in ("Rename", "Merge", "Delete", "Undo"):
+            page.run(pressed.format(name))
+        page.run("page.show({dialogue: 'd8'})")
+        page.run(pressed.format("Move"))
+        assert page.all(".changes b") == ["3 changes, not saved yet"]
+        text = page.run("page.changes.text()")
+        assert page.problems == []
+    (tmp_path / "edits.yaml").write_text(text, encoding="utf-8")
+    edits = read_edits(tmp_path / "edits.yaml")
+    assert [next(iter(entry)) for entry in edits.entries] == ["rename", "merge", "move"]
+    again = hf_dialemb.find_topics(dialogues, vectors=UNITS, topics=3, edits=edits)
+    assert {topic.id: (topic.name, topic.size) for topic in again.by_size}["topic-2"] == ("lost: cards", 8)

@@ -378,6 +378,8 @@ def test_earlier_topics_keep_their_ids_and_new_ones_are_told(tmp_path, capsys, m
     assert book["conversations"].max_row == 25
     assert main(["topics", "february.jsonl", "--from", "topics", "--output", "topics"]) == 2
     assert "would be lost; choose another folder" in capsys.readouterr().err
+    assert main(["topics", "february.jsonl", "--from", "topics", "--flows"]) == 2
+    assert "got ends without flows, expected ends by flows, as here; make 'topics' with" in capsys.readouterr().err
     Path("topics/edits.yaml").write_text("- delete: topic-1\n", encoding="utf-8")
     assert main(["topics", "february.jsonl", "--from", "topics"]) == 2
     assert "got other edits in edits.yaml than were replayed" in capsys.readouterr().err

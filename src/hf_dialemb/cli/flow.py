@@ -124,7 +124,7 @@ def _by_topic(options: argparse.Namespace, dialogues: list[Any], model: object, 
 
     check_writable(options.output / PAGE, options.input)
     model = load_encoder(model)  # before the topics, which take longer, so that a mistake comes out
-    topics = find_topics(dialogues, title=f"Flows of {_name(options)} by topic")
+    topics = find_topics(dialogues, title=f"Flows of {_name(options)} by topic", cache=options.output / "cache")
     topics = topics.save_flows(options.output, model, **settings)
     remove_report(options.output)  # of a run without --by topic
     topics.save(options.output)

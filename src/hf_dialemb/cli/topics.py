@@ -19,12 +19,7 @@ def _run(options: argparse.Namespace) -> None:
     from ..topics.edits import EDITS, NO_EDITS, read_edits
     from ..topics.topics import PAGE
 
-    _check(options)
-    source, output = Path(options.input), options.output
-    if output is None:
-        output = Path(f"{options.earlier}-{source.stem}" if options.earlier else "topics")
-    if options.earlier and output.resolve() == options.earlier.resolve():
-        raise InputError(f"--output {output}: is what --from goes on from, and would be lost; choose another folder")
+    output = _checked_output(options)
     dialogues = load_dialogues(options.input, **named(options, "data_dir", "split"), **reading_of(options))
     check_writable(output / PAGE, options.input, options.vectors or "")
     place = options.edits or (output / EDITS if (output / EDITS).is_file() else None)
@@ -48,14 +43,22 @@ def _run(options: argparse.Namespace) -> None:
         say("More or fewer topics: --topics NUMBER")
 
 
-def _check(options: argparse.Namespace) -> None:
-    """Refuse options that exclude each other."""
+def _checked_output(options: argparse.Namespace) -> Path:
+    """Return the folder to write; refuse options that exclude each other, and folders that do not fit."""
+    from ..topics.topics import RECORD, check_flows
+
     for first, second in (("from", "topics"), ("from", "taxonomy"), ("from", "compare"), ("taxonomy", "topics")):
-        if (
-            getattr(options, "earlier" if first == "from" else first) is not None
-            and getattr(options, second) is not None
-        ):
+        given = options.earlier if first == "from" else options.taxonomy
+        if given is not None and getattr(options, second) is not None:
             raise InputError(f"got --{first} and --{second}, expected one of them; leave one out")
+    if not options.earlier:
+        return options.output or Path("topics")
+    output: Path = options.output or Path(f"{options.earlier}-{Path(options.input).stem}")
+    if output.resolve() == options.earlier.resolve():
+        raise InputError(f"--output {output}: is what --from goes on from, and would be lost; choose another folder")
+    if (options.earlier / RECORD).is_file():
+        check_flows(options.earlier, options.flows)
+    return output
 
 
 def _found(options: argparse.Namespace, dialogues: Any, cache: Path, edits: Any) -> Any:  # noqa: ANN401

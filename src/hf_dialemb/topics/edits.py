@@ -140,7 +140,8 @@ class Edits:
         """
         rows = {name: row for row, name in enumerate(dialogues)}
         for number, entry in enumerate(self.entries, 1):
-            edit = _Edit(f"{self.source}, entry {number}", entry, groups, units, rows, known)
+            merged = Edits(self.entries[: number - 1]).merged
+            edit = _Edit(f"{self.source}, entry {number}", entry, groups, units, rows, known, merged)
             groups = getattr(edit, edit.kind)()
         return groups
 
@@ -184,6 +185,7 @@ class _Edit:
     units: NDArray[np.float32]
     rows: Mapping[str, int]
     known: Collection[str]
+    merged: Mapping[str, str]  # the ids that topics have that were merged before
 
     @property
     def kind(self) -> str:
@@ -273,11 +275,14 @@ class _Edit:
         known, named = self.groups.ids, self.groups.names
         if not isinstance(names, list) or len(set(map(str, names))) < max(least, len(names)):
             raise self._error(self.kind, names, "a list of different topics, at least two")
-        for name in names:
+        ids = [self.merged.get(name, name) for name in names]
+        if len(set(ids)) < len(ids):
+            raise self._error(self.kind, names, "different topics, which these are no longer; remove the entry")
+        for name in ids:
             if name not in known and (not name or name not in named):
                 remedy = f"one of {', '.join(known)}; correct it, or remove the entry"
                 raise self._error("topic", name, f"{remedy}.{nearest(str(name), known)}")
-        places = [known.index(name) if name in known else named.index(name) for name in names]
+        places = [known.index(name) if name in known else named.index(name) for name in ids]
         self._check_seen(dict(zip(map(str, names), places, strict=True)))
         return places
 

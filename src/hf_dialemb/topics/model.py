@@ -216,8 +216,7 @@ def _units(
     corpus: tuple[Dialogue, ...], encoder: Encoder | None, vectors: NDArray[np.float32] | None, cache: Path | None
 ) -> NDArray[np.float32]:
     if vectors is None and encoder is not None:
-        kept = cache / "vectors" if cache and encoder.spec else None
-        vectors = RememberingEncoder(encoder, kept).encode(list(corpus))
+        vectors = (RememberingEncoder(encoder, cache) if cache else encoder).encode(list(corpus))
     return unit(checked_vectors(vectors, len(corpus), "dialogue"))
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..checkpoints.pretrained import default_encoder
 from ..dialogue import ROLES, Dialogue, metadata_columns
 from ..encoders import load_encoder
-from ..errors import explained
+from ..errors import InputError, explained
 from ..flow import paths
 from ..flow.compare import compare_flow
 from ..flow.exports import cell_of, table_of, write_workbook
@@ -131,7 +131,7 @@ class Topics:
             {**record, "said": topic.by_role, **{name: getattr(topic, name) for name in more}}
             for record, topic in pairs
         ]
-        facts = ("title", "unit", "periods", "encoder", "numbered")
+        facts = ("title", "unit", "periods", "encoder", "numbered", "flows")
         record = {"dialogues": len(self.corpus), **{name: getattr(self, name) for name in facts}, "topics": records}
         record["edits"] = self.edits.entries
         record["key"] = json_key(record)
@@ -195,6 +195,7 @@ class Topics:
         with explained(f"topics '{folder}'", "run dialemb topics again"):
             record = json.loads((Path(folder) / RECORD).read_text(encoding="utf-8"))
             table = pq.read_table(Path(folder) / TABLES[2], columns=["topic", "end"]).to_pydict()
+        check_flows(Path(folder), bool(self.flows))
         merged = self.edits.merged
         before = [(merged.get(topic, topic), end) for topic, end in zip(table["topic"], table["end"], strict=True)]
         known = {NO_TOPIC, *(topic["id"] for topic in record["topics"])}
@@ -293,6 +294,16 @@ class Topics:
             turns = dialogue.turns if left >= 0 else ()
             texts.append([[roles.index(turn.role), turn.content, *filter(None, [turn.name])] for turn in turns])
         return texts
+
+
+def check_flows(folder: Path, flows: bool) -> None:
+    """Refuse to compare with a folder of topics where one side has flows, by which ends are read, and one has none."""
+    with explained(f"topics '{folder}'", "run dialemb topics again"):
+        earlier = bool(json.loads((folder / RECORD).read_text(encoding="utf-8"))["flows"])
+    if earlier != flows:
+        remedy = "add --flows" if earlier else f"make '{folder}' with --flows, or leave --flows out here"
+        word = {True: "ends by flows", False: "ends without flows"}
+        raise InputError(f"topics '{folder}': got {word[earlier]}, expected {word[flows]}, as here; {remedy}")
 
 
 def ids_of(corpus: Sequence[Dialogue]) -> list[str]:
