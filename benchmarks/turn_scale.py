@@ -5,7 +5,7 @@
 The turns are those of Self-dialogue's train split, as if two people had said them in one conversation; where more are
 asked for, they come again. Questions name a speaker and a month, which takes the longest. Seconds are those of the
 processor, of all threads, so that other programs on the machine do not count; each side has a process of its own.
-LoCoMo's conversations are read as by turn_retrieval.py.
+LoCoMo's conversations are read as by turn_retrieval.py. The same command goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -197,9 +197,11 @@ def main() -> None:
         print(json.dumps(WORK[options.work[0]](int(options.work[1]))))
         return
     asked = [("command", CONVERSATIONS), ("memory", SIZES[0]), ("kept", SIZES[0]), ("reading", READ), ("joined", EVERY)]
-    sides: dict[str, Any] = {}
+    before = options.output and options.output.exists()
+    sides: dict[str, Any] = json.loads(options.output.read_text(encoding="utf-8"))["sides"] if before else {}
     for kind, count in [*asked, *(("memory", size) for size in SIZES[1:])]:
-        sides[f"{kind} {count}"] = answer_of(__file__, "--work", kind, str(count))
+        name = f"{kind} {count}"
+        sides[name] = sides[name] if name in sides else answer_of(__file__, "--work", kind, str(count))
         record = tables(sides)
         print("\n".join(line for lines in record.values() for line in lines), flush=True)
         if options.output:

@@ -19,7 +19,7 @@ from .lance_tables import nearest_rows, quoted
 from .turn_index import SPEAKER, TIME, WORDS, WORDS_AFTER, WORDS_BEFORE, asked_speaker, asked_time
 from .words import shared, words_of
 
-CANDIDATES = 200
+CANDIDATES = 100
 """How many turns words and vectors name, each, if no more are wanted."""
 
 SAMPLE = 1_000
@@ -40,7 +40,7 @@ def find_turns(table: Any, query: str, vector: NDArray[np.float32], top: int, co
             rows[row["id"], row["turn"]] = {**row, "cosine": float(cosine)}
     candidates = list(rows.values())
     speaker, time = asked_speaker(query, {row["speaker"] for row in candidates}), asked_time(query)
-    scores = np.array([row["cosine"] - average.mean() for row in candidates]) / max(float(average.std()), 1e-9)
+    scores = (np.array([row["cosine"] for row in candidates]) - average.mean()) / max(float(average.std()), 1e-9)
     for place, row in enumerate(candidates):
         for at, weight in ((0, 1.0), (-1, WORDS_BEFORE), (1, WORDS_AFTER)):
             scores[place] += WORDS * weight * rows.get((row["id"], row["turn"] + at), {}).get("_score", 0.0)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ..encoders.stored_vectors import METADATA
 from ..errors import InputError
 
-_REFINED = 20  # times the wanted rows; as many are compared exactly after an approximate search
+_CELLS = 80  # how many cells of an approximate index are searched
+_REFINED = 1_000  # rows that are compared exactly afterwards, and at least ten for each that is wanted
 _BEGUN = {".lock", "data", "_transactions", "_versions"}
 _REWORDED = {
     r"^Error parsing statement: .*\(sql parser error: (.*)\)": r"\1",
@@ -84,7 +85,7 @@ def checked_condition(table: Any, where: Any) -> str:  # noqa: ANN401
 def nearest_rows(table: Any, vector: NDArray[np.float32], count: int) -> Any:  # noqa: ANN401
     """Return the query for the rows of a table nearest to a vector (D,) by cosine."""
     asked = table.search(vector, vector_column_name="vector").distance_type("cosine").limit(count)
-    return asked.nprobes(_REFINED).refine_factor(_REFINED)
+    return asked.nprobes(_CELLS).refine_factor(max(10, -(-_REFINED // count)))
 
 
 def quoted(names: Iterable[str]) -> str:
