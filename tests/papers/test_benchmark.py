@@ -25,7 +25,7 @@ from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.papers import benchmark
 from hf_dialemb.papers.benchmark import evaluate_suite
 from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
-from hf_dialemb.papers.report.page import write_report
+from hf_dialemb.papers.report import write_report
 from hf_dialemb.papers.suites import SUITES, Entry, Suite
 
 NOT_READ = {"gsim", "six corpora", "ubuntu"}  # sim_m and sim_r in one, averages, and version 2: no corpora here

@@ -13,7 +13,7 @@ from hf_dialemb import drawing
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.maps import project, scatter
 from hf_dialemb.evaluation.results.rows import Results
-from hf_dialemb.papers.report.page import TITLE, Picture, opening, write_report
+from hf_dialemb.papers.report import TITLE, Picture, opening, write_report
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="

@@ -27,7 +27,7 @@ from ..evaluation.tasks.task import Problem, get_task
 from ..hashing import json_key
 from ..runs.files import write_json_atomically
 from .quoted import quoted_beside, quoted_figures
-from .report.page import Picture, write_report
+from .report import Picture, write_report
 from .suites import ALL, SUITES, Place, get_suite, load_suite
 
 logger = logging.getLogger(__name__)
