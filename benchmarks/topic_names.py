@@ -5,7 +5,7 @@ topic is that of more than half of its dialogues: the services of SGD with their
 domains of STAR with their tasks, the intents of Clinc150 and BANKING77. Topics of which no label has the half are left
 out: no name is right. A name is right in words if it shares a word's basic form with that label; words that three
 labels or more have do not count. It is right in meaning if its vector, by all-MiniLM-L6-v2, is nearer to that label's
-than to any other's. Names of BERTopic are its own four words. All over five seeds of Louvain's method and of UMAP.
+than to any other's. Names of BERTopic are its own four words. All with one seed of Louvain's method and of UMAP.
 Another version of the package's names is measured where its ``naming.py`` is given.
 
     git show 3df1ebe7:src/hf_dialemb/topics/naming.py > before.py
@@ -28,7 +28,7 @@ from types import ModuleType
 import numpy as np
 from hardware import describe_machine
 from sklearn.preprocessing import normalize
-from topics import OURS, SEEDS, bertopic, drawn, encoded
+from topics import OURS, bertopic, drawn, encoded
 
 import hf_dialemb
 from hf_dialemb.checkpoints.pretrained import MINILM
@@ -40,6 +40,7 @@ from hf_dialemb.topics import clustering, naming
 DIALOGUES, INTENTS = ("sgd", "multiwoz", "star"), ("clinc150", "banking77")
 MOST = 3_000  # sentences of a corpus of intents
 SHARED = 3  # labels that have a word from which on it says nothing
+SEEDS = range(1)  # of Louvain's method and of UMAP
 DEV = {"banking77": "train"}
 OUT_OF_SCOPE = "oos"
 SERVICES = {"Services_1": "HairStylist", "Services_2": "Dentist", "Services_3": "Doctor", "Services_4": "Therapist"}

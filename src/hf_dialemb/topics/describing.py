@@ -14,6 +14,7 @@ from .naming import (
     names_by_model,
     names_of,
     numbered_names,
+    sampled,
     set_phrases,
     telling_phrases,
     typical_requests,
@@ -48,13 +49,15 @@ def described(
     """
     members = [np.flatnonzero(groups.labels == number) for number in range(len(groups.ids))]
     members = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")] for rows in members]
-    of_groups = [[corpus[row] for row in rows.tolist()] for rows in members]
+    drawn = [sampled(rows) for rows in members]
+    of_groups = [[corpus[row] for row in rows.tolist()] for rows in drawn]
     left_out = set_phrases(corpus, groups.labels)
     phrases = telling_phrases([_texts(group, left_out) for group in of_groups])
-    requests = [without_set_phrases(own, left_out, customer(own)) for own in corpus]
+    requests = [without_set_phrases(own, left_out, customer(own)) for group in of_groups for own in group]
+    labels = np.repeat(np.arange(len(drawn), dtype=np.int32), list(map(len, drawn)))
     given = list(groups.names)
     if unnamed := [number for number, name in enumerate(given) if not name]:
-        proposed = names_of(requests, groups.labels, groups.means, encode)
+        proposed = names_of(requests, labels, groups.means, encode)
         new = [proposed[number] for number in unnamed]
         if names != PHRASES:
             shown = [(proposed[number], phrases[number], of_groups[number]) for number in unnamed]

@@ -34,6 +34,7 @@ SMALL_TALK, GREETINGS = "small talk", "greetings only"
 _FEWEST = 3  # dialogues that hold a set phrase
 _MOST = 2.0
 _BEGINNING = 600  # characters of a dialogue that a language model reads
+_READ = 300  # dialogues of a topic that its phrases and its name come from
 _SHOWN = 5  # dialogues of a topic that it reads
 _ASKERS = 20  # dialogues of a topic among whose first requests the most typical is sought
 _SENTENCE = 160  # characters of it
@@ -55,6 +56,11 @@ Name:"""
 def text_of(dialogue: Dialogue, role: str = "") -> str:
     """Join the turns of a dialogue, or of a role; bars keep phrases from going across turns."""
     return " | ".join(turn.content for turn in dialogue.turns if not role or turn.role == role)
+
+
+def sampled(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return at most `_READ` rows, at equal steps from the first to the last."""
+    return rows[np.linspace(0, len(rows) - 1, min(_READ, len(rows))).astype(np.intp)]
 
 
 def telling_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -103,9 +109,11 @@ def with_small_talk_joined(dialogues: Sequence[Dialogue], labels: NDArray[np.int
         dialogues: N dialogues.
         labels: The topic of each, ``(N,)``.
     """
-    left_out = set_phrases(dialogues, labels)
-    requests = [without_set_phrases(own, left_out, customer(own)) for own in dialogues]
-    names = names_of(requests, labels, np.zeros((int(labels.max()) + 1, 1), dtype=np.float32))
+    count = int(labels.max()) + 1
+    rows = np.concatenate([sampled(np.flatnonzero(labels == number)) for number in range(count)])
+    drawn, left_out = [dialogues[row] for row in rows], set_phrases(dialogues, labels)
+    requests = [without_set_phrases(own, left_out, customer(own)) for own in drawn]
+    names = names_of(requests, labels[rows], np.zeros((count, 1), dtype=np.float32))
     joined = np.arange(len(names))
     for kind in (GREETINGS, SMALL_TALK):
         alike = [number for number, name in enumerate(names) if name.startswith(kind)]
