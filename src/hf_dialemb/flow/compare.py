@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, count
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -275,4 +276,6 @@ def _name(flow: Flow, state: State) -> str:
 
 
 def _percent(count: int, size: int) -> str:
-    return f"{count / size:.0%}" if 100 * count >= size or not count else f"{count / size:.1%}"
+    """Write a share in percent, halves rounded up as on pages."""
+    share = 100 * count / size
+    return f"{share:.1f}%" if 0 < share < 1 else f"{floor(share + 0.5)}%"

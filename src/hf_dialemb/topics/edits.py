@@ -166,7 +166,7 @@ def read_edits(path: Path) -> Edits:
     for number, entry in enumerate(entries, 1):
         kinds = [name for name in _KINDS if isinstance(entry, dict) and name in entry]
         known = {*kinds, *_MORE.get(kinds[0], ()), _SEEN} if len(kinds) == 1 else set()
-        if len(kinds) != 1 or not set(entry) <= known:
+        if len(kinds) != 1 or not set(entry) <= known or not isinstance(entry.get(_SEEN) or {}, dict):
             got = ", ".join(map(str, entry)) if isinstance(entry, dict) else entry
             raise InputError(
                 f"{path}, entry {number}: got {got!r}, expected an edit such as {_EXAMPLE} {', '.join(_KINDS)}; "
