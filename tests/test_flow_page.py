@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -292,6 +293,18 @@ def test_two_sets_are_compared_in_colours_and_in_a_table(opened):
     page = opened(flow, comparison=Comparison(("January", "Ma\u202ey"), (2, 2), compared(*graphs), ["d3", "d4"]))
     assert "Ma\\u202ey · 2 turns" in panel(page, dialogue="d4")  # which says of which set it is
     assert panel(page, state="assistant-1").endswith("Dialogues d1January d2January d3Ma\\u202ey")
+
+
+def test_the_end_that_a_state_says_is_corrected_in_a_file(opened):
+    flow = flow_of_turns(ORDER)
+    page = opened(replace(flow, settings={"kinds": {"sorry": "failed"}}))
+    ids = {cluster.name: cluster.id for cluster in flow.clusters}
+    page.run(f"page.show({{state: '{ids['bye']}'}})")
+    assert page.all(".ending select", "one.value") == ["failed"]
+    page.run(f"page.show({{state: '{ids['greet']}'}})")
+    page.run("document.querySelector('.ending select').value = 'broken off'")
+    page.run("document.querySelector('.ending select').dispatchEvent(new Event('change'))")
+    assert page.run("kindsText(page.flow)") == '"sorry": failed\n"hello": broken off\n'
 
 
 @pytest.mark.parametrize("answers", [3, 16, 60])

@@ -21,7 +21,7 @@ from ..exports import line_of
 from ..flow import Flow
 from ..graph import Edge, Pruning, State, pruned, steps_of
 from ..naming import shortened
-from ..paths import typical_path
+from ..paths import KINDS, NOTHING, typical_path
 from .insights import insights
 
 SCRIPTS = ("graph", "layout", "draw", "move", "make", "panel", "overview", "search", "tables")
@@ -152,6 +152,8 @@ def _record(
             for name, label in _SETTINGS.items()
             if flow.settings.get(name, "") != ""
         ],
+        "kinds": dict(flow.settings.get("kinds") or {}),
+        "endings": [*KINDS, NOTHING],
         "texts": list(texts),
     }
 
