@@ -15,30 +15,25 @@ from ..drawing import table_lines
 from ..evaluation.results.rows import Results, Row, part_named
 from ..evaluation.results.tables import FLOWS, column_of, mark_notes, measured_of, printed_cells
 
-_RETRIEVAL, _WORDS, _ACTS = "next-utterance-retrieval", "bag-of-words-probe", "dialogue-act-probe"
-_TUNED_WORDS, _TUNED_ACTS = "bag-of-words-fine-tuning", "dialogue-act-fine-tuning"
+_WORDS, _TUNED_WORDS = "bag-of-words-probe", "bag-of-words-fine-tuning"
+_ACTS, _TUNED_ACTS = "dialogue-act-probe", "dialogue-act-fine-tuning"
+_WHOLE, _LEVELS, _ALONE = "whole", "granularity ", ("Random Init", "Fine-tuned")
 
 
 class _Table(NamedTuple):
     title: str
-    systems: tuple[str, ...]  # `_WHOLE` and `_LEVELS` stand for those that were measured
-    columns: tuple[tuple[str, str, str], ...]  # header, task, metric
-    printed: str  # the table of the paper
+    systems: Sequence[str]
+    columns: Sequence[tuple[str, str, str]]
+    printed: str
 
 
-_WHOLE, _LEVELS, _ALONE = "whole", "granularity ", ("Random Init", "Fine-tuned")
-_RANKING, _MRR = "Next-utterance retrieval", ("MRR", _RETRIEVAL, "mrr")
-_RECALLS = tuple((name, _RETRIEVAL, name.lower()) for name in ("R10@1", "R2@1"))
-_KNOWN = (("BoW F1", _WORDS, "micro_f1"), ("DA F1", _ACTS, "micro_f1"))
-_SINGLE = "What each granularity knows (frozen; granularity 1 is the highest, its negatives are the closest)"
-_TUNING, _TUNED = "Dialogue acts of the next turn, fine-tuned", (("DA F1", _TUNED_ACTS, "micro_f1"),)
-_TABLES = (
-    _Table(_RANKING, (_WHOLE, _LEVELS), (_MRR, ("Hits@1", _RETRIEVAL, "hits1")), "Table 2"),
-    _Table(_RANKING, (_WHOLE, _LEVELS), (_MRR, *_RECALLS), "Table 3"),
-    _Table(_SINGLE, (_LEVELS,), _KNOWN, "Table 4"),
-    _Table("What the whole knows (frozen; the last row learns the task)", (_WHOLE, "Fine-tuned"), _KNOWN, "Table 5"),
-    _Table(_TUNING, ("Random Init", _WHOLE), _TUNED, "Table 6"),
-)
+_STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TABLES = [_Table(**table) for table in _STATED["ensembles"]]
+HEADINGS: Mapping[str, Sequence[str]] = _STATED["flows"]
+"""What each metric's table of flows is called, in their order, and its column where a table is of each corpus."""
+
+REFERENCE = "after the annotated actions themselves"  # whose perplexity is a yardstick for clusters, but no bound
+_OFFICIAL, _REFERENCE = "official", "reference_"
 
 
 def ensemble_tables(results: Results) -> str:
@@ -114,13 +109,6 @@ def _render_comparisons(comparisons: Sequence[dict[str, Any]]) -> str:
     lines = [[*(row[word.lower()] for word in words), *shown.format(**row).split("|")] for row in comparisons]
     title = "**More than chance?** (paired bootstrap over the test examples, two-sided)"
     return "\n".join([title, "", *table_lines(words, ("Difference", "95 % interval", "p"), lines)]) + "\n"
-
-
-HEADINGS = tomllib.loads(Path(__file__).with_name("flow_tables.toml").read_text(encoding="utf-8"))
-"""What each metric's table is called, in their order, and its column where there is a table for each corpus."""
-
-REFERENCE = "after the annotated actions themselves"  # whose perplexity is a yardstick for clusters, but no bound
-_OFFICIAL, _REFERENCE = "official", "reference_"
 
 
 def flow_tables(rows: Iterable[Row]) -> str:
