@@ -35,7 +35,7 @@ def register_backbone_code(config: dict[str, Any], path: str, trusted: bool) -> 
     Raises:
         InputError: There is such code, and it is not trusted.
     """
-    classes = backbone_code(config)
+    classes = backbone_code(config) if "encoder_config" in config else {}
     if not classes:
         return
     if not trusted:
