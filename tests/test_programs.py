@@ -29,8 +29,8 @@ SAMPLED = {"topics", "topic_names", "topics_kept", "planted_months", "where_time
 NEEDS = {"index_scale": ("lancedb", "faiss"), "turn_scale": ("lancedb",), "topics_page": ("playwright",),
          **dict.fromkeys(("topics", "topic_names"), ("bertopic", "umap")),
          **dict.fromkeys(("conversion", "corpus_scale", "render_readme"), ("hf_dialemb.papers",))}  # fmt: skip
-HELP_ALONE = {"gpu", "training_since", "bench"}
-"""Programs that need a GPU, an earlier commit or the others; their command lines are read."""
+HELP_ALONE = {"gpu", "training_since", "bench", "topic_segments"}
+"""Programs that need a GPU, an earlier commit, the others or nltk; their command lines are read."""
 
 
 def here(program):

@@ -31,6 +31,7 @@ from hf_dialemb.topics.naming import (
     without_set_phrases,
 )
 from hf_dialemb.topics.requests import requests_within
+from hf_dialemb.topics.segments import boundaries, segments
 
 SAID = {
     "card": ("my card was stolen", "shall I block the card"),
@@ -190,6 +191,33 @@ def test_the_name_is_the_phrase_whose_vector_is_nearest_to_the_topic():
     assert names_of(said, labels, np.eye(2, dtype=np.float32), encode) == ["stolen card", "dogs"]
 
 
+class ByWord:
+    """An encoder that knows two words."""
+
+    fitted_on_input = False
+
+    def encode(self, dialogues):
+        texts = [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+        return np.array([[text.count("hotel") + 0.01, text.count("taxi")] for text in texts], dtype=np.float32)
+
+
+def test_conversations_are_split_where_their_topic_changes():
+    def talk(*words):
+        turns = [Turn(("user", "assistant")[place % 2], word) for place, word in enumerate(words)]
+        return Dialogue(tuple(turns), "", ("a",), "2026-01-01")
+
+    both, alone, short = talk(*["hotel"] * 6, *["taxi"] * 6), talk(*["taxi"] * 12), talk("hotel", "hotel", "taxi")
+    parts = segments([both, alone, short], ByWord())
+    assert [(part.id, len(part.turns), part.time) for part in parts] == [
+        ("#1/1", 6, "2026-01-01"),
+        ("#1/2", 6, "2026-01-01"),
+        ("", 12, "2026-01-01"),
+        ("", 3, "2026-01-01"),
+    ]
+    assert parts[0].turns + parts[1].turns == both.turns
+    assert boundaries([talk(*["hotel"] * 5, *["taxi"] * 6)], ByWord()) in ([[4]], [[6]])  # the user's turns alone
+
+
 def test_periods_are_the_finest_that_can_be_read_and_have_no_gap():
     labels = np.array([0, 1, 1, 0], dtype=np.int32)
     for times, period, first, count in (
@@ -252,6 +280,7 @@ def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (["--segments", "--vectors", "calls.parquet"], "got --segments and --vectors"),
         (["--topics", "0"], "topics: got 0, expected 1 to 60"),
         (["--names", "no/such-model-anywhere"], "no/such-model-anywhere"),
         (["--vectors", "calls.jsonl"], "give a file that dialemb embed wrote"),

@@ -22,6 +22,8 @@ def _run(options: argparse.Namespace) -> None:
     output = _checked_output(options)
     dialogues = load_dialogues(options.input, **named(options, "data_dir", "split"), **reading_of(options))
     check_writable(output / PAGE, options.input, options.vectors or "")
+    if options.segments:
+        dialogues = _parts(options, dialogues)
     place = options.edits or (output / EDITS if (output / EDITS).is_file() else None)
     edits = read_edits(place) if place else NO_EDITS
     topics = _found(options, dialogues, output / "cache", edits)
@@ -41,6 +43,18 @@ def _run(options: argparse.Namespace) -> None:
     say(f"Wrote {output / PAGE}: {topics.counts}")
     if options.topics is None and not options.earlier:
         say("More or fewer topics: --topics NUMBER")
+
+
+def _parts(options: argparse.Namespace, dialogues: Any) -> Any:  # noqa: ANN401
+    """Split dialogues where their topic changes."""
+    from ..encoders import load_encoder
+    from ..topics.segments import ENCODER, segments
+
+    if options.vectors:
+        raise InputError("got --segments and --vectors, which are of whole conversations; leave one out")
+    parts = segments(dialogues, load_encoder(options.model or ENCODER))
+    say(f"{len(dialogues):,} conversations have {len(parts):,} parts")
+    return parts
 
 
 def _checked_output(options: argparse.Namespace) -> Path:
