@@ -47,7 +47,7 @@ def register_backbone_code(config: dict[str, Any], path: str, trusted: bool) -> 
     for own_class, auto_class in zip(own_classes, _AUTO, strict=True):
         own_class.register_for_auto_class(auto_class)  # so that the code is saved with the model again
     AutoConfig.register(config["encoder_config"]["model_type"], own_classes[0], exist_ok=True)
-    AutoModel.register(*own_classes, exist_ok=True)
+    AutoModel.register(own_classes[0], own_classes[1], exist_ok=True)
 
 
 def untrusted(path: str) -> str:
