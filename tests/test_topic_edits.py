@@ -123,6 +123,11 @@ def test_topics_are_new_grow_or_end_worse_and_chance_is_neither():
         "Worse ends: A, cancelled 0% to 40% of its dialogues",
         "Shrinking: A, 80% to 50% of dialogues",
     ]
+    beside = replace(comparison, in_time=False).findings()
+    assert beside[1:] == [
+        "Worse ends in June: A, cancelled 0% to 40% of its dialogues",
+        "Less in June: A, 80% to 50% of dialogues",
+    ]
     by_name = {change.name: change for change in comparison.changes}
     assert by_name["B"].kind == ""
     assert by_name["A"].share.p == pytest.approx(2 * stats.fisher_exact([[80, 20], [50, 50]]).pvalue)

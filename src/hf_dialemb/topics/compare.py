@@ -42,6 +42,7 @@ class Comparison:
     sizes: tuple[int, int]
     changes: tuple[Change, ...]
     steps: tuple[str, ...] = ()  # what flows of topics say of the second set, in sentences
+    in_time: bool = True  # whether the second set is later than the first
 
     def lines(self) -> list[str]:
         """Say what differs: new topics and steps, worse ends, then what grows, shrinks and is gone."""
@@ -51,13 +52,17 @@ class Comparison:
     def findings(self) -> list[str]:
         """Say what differs beyond chance, with new topics, worse ends and new steps in turn; or that nothing does."""
         by_kind = {kind: [row for row in self.changes if row.kind == kind] for kind in _ORDER}
+        where = "" if self.in_time else f" in {self.names[1]}"
         new = [f"New topic: {row.name}, {row.share} of dialogues" for row in by_kind["new"]]
         worse = [
-            f"Worse ends: {row.name}, {end.name} {end} of its dialogues" for row in self.changes for end in row.worse
+            f"Worse ends{where}: {row.name}, {end.name} {end} of its dialogues"
+            for row in self.changes
+            for end in row.worse
         ]
         lines = [line for lines in zip_longest(new, worse, self.steps) for line in lines if line]
         for kind in ("growing", "shrinking", "gone"):
-            lines += [f"{kind.capitalize()}: {row.name}, {row.share} of dialogues" for row in by_kind[kind]]
+            word = kind.capitalize() if self.in_time else f"{_BESIDE[kind]}{where}"
+            lines += [f"{word}: {row.name}, {row.share} of dialogues" for row in by_kind[kind]]
         return lines or ["No topic differs more than chance explains"]
 
     def record(self) -> dict[str, Any]:
@@ -67,6 +72,7 @@ class Comparison:
         return {**facts, "lines": self.findings(), "rows": rows}
 
 
+_BESIDE = {"growing": "More", "shrinking": "Less", "gone": "None"}  # of sets of which none is later
 _ORDER = ("new", "growing", "shrinking", "gone", "")
 
 

@@ -24,7 +24,7 @@ from ..flow.folder import CACHE, remove_report
 from ..hashing import json_key
 from ..runs.files import write_atomically, write_json_atomically, write_text_atomically
 from ..runs.frames import counted, data_frame, notebook_view, write_page
-from .compare import Comparison, compared_topics, rows_of, sets_of
+from .compare import TIME, Comparison, compared_topics, rows_of, sets_of
 from .edits import EDITS, Edits
 
 PAGE, FLOWS, RECORD = "index.html", "flows", "topics.json"
@@ -182,7 +182,8 @@ class Topics:
         comparisons = []
         for first, second in pairs:
             sets = [rows[row] for row in first[1]], [rows[row] for row in second[1]]
-            comparisons.append(compared_topics(self._names(), sets, (first[0], second[0]), times=len(pairs)))
+            comparison = compared_topics(self._names(), sets, (first[0], second[0]), times=len(pairs))
+            comparisons.append(replace(comparison, in_time=by == TIME and len(pairs) == 1))
         return replace(self, comparisons=tuple(comparisons))
 
     def compared_with(self, folder: str | Path) -> Self:
