@@ -203,7 +203,10 @@ def test_given_topics_are_assigned_first_and_the_rest_is_found(tmp_path, monkeyp
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is on PATH")
 def test_changes_on_the_page_are_a_file_of_edits_that_does_them(tmp_path):
-    dialogues = [Dialogue((Turn("user", f"<b>{name}</b> please"),), name, time="2026-01-02") for name in NAMES]
+    wants = np.repeat(["my card was stolen", "a train ticket to rome", "I need a hotel room"], [4, 3, 2])
+    dialogues = [
+        Dialogue((Turn("user", f"<b>{want}</b>"),), name) for name, want in zip(NAMES, wants.tolist(), strict=True)
+    ]
     found = hf_dialemb.find_topics(dialogues, vectors=UNITS, topics=3)
     sets = [("topic-1", "finished")] * 90, [("topic-2", "failed")] * 90
     comparison = compared_topics({"topic-1": "A", "topic-2": "B"}, sets, ("<i>May</i>", "June"))
