@@ -48,6 +48,7 @@ def test_conditions_leave_turns_out(stored):
     hits = stored.search("what did Ben say about the flat?", 9, "speaker = 'Anna' and time < '2023-06-01'")
     assert [hit.turn for hit in hits] == [0, 2]
     assert [hit.turn for hit in stored.search("the", 9, "words like '%puppy%'")] == [5]
+    assert [index.columns for index in stored._table.list_indices()] == [["words"]]
 
 
 @pytest.mark.parametrize("kept", ["index", "stored"])
