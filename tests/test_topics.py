@@ -96,6 +96,17 @@ def test_the_sentence_is_a_request_that_holds_the_name(found):
     assert typical_requests(groups, ["stolen card", "greetings only"], ()) == ["I was robbed, my card was stolen", ""]
 
 
+def test_what_is_little_like_its_topic_fits_nowhere_if_asked(found):
+    dialogues = made()
+    vectors = vectors_of(dialogues)
+    vectors[0] = np.eye(8)[0] * 0.4 - np.eye(8)[5]
+    topics = hf_dialemb.find_topics(dialogues, vectors=vectors, topics=3, nowhere=True)
+    assert [topic.size for topic in topics.by_size] == [20, 20, 19, 1]
+    assert (topics.by_size[-1].name, topics.by_size[-1].examples) == ("fits nowhere", (0,))
+    assert topics.similarity[0] < min(topic.least for topic in topics.by_size[:3])
+    assert found.by_size[-1].name != "fits nowhere"
+
+
 def test_the_order_of_dialogues_does_not_matter():
     dialogues = made(40)
     unit = vectors_of(dialogues, 0.5)
@@ -280,6 +291,7 @@ def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (["--nowhere", "--taxonomy", "topics.csv"], "leave out --nowhere"),
         (["--segments", "--vectors", "calls.parquet"], "got --segments and --vectors"),
         (["--topics", "0"], "topics: got 0, expected 1 to 60"),
         (["--names", "no/such-model-anywhere"], "no/such-model-anywhere"),

@@ -65,6 +65,10 @@ def _checked_output(options: argparse.Namespace) -> Path:
         given = options.earlier if first == "from" else options.taxonomy
         if given is not None and getattr(options, second) is not None:
             raise InputError(f"got --{first} and --{second}, expected one of them; leave one out")
+    if options.nowhere and (options.earlier or options.taxonomy):
+        raise InputError(
+            "got --nowhere and --from or --taxonomy, which leave out what fits nowhere; leave out --nowhere"
+        )
     if not options.earlier:
         return options.output or Path("topics")
     output: Path = options.output or Path(f"{options.earlier}-{Path(options.input).stem}")
@@ -82,7 +86,9 @@ def _found(options: argparse.Namespace, dialogues: Any, cache: Path, edits: Any)
     more = {"names": options.names, "title": f"Topics of {Path(options.input).name}", "cache": cache, "edits": edits}
     if not options.earlier:
         model, vectors = model_and_vectors(options, dialogues, options.input)
-        return find_topics(dialogues, model, vectors=vectors, **named(options, "topics", "taxonomy"), **more)
+        return find_topics(
+            dialogues, model, vectors=vectors, nowhere=options.nowhere, **named(options, "topics", "taxonomy"), **more
+        )
     given: tuple[Any, Any] = None, None
     if options.model or options.vectors:
         given = model_and_vectors(options, dialogues, options.input)

@@ -51,6 +51,7 @@ def find_topics(
     encoder: Any = None,  # noqa: ANN401 - see load_encoder
     *,
     topics: int | None = None,
+    nowhere: bool = False,
     names: str = PHRASES,
     vectors: NDArray[np.float32] | None = None,
     title: str = "Topics",
@@ -70,6 +71,8 @@ def find_topics(
         dialogues: What `load_dialogues` takes.
         encoder: What `load_encoder` takes; by default the best that is at hand.
         topics: The number of topics; by default it is found.
+        nowhere: Leave dialogues on no topic that are less similar to theirs than its least similarity; by default every
+            dialogue that is clustered has a topic.
         names: ``phrases``; or a language model: ``api:MODEL``, a folder or a Hub id.
         vectors: The vectors of the dialogues, ``(N, D)``; then no encoder is needed.
         title: The title of the page.
@@ -102,6 +105,10 @@ def find_topics(
         labels = with_small_talk_joined(corpus, find_clusters(units, topics, seed))
         groups = no_groups(units).with_more(units, labels)
         groups = replace(groups, stability=stability(units, groups.labels, topics, seed))
+        if nowhere:
+            near = groups.nearness(units)[np.arange(len(units)), groups.labels]
+            labels = np.where(near >= groups.least[groups.labels], groups.labels, NOWHERE).astype(np.int32)
+            groups = replace(groups, labels=labels)
     return _topics(title, corpus, units, groups, naming, encoder_of(loaded), seed, edits)
 
 
