@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -102,13 +102,7 @@ def find_topics(
             raise InputError(f"taxonomy: got {got} beside it, expected {remedy}, by which its texts are read; give it")
         groups = with_new(taxonomy_groups(given, units, loaded.encode_utterances), units, seed)
     else:
-        labels = with_small_talk_joined(corpus, find_clusters(units, topics, seed))
-        groups = no_groups(units).with_more(units, labels)
-        groups = replace(groups, stability=stability(units, groups.labels, topics, seed))
-        if nowhere:
-            near = groups.nearness(units)[np.arange(len(units)), groups.labels]
-            labels = np.where(near >= groups.least[groups.labels], groups.labels, NOWHERE).astype(np.int32)
-            groups = replace(groups, labels=labels)
+        groups = _clustered(corpus, units, topics, nowhere, seed)
     return _topics(title, corpus, units, groups, naming, encoder_of(loaded), seed, edits)
 
 
@@ -217,6 +211,20 @@ def with_new(groups: Groups, units: NDArray[np.float32], seed: int) -> Groups:
     kept = (np.bincount(labels[rows]) >= FEWEST) & groups.unlike(new.means)
     more = groups.with_more(units, new.at(np.flatnonzero(kept).tolist()).labels)
     return replace(more, labels=more.assigned(units))
+
+
+def _clustered(
+    corpus: Sequence[Dialogue], units: NDArray[np.float32], topics: int | None, nowhere: bool, seed: int
+) -> Groups:
+    """Cluster dialogues into topics; with ``nowhere``, those below the least similarity of theirs are on none."""
+    labels = with_small_talk_joined(corpus, find_clusters(units, topics, seed))
+    groups = no_groups(units).with_more(units, labels)
+    groups = replace(groups, stability=stability(units, groups.labels, topics, seed))
+    if nowhere:
+        near = groups.nearness(units)[np.arange(len(units)), groups.labels]
+        fitting = np.where(near >= groups.least[groups.labels], groups.labels, NOWHERE).astype(np.int32)
+        groups = replace(groups, labels=fitting)
+    return groups
 
 
 def _units(
