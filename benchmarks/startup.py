@@ -44,7 +44,7 @@ BOUNDS = {"import hf_dialemb": 0.3, "dialemb --help": 0.5, SEARCH: 1.5}
 def search_command(folder: Path) -> list[str]:
     """Embeds the 176 dialogues of star_small's test split with dialogue-minilm; lists the words of a search in them."""
     from hf_dialemb.corpora import load_dialogues
-    from hf_dialemb.corpora.own.jsonl import write_jsonl
+    from hf_dialemb.corpora.own.records import write_jsonl
 
     calls, stored = folder / "calls.jsonl", folder / "vectors.parquet"
     write_jsonl(load_dialogues("star_small", split="test")[:STORED], calls)

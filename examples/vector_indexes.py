@@ -16,7 +16,7 @@ import numpy as np
 import usearch.index
 
 from hf_dialemb import Dialogue, load_dialogues
-from hf_dialemb.corpora.own.jsonl import read_jsonl, write_jsonl
+from hf_dialemb.corpora.own.records import read_jsonl, write_jsonl
 from hf_dialemb.evaluation import load_encoder
 
 if "--help" in sys.argv:

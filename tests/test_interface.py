@@ -13,7 +13,7 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
-from hf_dialemb.corpora.own.jsonl import write_jsonl
+from hf_dialemb.corpora.own.records import write_jsonl
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import METHODS

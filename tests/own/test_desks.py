@@ -10,10 +10,10 @@ from reading import read
 from vendors import drafts_of, examples, said
 
 from hf_dialemb import load_dialogues
-from hf_dialemb.corpora.own.desks import DESKS
 from hf_dialemb.corpora.own.findings import Notes
 from hf_dialemb.corpora.own.form import RECORD
 from hf_dialemb.corpora.own.records import find_in_records
+from hf_dialemb.corpora.own.vendors import DESKS
 from hf_dialemb.errors import InputError
 
 EXAMPLES = examples("desks")

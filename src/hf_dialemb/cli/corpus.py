@@ -75,7 +75,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _convert(options: argparse.Namespace) -> None:
-    from ..corpora.own.jsonl import check_target, write_jsonl
+    from ..corpora.own.records import check_target, write_jsonl
 
     if options.mask_names and not options.mask:
         raise InputError("--mask-names: got a list of names without --mask, expected both; add --mask")
@@ -110,7 +110,7 @@ def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
 def _stats(options: argparse.Namespace) -> None:
     from ..corpora import CORPORA
     from ..corpora.audit.statistics import Statistics, draw_histograms
-    from ..corpora.own.jsonl import check_target, write_jsonl
+    from ..corpora.own.records import check_target, write_jsonl
     from ..drawing import check_drawing
 
     dialogues = _dialogues(options)

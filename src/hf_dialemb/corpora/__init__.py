@@ -3,7 +3,7 @@
 from .audit.statistics import describe
 from .corpus import CORPORA, get_corpus
 from .loading import iterate_dialogues, load_dialogues
-from .own.jsonl import read_jsonl, write_jsonl
+from .own.records import read_jsonl, write_jsonl
 from .published import find_source, iterate_examples, load_examples, single_domain
 from .source import MissingFilesError, Source
 

@@ -14,14 +14,13 @@ from typing import Any
 from ...errors import InputError
 from ...hooks import Registry
 from ..parsing import parse_json
-from .calls import CALLS
 from .captions import TEXTS
 from .chats import CHATS, LISTS, continued
 from .columns import parse_columns
-from .desks import DESKS
 from .findings import Draft, Notes, Problem, from_record
 from .form import FOLDER, RECORD, Form, Message, objects, value_at
 from .roles import WELL_KNOWN
+from .vendors import CALLS, DESKS
 
 FORMS = Registry("forms", {form.name: form for form in (*DESKS, *CALLS, *CHATS, *TEXTS)})
 """All forms by name; those of other packages are tried first."""

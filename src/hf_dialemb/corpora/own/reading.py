@@ -15,9 +15,8 @@ from .captions import SPOKEN, transcripts
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts, with_remarks
 from .forms import form_of_folder
-from .jsonl import EXPECTED_LINES, json_records, line_records
 from .options import ReadingOptions
-from .records import find_in_parquet, find_in_records
+from .records import EXPECTED_LINES, find_in_parquet, find_in_records, json_records, line_records
 from .tables import find_in_file
 
 Find = Callable[[Path, Mapping[str, str], Notes], Iterator[Finding]]

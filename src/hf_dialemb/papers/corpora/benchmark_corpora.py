@@ -9,7 +9,7 @@ from typing import Any
 from ...corpora import iterate_dialogues
 from ...corpora.audit.statistics import Statistics
 from ...corpora.corpus import SPLITS
-from ...corpora.own.jsonl import write_jsonl
+from ...corpora.own.records import write_jsonl
 from ...corpora.source import MissingFilesError
 from ...dialogue import Dialogue
 from ...drawing import table_lines
