@@ -3,7 +3,7 @@
 import pytest
 from vendors import drafts_of, examples, said
 
-from hf_dialemb.corpora.own.calls import CALLS
+from hf_dialemb.corpora.own.vendors import CALLS
 from hf_dialemb.corpora.own.findings import Notes
 from hf_dialemb.corpora.own.layouts import joined, spaced
 

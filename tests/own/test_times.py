@@ -329,6 +329,14 @@ def test_offsets_are_kept_and_any_unit_since_1970_gives_the_moment(moment, minut
     assert column(str(int(moment.timestamp()) * unit))[0] == [moment.isoformat()]
 
 
+def test_seconds_from_a_start_are_read_in_any_digits_and_with_commas():
+    assert [column(*texts)[0] for texts in (["0,5", "12,25"], ["²"], ["٣", "1.5"])] == [["", ""], [""], ["", ""]]
+    times = Times()
+    for text in ("0,5", "12,25", "٣"):
+        times.see(text)
+    assert [times.read(text).seconds for text in ("0,5", "12,25", "٣")] == [0.5, 12.25, 3.0]
+
+
 @given(value=st.text() | st.integers() | st.floats() | st.text("0123456789/.-: APM", max_size=20))
 @settings(max_examples=300, deadline=None)
 def test_no_value_fails_and_what_is_read_is_iso(value):

@@ -116,7 +116,18 @@ def _parsed(text: str) -> _Reading:
                 return _fixed(moment, "since" if number else "day")
         except ValueError:
             pass
-    return _number(Decimal(number[1].replace(",", "."))) if number else _written(text)
+    return _number(_decimal(number)) if number else _written(text)
+
+
+def _decimal(number: re.Match[str]) -> Decimal:
+    return Decimal(number[1].replace(",", "."))
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of a text that is a small number, as `_parsed` took it."""
+    number = _NUMBER.fullmatch(text if text.isascii() else _plain(text))
+    assert number is not None, "a small number"
+    return float(_decimal(number))
 
 
 def _number(number: Decimal) -> _Reading:
@@ -202,7 +213,7 @@ class Times:
         """
         kind, moments = _parsed(text := _text(value))
         if self._count_from_a_start and kind.name == "small":
-            return Moment("", float(text))
+            return Moment("", _seconds(text))
         if not self._takes(kind):
             return None
         moment = moments[self._decision[0]]
