@@ -3,9 +3,9 @@
 import pytest
 from vendors import drafts_of, examples, said
 
-from hf_dialemb.corpora.own.vendors import CALLS
 from hf_dialemb.corpora.own.findings import Notes
 from hf_dialemb.corpora.own.layouts import joined, spaced
+from hf_dialemb.corpora.own.vendors import CALLS
 
 EXAMPLES = examples("calls")
 
