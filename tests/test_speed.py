@@ -148,7 +148,7 @@ def test_a_missing_package_is_named(monkeypatch):
 @pytest.mark.slow
 @needs_nncf
 def test_int8_finds_dialogues_of_one_topic_nearly_as_well(data_dir):
-    problem = load_problem("domains", CorpusPart("sgd", data_dir, "dev", 300))
+    problem = load_problem("domains", CorpusPart("sgd", data_dir, "dev", 200))
     precision = {}
     for spec in ("dialogue-minilm", "dialogue-minilm@int8"):
         rows = problem.measure(load_encoder(spec), [0])

@@ -33,6 +33,7 @@ FOUND: tuple[str, ...] = (
     "flow | weights | dse/model.safetensors | huge 0.78",
     "train: resumed | file | out/begun/training_texts.json | nul",
     "train: resumed | rights | out/begun/tokenizer.json | no rights",
+    'rank | field | rankers/baseline/config.json | ["architectures"] = 1e+308',
     'rank | field | rankers/baseline/config.json | ["marker_ids", 1] = -1',
     'rank | field | rankers/baseline/config.json | ["marker_ids"] = []',
     'flow compare | field | flow/flow.json | ["settings"] = 0',

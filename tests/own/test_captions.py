@@ -1,7 +1,7 @@
 """Facts about captions: who speaks in them, what a turn is, and what leaves their texts."""
 
 import pytest
-from reading import read
+from read_files import read
 
 from hf_dialemb.corpora.own.captions import transcripts
 from hf_dialemb.corpora.own.findings import Notes

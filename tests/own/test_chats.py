@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from reading import read
+from read_files import read
 from vendors import examples
 
 from hf_dialemb import load_dialogues

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 from made_up_corpora import write
-from reading import read
+from read_files import read
 from vendors import drafts_of, examples, said
 
 from hf_dialemb import load_dialogues

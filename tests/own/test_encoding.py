@@ -3,7 +3,7 @@
 import codecs
 
 import pytest
-from reading import read
+from read_files import read
 
 from hf_dialemb.corpora.own.encoding import is_text, text_of
 from hf_dialemb.corpora.own.findings import Notes

@@ -5,7 +5,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 from made_up_corpora import refusal
-from reading import read
+from read_files import read
 
 from hf_dialemb import load_dialogues
 from hf_dialemb.corpora.own import forms

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 from made_up_corpora import write
-from reading import read
+from read_files import read
 
 import hf_dialemb
 from hf_dialemb import load_dialogues

@@ -1,7 +1,7 @@
 """Facts about who speaks in users' files, and what the reader says of it."""
 
 import pytest
-from reading import read
+from read_files import read
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora.own.roles import RoleMap

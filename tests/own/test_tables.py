@@ -5,7 +5,7 @@ import sys
 import zipfile
 
 import pytest
-from reading import read
+from read_files import read
 
 from hf_dialemb import load_dialogues
 from hf_dialemb.corpora.own.columns import lay_out

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from reading import read
+from read_files import read
 
 from hf_dialemb.corpora.own.captions import TEXTS, transcripts
 from hf_dialemb.corpora.own.findings import Notes

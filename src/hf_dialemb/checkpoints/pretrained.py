@@ -332,7 +332,8 @@ def _class_of(config: dict[str, Any], auto_model: Any, path: str) -> Any:  # noq
     """Return the Auto class of the model that a config names: of an encoder without its decoder, or ``AutoModel``."""
     import transformers
 
-    named, model_type = str((config.get("architectures") or [""])[0]), config.get("model_type")
+    names, model_type = config.get("architectures") or [""], config.get("model_type")
+    named = str(names[0]) if isinstance(names, list) else ""
     kind = getattr(getattr(transformers, named, None), "config_class", None)
     if kind is not None and known_to_transformers(str(model_type)) and kind.model_type != model_type:
         raise InputError(f"'{path}' names the architecture {named}, but the model_type {model_type}; {FETCH}")
