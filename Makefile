@@ -48,8 +48,9 @@ unit: setup
 # libraries.
 slow: setup-all
 	$(PYTEST) --no-loadscope-reorder -m slow
-	$(PYTEST) -m "not slow" tests/papers/test_fitted_encoders.py $(addprefix tests/test_, baselines.py endpoint.py \
-	  flow_naming.py index.py integrations_mteb.py tools_chains.py topics.py training_checks.py)
+	$(PYTEST) -m "not slow" tests/papers/test_fitted_encoders.py $(addprefix tests/own/test_, metadata.py policy.py \
+	  times.py) $(addprefix tests/test_, baselines.py endpoint.py flow_naming.py index.py index_faults.py integrations_mteb.py \
+	  retrieval_turns.py tools_chains.py topics.py training_checks.py)
 
 # All of src: the classes for other libraries are checked against these.
 types: setup-all
