@@ -162,6 +162,20 @@ def test_a_wrong_taxonomy_is_one_sentence(tmp_path, text, message):
         read_taxonomy(path)
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"topics": 2}, r"got topics=2 beside it, which decides nothing there"),
+        ({"nowhere": True}, r"got nowhere=True beside it"),
+        ({"vectors": np.eye(2, dtype=np.float32)}, "got ready vectors alone, expected their model"),
+    ],
+)
+def test_what_a_taxonomy_leaves_no_room_for_is_refused(tmp_path, settings, message):
+    (path := tmp_path / "topics.csv").write_text("name\ncards\n", encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        hf_dialemb.find_topics([], taxonomy=path, **settings)
+
+
 @pytest.mark.slow
 def test_given_topics_are_assigned_first_and_the_rest_is_found(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

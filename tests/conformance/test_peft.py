@@ -39,7 +39,7 @@ def adapted(model, way="get_peft_model"):
     return model
 
 
-def same(encoder, dialogues, expected):
+def assert_same(encoder, dialogues, expected):
     np.testing.assert_allclose(encoder.encode(dialogues), expected, atol=1e-5 * np.abs(expected).max())
 
 
@@ -59,8 +59,10 @@ def test_an_adapter_is_saved_and_loaded_again(model_class, tiny_bert, sample_dia
     save((model, tokenizer), tmp_path / "adapter")
     base = AutoModel.from_pretrained(tmp_path / "base")
     assert np.abs(load_encoder(base, tokenizer=tokenizer).encode(few) - expected).max() > 1e-3
-    same(load_encoder(peft.PeftModel.from_pretrained(base, tmp_path / "adapter"), tokenizer=tokenizer), few, expected)
-    same(load_encoder(str(tmp_path / "adapter")), few, expected)
+    assert_same(
+        load_encoder(peft.PeftModel.from_pretrained(base, tmp_path / "adapter"), tokenizer=tokenizer), few, expected
+    )
+    assert_same(load_encoder(str(tmp_path / "adapter")), few, expected)
 
 
 @pytest.mark.habit("model.add_adapter(config), save_pretrained, AutoModel.from_pretrained", "works")
@@ -69,8 +71,8 @@ def test_an_added_adapter_is_saved_and_loaded_again(model_class, tiny_bert, samp
     few, (model, tokenizer) = sample_dialogues[:3], saved(model_class, tiny_bert, tmp_path / "base")
     expected = load_encoder(adapted(model, "add_adapter"), tokenizer=tokenizer).encode(few)
     save((model, tokenizer), tmp_path / "adapter")
-    same(load_encoder(AutoModel.from_pretrained(tmp_path / "adapter"), tokenizer=tokenizer), few, expected)
-    same(load_encoder(str(tmp_path / "adapter")), few, expected)
+    assert_same(load_encoder(AutoModel.from_pretrained(tmp_path / "adapter"), tokenizer=tokenizer), few, expected)
+    assert_same(load_encoder(str(tmp_path / "adapter")), few, expected)
 
 
 @pytest.mark.habit("Trainer over a peft model", "the adapter alone learns")
@@ -95,7 +97,7 @@ def test_an_adapter_over_an_unsaved_model_is_saved_with_it(tiny_bert, sample_dia
     expected = load_encoder(model, tokenizer=tokenizer).encode(sample_dialogues[:3])
     (tmp_path / "run").rename(tmp_path / "moved")
     for folder in ("moved", "moved/checkpoint-2"):
-        same(load_encoder(str(tmp_path / folder)), sample_dialogues[:3], expected)
+        assert_same(load_encoder(str(tmp_path / folder)), sample_dialogues[:3], expected)
 
 
 @pytest.mark.habit("resume_from_checkpoint of a model with adapters", "works: same weights as without a stop")
@@ -135,7 +137,7 @@ def test_an_adapter_over_a_ranker(tiny_bert, sample_dialogues, tmp_path):
     model = adapted(AutoModel.from_pretrained(save((ranker,), tmp_path / "base")))
     expected = load_encoder(model, tokenizer=tokenizer).encode(sample_dialogues[:3])
     save((model, tokenizer), tmp_path / "adapter")
-    same(load_encoder(str(tmp_path / "adapter")), sample_dialogues[:3], expected)
+    assert_same(load_encoder(str(tmp_path / "adapter")), sample_dialogues[:3], expected)
 
 
 @pytest.mark.slow
@@ -145,7 +147,7 @@ def test_an_adapter_is_merged_on_export(tiny_bert, sample_dialogues, exporting, 
     expected = load_encoder(adapted(model, "add_adapter"), tokenizer=tokenizer).encode(sample_dialogues[:3])
     folder, _ = exporting(save((model, tokenizer), tmp_path / "adapter"))
     assert not list(folder.rglob("adapter*"))
-    same(load_encoder(str(folder)), sample_dialogues[:3], expected)
+    assert_same(load_encoder(str(folder)), sample_dialogues[:3], expected)
 
 
 @pytest.mark.habit("The adapters that come with the package", "name their base on the Hub")

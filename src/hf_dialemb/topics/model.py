@@ -87,6 +87,11 @@ def find_topics(
         InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
     """
     given = read_taxonomy(Path(taxonomy)) if taxonomy is not None else {}
+    if given and (topics is not None or nowhere):
+        got = "nowhere=True" if nowhere else f"topics={topics}"
+        raise InputError(f"taxonomy: got {got} beside it, which decides nothing there; leave one out")
+    if given and vectors is not None and encoder is None:
+        raise InputError("taxonomy: got ready vectors alone, expected their model, which reads its texts; name it too")
     corpus = tuple(load_dialogues(dialogues, **reading))
     if topics is not None and not 1 <= topics <= len(corpus):
         raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the number of dialogues; change it")
@@ -94,12 +99,7 @@ def find_topics(
     loaded = load_encoder(encoder or default_encoder()) if vectors is None or encoder is not None else None
     naming = _Naming(names, place, loaded.encode_utterances if loaded else None)
     units = _units(corpus, loaded, vectors, place)
-    if given:
-        if loaded is None or topics is not None:
-            got, remedy = (
-                ("ready vectors", "--model") if loaded is None else (f"topics={topics}", "no number of topics")
-            )
-            raise InputError(f"taxonomy: got {got} beside it, expected {remedy}, by which its texts are read; give it")
+    if given and loaded is not None:
         groups = with_new(taxonomy_groups(given, units, loaded.encode_utterances), units, seed)
     else:
         groups = _clustered(corpus, units, topics, nowhere, seed)
