@@ -26,7 +26,7 @@ def _run(options: argparse.Namespace) -> None:
         dialogues = _parts(options, dialogues)
     place = options.edits or (output / EDITS if (output / EDITS).is_file() else None)
     edits = read_edits(place) if place else NO_EDITS
-    topics = _found(options, dialogues, output / "cache", edits)
+    topics = _topics_of(options, dialogues, output / "cache", edits)
     for topic in topics.by_size:
         say(f"{topic.size:7,} {topic.name}")
     if options.flows:  # which takes longer
@@ -79,7 +79,7 @@ def _checked_output(options: argparse.Namespace) -> Path:
     return output
 
 
-def _found(options: argparse.Namespace, dialogues: Any, cache: Path, edits: Any) -> Any:  # noqa: ANN401
+def _topics_of(options: argparse.Namespace, dialogues: Any, cache: Path, edits: Any) -> Any:  # noqa: ANN401
     """Find topics, or go on with those of an earlier folder."""
     from ..topics.model import find_topics, load_topics
 

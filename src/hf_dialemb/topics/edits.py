@@ -106,7 +106,7 @@ _KINDS = {
 }
 """The kinds of edits, and what each is about."""
 _MORE = {"split": ("into",), "rename": ("name",), "move": ("to",)}
-_EXAMPLE = "'- merge: [topic-1, topic-4]', with one of"
+_EXAMPLE = "'- merge: [topic-1, topic-4]'"
 _SEEN = "seen"
 EDITS = "edits.yaml"  # the name of a file of edits in a folder of topics
 
@@ -162,15 +162,15 @@ def read_edits(path: Path) -> Edits:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{path}: cannot be read ({reason}); write a list of edits in YAML") from None
     if not isinstance(entries, list):
-        raise InputError(f"{path}: got {type(entries).__name__}, expected a list of edits, such as {_EXAMPLE[:-13]}")
+        raise InputError(f"{path}: got {type(entries).__name__}, expected a list of edits, such as {_EXAMPLE}")
     for number, entry in enumerate(entries, 1):
         kinds = [name for name in _KINDS if isinstance(entry, dict) and name in entry]
         known = {*kinds, *_MORE.get(kinds[0], ()), _SEEN} if len(kinds) == 1 else set()
         if len(kinds) != 1 or not set(entry) <= known or not isinstance(entry.get(_SEEN) or {}, dict):
             got = ", ".join(map(str, entry)) if isinstance(entry, dict) else entry
             raise InputError(
-                f"{path}, entry {number}: got {got!r}, expected an edit such as {_EXAMPLE} {', '.join(_KINDS)}; "
-                "correct it"
+                f"{path}, entry {number}: got {got!r}, expected an edit such as {_EXAMPLE}, with one of "
+                f"{', '.join(_KINDS)}; correct it"
             )
     return Edits(tuple(json.loads(json.dumps(entries, default=str))), str(path), text)
 

@@ -125,11 +125,11 @@ class TopicModel:
         units = _units(corpus, self.encoder, None, None)
         near, labels = self.groups.nearness(units), self.groups.assigned(units)
         ids, names = [*self.groups.ids, ""], [*self.groups.names, ""]
-        rows = zip(corpus, labels.tolist(), near.max(axis=1).tolist(), strict=True)
+        rows = zip(ids_of(corpus), labels.tolist(), near.max(axis=1).tolist(), strict=True)
         return data_frame(
             [
-                {"id": own.id or f"#{number}", "topic": ids[label], "name": names[label], "similarity": similarity}
-                for number, (own, label, similarity) in enumerate(rows, 1)
+                {"id": id, "topic": ids[label], "name": names[label], "similarity": similarity}
+                for id, label, similarity in rows
             ]
         )
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ..dialogue import ROLES, Dialogue
 from ..encoders import Encoder
 from ..metrics.vectors import unit
+from .topics import ids_of
 
 ENCODER = "dialogue-static"  # as good as larger ones at this, and many times faster
 WINDOW = 4  # turns that are compared before and after a place
@@ -23,11 +24,10 @@ def segments(dialogues: Sequence[Dialogue], encoder: Encoder) -> list[Dialogue]:
         encoder: Encodes dialogues.
     """
     parts = []
-    for number, (dialogue, places) in enumerate(zip(dialogues, boundaries(dialogues, encoder), strict=True), 1):
+    for name, dialogue, places in zip(ids_of(dialogues), dialogues, boundaries(dialogues, encoder), strict=True):
         if not places:
             parts.append(dialogue)
             continue
-        name = dialogue.id or f"#{number}"
         ends = [*places, len(dialogue.turns)]
         for part, (begin, end) in enumerate(zip([0, *places], ends, strict=True), 1):
             parts.append(replace(dialogue, turns=dialogue.turns[begin:end], id=f"{name}/{part}"))
