@@ -84,12 +84,12 @@ def test_ties_are_told_from_differences_by_pairs_of_items(tmp_path):
     scores = {"best": 60 + noise, "above": 60 + noise - 0.01, "level": 60 + noise - 0.01 * np.sign(noise[::-1])}
     scores |= {"shorter": 60 + noise[:300], "single": [60.0]}
     rows = [row(model, float(np.mean(values)), scores=tuple(values)) for model, values in scores.items()]
-    tied = {each.model: each.tied for each in with_ties(rows)}
+    tied = {entry.model: entry.tied for entry in with_ties(rows)}
     assert tied == {"best": ("level",), "level": ("best",), "above": (), "shorter": (), "single": ()}
     write_results(Results(RUN, tuple(with_ties(rows))), tmp_path / "results.json")
     read = read_results(tmp_path / "results.json").results
-    assert [each.tied for each in read] == list(tied.values())
-    assert not any(each.scores for each in read)
+    assert [entry.tied for entry in read] == list(tied.values())
+    assert not any(entry.scores for entry in read)
 
 
 def test_what_ties_with_the_best_is_bold_and_intervals_are_shown():
