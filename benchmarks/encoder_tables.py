@@ -29,7 +29,9 @@ def _each(task: str, corpora: Sequence[str], figure: str, what: str = "") -> lis
     return [(f"{TITLES[corpus]}{what}", _of(task, [corpus], figure)) for corpus in corpora]
 
 
+SIZE = "Parameters, M"
 SHORT: list[Column] = [
+    (SIZE, [("rate", "parameters")]),
     ("Dialogues, MAP", _of("domains", SIX, "map")),
     ("One speaker, MAP", _of("ablations", SIX, "map first speaker") + _of("ablations", SIX, "map second speaker")),
     # Of the set that none of ours learnt from.
@@ -86,7 +88,7 @@ def cells(lines: Lines, column: Column) -> dict[str, str]:
             continue
         mean, learnt = each[0].mean(), each[1]
         text = f"{mean:,.0f}" if mean >= 100 and column[0].endswith("/s") else f"{mean:.1f}"
-        text = f"**{text}**" if not learnt and round(mean, 1) == round(max(fair), 1) else text
+        text = f"**{text}**" if column[0] != SIZE and not learnt and round(mean, 1) == round(max(fair), 1) else text
         spread = f" ± {each[0].std(ddof=1):.1f}" if len(each[0]) > 1 and not column[0].endswith("/s") else ""
         drawn[name] = text + ("†" if learnt else "") + spread
     return drawn

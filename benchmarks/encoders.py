@@ -20,9 +20,10 @@ from pathlib import Path
 import numpy as np
 from encoder_tables import tables
 from hardware import describe_machine
+from safetensors.numpy import load_file
 
 import hf_dialemb
-from hf_dialemb.checkpoints.pretrained import MINILM
+from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
 from hf_dialemb.corpora import iterate_dialogues
 from hf_dialemb.corpora.labels import unified_turn
 from hf_dialemb.evaluation.results.rows import read_results
@@ -97,7 +98,7 @@ def covered_labels() -> Figures:
 
 
 def rate(model: str) -> Figures:
-    """Count the utterances, and whole dialogues, that a model encodes in a second."""
+    """Count the utterances, and whole dialogues, that a model encodes in a second, and the millions of its weights."""
     dialogues = hf_dialemb.load_dialogues(READ, split="test")[:300]
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))[:1000]
     encoder = hf_dialemb.load_encoder(model)
@@ -110,6 +111,9 @@ def rate(model: str) -> Figures:
         started = time.perf_counter()
         encode(items)
         found[name] = len(items) / (time.perf_counter() - started)
+    if not encoder.fitted:
+        files = Path(resolve_backbone(model)).rglob("*.safetensors")
+        found["parameters"] = sum(tensor.size for file in files for tensor in load_file(file).values()) / 1e6
     return found
 
 

@@ -76,6 +76,8 @@ class Work:
     """One side in a process of its own: ``read`` encodes one kind of input, and tells seconds and peak memory."""
 
     def __init__(self, model: str, peer: bool, inputs: dict[str, list[Any]]) -> None:
+        from tokenizers import Tokenizer
+
         import hf_dialemb
         from hf_dialemb.checkpoints.pretrained import resolve_backbone
         from hf_dialemb.encoders.encoder import dialogue_texts
@@ -84,7 +86,10 @@ class Work:
         self.tokens = None if model == STATIC else Tokens()
         if not peer:
             encoder: Any = hf_dialemb.load_encoder(model)
-            self.pieces = encoder.embed._tokenizer if model == STATIC else None
+            if model == STATIC:
+                self.pieces = Tokenizer.from_file(
+                    str(hf_dialemb.weights(STATIC) / "0_StaticEmbedding" / "tokenizer.json")
+                )
             self.encode = {"utterances": encoder.encode_utterances, "dialogues": encoder.encode}
             return
         from sentence_transformers import SentenceTransformer

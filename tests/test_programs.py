@@ -27,10 +27,11 @@ SAMPLED = {"topics", "topic_names", "topics_kept", "planted_months", "where_time
 """Those that ask the package for real corpora: the sample is given to them instead."""
 
 NEEDS = {"index_scale": ("lancedb", "faiss"), "turn_scale": ("lancedb",), "topics_page": ("playwright",),
+         "noise": ("jellyfish",),
          **dict.fromkeys(("topics", "topic_names"), ("bertopic", "umap")),
          **dict.fromkeys(("conversion", "corpus_scale", "render_readme"), ("hf_dialemb.papers",))}  # fmt: skip
-HELP_ALONE = {"gpu", "training_since", "bench", "topic_segments"}
-"""Programs that need a GPU, an earlier commit, the others or nltk; their command lines are read."""
+HELP_ALONE = {"gpu", "training_since", "bench", "topic_segments", "peers"}
+"""Programs that need a GPU, an earlier commit, the others, nltk or peers' weights; their command lines are read."""
 
 
 def here(program):
@@ -69,13 +70,16 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "dial2vec_step": ("--small --steps 1 --warm-up 0 --dialogues 2 --data-dir FOLDER --output OUT",
                       {"SIDES": lambda program: {name: program.SIDES[name] for name in program.COMPARED[:2]}}),
     "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {"READ": "sample"}),
-    "encoding": ("--model all-MiniLM-L6-v2 --word @bfloat16 --utterances 8 --dialogues 2 --rounds 1 --output OUT", {}),
+    "encoding": ("--model all-MiniLM-L6-v2 --word @bfloat16 dialogue-static --utterances 8 --dialogues 2 --rounds 1 "
+                 "--output OUT", {}),
     "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
     "habits": ("--only test_published.py --output OUT", {}),
     "granularity_sampling": ("--responses 600 --beside 300 --checked 20 --output OUT", {}),
     "index_scale": ("--vectors 600 --output OUT", {"QUERIES": 3, "TIMES": 1, "CORPUS": "sample", "answer_of": here}),
     "learning_curve": ("--run tiny=RUN --backbone BERT --corpus sample --split dev --seeds 1 --output OUT", {}),
     "lstm_step": ("--steps 1 --dialogues 60 --output OUT", {"PAIRS": 4, "load_dialogues": samples, "answer_of": here}),
+    "noise": ("--model dialogue-static --split dev --seeds 1 --output OUT",
+              {"PARTS": {"dev": {"domains": ("sample",)}}, "HEADS": {"domains": "MAP"}}),
     "own_files": ("--files 10 --output OUT", {}),
     "planted_months": ("--model dialogue-static --actions dialogue-static --output OUT",
                        {"KEPT": ("restaurant", "hotel", "flight"), "NEW": ("banking", "doctor")}),

@@ -57,6 +57,9 @@ utterances="domains intent-classification dialog2flow_evaluation"
 measure --task $utterances action-similarity ablations --model tfidf
 measure --task $utterances action-similarity --model untrained-static
 measure --task $utterances action-similarity ablations --model $minilm
+# What people would take instead; the extra "peers" installs it.
+$python benchmarks/peers.py --output $runs/peers
+measure --task $utterances action-similarity ablations --model $runs/peers/{all-mpnet-base-v2,wordllama-256}
 for recipe in dialogue-cse dse; do measure --task $utterances --model "$(three $recipe $recipe)"; done
 measure --task $utterances --model "$(three dialog2flow action)"
 measure --task domains ablations --model "$(three dial2vec dial2vec)"
@@ -66,7 +69,8 @@ measure --task $utterances action-similarity --model action-minilm
 measure --task action-similarity --model $runs/action-without-sgd $runs/action-without-multiwoz
 measure --task $utterances action-similarity ablations --model dialogue-static
 measure --task $utterances action-similarity --model action-static
-measure --task rate --model tfidf untrained-static $minilm {dialogue,action}-{minilm,static}
+measure --task rate --model tfidf untrained-static $minilm \
+  $runs/peers/{all-mpnet-base-v2,wordllama-256} {dialogue,action}-{minilm,static}
 ship figures
 $python benchmarks/widths.py --output docs/results/widths.json
 $dialemb evaluate --model {dialogue,action}-{static,minilm} $minilm --corpus star_small --split test --task domains \
