@@ -77,9 +77,13 @@ wheel: setup
 	$(PYTHON) -m venv .venv-wheel
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt torch
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[demo]"
-	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 3
+	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 1 > build/wheel-demo.log
+	for said in all-MiniLM-L6-v2 dialogue-minilm dialogue-static '\[apartment_schedule\]' '^5\. '; do \
+	  grep -q "$$said" build/wheel-demo.log || exit 1; done
+	cd build/wheel-demo && for file in trained/model.safetensors published/modules.json results.json map.png flow.html; do \
+	  test -s $$file || exit 1; done
 	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
-	rm -rf .venv-wheel build/wheel-demo
+	rm -rf .venv-wheel build/wheel-demo build/wheel-demo.log
 
 # Each part beside what people would use instead; says which ratios fell behind the committed ones.
 bench: setup
