@@ -77,7 +77,8 @@ wheel: setup
 	$(PYTHON) -m venv .venv-wheel
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt torch
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[demo]"
-	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 1 > build/wheel-demo.log
+	mkdir -p build
+	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 1 > $(CURDIR)/build/wheel-demo.log
 	for said in all-MiniLM-L6-v2 dialogue-minilm dialogue-static '\[apartment_schedule\]' '^5\. '; do \
 	  grep -q "$$said" build/wheel-demo.log || exit 1; done
 	cd build/wheel-demo && for file in trained/model.safetensors published/modules.json results.json map.png flow.html; do \

@@ -189,7 +189,7 @@ def retrieval_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 def startup_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Measure importing the package, and a search in stored vectors, beside importing torch."""
     seconds, peak = figures["seconds"], figures["peak_mib"]
-    for name in ("import hf_dialemb", "dialemb --help", "search by text in stored vectors"):
+    for name in ("import hf_dialemb", "dialemb --help", "search in vectors of dialogue-static"):
         memory = {"peak_mib": peak[name], "peer_mib": peak["import torch"]}
         yield row(name, "import torch", paired(seconds["import torch"], seconds[name]), **memory)
 
