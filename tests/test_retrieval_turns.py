@@ -68,6 +68,7 @@ def test_a_hit_says_who_and_when_and_hits_are_a_table_of_falling_scores(request,
 @pytest.mark.parametrize(("query", "expected"), [
     ("in may", r"\d{4}-05-\d\d"), ("On May 3, 2023", r"2023-05-03"), ("the 7th of May 2022", r"2022-05-07"),
     ("in 2023", r"2023-\d\d-\d\d"), ("last august", r"\d{4}-08-\d\d"), ("we may go", None), ("room 12", None),
+    ("May I see it?", None), ("May 2023", r"2023-05-\d\d"), ("June", r"\d{4}-06-\d\d"),
 ])  # fmt: skip
 def test_times_of_queries(query, expected):
     found = asked_time(query)

@@ -35,7 +35,10 @@ Scores = NDArray[np.float64]
 
 _IN_ORDER = "january february march april may june july august september october november december"
 _MONTHS = _IN_ORDER.split()
-_MONTH = re.compile(rf"\b({'|'.join(map(str.title, _MONTHS))})\b|\b(?:in|on|of|since|last) ({'|'.join(_MONTHS)})\b")
+# "May" and "March" at the beginning are verbs without a number; written small, months follow a preposition.
+_MONTH = re.compile(
+    rf"(?!^Ma(?:y|rch)\b(?! ?\d))\b({'|'.join(map(str.title, _MONTHS))})\b|\b(?:in|on|of|since|last) ({'|'.join(_MONTHS)})\b"
+)
 _WORD = re.compile(r"[^\W_]+")
 _DAY = re.compile(r"\b([0-3]?\d)(?:st|nd|rd|th)?\b")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
