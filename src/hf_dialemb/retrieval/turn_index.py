@@ -37,7 +37,8 @@ _IN_ORDER = "january february march april may june july august september october
 _MONTHS = _IN_ORDER.split()
 # "May" and "March" at the beginning are verbs without a number; written small, months follow a preposition.
 _MONTH = re.compile(
-    rf"(?!^Ma(?:y|rch)\b(?! ?\d))\b({'|'.join(map(str.title, _MONTHS))})\b|\b(?:in|on|of|since|last) ({'|'.join(_MONTHS)})\b"
+    rf"(?!^Ma(?:y|rch)\b(?! ?\d))\b({'|'.join(map(str.title, _MONTHS))})\b"
+    rf"|\b(?:in|on|of|since|last) ({'|'.join(_MONTHS)})\b"
 )
 _WORD = re.compile(r"[^\W_]+")
 _DAY = re.compile(r"\b([0-3]?\d)(?:st|nd|rd|th)?\b")
