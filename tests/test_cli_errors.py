@@ -25,7 +25,8 @@ GOOD = {"messages": [{"role": "user", "content": "a room"}, {"role": "assistant"
 
 def training(backbone: object, output: Path, /, **more: object) -> list[str]:
     """The words of the smallest training; ``more`` overrides."""
-    small = {"backbone": backbone, "max_steps": 1, "max_dialogues": 4, "num_negatives": 1, "max_tokens": 32}
+    small = {"method": "dial2vec", "backbone": backbone, "max_steps": 1, "max_dialogues": 4, "num_negatives": 1}
+    small |= {"max_tokens": 32}
     return ["train", *words_in(output, **{**small, "per_device_train_batch_size": 2, **more})]
 
 

@@ -1,7 +1,7 @@
 """Dialogue embeddings for Hugging Face: learn vectors of dialogues from the conversations themselves.
 
 >>> encoder = hf_dialemb.load_encoder("all-MiniLM-L6-v2")
->>> run = hf_dialemb.train("dse", dialogues, output_dir="runs/mine", max_steps=100)
+>>> run = hf_dialemb.train("dial2vec", dialogues, recipe="own_minilm", output_dir="runs/mine")
 >>> results = hf_dialemb.evaluate([run, encoder], dialogues, tasks=["domains"])
 >>> flow = hf_dialemb.extract_flow(dialogues, encoder=run.encoder())
 

@@ -8,6 +8,9 @@ from ..runs.files import check_not_read
 from .parser import Commands, add_command, chosen_model, named, reading_of, say
 
 RECIPE, CORPUS = "dse_demo", "star_small"
+OWN = "own_minilm"
+"""The recipe where neither a recipe nor a method is named."""
+
 QUERY = "I want to see a flat before I rent it"
 SHOWN = ("semantic-relatedness", "dialogue-retrieval")
 """The tasks to print, as far as nothing is drawn: k-means and pairs of few dialogues differ more by seed than by
@@ -68,7 +71,8 @@ def _train(options: argparse.Namespace) -> None:
             register(values["method"])
         print(describe_settings())
         return
-    settings = make_settings(values, options.config)
+    recipe = options.config or (None if "method" in values else OWN)
+    settings = make_settings(values, recipe)
     from ..training.run import run_training
 
     run_training(settings, say if settings.training.process_index == 0 else lambda line: None)

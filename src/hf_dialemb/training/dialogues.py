@@ -145,6 +145,11 @@ def _usable(dialogues: Sequence[Dialogue], run: RunArguments, method: Method, re
         report(f"Left out {len(dialogues) - len(kept):,} dialogues of fewer than {least} turns")
     if method.min_speakers > 1 and not run.strict:
         paired = [dialogue for dialogue in kept if len(dialogue.roles) >= method.min_speakers]
+        if kept and not paired:
+            raise InputError(
+                f"{method.name} learns from two speakers: got {len(kept):,} dialogues of one; say who is who (--roles), "
+                "or take another method (--method dse)"
+            )
         if len(paired) < len(kept):
             report(f"Left out {len(kept) - len(paired):,} dialogues of one speaker")
         kept = paired

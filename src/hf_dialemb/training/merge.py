@@ -22,7 +22,7 @@ ADAPTER = "adapter"
 """The folder of the adapter in that of a merged encoder."""
 
 _REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
-_OPTIONAL = ("hardware", "energy", "resumed_from")  # reports of earlier versions lack them
+_OPTIONAL = ("hardware", "energy", "resumed_from", "held_out")  # reports of earlier versions lack them
 
 Weights = Mapping[str, float] | Mapping[Path, float] | Mapping[RunFolder, float]
 

@@ -66,7 +66,7 @@ def push_checkpoint(trainer: Any, checkpoint: Path) -> None:  # noqa: ANN401 - a
         run = Path(place) / repository_name(trainer.args).rpartition("/")[2]
         if trainer.is_world_process_zero():
             shutil.copytree(checkpoint, run, ignore=_NOT_OF_A_MODEL)
-        write_record(trainer, run)
+        write_record(trainer, run, {})
         if trainer.is_world_process_zero():
             try:
                 message = f"Training in progress, step {trainer.state.global_step}"

@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,9 @@ from .resuming import last_complete_checkpoint
 from .settings import Report, RunArguments, Settings, facts_of, method_hints
 
 
-def write_record(trainer: Any, output: Path) -> None:  # noqa: ANN401
-    """Write the record of a finished training beside its weights; every process must call it."""
-    report = _facts(trainer)
+def write_record(trainer: Any, output: Path, facts: Mapping[str, Any]) -> None:  # noqa: ANN401
+    """Write the record of a finished training, and further facts, beside its weights; every process must call it."""
+    report = {**_facts(trainer), **facts}
     if not trainer.is_world_process_zero() or trainer.train_dataset is None:
         return
     folder = RunFolder(output)

@@ -13,6 +13,7 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import gather_object
 from torch import nn
+from tqdm.auto import tqdm
 from transformers import set_seed
 
 from ..checkpoints.pretrained import resolve_backbone
@@ -28,6 +29,7 @@ from ..runs.folder import RunFolder
 from .arguments import make_settings
 from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
+from .held_out import compared, hold_out, score, tell
 from .language_model import adapted_backbone
 from .optimizing import merge_factors
 from .pushing import create_repository, push_run
@@ -55,7 +57,7 @@ def train(
     """Train an encoder on dialogues; call it again with the same arguments to resume.
 
     Examples:
-        >>> run = hf_dialemb.train("dse", dialogues, output_dir="runs/mine", max_steps=100)
+        >>> run = hf_dialemb.train("dial2vec", dialogues, recipe="own_minilm", output_dir="runs/mine")
         >>> run.encoder().encode(dialogues)
 
     Args:
@@ -67,7 +69,7 @@ def train(
         backbone: Folder or Hub id of the encoder to start from, also ``"org/name@v1"``; by default all-MiniLM-L6-v2.
         dev_dialogues: Dialogues that choose the checkpoint (see ``checkpoint_selection``), in the forms of
             ``dialogues``.
-        recipe: The name of a recipe, such as ``dse_minilm``, or a YAML file; the arguments here win over it.
+        recipe: The name of a recipe, such as ``own_minilm``, or a YAML file; the arguments here win over it.
         callbacks: Callbacks of transformers' Trainer.
         **settings: Settings of `RunArguments`, of the method's config, or of transformers' ``TrainingArguments``.
 
@@ -80,7 +82,8 @@ def train(
     given = {"method": method, "output_dir": output_dir, "corpus": [] if in_memory else dialogues}
     given |= {} if backbone is None else {"backbone": backbone}
     request = make_settings({**usual, **settings, **given}, recipe)
-    report = logger.info if request.training.process_index == 0 else lambda line: None
+    shown = request.training.process_index == 0 and not request.training.disable_tqdm
+    report = tqdm.write if shown else logger.debug  # as Trainer shows its figures
     learnt = load_dialogues(dialogues, **request.run.reading()) if in_memory else None
     dev = None if dev_dialogues is None else load_dialogues(dev_dialogues, **request.run.reading())
     return EncoderRun(run_training(request, report, learnt, dev, callbacks))
@@ -114,6 +117,7 @@ def run_training(
         method = get_method(run.method)
         dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report, dev)
         dialogues = training_dialogues(run, method, settings.sample_seed, report, dialogues)
+        dialogues, held_out = hold_out(dialogues, dev, run, report)
         backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
         check_not_read(output, *filter(None, [backbone]))
         checkpoint = starting_point(settings, backbone or run.backbone, output, dialogues, dev, report)
@@ -130,13 +134,16 @@ def run_training(
         trainer.started, trainer.recorded = started, recorded_settings(settings)
         if checkpoint is not None:
             report(f"Resuming from {checkpoint}")
+        before = score(trainer, held_out)
         if checkpoint is None or not restore_finished(trainer, checkpoint):
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-        _save(trainer, settings, backbone, dialogues)
+        _finish(trainer, settings, backbone, dialogues)
+        trainer.save_finished(output, held_out=compared(held_out, before, score(trainer, held_out)))
         if trainer.is_world_process_zero():
             facts = RunFolder(output).report()
             report(f"Trained {facts['steps']:,} steps on {len(dialogues):,} dialogues in {facts['seconds']:.0f} s")
             report(f"{facts['truncation']}; kept: checkpoint '{facts['checkpoint']}'")
+            tell(facts, str(run.backbone), report)
             report(f"Wrote {output}")
             _push(settings, output, report)
     return output
@@ -191,8 +198,8 @@ def _untrained(settings: Settings, backbone: str | None, dialogues: Sequence[Dia
 
 
 @torch.no_grad()
-def _save(trainer: DialogueTrainer, settings: Settings, backbone: str | None, dialogues: Sequence[Dialogue]) -> None:
-    """Save the trained model, once averaged with the backbone and centred; refuse one that went astray."""
+def _finish(trainer: DialogueTrainer, settings: Settings, backbone: str | None, dialogues: Sequence[Dialogue]) -> None:
+    """Average the trained model with the backbone and centre it; refuse one that went astray."""
     # Without the wrapper of mixed precision, the centre is the same whether or not the run was resumed at its end.
     model: Any = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
     merge_factors(model)
@@ -202,7 +209,6 @@ def _save(trainer: DialogueTrainer, settings: Settings, backbone: str | None, di
             _average(model, str(backbone), settings)
         if settings.run.center:
             _center(model, trainer, dialogues)
-    trainer.save_finished(Path(str(trainer.args.output_dir)))
 
 
 def check_finite(model: nn.Module, log: Sequence[dict[str, float]]) -> None:

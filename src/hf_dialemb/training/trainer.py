@@ -235,12 +235,12 @@ class DialogueTrainer(Trainer):
         if self.args.push_to_hub and self.is_world_process_zero():
             push_run(self.args, folder, str(self.hub_model_id), "Model save")
 
-    def save_finished(self, folder: Path) -> None:
-        """Save the whole model, where checkpoints may be sharded, with the record of its training."""
+    def save_finished(self, folder: Path, **facts: Any) -> None:  # noqa: ANN401
+        """Save the whole model, where checkpoints may be sharded, with the record of its training and further facts."""
         if self.is_fsdp_enabled:
             self.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
         super().save_model(str(folder), _internal_call=True)
-        write_record(self, folder)
+        write_record(self, folder, facts)
 
     def init_hf_repo(self, token: str | None = None, private: bool | None = None) -> None:
         """Create the repository that the arguments name."""
