@@ -147,7 +147,7 @@ def _usable(dialogues: Sequence[Dialogue], run: RunArguments, method: Method, re
         paired = [dialogue for dialogue in kept if len(dialogue.roles) >= method.min_speakers]
         if kept and not paired:
             raise InputError(
-                f"{method.name} learns from two speakers: got {len(kept):,} dialogues of one; say who is who (--roles), "
+                f"{method.name} learns from two speakers: got {len(kept):,} dialogues of one; say who is who (--roles) "
                 "or take another method (--method dse)"
             )
         if len(paired) < len(kept):
