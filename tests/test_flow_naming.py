@@ -199,7 +199,7 @@ def test_a_model_on_this_machine_names_clusters(tiny_writer, flow, tmp_path, mon
     named_by_model(flow, str(tiny_writer), tmp_path)
     assert list(tmp_path.iterdir())
     monkeypatch.setattr(language_model, "find_writer", lambda spec: writer)
-    monkeypatch.setattr(type(writer), "__call__", lambda self, prompt: pytest.fail("was asked again"))
+    monkeypatch.setattr(type(writer), "__call__", lambda self, *_: pytest.fail("was asked again"))
     named_by_model(flow, str(tiny_writer), tmp_path)
 
 

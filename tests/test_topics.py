@@ -21,6 +21,8 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import single_domain, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.metrics.vectors import unit
+from hf_dialemb.topics import model
+from hf_dialemb.topics.asking import read_description
 from hf_dialemb.topics.clustering import counted_periods, find_clusters, placed, stability
 from hf_dialemb.topics.naming import (
     names_of,
@@ -185,7 +187,12 @@ def test_greetings_are_a_single_topic():
         ("i still haven't received my parcel", ["not received my parcel"]),
         ("could you speak slower", ["speak slower"]),
         ("helloooo, how's it going? don't know", []),
-        ("信用卡丢了", ["信用", "用卡", "卡丢", "信用卡", "用卡丢", "信用卡丢"]),
+        ("信用卡丢了", ["信用", "信用卡", "信用卡丢", "用卡", "用卡丢", "卡丢"]),
+        (
+            "クレジットカードを紛失しました",
+            ["クレジットカード", "クレジットカードを紛", "クレジットカードを紛失", "紛失"],
+        ),
+        ("कार्ड खो गया", ["कार्ड", "कार्ड खो", "कार्ड खो गया", "खो", "खो गया", "गया"]),
     ],
 )
 def test_requests_are_read_with_their_verbs(text, wanted):
@@ -200,6 +207,47 @@ def test_the_name_is_the_phrase_whose_vector_is_nearest_to_the_topic():
         return np.array([near.get(phrase, [0.5, 0.5]) for phrase in phrases], dtype=np.float32)
 
     assert names_of(said, labels, np.eye(2, dtype=np.float32), encode) == ["stolen card", "dogs"]
+
+
+LANGUAGES = {
+    "ja": (
+        (
+            "クレジットカードを紛失しました",
+            "クレジットカードが盗まれた",
+            "クレジットカードを再発行したい",
+            "クレジットカードの停止",
+        ),
+        ("ホテルの予約をお願いします", "ホテルの予約を変更したい", "ホテルの予約を取り消したい", "東京のホテルの予約"),
+        ("クレジットカード", "ホテルの予約"),
+    ),
+    "zh": (
+        ("我的信用卡被偷了", "请帮我挂失信用卡", "我想补办信用卡", "信用卡丢了怎么办"),
+        ("我想预订酒店", "酒店还有房间吗", "请取消酒店预订", "酒店可以改期吗"),
+        ("信用卡", "酒店"),
+    ),
+    "th": (
+        ("บัตรเครดิตของฉันหาย", "ขอยกเลิกบัตรเครดิต", "บัตรเครดิตถูกขโมย", "ทำบัตรเครดิตใหม่"),
+        ("ต้องการจองโรงแรม", "ขอจองโรงแรมสองคืน", "ยกเลิกการจองโรงแรม", "อยากจองโรงแรมพรุ่งนี้"),
+        ("บัตรเครดิต", "จองโรงแรม"),
+    ),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_names_of_languages_without_blanks_are_whole_words(tmp_path, monkeypatch, language):
+    monkeypatch.chdir(tmp_path)
+    *groups, names = LANGUAGES[language]
+    dialogues = [
+        Dialogue((Turn("user", text), Turn("assistant", "OK")), f"{number}-{place}")
+        for number, texts in enumerate(groups)
+        for place, text in enumerate(texts * 2)
+    ]
+    write_jsonl(dialogues, tmp_path / "calls.jsonl")
+    units = np.repeat(np.eye(8, dtype=np.float32)[:2], 8, axis=0)
+    monkeypatch.setattr(model, "_units", lambda *_: units)  # of what an encoder of English does not read
+    assert main(["topics", "calls.jsonl", "--topics", "2", "--model", "dialogue-static"]) == 0
+    rows = csv.DictReader((tmp_path / "topics/topics.csv").read_text(encoding="utf-8").splitlines())
+    assert {row["name"] for row in rows} == set(names)
 
 
 class ByWord:
@@ -313,8 +361,48 @@ def test_a_language_model_names_topics_and_phrases_stand_in(server, caplog):
     assert [one.name for one in topics.by_size[:2]] == ["Card loss", "Card loss (2)"]
     assert topics.by_size[2].name.split()[-1] in dialogues[topics.by_size[2].examples[0]].turns[0].content
     assert "got no name in an answer" in caplog.text
-    first = dialogues[topics.by_size[0].examples[0]].turns[0].content
-    assert first in server.requests[0][2]["messages"][0]["content"]
+    assert "description" not in topics.topics.columns
+
+
+@pytest.mark.parametrize(
+    ("answer", "name", "sentence", "coherent"),
+    [
+        ("Name: Lost cards\nDescription: A card is gone.\nOne topic: Yes", "Lost cards", "A card is gone", "yes"),
+        ("lost cards\n**Description:** a card is gone\n- One topic: no, two", "lost cards", "a card is gone", "no"),
+        ("<think>Name: none</think>\n1. **Name**: `lost cards`", "lost cards", "", ""),
+        ("名前\nDescription： 説明\nOne topic： maybe", "名前", "説明", ""),
+        ("Description: a card is gone\nOne topic: yes", "", "", ""),
+    ],
+)
+def test_an_answer_has_a_name_a_sentence_and_a_verdict(answer, name, sentence, coherent):
+    assert read_description(answer) == ("\n".join((name, sentence, coherent)) if name else "")
+
+
+def test_a_language_model_reads_masked_beginnings_and_what_it_says_is_kept(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for month in ("january", "february"):
+        secrets = [replace(own, turns=(*own.turns, Turn("user", "I am at ann@example.com"))) for own in made(6)]
+        write_jsonl([replace(own, id=f"{month}-{row}") for row, own in enumerate(secrets)], tmp_path / "plain.jsonl")
+        assert main(["corpus", "convert", "plain.jsonl", "--mask", "--output", f"{month}.jsonl"]) == 0
+    said = [(name, f"About a {name}.", verdict) for name, verdict in (("x", "yes"), ("y", "no"), ("z", "yes"))]
+    server.answers[:] = [
+        (200, says(f"Name: {name}\nDescription: {text}\nOne topic: {verdict}")) for name, text, verdict in said
+    ]
+    words = ["--model", "dialogue-static", "--names", "api:small"]
+    assert main(["topics", "january.jsonl", "--topics", "3", *words]) == 0
+    sent = [request["messages"] for _, _, request in server.requests]
+    assert len(sent) == 3
+    for (message,), topic in zip(sent, json.loads(Path("topics/topics.json").read_text())["topics"], strict=True):
+        assert all(json.dumps(phrase) in message["content"] for phrase in topic["phrases"])
+        assert "@" not in message["content"]
+        assert "january" not in message["content"]
+        assert message["content"].count(" | ") == 2 * 5  # five dialogues of three turns
+    assert main(["topics", "february.jsonl", "--from", "topics", *words]) == 0
+    assert len(server.requests) == 3  # known topics are not asked about again
+    for folder in ("topics", "topics-february"):
+        rows = list(csv.DictReader(Path(folder, "topics.csv").read_text(encoding="utf-8").splitlines()))
+        assert [(row["name"], row["description"] + ".", row["coherent"]) for row in rows] == said
+        assert "About a y" in Path(folder, "index.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +39,7 @@ The utterances, one JSON string in a line; whatever they say is an example and n
 Answer with the canonical form alone, in at most six words.
 Canonical form:"""
 
-_THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL | re.IGNORECASE)
+THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(r"^(the )?canonical form( is)?\s*:?\s*", re.IGNORECASE)
 _AROUND = " \t\"'`´“”‘’«»*_#-–—•.:;,"
 
@@ -58,12 +58,38 @@ def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
     return with_names(flow, names)
 
 
-def asked_names(prompts: Sequence[str], spec: str, cache: Path | None) -> tuple[list[str], str]:
+def clean_name(answer: str, longest: int = LONGEST_NAME) -> str:
+    """Return the first line of an answer that has words, without quotes and marks around it; empty if there is none.
+
+    It is cut between words to ``longest`` characters.
+    """
+    for line in THOUGHT.sub("", answer).splitlines():
+        plain = " ".join("".join(letter if letter.isprintable() else " " for letter in line).split())
+        name = _LABEL.sub("", plain.strip(_AROUND)).strip(_AROUND).replace('"', "")
+        if any(letter.isalnum() for letter in name):
+            start, blank, _ = name[: longest + 1].rpartition(" ")
+            return name if len(name) <= longest else (start if blank else name[:longest]).rstrip(_AROUND)
+    return ""
+
+
+def asked_names(
+    prompts: Sequence[str],
+    spec: str,
+    cache: Path | None,
+    read: Callable[[str], str] = clean_name,
+    tokens: int = _MOST_TOKENS,
+) -> tuple[list[str], str]:
     """Ask a language model for a name by each prompt.
 
+    Args:
+        prompts: What is sent.
+        spec: The model; see `find_writer`.
+        cache: A folder where answers are kept, by model and prompt, so that nothing is asked twice.
+        read: Reads the name, and what else is asked for, out of an answer; an empty text means that there is none.
+        tokens: The most that an answer has.
+
     Returns:
-        The names, empty ones for no answer, and the first reason of these. Answers are kept in the cache folder, by
-        model and prompt, so that nothing is asked twice.
+        The names, empty ones for no answer, and the first reason of these.
     """
     from tqdm.auto import tqdm
 
@@ -74,7 +100,7 @@ def asked_names(prompts: Sequence[str], spec: str, cache: Path | None) -> tuple[
         name = ""
         if failures < _MOST_FAILURES:
             try:
-                name, failures = _name(writer, prompt, cache), 0
+                name, failures = _name(writer, prompt, cache, read, tokens), 0
                 reason = reason or ("" if name else f"model '{spec}': got no name in an answer, expected a few words")
             except InputError as error:
                 reason, failures = reason or str(error), failures + 1
@@ -88,33 +114,21 @@ def prompt_for(cluster: Cluster) -> str:
     return _PROMPT.format(role=quoted(cluster.role), utterances="\n".join(lines))
 
 
-def clean_name(answer: str) -> str:
-    """Return the first line of an answer that has words, without quotes and marks around it; empty if there is none.
-
-    It is cut between words to `LONGEST_NAME` characters.
-    """
-    for line in _THOUGHT.sub("", answer).splitlines():
-        plain = " ".join("".join(letter if letter.isprintable() else " " for letter in line).split())
-        name = _LABEL.sub("", plain.strip(_AROUND)).strip(_AROUND).replace('"', "")
-        if any(letter.isalnum() for letter in name):
-            start, blank, _ = name[: LONGEST_NAME + 1].rpartition(" ")
-            return name if len(name) <= LONGEST_NAME else (start if blank else name[:LONGEST_NAME]).rstrip(_AROUND)
-    return ""
-
-
 def quoted(text: str) -> str:
     """Return a JSON string in which everything that does not print is escaped, such as line breaks beyond ASCII."""
     letters = json.dumps(text, ensure_ascii=False)
     return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in letters)
 
 
-def _name(writer: ChatEndpoint | LocalWriter, prompt: str, cache: Path | None) -> str:
+def _name(
+    writer: ChatEndpoint | LocalWriter, prompt: str, cache: Path | None, read: Callable[[str], str], tokens: int
+) -> str:
     """Ask for a name, or read an earlier answer; an answer without a name is not kept."""
     path = cache / f"{json_key([writer.identity, prompt])[:32]}.json" if cache else None
     if path:
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # missing or damaged
             return str(json.loads(path.read_text(encoding="utf-8"))["name"])
-    name = clean_name(writer(prompt))
+    name = read(writer(prompt, tokens))
     if path and name:
         write_json_atomically(path, {"model": writer.identity, "prompt": prompt, "name": name})
     return name
@@ -145,13 +159,11 @@ class ChatEndpoint:
         self.spec = spec
         self.identity = f"{spec} {endpoint_url()}"
 
-    def __call__(self, prompt: str) -> str:
+    def __call__(self, prompt: str, tokens: int = _MOST_TOKENS) -> str:
         """Return the answer; an `InputError` reports a refusal, a missing server or nonsense."""
         model, messages = self.spec.removeprefix(API), [{"role": "user", "content": prompt}]
         with answered(self.spec, "chat completions"), open_client() as client:
-            answer = client.chat.completions.create(
-                model=model, messages=messages, temperature=0, max_tokens=_MOST_TOKENS
-            )
+            answer = client.chat.completions.create(model=model, messages=messages, temperature=0, max_tokens=tokens)
             text = answer.choices[0].message.content
         return text if isinstance(text, str) else ""
 
@@ -172,7 +184,7 @@ class LocalWriter:
         config = model_file(self.path, "config.json")  # in a folder named for the commit
         return f"{self.path} {config.parent.name if config else ''}"
 
-    def __call__(self, prompt: str) -> str:
+    def __call__(self, prompt: str, tokens: int = _MOST_TOKENS) -> str:
         """Return the answer; an `InputError` reports a model that cannot be read, or not take the prompt."""
         import torch
 
@@ -184,7 +196,7 @@ class LocalWriter:
                 prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         inputs = tokenizer(prompt, return_tensors="pt", add_special_tokens=not chat).to(model.device)
         inputs.pop("token_type_ids", None)  # some tokenizers make them; a model that only continues text takes none
-        greedy = {"max_new_tokens": _MOST_TOKENS, "do_sample": False, "num_beams": 1}
+        greedy = {"max_new_tokens": tokens, "do_sample": False, "num_beams": 1}
         try:
             with torch.no_grad():
                 output = model.generate(**inputs, **greedy, pad_token_id=tokenizer.pad_token_id)

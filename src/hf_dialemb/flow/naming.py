@@ -1,6 +1,5 @@
 """Name clusters by the utterance in their middle, by typical phrases, and by examples; topics use the same phrases."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import regex  # its \w has the vowel signs of Hindi and Thai, which that of re lacks
 from numpy.typing import NDArray
 
 from ..metrics.vectors import unit
@@ -23,11 +23,12 @@ _LONGEST_WORD = 50  # what has more characters is no word
 _CANDIDATES = 50  # best phrases of a group; a phrase that repeats a better one is dropped
 _SAME = 0.75  # a phrase that mostly occurs within a longer one gives way to it
 _ASKING = frozenset(("what", "when", "where", "which", "who", "whose", "why", "how"))
-_STOPS = re.compile(r"[^\w\s'’-]+|\s-+\s")  # phrases do not go across punctuation
-_LETTERS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"  # of Chinese and Japanese, which have no blanks
-_UNSPACED_LETTER = re.compile(f"[{_LETTERS}]")
-_UNSPACED = re.compile(f"(?<=[{_LETTERS}]) (?=[{_LETTERS}])")
-_WORD = re.compile(rf"[{_LETTERS}]|[^\W{_LETTERS}](?:[^\W{_LETTERS}'’-]|['’-](?=\w))*")
+_STOPS = regex.compile(r"[^\w\s'’-]+|\s-+\s")  # phrases do not go across punctuation
+_LETTERS = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"  # of scripts without blanks
+_UNSPACED = regex.compile(f"(?<=[{_LETTERS}]) (?=[{_LETTERS}])")
+_SYLLABLE = regex.compile(rf"[เ-ไເ-ໄ]?(?=[{_LETTERS}])\X[ะาະາါား]*")  # a letter of these, with its vowels
+_HIRAGANA = regex.compile(r"\p{Hiragana}")  # a Japanese particle, or part of an ending
+_WORD = regex.compile(rf"[\p{{Katakana}}ー]+|{_SYLLABLE.pattern}|[^\W{_LETTERS}](?:[^\W{_LETTERS}'’-]|['’-](?=\w))*")
 _DIGITS = 6  # of a cosine, so that rounding does not decide between equally near texts
 
 
@@ -194,13 +195,25 @@ def clauses(text: str) -> list[str]:
 
 
 def words_of(clause: str) -> list[str]:
-    """Return the words of a clause; a letter is a word where a script has no blanks."""
-    return _WORD.findall(clause)
+    """Return the words of a clause; where a script has no blanks, syllables, and Katakana up to other letters."""
+    words: list[str] = _WORD.findall(clause)
+    return words
+
+
+def is_syllable(word: str) -> bool:
+    """Return whether a word is a single letter of a script without blanks, with its vowels."""
+    return _SYLLABLE.fullmatch(word) is not None
+
+
+def is_unspaced(text: str) -> bool:
+    """Return whether a text begins with a letter of a script without blanks."""
+    return _SYLLABLE.match(text) is not None
 
 
 def joined(words: Sequence[str]) -> str:
     """Make a phrase of words, without blanks between letters that have none."""
-    return _UNSPACED.sub("", " ".join(words))
+    phrase: str = _UNSPACED.sub("", " ".join(words))
+    return phrase
 
 
 def is_empty(word: str) -> bool:
@@ -212,8 +225,9 @@ def _says_something(words: Sequence[str]) -> bool:
     first, last = (word.replace("’", "'") for word in (words[0], words[-1]))
     begins = not is_empty(first) or (first.partition("'")[0] in _ASKING and len(words) > 1)
     long = any(len(word) > _LONGEST_WORD for word in words)
-    lone = len(words) == 1 and _UNSPACED_LETTER.fullmatch(first) is not None
-    return begins and not is_empty(last) and not long and not lone and not all(word.isdigit() for word in words)
+    lone = len(words) == 1 and is_syllable(first)
+    ends = is_empty(last) or any(map(_HIRAGANA.fullmatch, (first, last)))
+    return begins and not ends and not long and not lone and not all(word.isdigit() for word in words)
 
 
 @cache
@@ -228,7 +242,7 @@ def _different(candidates: Mapping[str, float]) -> tuple[str, ...]:
     """Return the first `PHRASES` that do not repeat one another, of phrases and how many texts hold them."""
 
     def within(phrase: str, other: str) -> bool:
-        return phrase != other and f" {phrase} " in f" {other} "
+        return phrase != other and (phrase in other if is_unspaced(phrase) else f" {phrase} " in f" {other} ")
 
     def goes_on(phrase: str, other: str) -> bool:
         """Return whether a phrase lies in another, or ends in its middle, as "lost my credit" in "credit card"."""

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
+from .asking import Description, described_by_model
 from .edits import Groups
 from .naming import (
     customer,
-    names_by_model,
     names_of,
     numbered_names,
     sampled,
@@ -48,33 +48,24 @@ def described(
         encode: Encodes phrases ``(P, D)``.
     """
     members = [np.flatnonzero(groups.labels == number) for number in range(len(groups.ids))]
+    read = np.concatenate(list(map(sampled, members)))
     members = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")] for rows in members]
-    drawn = [sampled(rows) for rows in members]
-    of_groups = [[corpus[row] for row in rows.tolist()] for rows in drawn]
+    of_groups = [[corpus[row] for row in sampled(rows).tolist()] for rows in members]
     left_out = set_phrases(corpus, groups.labels)
     phrases = telling_phrases([_texts(group, left_out) for group in of_groups])
-    requests = [without_set_phrases(own, left_out, customer(own)) for group in of_groups for own in group]
-    labels = np.repeat(np.arange(len(drawn), dtype=np.int32), list(map(len, drawn)))
-    given = list(groups.names)
-    if unnamed := [number for number, name in enumerate(given) if not name]:
-        proposed = names_of(requests, labels, groups.means, encode)
-        new = [proposed[number] for number in unnamed]
-        if names != PHRASES:
-            shown = [(proposed[number], phrases[number], of_groups[number]) for number in unnamed]
-            new, reason = names_by_model(shown, names, cache / "names" if cache else None)
-            if reason:
-                logger.warning("some topics are named by their phrases: %s", reason)
-        kept = list(filter(None, given))
-        for number, name in zip(unnamed, numbered_names([*kept, *new])[len(kept) :], strict=True):
-            given[number] = name
-    sentences = typical_requests(of_groups, given, left_out, encode)
+    requests = [without_set_phrases(own, left_out, customer(own)) for own in (corpus[row] for row in read)]
+    given = [Description(*own) for own in zip(groups.names, groups.descriptions, groups.coherent, strict=True)]
+    if not all(own.name for own in given):
+        proposed = names_of(requests, groups.labels[read], groups.means, encode)
+        given = _with_names(given, list(zip(proposed, phrases, of_groups, strict=True)), names, cache)
+    sentences = typical_requests(of_groups, [own.name for own in given], left_out, encode)
     by_role = {
         role: telling_phrases([_texts(group, left_out, role) for group in of_groups]) for role in roles_of(corpus)
     }
     return tuple(
         Topic(
             groups.ids[number],
-            given[number],
+            given[number].name,
             len(rows),
             phrases[number],
             {role: of_role[number] for role, of_role in by_role.items()},
@@ -83,9 +74,32 @@ def described(
             sentences[number],
             groups.stability[number],
             0.0 if groups.ids[number] == NO_TOPIC else float(groups.least[number]),
+            given[number].sentence,
+            given[number].coherent,
         )
         for number, rows in enumerate(members)
     )
+
+
+def _with_names(
+    given: Sequence[Description],
+    proposed: Sequence[tuple[str, Sequence[str], Sequence[Dialogue]]],
+    names: str,
+    cache: Path | None,
+) -> list[Description]:
+    """Give topics without a name the proposed one, or that of a language model that reads phrases and dialogues."""
+    unnamed = [number for number, own in enumerate(given) if not own.name]
+    new = [Description(proposed[number][0]) for number in unnamed]
+    if names != PHRASES:
+        asked = [proposed[number] for number in unnamed]
+        new, reason = described_by_model(asked, names, cache / "names" if cache else None)
+        if reason:
+            logger.warning("some topics are named by their phrases: %s", reason)
+    kept, result = [own.name for own in given if own.name], list(given)
+    different = numbered_names([*kept, *(own.name for own in new)])[len(kept) :]
+    for number, own, name in zip(unnamed, new, different, strict=True):
+        result[number] = own._replace(name=name)
+    return result
 
 
 def _texts(dialogues: Sequence[Dialogue], left_out: Collection[str], role: str = "") -> list[str]:

@@ -19,6 +19,7 @@ NOWHERE = -1  # the label of a dialogue that fits no topic
 LEAST, NEW = 0.75, 0.8
 """The least similarity of a dialogue on a topic, and the one below which it may be of a new topic, as shares of the
 length of the topic's mean; chosen on the development split of SGD by ``benchmarks/topics_kept.py``."""
+_COLUMNS = ("ids", "names", "stability", "descriptions", "coherent")  # of `Groups`, one text a topic
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,8 @@ class Groups:
     ids: tuple[str, ...]  # T different ones
     names: tuple[str, ...]  # empty where a topic is still to be named
     stability: tuple[str, ...]  # of each, or empty where it is not known yet
+    descriptions: tuple[str, ...]  # by a language model, or empty
+    coherent: tuple[str, ...]  # whether such a model takes each for a single topic: yes, no or empty
     means: NDArray[np.float32]  # of the vectors of each topic, shorter the more these differ, (T, D)
     labels: NDArray[np.int32]  # the topic of each dialogue, (N,), in [0, T), or `NOWHERE`
     numbered: int  # the highest number that a topic has had
@@ -66,11 +69,8 @@ class Groups:
         """Return some of the topics, in this order; dialogues of the others fit nowhere."""
         numbers = np.full(len(self.ids) + 1, NOWHERE, dtype=np.int32)  # the last for `NOWHERE`
         numbers[list(places)] = np.arange(len(places))
-        ids, names, stable = (
-            tuple(column[place] for place in places) for column in (self.ids, self.names, self.stability)
-        )
-        rows = list(places)
-        return Groups(ids, names, stable, self.means[rows], numbers[self.labels], self.numbered)
+        columns: dict[str, Any] = {name: tuple(getattr(self, name)[place] for place in places) for name in _COLUMNS}
+        return replace(self, **columns, means=self.means[list(places)], labels=numbers[self.labels])
 
     def with_more(self, units: NDArray[np.float32], labels: NDArray[np.int32]) -> Groups:
         """Add topics that are still to be named: those of dialogues ``(N,)`` whose label is not `NOWHERE`."""
@@ -79,20 +79,21 @@ class Groups:
         for number in range(count):
             own = units[labels == number]
             means.append(own.mean(axis=0))
-        return Groups(
-            (*self.ids, *(f"topic-{self.numbered + number + 1}" for number in range(count))),
-            (*self.names, *("",) * count),
-            (*self.stability, *("",) * count),
-            np.array(means, dtype=np.float32).reshape(-1, units.shape[1]),
-            np.where(labels == NOWHERE, self.labels, labels + total).astype(np.int32),
-            self.numbered + count,
+        columns: dict[str, Any] = {name: (*getattr(self, name), *("",) * count) for name in _COLUMNS[1:]}
+        return replace(
+            self,
+            ids=(*self.ids, *(f"topic-{self.numbered + number + 1}" for number in range(count))),
+            **columns,
+            means=np.array(means, dtype=np.float32).reshape(-1, units.shape[1]),
+            labels=np.where(labels == NOWHERE, self.labels, labels + total).astype(np.int32),
+            numbered=self.numbered + count,
         )
 
 
 def no_groups(units: NDArray[np.float32]) -> Groups:
     """Return the groups of vectors ``(N, D)`` that are on no topic yet."""
     labels = np.full(len(units), NOWHERE, dtype=np.int32)
-    return Groups((), (), (), units[:0], labels, 0)
+    return Groups((), (), (), (), (), units[:0], labels, 0)
 
 
 _KINDS = {
@@ -265,10 +266,11 @@ class _Edit:
         return replace(groups, labels=labels)
 
     def _remade(self, topic: int, mean: NDArray[np.float32]) -> Groups:
-        """Give a topic another mean."""
-        means, stable = self.groups.means.copy(), self.groups.stability
+        """Give a topic another mean; what was known of the one that it was no longer holds."""
+        means, columns = self.groups.means.copy(), {name: getattr(self.groups, name) for name in _COLUMNS[2:]}
         means[topic] = mean
-        return replace(self.groups, means=means, stability=(*stable[:topic], "", *stable[topic + 1 :]))
+        unknown: dict[str, Any] = {name: (*own[:topic], "", *own[topic + 1 :]) for name, own in columns.items()}
+        return replace(self.groups, means=means, **unknown)
 
     def _topics(self, names: Any, least: int = 1) -> list[int]:  # noqa: ANN401 - of a person
         """Return the places of topics by id, or by name where they have one."""

@@ -28,7 +28,7 @@ from .describing import described
 from .edits import EDITS, NO_EDITS, NOWHERE, Edits, Groups, no_groups, read_edits
 from .naming import with_small_talk_joined
 from .taxonomy import read_taxonomy, taxonomy_groups
-from .topics import FEWEST, FITS_NOWHERE, MEANS, NO_TOPIC, PHRASES, RECORD, Topics, ids_of
+from .topics import BY_MODEL, FEWEST, FITS_NOWHERE, MEANS, NO_TOPIC, PHRASES, RECORD, Topics, ids_of
 
 _AGAIN = "run dialemb topics again"
 
@@ -249,7 +249,8 @@ def _read_groups(folder: Path, record: Mapping[str, Any]) -> Groups:
     if not (np.abs(means) < 2).all():  # they are at most of unit length
         raise ValueError("its means are damaged")
     ids, names, stable = (tuple(topic[name] for topic in topics) for name in ("id", "name", "stability"))
-    return Groups(ids, names, stable, means, np.zeros(0, dtype=np.int32), record["numbered"])
+    descriptions, coherent = (tuple(topic.get(name, "") for topic in topics) for name in BY_MODEL)
+    return Groups(ids, names, stable, descriptions, coherent, means, np.zeros(0, dtype=np.int32), record["numbered"])
 
 
 def _topics(
@@ -279,6 +280,8 @@ def _topics(
             ids=(*groups.ids, NO_TOPIC),
             names=(*groups.names, FITS_NOWHERE),
             stability=(*groups.stability, ""),
+            descriptions=(*groups.descriptions, ""),
+            coherent=(*groups.coherent, ""),
             means=np.concatenate([groups.means, units[alone].mean(axis=0, keepdims=True)]),
         )
     times = [dialogue.time for dialogue in corpus]

@@ -9,12 +9,16 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ..flow.naming import clauses, is_empty, joined, words_of
+import regex
+
+from ..flow.naming import clauses, is_empty, is_syllable, joined, words_of
 
 _VOWEL = re.compile(r"(?!uni|us[aeu]|eu|one)[aeiou]")
 _KANA = re.compile(r"[\u3040-\u309f]")  # of Japanese particles and endings
 _MOST_WORDS = 3  # of what a request is about
 _LONGEST = 5  # letters, or words of a language that is not read, in a name
+_LONGEST_SPELT, _LONGEST_WHOLE = 10, 8  # of letters that are parts of syllables; of letters that are whole words
+_SPELT = regex.compile(r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 
 
 class Request(NamedTuple):
@@ -24,13 +28,16 @@ class Request(NamedTuple):
     words: str  # as they were said, as in "stolen card"
     verb: str = ""  # with its preposition, as in "look for"; empty if there is none
     article: str = ""  # what stands between both
+    whole_words: bool = True  # whether it begins and ends where words do, as far as a script without blanks shows it
 
     @property
     def whole(self) -> str:
         """The request as a name has it, as "report a stolen card"."""
-        article = self.article
+        article = "the" if self.article in ("this", "that") else self.article
         if article in ("a", "an"):
             article = "an" if _VOWEL.match(self.words) else "a"
+        elif article in words_that("quantities"):
+            article = ""
         return " ".join(filter(None, (self.verb, article, self.words)))
 
 
@@ -54,7 +61,7 @@ def _once(word: str) -> str:
 def says_little(word: str) -> bool:
     """Return whether a word alone names nothing, as "the", "hellooo" or "don't"."""
     plain = word.replace("’", "'")
-    short = len(plain) < 2 and not re.match(r"[\u3040-\u30ff\u3400-\u9fff]", plain)
+    short = len(plain) < 2 and not is_syllable(plain)
     return (
         short
         or is_empty(plain)
@@ -92,13 +99,30 @@ def requests_within(text: str) -> Iterator[Request]:
 
 
 def _runs(words: Sequence[str]) -> Iterator[Request]:
-    for length in range(1, _LONGEST + 1):
-        for start in range(len(words) - length + 1):
-            run = words[start : start + length]
+    longest = _LONGEST_SPELT if words and _SPELT.match(words[0]) else _LONGEST
+    edges = [_is_edge(words, place) for place in range(len(words) + 1)]
+    for start in range(len(words)):
+        for stop in range(start + 1, min(len(words), start + _LONGEST_WHOLE) + 1):
+            run, whole = words[start:stop], edges[start] and edges[stop]
             plain = not any(character.isdigit() for word in run for character in word)
             inner = sum(map(says_little, run))
-            if plain and len(joined(run)) > 1 and not (says_little(run[0]) or says_little(run[-1]) or inner > 1):
-                yield Request(tuple(run), joined(run))
+            fits = stop - start <= (longest if not whole or not is_syllable(run[0]) else _LONGEST_WHOLE)
+            if (
+                fits
+                and plain
+                and len(joined(run)) > 1
+                and inner < 2
+                and not (says_little(run[0]) or says_little(run[-1]))
+            ):
+                yield Request(tuple(run), joined(run), whole_words=whole)
+
+
+def _is_edge(words: Sequence[str], place: int) -> bool:
+    """Return whether a word begins or ends at a place: blanks do that, other scripts, and letters that say little."""
+    if not 0 < place < len(words):
+        return True
+    beside = words[place - 1], words[place]
+    return not all(map(is_syllable, beside)) or any(map(says_little, beside))
 
 
 def _read(words: Sequence[str]) -> Iterator[Request]:

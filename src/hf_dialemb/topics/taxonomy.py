@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..metrics.vectors import unit
-from .edits import NOWHERE, Groups, no_groups
+from .edits import NOWHERE, Groups
 
 _COLUMNS = ("name", "description", "examples")
 _BETWEEN = "|"  # examples
@@ -68,6 +68,7 @@ def taxonomy_groups(
             means[number] = units[labels == number].mean(axis=0)
     count = len(texts)
     ids = tuple(f"topic-{number}" for number in range(1, count + 1))
-    stable = ("",) * count
-    groups = replace(no_groups(units), ids=ids, names=tuple(texts), stability=stable, means=means, numbered=count)
+    unknown = ("",) * count
+    labels = np.full(len(units), NOWHERE, dtype=np.int32)
+    groups = Groups(ids, tuple(texts), unknown, unknown, unknown, means, labels, count)
     return replace(groups, labels=groups.assigned(units))

@@ -4,7 +4,8 @@
 const page = (() => {
   const by = (id) => document.getElementById(id);
   const data = JSON.parse(by("data").textContent);
-  const { topics, labels, places, ids, texts, roles } = data;
+  const { topics, ids, texts, roles } = data;
+  const [labels, places] = [Int32Array.from(data.labels), Int32Array.from(data.places)]; // faster to read than lists
   const count = ids.length;
   const canvas = by("map");
   const panel = by("panel");
@@ -78,16 +79,18 @@ const page = (() => {
     return (blue << 16) | (green << 8) | red;
   }
 
-  // The pixels of a point: how far from its middle, and how much of each the point covers.
-  function discOf(radius) {
-    const disc = [];
+  // The pixels of a point: how far from its middle in a picture, and how much of each the point covers.
+  function discOf(radius, wide) {
+    const [offsets, covers] = [[], []];
     const reach = Math.ceil(radius);
     for (let down = -reach; down <= reach; down++)
       for (let along = -reach; along <= reach; along++) {
         const cover = Math.min(1, radius + 0.5 - Math.hypot(along, down));
-        if (cover > 0.1) disc.push([along, down, Math.round(255 * cover)]);
+        if (cover <= 0.1) continue;
+        offsets.push(down * wide + along);
+        covers.push(Math.round(255 * cover));
       }
-    return { reach, disc };
+    return [reach, Int32Array.from(offsets), Int32Array.from(covers)];
   }
 
   function draw() {
@@ -116,7 +119,7 @@ const page = (() => {
     const [wide, high] = [canvas.width, canvas.height];
     if (picture?.width !== wide || picture.height !== high) picture = pen.createImageData(wide, high);
     const pixels = new Uint32Array(picture.data.buffer).fill(0);
-    const { reach, disc } = discOf(radius);
+    const [reach, offsets, covers] = discOf(radius, wide);
     // Thousands of points are fastest as pixels.
     for (const front of dimmed ? [false, true] : [true]) {
       for (let row = 0; row < count; row++) {
@@ -125,9 +128,10 @@ const page = (() => {
         const y = Math.round((places[2 * row + 1] * self.scale + self.y) * ratio);
         if (x < reach || y < reach || x >= wide - reach || y >= high - reach) continue;
         const colour = inks[front ? labels[row] : topics.length];
-        for (const [along, down, cover] of disc) {
-          const place = (y + down) * wide + x + along;
-          if (cover === 255 || pixels[place] === 0) pixels[place] = (cover << 24) | colour;
+        const middle = y * wide + x;
+        for (let spot = 0; spot < offsets.length; spot++) {
+          const place = middle + offsets[spot];
+          if (covers[spot] === 255 || pixels[place] === 0) pixels[place] = (covers[spot] << 24) | colour;
         }
       }
     }
@@ -364,6 +368,7 @@ const page = (() => {
     fair: "Most of it comes back in other samples: read a few of its dialogues before you count it.",
     shaky: "It falls apart in other samples: read it before you count it, or try fewer topics.",
   };
+  const SINGLE = { yes: "The language model takes it for a single topic.", no: "The language model takes it for several topics: read it, or split it." };
   const sureness = (topic) => (topic.stability in ADVICE ? [make("p", { class: "soft sure" }, make("b", {}, topic.stability), `. ${ADVICE[topic.stability]}`)] : []);
 
   const changes = changesOf(data, make, () => render());
@@ -415,6 +420,8 @@ const page = (() => {
     const parts = [back({ list: self.view.list }, "← All topics"), make("h2", {}, topic.name),
       make("p", { class: "soft" }, `${counted(topic.size, "dialogue")}, ${Math.round((100 * topic.size) / count)} % of all${topic.least ? ` · new ones belong from a similarity of ${topic.least.toFixed(2)}` : ""}`), ...flowOf(topic, "How these dialogues go →")];
     if (topic.sentence) parts.splice(2, 0, make("p", { class: "sentence", dir: "auto" }, topic.sentence));
+    if (topic.description) parts.push(make("p", { class: "description", dir: "auto" }, topic.description));
+    if (topic.coherent in SINGLE) parts.push(make("p", { class: "soft coherent" }, SINGLE[topic.coherent]));
     parts.push(...sureness(topic), make("h3", {}, "Tells it from the others"), chips(topic.phrases));
     for (const [role, said] of topic.said)
       if (said.length) parts.push(make("h3", {}, `The ${role} says`), chips(said));

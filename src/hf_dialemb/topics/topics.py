@@ -33,6 +33,7 @@ MEANS, WORKBOOK = "topics.safetensors", "topics.xlsx"
 NO_TOPIC, FITS_NOWHERE = "none", "fits nowhere"  # the id and the name of dialogues on no topic
 PHRASES = "phrases"
 _COLUMNS = ("id", "name", "sentence", "size", "stability", "phrases")
+BY_MODEL = ("description", "coherent")  # columns of topics that a language model described
 FEWEST = 5  # a topic with fewer dialogues gets no flow of its own
 MOST_CHARACTERS = 30_000_000  # of a page; dialogues beyond it are there without their turns
 
@@ -51,6 +52,8 @@ class Topic:
     sentence: str  # its most typical request, in the customer's words
     stability: str  # solid, fair or shaky; see `hf_dialemb.topics.clustering.stability`
     least: float  # the similarity from which on a new dialogue is on it
+    description: str = ""  # a sentence by a language model
+    coherent: str = ""  # whether that model takes it for a single topic: yes, no or empty
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +92,10 @@ class Topics:
 
     @property
     def topics(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-        """A row for each topic: id, name, sentence, size, stability, phrases, share, ends, and typical dialogues."""
+        """A row for each topic: id, name, sentence, size, stability, phrases, share, ends, and typical dialogues.
+
+        Where a language model described topics, also its ``description`` and whether it takes a topic for ``coherent``.
+        """
         return data_frame(self._topic_records())
 
     @property
@@ -233,10 +239,11 @@ class Topics:
         return notebook_view(repr(self), ("topic", "name", "dialogues", "phrases"), rows)
 
     def _topic_records(self) -> list[dict[str, Any]]:
-        ids = self.ids
+        ids, by_model = self.ids, any(topic.description or topic.coherent for topic in self.by_size)
+        columns = (*_COLUMNS[:3], *(BY_MODEL if by_model else ()), *_COLUMNS[3:])
         return [
             {
-                **{field: getattr(topic, field) for field in _COLUMNS},
+                **{field: getattr(topic, field) for field in columns},
                 "share": topic.size / len(self.corpus),
                 **ends,
                 "examples": tuple(ids[row] for row in topic.examples),
