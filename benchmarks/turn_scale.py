@@ -104,7 +104,7 @@ def command(count: int) -> dict[str, float]:
 def reading(count: int) -> dict[str, dict[str, float]]:
     """Read turns alone, and in their surroundings."""
     import hf_dialemb
-    from hf_dialemb.encoders.turns import spoken
+    from hf_dialemb.methods.sessions import spoken
 
     dialogues, figures = hf_dialemb.load_dialogues(CORPUS, split="train")[:count], {}
     texts = [[spoken(turn) for turn in dialogue.turns] for dialogue in dialogues]

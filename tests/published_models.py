@@ -27,7 +27,7 @@ REPO = "org/some-model"
 SETTINGS_FILE, REPORT_FILE = "training_settings.json", "training_report.json"
 SETTINGS = {
     "dial2vec": {"average_with_backbone": 0.5}, "dse": {"max_tokens": 32, "encoding_tokens": 32},
-    "dialog2flow": {"target": "joint"}, "dialogue_cse": {"frozen_layers": 1},
+    "dialog2flow": {"target": "joint"}, "dialogue_cse": {"frozen_layers": 1}, "turns": {},
     "dual_encoder": {"hidden_size": 12, "embedding_size": 8, "max_context_tokens": 40},
     "transformer_dual_encoder": {"max_context_tokens": 40},
 }  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hf_dialemb import Dialogue, Turn, load_encoder
-from hf_dialemb.encoders.turns import sessions, spoken
+from hf_dialemb.methods.sessions import sessions, spoken
 from hf_dialemb.methods.surroundings import AROUND, blocks
 
 WORDS = ["i", "want", "a", "cheap", "hotel", "in", "the", "north", "please", "for", "two", "people", "tonight"]

@@ -37,7 +37,7 @@ def test_wrong_settings_say_what_is_wrong():
             config(**settings)
 
 
-@pytest.mark.parametrize("name", ["dial2vec", "dialog2flow", "dialogue_cse", "dual_encoder"])
+@pytest.mark.parametrize("name", ["dial2vec", "dialog2flow", "dialogue_cse", "dual_encoder", "turns"])
 def test_examples_are_a_pure_function_of_seed_epoch_and_index(name, sample_dialogues):
     method = get_method(name)
 
@@ -58,11 +58,12 @@ def test_examples_are_a_pure_function_of_seed_epoch_and_index(name, sample_dialo
 def batch_of(name, tokenizer, config, dialogues):
     method = get_method(name)
     examples = method.examples(dialogues[:4], config, 0)
-    return method.collate([examples.example(0, index) for index in range(6)], tokenizer, config, Truncation())
+    drawn = [examples.example(0, index % len(examples)) for index in range(6)]
+    return method.collate(drawn, tokenizer, config, Truncation())
 
 
 @pytest.mark.parametrize("family", ["roberta", "mpnet", "distilbert", "modernbert"])
-@pytest.mark.parametrize("name", ["dse", "dialogue_cse"])
+@pytest.mark.parametrize("name", ["dse", "dialogue_cse", "turns"])
 def test_any_backbone_learns(tiny_backbones, name, family, sample_dialogues):
     model, tokenizer = get_method(name).model_class.from_backbone(tiny_backbones[family], dropout=0.0)
     model.train()(**batch_of(name, tokenizer, model.config, sample_dialogues)).loss.backward()
@@ -72,7 +73,7 @@ def test_any_backbone_learns(tiny_backbones, name, family, sample_dialogues):
 
 
 @pytest.mark.parametrize(("name", "settings", "size"), [
-    *(("dse", {}, size) for size in (1, 5, 64)), ("dialogue_cse", {}, 4),
+    *(("dse", {}, size) for size in (1, 5, 64)), ("dialogue_cse", {}, 4), ("turns", {}, 4),
     *(("deep_attention_matching", {"num_candidates": 4, **SMALL}, size) for size in (1, 2, 5) if DEEP),
 ])  # fmt: skip
 def test_gradient_caching_changes_no_gradient(tiny_bert, sample_dialogues, name, settings, size):

@@ -3,7 +3,7 @@
 import pytest
 
 from hf_dialemb import Dialogue, InputError, Turn, evaluate
-from hf_dialemb.retrieval.turn_task import Question, questions_of
+from hf_dialemb.methods.questions import Question, questions_of
 
 TURNS = tuple(
     Turn(("user", "assistant")[place % 2], text, slots=slots)
@@ -68,3 +68,15 @@ def test_slots_are_asked_for_where_there_are_no_questions():
 def test_dialogues_without_questions_are_refused():
     with pytest.raises(InputError, match="got no question"):
         evaluate("dialogue-static", [Dialogue(TURNS[:2])], tasks=["turn-retrieval"])
+
+
+def test_nothing_is_known_of_what_follows_a_question():
+    entry = {"question": "What is its name?", "turns": [2], "before": 3}
+    cut = Dialogue(TURNS[:3], "pets", metadata={"questions": [entry]})
+    assert figures(asked(entry)) == figures(cut)
+
+
+def test_an_index_grows_up_to_each_question():
+    early, late = {"question": "a puppy?", "turns": [2], "before": 4}, {"question": "Rex?", "turns": [4], "before": 5}
+    both, apart = figures(asked(late, early)), [figures(asked(entry)) for entry in (early, late)]
+    assert both == {name: pytest.approx((apart[0][name] + apart[1][name]) / 2) for name in both}

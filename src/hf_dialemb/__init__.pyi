@@ -29,6 +29,8 @@ from .methods.method import Method as Method
 from .methods.multi_granularity import MultiGranularityConfig as MultiGranularityConfig
 from .methods.multi_granularity import MultiGranularityModel as MultiGranularityModel
 from .methods.ranker import load_ranker as load_ranker
+from .methods.turns import TurnsConfig as TurnsConfig
+from .methods.turns import TurnsModel as TurnsModel
 from .methods.utterance import encode_utterances as encode_utterances
 from .retrieval.dialogue_index import DialogueIndex as DialogueIndex
 from .retrieval.search import search as search

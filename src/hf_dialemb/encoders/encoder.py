@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from ..corpora.loading import load_all, plain_dialogues
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
+from ..methods.sessions import sessions, spoken
 from ..metrics.vectors import unit
 from .specs import PLAIN, Loading, fingerprint
-from .turns import TurnTable, sessions, spoken, with_neighbours
+from .turns import TurnTable, with_neighbours
 from .whitening import whitened
 from .word_vectors import dialogue_texts
 

@@ -27,6 +27,7 @@ METHODS = Registry(
         "dse": "hf_dialemb.methods.dse",
         "dialog2flow": "hf_dialemb.methods.dialog2flow",
         "dialogue_cse": "hf_dialemb.methods.dialogue_cse",
+        "turns": "hf_dialemb.methods.turns",
         "dual_encoder": "hf_dialemb.methods.dual_encoder",
         "transformer_dual_encoder": "hf_dialemb.methods.dual_encoder:TRANSFORMER_METHOD",
         "multi_granularity": "hf_dialemb.methods.multi_granularity",

@@ -25,8 +25,8 @@ from ..dialogue import Dialogue, metadata_columns
 from ..encoders import Encoder, load_encoder
 from ..encoders.specs import fingerprint, trained_encoder
 from ..encoders.stored_vectors import METADATA
-from ..encoders.turns import spoken
 from ..errors import InputError
+from ..methods.sessions import spoken
 from ..runs.files import locked
 from .hits import Hits, IndexHit, beginning, check_top
 from .indexed_turns import find_turns

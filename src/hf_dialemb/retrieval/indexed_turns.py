@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..dialogue import Turn
-from ..encoders.turns import spoken
+from ..methods.sessions import spoken
 from ..metrics.vectors import unit
 from .hits import Hits, TurnHit, best_rows
 from .lance_tables import nearest_rows, quoted

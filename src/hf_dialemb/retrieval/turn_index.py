@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..corpora.loading import load_all
 from ..dialogue import Dialogue, Turn
 from ..encoders import load_encoder
-from ..encoders.turns import parted, spoken
 from ..errors import InputError
+from ..methods.sessions import parted, spoken
 from ..metrics.vectors import unit
 from .hits import Hits, TurnHit, best_rows, check_top
 from .words import WordIndex, shared

@@ -1,21 +1,22 @@
 """Retrieval of turns (LoCoMo; Maharana et al., 2024, section 4.1): which turns of a conversation answer a question?
 
 A dialogue brings its questions as metadata: ``{"questions": [{"question": "...", "turns": [3, 17]}]}``, with the places
-of the turns that answer. Only turns before the place ``before``, if there is one, are ranked. Of dialogues without
-them, each slot is asked for: the answer is the first turn that gave it a value.
+of the turns that answer. At a place ``before``, if there is one, only the turns before it have been said: an index that
+grows knows nothing of those after. Of dialogues without questions, each slot is asked for: the answer is the first turn
+that gave it a value.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..dialogue import Dialogue
 from ..encoders import Encoder
-from ..encoders.turns import spoken
 from ..evaluation.results.rows import Row
 from ..evaluation.tasks.task import CorpusPart, Problem, item_percentage
+from ..methods.questions import Question, questions_of
+from ..methods.sessions import spoken
 from ..metrics.ndcg import ndcg
 from ..metrics.vectors import unit
 from .turn_index import Scores, TurnIndex, standard
@@ -24,14 +25,6 @@ NAME = "turn-retrieval"
 RANKS = 10
 ALONE, SURROUNDINGS, WORDS, ALONE_AND_WORDS, ALL = "alone", "surroundings", "words", "alone and words", ""
 """The settings: by the turn's vector alone, in its surroundings, by BM25, and by vectors and words together."""
-
-
-class Question(NamedTuple):
-    """A question, the places of the turns that answer it, and of the first turn that is no candidate."""
-
-    text: str
-    turns: tuple[int, ...]
-    before: int
 
 
 def load_questions(part: CorpusPart) -> Problem:
@@ -51,7 +44,7 @@ def load_questions(part: CorpusPart) -> Problem:
         figures: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         for key, questions in asked.items():
             for setting, question, scores in _scored(encoder, dialogues[key], questions):
-                for metric, value in _figures(scores[: question.before], question.turns).items():
+                for metric, value in _figures(scores, question.turns).items():
                     figures[metric, setting].append(value)
         return [item_percentage(NAME, metric, setting, values) for (metric, setting), values in figures.items()]
 
@@ -59,32 +52,16 @@ def load_questions(part: CorpusPart) -> Problem:
     return Problem({**sizes, "turns": sum(len(dialogue.turns) for dialogue in dialogues.values())}, measure)
 
 
-def questions_of(dialogue: Dialogue) -> Iterator[Question]:
-    """Yield the questions that a dialogue brings, or ask for its slots; those with no wrong candidate are left out."""
-    given: Any = dialogue.metadata.get("questions")
-    if given is None:
-        first: dict[str, int] = {}
-        for place, turn in enumerate(dialogue.turns):
-            for name, value in turn.slots:
-                if value:
-                    first.setdefault(name, place)
-        given = [{"question": f"What is the {_plain(name)}?", "turns": [place]} for name, place in first.items()]
-    for entry in given:
-        before = min(entry.get("before", len(dialogue.turns)), len(dialogue.turns))
-        turns = tuple(sorted({place for place in entry["turns"] if place < before}))
-        if 0 < len(turns) < before:
-            yield Question(entry["question"], turns, before)
-
-
 def _scored(
     encoder: Encoder, dialogue: Dialogue, questions: Sequence[Question]
 ) -> Iterator[tuple[str, Question, Scores]]:
-    index = TurnIndex(encoder, [dialogue])
+    asked = sorted(questions, key=lambda question: question.before)
+    index = TurnIndex(encoder, [Dialogue(dialogue.turns[: asked[0].before])])
     alone = unit(encoder.encode_utterances([spoken(turn) for turn in dialogue.turns]))
-    for question, vector in zip(
-        questions, unit(encoder.encode_utterances([question.text for question in questions])), strict=True
-    ):
-        beside, by_itself = index.beside_meaning(question.text), (alone @ vector).astype(np.float64)
+    for question, vector in zip(asked, unit(encoder.encode_utterances([item.text for item in asked])), strict=True):
+        for turn in dialogue.turns[len(index) : question.before]:
+            index.add_turn(turn, "#1")
+        beside, by_itself = index.beside_meaning(question.text), (alone[: question.before] @ vector).astype(np.float64)
         together = index.cosines(vector)
         yield ALONE, question, by_itself
         yield SURROUNDINGS, question, together
@@ -101,7 +78,3 @@ def _figures(scores: Scores, turns: Sequence[int]) -> dict[str, float]:
         f"recall{RANKS}": float((ranks < RANKS).mean()),
         "mrr": float(1 / (ranks[0] + 1)),
     }
-
-
-def _plain(slot: str) -> str:
-    return slot.rpartition("-")[2].replace("_", " ")

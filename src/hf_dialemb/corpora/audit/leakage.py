@@ -98,7 +98,8 @@ class EvaluationIndex:
     def pieces(self, dialogues: Iterable[Dialogue], cleaning: Cleaning) -> Iterator[Dialogue]:
         """Leave out what leaks, as `clean` does, and cut dialogues in pieces there.
 
-        Methods learn from turns that follow each other, so those of a piece must have done so in the conversation.
+        Methods learn from turns that follow each other, so those of a piece must have done so in the conversation. A
+        piece has no metadata, which may name places of turns.
         """
         for dialogue in dialogues:
             leaks = self.leaks(dialogue)
@@ -107,7 +108,8 @@ class EvaluationIndex:
             removed = {leak.turn for leak in leaks if leak.level == UTTERANCE}
             for gap, run in groupby(enumerate(dialogue.turns), key=lambda item: item[0] in removed):
                 if left and not gap:
-                    yield replace(dialogue, turns=tuple(turn for _, turn in run))
+                    turns = tuple(turn for _, turn in run)
+                    yield replace(dialogue, turns=turns, metadata={}) if removed else dialogue
 
     def without(self, dialogue: Dialogue, leaks: Iterable[Leak]) -> Dialogue | None:
         """Return a dialogue without its leaks; None if all of it leaks."""

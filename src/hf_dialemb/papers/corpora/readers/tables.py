@@ -3,6 +3,7 @@
 import io
 import random
 import re
+from dataclasses import replace
 from itertools import groupby
 from pathlib import PurePosixPath
 
@@ -101,18 +102,17 @@ def _self_dialogue(topic: str, row: dict[str, str]) -> Dialogue:
 # ``i j -`` say that message j replies to message i (``i i -``: it opens a conversation). A conversation is a connected
 # component of the replies. Those between exactly two nicks with at least three messages are the dialogues: 1,631, 69
 # and 122. Who opens one is the user, the other the assistant; consecutive messages of a nick stay apart. Actions
-# (``* nick waves``) are messages too. Notices (``=== nick has left``) and messages without text are left out.
+# (``* nick waves``) are messages too. Notices (``=== nick has left``) and messages without text are left out. The logs
+# are whole: each message that replies to another is a question to those before it, as `turn-retrieval` asks.
 
 _LINKS, _MESSAGES = ".annotation.txt", ".ascii.txt"
 _IRC_FILES = {split: (f"{split}/*{_LINKS}", f"{split}/*{_MESSAGES}") for split in SPLITS}
-_MESSAGE = re.compile(r"\[\d\d:\d\d\] (?:<([^>]+)>| \* (\S+)) +(.*\S)")
+_MESSAGE = re.compile(r"\[(\d\d:\d\d)\] (?:<([^>]+)>| \* (\S+)) +(.*\S)")
 _LINK = re.compile(r"(\d{1,9}) (\d{1,9}) -\s*", re.ASCII)
 _FEWEST_MESSAGES = 3
 
 
-def _irc_records(source: Source, split: str) -> Records:
-    import networkx
-
+def _log_records(source: Source, split: str) -> Records:
     def logs(ending: str) -> dict[str, list[tuple[str, str]]]:
         of_files = groupby(text_lines(source, f"{split}/*{ending}"), key=lambda line: line[0].rpartition(":")[0])
         return {name.removesuffix(ending): list(lines) for name, lines in of_files}
@@ -128,10 +128,32 @@ def _irc_records(source: Source, split: str) -> Records:
         if last >= len(lines):
             count = f"got {len(lines)} messages, expected message {last} too"
             raise InputError(f"{log}{_MESSAGES}: {count}; get the file again")
+        messages = [_message(*line) for line in lines]
+        yield lines[0][0], (f"{split}/{log.rpartition('/')[2]}", messages, links)
+
+
+def _log_dialogue(identifier: str, messages: list[Turn | None], links: list[tuple[int, int]]) -> Dialogue:
+    day = PurePosixPath(identifier).name[: len("2004-01-01")]
+    spoken = [number for number, turn in enumerate(messages) if turn]
+    places = {number: place for place, number in enumerate(spoken)}
+    turns = [replace(turn, time=f"{day}T{turn.time}:00") for turn in messages if turn]
+    answers: dict[int, list[int]] = {}
+    for first, second in map(sorted, links):
+        if first != second and first in places and second in places:
+            answers.setdefault(places[second], []).append(places[first])
+    questions = [{"question": turns[at].content, "turns": to, "before": at} for at, to in answers.items()]
+    return Dialogue(tuple(turns), identifier, metadata={"questions": questions})
+
+
+def _irc_records(source: Source, split: str) -> Records:
+    import networkx
+
+    for place, (identifier, messages, links) in _log_records(source, split):
+        file = place.rpartition(":")[0]
         for numbers in sorted(map(sorted, networkx.connected_components(networkx.Graph(links)))):
-            messages = list(filter(None, (_message(*lines[number]) for number in numbers)))
-            if len(messages) >= _FEWEST_MESSAGES and len({nick for nick, _ in messages}) == 2:
-                yield lines[numbers[0]][0], (f"{split}/{log.rpartition('/')[2]}/{numbers[0]}", messages)
+            turns = [turn for number in numbers if (turn := messages[number])]
+            if len(turns) >= _FEWEST_MESSAGES and len({turn.name for turn in turns}) == 2:
+                yield f"{file}:{numbers[0] + 1}", (f"{identifier}/{numbers[0]}", turns)
 
 
 def _link(place: str, text: str) -> tuple[int, int]:
@@ -141,16 +163,17 @@ def _link(place: str, text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _message(place: str, line: str) -> tuple[str, str] | None:
+def _message(place: str, line: str) -> Turn | None:
     match = _MESSAGE.match(line)
     if not match and not line.startswith(("===", "[")):
         raise InputError(f"{place}: got {line[:40]!r}, expected '[HH:MM] <nick> text'; get the file again")
-    return (match[1] or match[2], match[3]) if match else None
+    return Turn("user", match[4], name=match[2] or match[3], time=match[1]) if match else None
 
 
-def _irc_dialogue(identifier: str, messages: list[tuple[str, str]]) -> Dialogue:
-    opener = messages[0][0]
-    return Dialogue(tuple(Turn("user" if nick == opener else "assistant", text) for nick, text in messages), identifier)
+def _irc_dialogue(identifier: str, turns: list[Turn]) -> Dialogue:
+    opener = turns[0].name
+    roles = ("user" if turn.name == opener else "assistant" for turn in turns)
+    return Dialogue(tuple(Turn(role, turn.content) for role, turn in zip(roles, turns, strict=True)), identifier)
 
 
 CORPORA = catalogued(
@@ -158,6 +181,7 @@ CORPORA = catalogued(
         "muldogo": (_DOGO_FILES, _dogo_records, _dogo_dialogue),
         "self_dialogue": (_SELF_FILES, _self_records, _self_dialogue),
         "ubuntu_irc": (_IRC_FILES, _irc_records, _irc_dialogue),
+        "ubuntu_irc_logs": (_IRC_FILES, _log_records, _log_dialogue),
     },
     CATALOGUE,
 )
