@@ -205,6 +205,7 @@ def test_given_topics_are_assigned_first_and_the_rest_is_found(tmp_path, monkeyp
     assert set(table["name"][:1]) == {"lost cards"}
     book = load_workbook(tmp_path / "topics/topics.xlsx")
     assert "'=1+1" in [cell.value for row in book["conversations"] for cell in row]
+    assert book["topics"].column_dimensions["B"].width > len("lost cards")
     assert not [cell for sheet in book for row in sheet for cell in row if cell.data_type == "f"]
     (tmp_path / "topics/edits.yaml").write_text("- {rename: topic-2, name: trips}\n", encoding="utf-8")
     assert main(words) == 0

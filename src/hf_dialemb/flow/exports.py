@@ -30,6 +30,7 @@ _WIDTH, _LINES = 26, 3  # of a name in a node
 _MERMAID = " ,?!"  # needs no code there, like letters and digits
 _FORMULA = ("=", "+", "-", "@")  # the beginning of a cell that a spreadsheet computes
 _LONGEST_CELL = 32_767  # characters of a cell of Excel
+_WIDTHS = 12, 60  # characters of a column of numbers, and of one of texts at most
 _EXAMPLES = 3  # texts that show an agent a step
 _ENDS = 0.5  # a step ends a conversation if it does so with at least this share
 
@@ -86,6 +87,7 @@ def write_workbook(path: Path, sheets: Mapping[str, Sequence[Mapping[str, object
     """Write tables as sheets of a workbook, in which no cell is a formula; warn where openpyxl is missing."""
     try:
         from openpyxl import Workbook
+        from openpyxl.utils import get_column_letter
     except ImportError:
         logger.warning('%s: not written, which needs openpyxl; pip install "hf-dialemb[excel]"', path)
         return
@@ -93,9 +95,11 @@ def write_workbook(path: Path, sheets: Mapping[str, Sequence[Mapping[str, object
     for name, rows in sheets.items():
         sheet = book.create_sheet(name)
         sheet.freeze_panes = "A2"
-        sheet.append(list(rows[0]))
-        for row in rows:
-            cells = map(cell_of, row.values())
+        table = [list(rows[0]), *([cell_of(value) for value in row.values()] for row in rows)]
+        for number, column in enumerate(zip(*table, strict=True), 1):
+            longest = max(len(cell) if isinstance(cell, str) else _WIDTHS[0] for cell in column)
+            sheet.column_dimensions[get_column_letter(number)].width = min(longest + 2, _WIDTHS[1])
+        for cells in table:
             sheet.append([cell[:_LONGEST_CELL] if isinstance(cell, str) else cell for cell in cells])
     write_atomically(path, book.save)
 

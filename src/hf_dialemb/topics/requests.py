@@ -229,6 +229,7 @@ def _passive(words: Sequence[str], begin: int, end: int) -> Iterator[Request]:
         word, head = words[place], words[end - 1]
         lemma = _lemmas(word)["VERB"][0]
         if denied:
-            yield Request((basic(head), "not", lemma), f"{head} not {word}")
+            never = "never" if words[place - 1] == "never" else "not"
+            yield Request((basic(head), never, lemma), f"{head} {never} {word}")
         elif word != lemma and not word.endswith("ing"):
             yield Request((lemma, basic(head)), f"{word} {head}")

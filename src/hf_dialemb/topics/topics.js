@@ -111,7 +111,7 @@ const page = (() => {
       canvas.height = Math.round(height * ratio);
     }
     const near = self.scale / self.fitted;
-    const radius = Math.round(2 * ratio * Math.min(7, (count > 3000 ? 2 : count > 500 ? 3 : 5) * near ** 0.25)) / 2;
+    const radius = Math.round(2 * ratio * Math.min(7, (count > 30_000 ? 1 : count > 3000 ? 2 : count > 500 ? 3 : 5) * near ** 0.25)) / 2;
     const topic = numbers.get(self.view.topic);
     const branch = self.branch && new Set(self.branch.topics);
     const chosen = (row) => (branch ? branch.has(labels[row]) : self.hits ? self.hits.has(row) : topic === undefined || labels[row] === topic);
