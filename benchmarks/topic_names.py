@@ -5,11 +5,17 @@ topic is that of more than half of its dialogues: the services of SGD with their
 domains of STAR with their tasks, the intents of Clinc150 and BANKING77. Topics of which no label has the half are left
 out: no name is right. A name is right in words if it shares a word's basic form with that label; words that three
 labels or more have do not count. It is right in meaning if its vector, by all-MiniLM-L6-v2, is nearer to that label's
-than to any other's. Names of BERTopic are its own four words. All with one seed of Louvain's method and of UMAP.
-Another version of the package's names is measured where its ``naming.py`` is given.
+than to any other's. Names of BERTopic are the four words of its labels. A list has more chances to share a word the
+longer it is, so BERTopic's are also cut to as many words as our names have on average; and as topics that are small or
+large are easier or harder to name, BERTopic also gives its words for the topics that we found. All with one seed of
+Louvain's method and of UMAP. Another version of the package's names is measured where its ``naming.py`` is given.
+
+Of conversations without labels, such as the chats of the package chitchat-dataset, the names are listed, and those are
+counted that are no names: the same as another, with a greeting, of stop words alone, or of more than five words.
 
     git show 3df1ebe7:src/hf_dialemb/topics/naming.py > before.py
-    HF_DIALEMB_DATA=corpora python benchmarks/topic_names.py --before before.py --output docs/results/topic_names.json
+    HF_DIALEMB_DATA=corpora python benchmarks/topic_names.py --before before.py --chats chitchat_dataset/dataset.json \
+        --output docs/results/topic_names.json
 
 Vectors are kept in a folder beside the output. BERTopic comes with the extra ``topics``.
 """
@@ -22,13 +28,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 from hardware import describe_machine
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.preprocessing import normalize
-from topics import OURS, bertopic, drawn, encoded
+from topics import OURS, as_text, bertopic, drawn, encoded
 
 import hf_dialemb
 from hf_dialemb.checkpoints.pretrained import MINILM
@@ -43,6 +51,23 @@ SHARED = 3  # labels that have a word from which on it says nothing
 SEEDS = range(1)  # of Louvain's method and of UMAP
 DEV = {"banking77": "train"}
 OUT_OF_SCOPE = "oos"
+BERTOPIC_WORDS = 4
+CHATS = 400  # conversations of a file without labels
+LONGEST = 5  # words of a name
+GREETING = {
+    "hello",
+    "hi",
+    "hey",
+    "hola",
+    "greetings",
+    "thanks",
+    "thank",
+    "bye",
+    "goodbye",
+    "welcome",
+    "please",
+    "sorry",
+}
 SERVICES = {"Services_1": "HairStylist", "Services_2": "Dentist", "Services_3": "Doctor", "Services_4": "Therapist"}
 """What SGD's schema says of services whose name says nothing."""
 
@@ -101,10 +126,23 @@ def named(way: ModuleType, dialogues: Sequence[Dialogue], labels: np.ndarray, un
     return way.names_of(said, labels, means, hf_dialemb.load_encoder(OURS).encode_utterances)
 
 
-def named_by_bertopic(dialogues: Sequence[Dialogue], vectors: np.ndarray, seed: int) -> tuple[np.ndarray, list[str]]:
-    """Find topics by BERTopic, and join the four words that its labels are made of."""
-    model, labels = bertopic(dialogues, vectors, seed)
-    return labels, [" ".join(word for word, _ in model.get_topic(number)[:4]) for number in range(labels.max() + 1)]
+def named_by_bertopic(model: object, words: int) -> list[str]:
+    """Join the first words of each topic of BERTopic; its labels are made of four."""
+    return [
+        " ".join(word for word, _ in own[:words]) for number, own in sorted(model.get_topics().items()) if number >= 0
+    ]
+
+
+def bertopic_of(dialogues: Sequence[Dialogue], labels: np.ndarray) -> tuple[object, np.ndarray]:
+    """Give topics to BERTopic, which finds their words; return it, and its numbers of the same topics."""
+    from bertopic import BERTopic
+    from bertopic.backend import BaseEmbedder
+    from bertopic.cluster import BaseCluster
+    from bertopic.dimensionality import BaseDimensionalityReduction
+
+    parts = {"embedding_model": BaseEmbedder(), "umap_model": BaseDimensionalityReduction()}
+    model = BERTopic(**parts, hdbscan_model=BaseCluster())
+    return model, np.array(model.fit_transform(list(map(as_text, dialogues)), y=labels)[0])
 
 
 def measured(corpus: str, options: argparse.Namespace, before: ModuleType | None) -> list[dict[str, object]]:
@@ -124,7 +162,12 @@ def measured(corpus: str, options: argparse.Namespace, before: ModuleType | None
     if before:
         ways["dialemb topics, before"] = [(found, named(before, dialogues, found, unit)) for found in groupings]
     if options.split != "dev":
-        ways["BERTopic over MiniLM"] = [named_by_bertopic(dialogues, other, seed) for seed in SEEDS]
+        length = round(np.mean([len(name.split()) for _, names in ways["dialemb topics"] for name in names]))
+        own = [bertopic(dialogues, other, seed) for seed in SEEDS]
+        given = [bertopic_of(dialogues, found) for found in joined]
+        for way, models in (("BERTopic over MiniLM", own), ("BERTopic's words, our topics", given)):
+            for words, more in ((BERTOPIC_WORDS, ""), (length, ", as many words")):
+                ways[way + more] = [(found, named_by_bertopic(model, words)) for model, found in models]
     return [row(corpus, way, found, truth, labels, encode) for way, found in ways.items()]
 
 
@@ -144,12 +187,41 @@ def row(
         mixed += len(given) - len(pairs)
         verdicts.append(judged(*map(list, zip(*pairs, strict=True)), labels, encode))
         if number == 0:
-            names = [[*pair, *map(bool, of)] for pair, of in zip(pairs, verdicts[0], strict=True)]
+            right = [" and ".join(compress(("words", "meaning"), of)) or "neither" for of in verdicts[0]]
+            names = [f"{name} | {label} | {verdict}" for (name, label), verdict in zip(pairs, right, strict=True)]
     every = np.concatenate(verdicts)
     shares = {"words": every[:, 0], "meaning": every[:, 1], "either": every.any(axis=1), "both": every.all(axis=1)}
     percent = {key: 100 * float(right.mean()) for key, right in shares.items()}
-    counts = {"topics": len(every), "mixed": mixed, "seeds": len(found)}
+    length = float(np.mean([len(name.split()) for _, given in found for name in given]))
+    counts = {"topics": len(every), "mixed": mixed, "seeds": len(found), "length": length}
     return {"corpus": corpus, "name": way, **counts, **percent, "names": names}
+
+
+def listed(path: str) -> dict[str, object]:
+    """Name the topics of the first conversations of a file, and count the names that are none."""
+    topics = hf_dialemb.find_topics(hf_dialemb.load_dialogues(path)[:CHATS], OURS)
+    names = [topic.name for topic in topics.by_size]
+    given = [name for name in names if name not in (naming.SMALL_TALK, naming.GREETINGS)]
+    words = [split_words(name).split() for name in given]
+    counts = {
+        "topics": len(names),
+        "twice": len(names) - len({name.partition(" (")[0].casefold() for name in names}),
+        "greetings": sum(not GREETING.isdisjoint(own) for own in words),
+        "stop words": sum(bool(own) and ENGLISH_STOP_WORDS.issuperset(own) for own in words),
+        "long": sum(len(own) > LONGEST for own in words),
+    }
+    return {"file": Path(path).name, "conversations": len(topics.corpus), **counts, "names": names}
+
+
+def list_of(files: list[dict[str, object]]) -> list[str]:
+    """Make a line for each file of conversations without labels."""
+    keys = ("topics", "twice", "greetings", "stop words", "long")
+    lines = ["| File (conversations) | Topics | Twice | Greetings | Stop words | Over five words | Names |"]
+    lines.append("| :-- | --: | --: | --: | --: | --: | :-- |")
+    for file in files:
+        counts = " | ".join(str(file[key]) for key in keys)
+        lines.append(f"| {file['file']} ({file['conversations']}) | {counts} | {'; '.join(file['names'])} |")
+    return lines
 
 
 def majority_of(labels: list[str]) -> str:
@@ -160,9 +232,9 @@ def majority_of(labels: list[str]) -> str:
 
 def table(rows: list[dict[str, object]]) -> list[str]:
     """Make a line for each corpus and way, and for all topics of each way."""
-    lines = ["| Corpus | Names | Topics | Right, % | in words, % | in meaning, % | in both, % |"]
-    lines.append("| :-- | :-- | --: | --: | --: | --: | --: |")
-    keys = ("either", "words", "meaning", "both")
+    lines = ["| Corpus | Names | Topics | Words | Right, % | in words, % | in meaning, % | in both, % |"]
+    lines.append("| :-- | :-- | --: | --: | --: | --: | --: | --: |")
+    keys = ("length", "either", "words", "meaning", "both")
     for way in dict.fromkeys(row["name"] for row in rows):
         own = [row for row in rows if row["name"] == way]
         count = sum(row["topics"] for row in own)
@@ -188,14 +260,17 @@ def main() -> None:
     parser.add_argument("--split", choices=("dev", "test"), default="test", help="which part (default: test)")
     parser.add_argument("--corpus", nargs="+", default=(*DIALOGUES, *INTENTS), help="which corpora (default: all five)")
     parser.add_argument("--before", type=Path, help="naming.py of another version, to be measured too")
+    parser.add_argument("--chats", nargs="+", default=[], help="files of conversations without labels")
     parser.add_argument("--output", type=Path, required=True, help="the results file")
     parser.add_argument("--cache", type=Path, help="where vectors are kept (default: a folder beside the output)")
     options = parser.parse_args()
     before = loaded(options.before) if options.before else None
     rows = [row for corpus in options.corpus for row in measured(corpus, options, before)]
+    files = [listed(path) for path in options.chats]
     record = {"split": options.split, "hardware": describe_machine(), "rows": rows, "table": table(rows)}
+    record |= {"files": files, "names": list_of(files)}
     write_json_atomically(options.output, record)
-    print("\n".join(record["table"]))
+    print("\n".join([*record["table"], *record["names"]]))
 
 
 if __name__ == "__main__":

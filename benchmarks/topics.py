@@ -47,15 +47,19 @@ def encoded(model: str, dialogues: list[Dialogue]) -> np.ndarray:
     return np.ascontiguousarray(hf_dialemb.load_encoder(model).encode(dialogues), dtype=np.float32)
 
 
+def as_text(dialogue: Dialogue) -> str:
+    """Join what is said in a dialogue, as BERTopic reads it."""
+    return "\n".join(turn.content for turn in dialogue.turns)
+
+
 def bertopic(dialogues: list[Dialogue], vectors: np.ndarray, seed: int) -> tuple[object, np.ndarray]:
     """Run BERTopic with its own settings, and a seed; return it, and the topic of each dialogue; -1 are outliers."""
     from bertopic import BERTopic
     from umap import UMAP
 
     reduced = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=seed)
-    texts = ["\n".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
     model = BERTopic(umap_model=reduced)
-    return model, np.array(model.fit_transform(texts, vectors)[0])
+    return model, np.array(model.fit_transform(list(map(as_text, dialogues)), vectors)[0])
 
 
 def by_seed(unit: np.ndarray) -> list[np.ndarray]:

@@ -95,7 +95,7 @@ def write_workbook(path: Path, sheets: Mapping[str, Sequence[Mapping[str, object
     for name, rows in sheets.items():
         sheet = book.create_sheet(name)
         sheet.freeze_panes = "A2"
-        table = [list(rows[0]), *([cell_of(value) for value in row.values()] for row in rows)]
+        table: list[list[object]] = [list(rows[0]), *([cell_of(value) for value in row.values()] for row in rows)]
         for number, column in enumerate(zip(*table, strict=True), 1):
             longest = max(len(cell) if isinstance(cell, str) else _WIDTHS[0] for cell in column)
             sheet.column_dimensions[get_column_letter(number)].width = min(longest + 2, _WIDTHS[1])
