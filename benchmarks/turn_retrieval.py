@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hf_dialemb import Dialogue, Turn, evaluate, load_dialogues
+from hf_dialemb.evaluation.results.rows import Row, with_ties
 from hf_dialemb.runs.files import write_text_atomically
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "turn_retrieval.json"
@@ -62,7 +63,7 @@ def main() -> None:
     data = os.environ.get("HF_DIALEMB_DATA")
     parser.add_argument("--data-dir", type=Path, default=data, required=data is None)
     parser.add_argument("--limit", type=int, default=600, help="the most questions of a corpus (default: 600)")
-    parser.add_argument("--logs", type=int, default=3, help="how many logs of Ubuntu IRC, the first (default: 3)")
+    parser.add_argument("--logs", type=int, default=2, help="how many logs of Ubuntu IRC, the first (default: 2)")
     parser.add_argument("--corpora", nargs="+", default=["locomo", "ubuntu_irc", "sgd"])
     parser.add_argument("--split", default="test", help="of Ubuntu IRC and SGD")
     parser.add_argument("--output", type=Path, default=OUTPUT)
@@ -76,24 +77,37 @@ def main() -> None:
     before = json.loads(options.output.read_text()) if options.output.exists() else {}
     entries = before["entries"] if before.get("command") == command else []
     for corpus in options.corpora:
-        place = f"{corpus}/{'dev' if corpus == 'locomo' else options.split}"
-        if not any(entry["corpus"] == place for entry in entries):
-            figures = measured(options.models, load[corpus](), options.limit)
-            entries += [{"corpus": place, "model": model, "figures": of} for model, of in figures.items()]
-        record = {"command": command, "entries": entries, "table": table(entries), "short": short(entries)}
-        write_text_atomically(options.output, json.dumps(record, indent=1) + "\n")
-        print("\n".join(table(entries)), flush=True)
+        place, rows, dialogues = f"{corpus}/{'dev' if corpus == 'locomo' else options.split}", [], load[corpus]()
+        for model in options.models:
+            if any((entry["corpus"], entry["model"]) == (place, named(model)) for entry in entries):
+                continue
+            rows += measured(model, dialogues, options.limit)
+            entries = [entry for entry in entries if entry["corpus"] != place or entry["model"] not in names(rows)]
+            entries += [{"corpus": place, **entry} for entry in entries_of(with_ties(rows))]
+            record = {"command": command, "entries": entries, "table": table(entries), "short": short(entries)}
+            write_text_atomically(options.output, json.dumps(record, indent=1) + "\n")
+            print("\n".join(table(entries)), flush=True)
 
 
-def measured(models: list[str], dialogues: list[Dialogue], limit: int) -> dict[str, dict]:
-    """Measure models in each setting; nDCG names the models whose figure differs by no more than noise."""
-    figures = defaultdict(lambda: defaultdict(dict))
-    for row in evaluate(models, dialogues, tasks=["turn-retrieval"], seeds=1, limit=limit).results:
-        if row.task == "turn-retrieval":
-            figures[named(row.model)][row.setting][row.metric] = round(row.mean, 1)
-            if row.metric == "ndcg10":
-                figures[named(row.model)][row.setting]["tied"] = list(map(named, row.tied))
-    return figures
+def measured(model: str, dialogues: list[Dialogue], limit: int) -> list[Row]:
+    """Measure a model in each setting."""
+    measurement = evaluate([model], dialogues, tasks=["turn-retrieval"], seeds=1, limit=limit)
+    return [row for row in measurement.results if row.task == "turn-retrieval"]
+
+
+def names(rows: list[Row]) -> list[str]:
+    """Name the models that rows are of, each once."""
+    return list(dict.fromkeys(named(row.model) for row in rows))
+
+
+def entries_of(rows: list[Row]) -> list[dict]:
+    """Make an entry for each model; nDCG names the models of this process that differ by no more than noise."""
+    figures = {model: defaultdict(dict) for model in names(rows)}
+    for row in rows:
+        figures[named(row.model)][row.setting][row.metric] = round(row.mean, 1)
+        if row.metric == "ndcg10":
+            figures[named(row.model)][row.setting]["tied"] = list(map(named, row.tied))
+    return [{"model": model, "figures": of} for model, of in figures.items()]
 
 
 def named(model: str) -> str:

@@ -80,8 +80,7 @@ def test_an_index_that_grew_turn_by_turn_finds_the_same(index, parts):
     grown = TurnIndex("dialogue-static")
     for turn in TURNS if parts == 1 else TURNS[:parts]:
         grown.add_turn(turn, "friends")
-    for turn in TURNS[len(grown) :]:
-        grown.add_turn(turn, "friends")
+    grown.add_turns(TURNS[len(grown) :], "friends")
     for query in ("a flat in May", "what did Ben adopt?"):
         np.testing.assert_allclose(grown.scores(query), index.scores(query), atol=1e-5)
 

@@ -3,7 +3,7 @@
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,10 +93,18 @@ class TurnIndex:
         """Add a turn to the end of a dialogue, which may be new; the turns before it learn what followed."""
         if not isinstance(turn, Turn):
             raise InputError(f"turn: got {type(turn).__name__}, expected a Turn; whole dialogues go to add")
-        self._append(dialogue, turn)
-        rows = self._rows[dialogue][-READ - 1 :]
+        self.add_turns([turn], dialogue)
+
+    def add_turns(self, turns: Sequence[Turn], dialogue: str = "") -> None:
+        """Add some turns at once, as `add_turn` does, which reads fewer of those before again."""
+        if not turns:
+            return
+        for turn in turns:
+            self._append(dialogue, turn)
+        rows = self._rows[dialogue][-READ - len(turns) :]
         vectors = self.encoder.encode_turns([Dialogue(tuple(self._turns[row][2] for row in rows))]).vectors
-        self._set(rows[-AGAIN - 1 :], vectors[-AGAIN - 1 :])
+        last = AGAIN + len(turns)
+        self._set(rows[-last:], vectors[-last:])
 
     def search(self, query: str, top: int = 5) -> Hits:
         """Find the turns that answer a question, or are about a text, best first.

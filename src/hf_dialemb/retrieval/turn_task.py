@@ -59,8 +59,7 @@ def _scored(
     index = TurnIndex(encoder, [Dialogue(dialogue.turns[: asked[0].before])])
     alone = unit(encoder.encode_utterances([spoken(turn) for turn in dialogue.turns]))
     for question, vector in zip(asked, unit(encoder.encode_utterances([item.text for item in asked])), strict=True):
-        for turn in dialogue.turns[len(index) : question.before]:
-            index.add_turn(turn, "#1")
+        index.add_turns(dialogue.turns[len(index) : question.before], "#1")
         beside, by_itself = index.beside_meaning(question.text), (alone[: question.before] @ vector).astype(np.float64)
         together = index.cosines(vector)
         yield ALONE, question, by_itself
