@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, default=data, required=data is None)
     parser.add_argument("--limit", type=int, default=600, help="the most questions of a corpus (default: 600)")
     parser.add_argument("--logs", type=int, default=2, help="how many logs of Ubuntu IRC, the first (default: 2)")
-    parser.add_argument("--corpora", nargs="+", default=["locomo", "ubuntu_irc", "sgd"])
+    parser.add_argument("--corpora", nargs="+", default=["locomo", "ubuntu_irc"], help="or sgd")
     parser.add_argument("--split", default="test", help="of Ubuntu IRC and SGD")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
