@@ -55,7 +55,7 @@ def described_by_model(
         prompts.append(_PROMPT.format(phrases=", ".join(map(quoted, phrases)) or "none", beginnings=lines))
     answers, reason = asked_names(prompts, spec, cache, read_description, _MOST_TOKENS)
     described = [
-        Description(*answer.split("\n")) if answer else Description(own)
+        Description(*answer.split("\n")[:3]) if answer else Description(own)
         for answer, (own, *_) in zip(answers, topics, strict=True)
     ]
     names = numbered_names([description.name for description in described])

@@ -51,9 +51,10 @@ def described(
     read = np.concatenate(list(map(sampled, members)))
     members = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")] for rows in members]
     of_groups = [[corpus[row] for row in sampled(rows).tolist()] for rows in members]
-    left_out = set_phrases(corpus, groups.labels)
+    drawn = [corpus[row] for row in read]
+    left_out = set_phrases(drawn, groups.labels[read])
     phrases = telling_phrases([_texts(group, left_out) for group in of_groups])
-    requests = [without_set_phrases(own, left_out, customer(own)) for own in (corpus[row] for row in read)]
+    requests = [without_set_phrases(own, left_out, customer(own)) for own in drawn]
     given = [Description(*own) for own in zip(groups.names, groups.descriptions, groups.coherent, strict=True)]
     if not all(own.name for own in given):
         proposed = names_of(requests, groups.labels[read], groups.means, encode)

@@ -96,9 +96,11 @@ def with_small_talk_joined(dialogues: Sequence[Dialogue], labels: NDArray[np.int
         labels: The topic of each, ``(N,)``.
     """
     while True:
-        count, left_out = int(labels.max()) + 1, set_phrases(dialogues, labels)
+        count = int(labels.max()) + 1
         rows = np.concatenate([sampled(np.flatnonzero(labels == number)) for number in range(count)])
-        requests = [without_set_phrases(own, left_out, customer(own)) for own in (dialogues[row] for row in rows)]
+        drawn = [dialogues[row] for row in rows]
+        left_out = set_phrases(drawn, labels[rows])
+        requests = [without_set_phrases(own, left_out, customer(own)) for own in drawn]
         names = names_of(requests, labels[rows], np.zeros((count, 1), dtype=np.float32))
         joined = np.arange(count)
         for kind in (GREETINGS, SMALL_TALK):
