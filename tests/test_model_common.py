@@ -33,6 +33,7 @@ def config_of(name: str) -> Any:
         "dial2vec": {**encoder, "marker_ids": MARKS[:2], "num_negatives": 2},
         "dialog2flow": {**encoder, "target": "joint"},
         "dialogue_cse": {**encoder, "num_negatives": 2},
+        "turns": {**encoder, "window": 3, "questions": 2},
         "dual_encoder": {**words, **towers, "embedding_size": 6, "hidden_size": 10},
         "transformer_dual_encoder": {**towers, "towers": "separate"},
         "deep_attention_matching": {**words, **limits, "embedding_size": 8, "num_blocks": 1},
@@ -93,6 +94,10 @@ def training_batch(name: str) -> dict[str, torch.Tensor]:
         return {**tokens(4, 4, 9), **rows, "carried_labels": labels.unsqueeze(-1)}
     if name == "dialogue_cse":
         return tokens(4, 2 * config_of(name).context_turns + 3, 9)
+    if name == "turns":  # two examples of two questions and three turns, of three tokens each in their sessions
+        sessions = dict(zip(("session_ids", "session_mask"), tokens(2, 9, seed=3).values(), strict=True))
+        numbers = {"keys": torch.arange(1, 11).view(2, 5), "answers": torch.tensor([[0, 2], [1, -1]])}
+        return {**tokens(2, 5, 9), **sessions, **numbers, "owners": torch.arange(9).expand(2, 9) // 3}
     if get_method(name).kind == "utterances":  # pairs
         return tokens(4, 2, 9)
     if name == "deep_attention_matching":
