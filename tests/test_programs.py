@@ -26,8 +26,9 @@ DATA = {"corpora", "widths", "turn_scale"}
 SAMPLED = {"topics", "topic_names", "topics_kept", "planted_months", "where_time_goes", "widths"}
 """Those that ask the package for real corpora: the sample is given to them instead."""
 
-NEEDS = {"index_scale": ("lancedb", "faiss"), "turn_scale": ("lancedb",), "topics_page": ("playwright",),
+NEEDS = {"index_scale": ("lancedb", "faiss"), "turn_scale": ("lancedb",),
          "noise": ("jellyfish",),
+         **dict.fromkeys(("topics_page", "topics_scale"), ("playwright",)),
          **dict.fromkeys(("topics", "topic_names"), ("bertopic", "umap")),
          **dict.fromkeys(("conversion", "corpus_scale", "render_readme"), ("hf_dialemb.papers",))}  # fmt: skip
 HELP_ALONE = {"gpu", "training_since", "bench", "topic_segments", "peers"}
@@ -91,10 +92,11 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "render_readme": ("--check", {}),
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
     "startup": ("--repeats 1 --output OUT", {"STORED": 9, "answer_of": lambda program: lambda *words: 1024}),
-    "topic_names": ("--corpus sgd --output OUT", {**STATIC, "SEEDS": range(1)}),
+    "topic_names": ("--corpus sgd --chats chats.json --output OUT", {**STATIC, "SEEDS": range(1)}),
     "topics": ("--corpus sgd --output OUT", {**STATIC, "SEEDS": range(2)}),
     "topics_kept": ("--split test --output OUT", {"OURS": "dialogue-static", "EVERY": 20}),
     "topics_page": ("--limit 40 --domain= --output FOLDER", {}),
+    "topics_scale": ("--dialogues 9 --output OUT", {"CORPUS": "sample", "EVENTS": 6, "WARM_UP": 1}),
     "turn_retrieval": ("dialogue-static --corpora sgd --limit 20 --output OUT", {"load_dialogues": samples}),
     "turn_scale": ("--output OUT", {"SIZES": (300,), "CONVERSATIONS": 5, "REPEATS": 1, "READ": 2, "EVERY": 99,
                    "CORPUS": "sample", "answer_of": here}),
