@@ -151,6 +151,6 @@ def test_an_adapter_is_merged_on_export(tiny_bert, sample_dialogues, exporting, 
 
 
 @pytest.mark.habit("The adapters that come with the package", "name their base on the Hub")
-@pytest.mark.parametrize("name", ["dialogue-minilm", "action-minilm"])
+@pytest.mark.parametrize("name", ["dialogue-minilm", "action-minilm", "turn-minilm"])
 def test_shipped_adapters_name_their_base(name):
     assert peft.PeftConfig.from_pretrained(FOLDER / name).base_model_name_or_path == MINILM
