@@ -1,8 +1,9 @@
 """What a training on one's own dialogues gains: recipes on parts of corpora, each as if it were all that somebody has.
 
 Three parts choose the recipe, by the mean MAP of domains; the others only report. A training reads no label, and learns
-from the dialogues that it is measured on, as one's own would: all but those that `hf_dialemb.train` holds out. Trained
-and untrained encoders read in bfloat16 where the processor multiplies it. The interval is of the paired difference.
+from the dialogues that it is measured on, as one's own would: all but those that `hf_dialemb.train` holds out. What the
+recipe is chosen from is centred, and its axes found, on all of a part. Encoders read in bfloat16 where the processor
+multiplies it. The interval is of the paired difference.
 
     HF_DIALEMB_DATA=corpora python benchmarks/own_recipe.py --output docs/results/own_recipe.json   # an hour of a core
 
@@ -29,6 +30,7 @@ from hf_dialemb.drawing import table_lines
 from hf_dialemb.evaluation.tasks.domains import evaluate_embeddings
 from hf_dialemb.evaluation.tasks.sampling import mean_interval
 from hf_dialemb.methods.dial2vec import Dial2VecModel
+from hf_dialemb.metrics.vectors import unit
 from hf_dialemb.runs.files import write_json_atomically
 from hf_dialemb.runs.hardware import bfloat16_where_faster, multiplies_bfloat16
 
@@ -62,15 +64,13 @@ SIZE = 400
 BACKBONE = "dialogue-minilm"
 PEERS = ("all-MiniLM-L6-v2", "all-mpnet-base-v2")
 SEEDS = range(5)
-CANDIDATES = {
-    "1e-5": {"max_steps": 60, "learning_rate": 1e-5, "num_negatives": 4},
-    "3e-5": {"max_steps": 60, "learning_rate": 3e-5, "num_negatives": 4},
-}
-SHARES = (0.0, 0.5, 1.0)
-"""Of the backbone's weights in the average; with all of them nothing is learnt but the centre."""
-
 RECIPE = "own_minilm"
-DSE = {"method": "dse", "recipe": "dse_minilm", "max_steps": 100}
+DIAL2VEC = {"recipe": "dial2vec_minilm", "num_negatives": 4, "pooling": "mean", "center": False}
+DSE = {"recipe": "dse_minilm", "max_steps": 100}
+SHARES = {"dial2vec, 60 steps": 0.0, "dial2vec, halfway back": 0.5, BACKBONE: 1.0}
+"""Of the backbone's weights in the average; with all of them nothing is learnt."""
+
+AXES = (16, 24, 32, 48)
 OPTIONS: dict[str, Any] = {}
 """Further settings of every training."""
 
@@ -112,30 +112,38 @@ def averaged(run: Any, share: float) -> Any:
     return hf_dialemb.load_encoder(model, tokenizer=tokenizer)
 
 
-def both_ways(model: Any, dialogues: list[Dialogue]) -> dict[str, Figures]:
-    """Measure an encoder as it is, and less the mean of the dialogues' vectors."""
-    vectors = encoded(model, dialogues)
-    return {"plain": figures(vectors, dialogues), "centred": figures(vectors - vectors.mean(axis=0), dialogues)}
+def ends(vectors: np.ndarray, dialogues: list[Dialogue]) -> dict[str, Figures]:
+    """Measure vectors as they are, less the mean of all, and along their main axes alone."""
+    centred = unit(vectors) - unit(vectors).mean(axis=0)
+    main = np.linalg.svd(centred, full_matrices=False)[2]
+    made = {"plain": vectors, "centred": centred, **{f"{count} axes": centred @ main[:count].T for count in AXES}}
+    return {name: figures(made[name], dialogues) for name in made}
 
 
-def trained(folder: Path, dialogues: list[Dialogue], method: str, recipe: str, **settings: Any) -> Figures:
-    """Train by a recipe and measure, with what `hf_dialemb.train` measured of dialogues held out."""
-    run = hf_dialemb.train(
-        method, dialogues, recipe=recipe, backbone=BACKBONE, output_dir=folder, disable_tqdm=True,
-        **{**settings, **OPTIONS},
-    )  # fmt: skip
-    report = run.report()
-    facts = {"seconds": report["seconds"], "held_out": report["held_out"]}
+def trained(folder: Path, dialogues: list[Dialogue], method: str, **settings: Any) -> Any:
+    """Train by a recipe over the backbone."""
+    given = {"backbone": BACKBONE, "output_dir": folder, "disable_tqdm": True, **settings, **OPTIONS}
+    return hf_dialemb.train(method, dialogues, **given)
+
+
+def candidates(folder: Path, dialogues: list[Dialogue], method: str) -> dict[str, dict[str, Figures]]:
+    """Train once, and measure what the recipe may be."""
+    if method == "dse":
+        return {"DSE, 100 steps": ends(encoded(trained(folder, dialogues, method, **DSE), dialogues), dialogues)}
+    run = trained(folder, dialogues, method, average_with_backbone=0.0, **DIAL2VEC)
+    return {name: ends(encoded(averaged(run, share), dialogues), dialogues) for name, share in SHARES.items()}
+
+
+def by_recipe(folder: Path, dialogues: list[Dialogue]) -> Figures:
+    """Train by the recipe and measure, with what `hf_dialemb.train` measured of dialogues held out."""
+    run = trained(folder, dialogues, "dial2vec", recipe=RECIPE)
+    facts = {name: run.report()[name] for name in ("seconds", "held_out")}
     return {**figures(encoded(run, dialogues), dialogues), **facts}
 
 
-def candidates(folder: Path, dialogues: list[Dialogue], **settings: Any) -> dict[str, dict[str, Figures]]:
-    """Train once, and measure each share of the backbone, with and without centre."""
-    whole = {"average_with_backbone": 0.0, "center": False, **settings, **OPTIONS}
-    run = hf_dialemb.train(
-        "dial2vec", dialogues, recipe=RECIPE, backbone=BACKBONE, output_dir=folder, disable_tqdm=True, **whole
-    )
-    return {f"share {share:g}": both_ways(averaged(run, share), dialogues) for share in SHARES}
+def untrained(model: Any, dialogues: list[Dialogue]) -> Figures:
+    """Measure an encoder as it is."""
+    return figures(encoded(model, dialogues), dialogues)
 
 
 def kept(file: Path, measure: Callable[[], Figures]) -> Figures:
@@ -146,47 +154,35 @@ def kept(file: Path, measure: Callable[[], Figures]) -> Figures:
     return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
-def choices_of(place: Path, dialogues: list[Dialogue]) -> dict[str, dict[str, Figures]]:
-    """Measure everything that the recipe is chosen from on a part, as it is and centred; DSE has no centre."""
-    choices: dict[str, dict[str, Figures]] = {}
-    for name, settings in CANDIDATES.items():
-        run = place.with_name(f"{place.name}-{name}")
-        shares = kept(Path(f"{run}.json"), partial(candidates, run, dialogues, **settings))
-        choices |= {f"dial2vec, {name}, {share}": figures for share, figures in shares.items()}
-    run = place.with_name(f"{place.name}-dse")
-    return {**choices, "DSE, 100 steps": {"plain": kept(Path(f"{run}.json"), partial(trained, run, dialogues, **DSE))}}
-
-
 def table_of_choices(parts: dict[str, dict[str, dict[str, Figures]]]) -> list[str]:
-    """Make a line for each candidate: MAP on each part, as it is and centred."""
-    rows = []
-    for name in next(iter(parts.values())):
-        ways = [parts[part][name].get(way) for part in parts for way in ("plain", "centred")]
-        rows.append([name, *("" if way is None else f"{way['map']:.1f}" for way in ways)])
-    return table_lines(["Candidate"], [head for part in parts for head in (part, "centred")], rows)
+    """Make a line for each candidate: its mean MAP over the parts, by how vectors end."""
+    first = next(iter(parts.values()))
+    heads = [*next(iter(first.values()))]
+    means = {name: [np.mean([part[name][end]["map"] for part in parts.values()]) for end in heads] for name in first}
+    best = max(max(line) for line in means.values())
+    rows = [[name, *(f"**{mean:.1f}**" if mean == best else f"{mean:.1f}" for mean in means[name])] for name in means]
+    return table_lines(["Mean MAP"], heads, rows)
 
 
 def gain(line: dict[str, Figures]) -> tuple[float, tuple[float, float]]:
     """Compute the gain in MAP of the recipe over its backbone, and the interval of the paired difference."""
-    differences = np.subtract(line[RECIPE]["scores"], line[BACKBONE]["plain"]["scores"])
+    differences = np.subtract(line[RECIPE]["scores"], line[BACKBONE]["scores"])
     low, high = mean_interval(differences)
     return float(differences.mean()), (low, high)
 
 
 def tables(lines: dict[str, dict[str, Figures]], peers: list[str], metric: str) -> list[str]:
     """Make a line for each part that reports: the encoders side by side, the best in bold."""
-    heads = [*peers, BACKBONE, "centred", RECIPE]
+    names = [*peers, BACKBONE, RECIPE]
     rows = []
     for name, line in lines.items():
-        part = REPORTING[name]
-        values = [*(line[peer]["plain"][metric] for peer in (*peers, BACKBONE)), line[BACKBONE]["centred"][metric]]
-        values += [line[RECIPE][metric]]
+        values = [line[encoder][metric] for encoder in names]
         best = f"{max(values):.1f}"
         cells = [f"**{best}**" if f"{value:.1f}" == best else f"{value:.1f}" for value in values]
         mean, (low, high) = gain(line)
         more = [f"{mean:+.1f} ({low:+.1f} to {high:+.1f})"] if metric == "map" else []
-        rows.append([f"{name} ({line['dialogues']}){'' if part.known else ' *'}", *cells, *more])
-    return table_lines(["Dialogues"], [*heads, *(["gain"] if metric == "map" else [])], rows)
+        rows.append([f"{name} ({line['dialogues']}){'' if REPORTING[name].known else ' *'}", *cells, *more])
+    return table_lines(["Dialogues"], [*names, *(["Gain"] if metric == "map" else [])], rows)
 
 
 def main() -> None:
@@ -198,9 +194,13 @@ def main() -> None:
     options = parser.parse_args()
     work, peers = options.work or options.output.with_suffix(""), [Path(peer).name for peer in options.peer]
     work.mkdir(parents=True, exist_ok=True)
-    choosing = {
-        part: choices_of(work / part.replace(" ", "-"), dialogues_of(drawn)) for part, drawn in CHOOSING.items()
-    }
+    choosing: dict[str, Any] = {}
+    for part, drawn in CHOOSING.items():
+        dialogues, place = dialogues_of(drawn), work / part.replace(" ", "-")
+        choosing[part] = {}
+        for method in ("dse", "dial2vec"):
+            run = place.with_name(f"{place.name}-{method}")
+            choosing[part] |= kept(Path(f"{run}.json"), partial(candidates, run, dialogues, method))
     record: dict[str, Any] = {"machine": {**describe_machine(), "bfloat16": multiplies_bfloat16()}}
     record |= {"choosing": without_scores(choosing), "choices": table_of_choices(choosing)}
     lines: dict[str, dict[str, Any]] = {}
@@ -208,9 +208,9 @@ def main() -> None:
         dialogues, place = dialogues_of(drawn), work / part.replace(" ", "-")
         line = lines[part] = {"dialogues": len(dialogues)}
         run = place.with_name(f"{place.name}-{RECIPE}")
-        line[RECIPE] = kept(Path(f"{run}.json"), partial(trained, run, dialogues, "dial2vec", RECIPE))
+        line[RECIPE] = kept(Path(f"{run}.json"), partial(by_recipe, run, dialogues))
         for model, peer in zip([*options.peer, BACKBONE], [*peers, BACKBONE], strict=True):
-            line[peer] = kept(Path(f"{place}-{peer}.json"), partial(both_ways, model, dialogues))
+            line[peer] = kept(Path(f"{place}-{peer}.json"), partial(untrained, model, dialogues))
         record |= {"reporting": without_scores(lines), "gains": {name: gain(lines[name]) for name in lines}}
         record |= {"table": tables(lines, peers, "map"), "purity": tables(lines, peers, "purity")}
         write_json_atomically(options.output, record)

@@ -31,8 +31,7 @@ def dialogues_in_memory() -> list[dict]:
 def run_block(folder: Path, backbone: str) -> None:
     """Does every line of the block, and looks at what comes out."""
     dialogues = dialogues_in_memory()
-    steps = {"recipe": "own_minilm", "backbone": backbone, "max_steps": 3, "save_steps": 2, "frozen_layers": 0}
-    run = hf_dialemb.train("dial2vec", dialogues, output_dir=folder / "mine", **steps)
+    run = hf_dialemb.train("dial2vec", dialogues, recipe="own_minilm", backbone=backbone, output_dir=folder / "mine")
     encoder = hf_dialemb.load_encoder(folder / "mine")
     vectors = encoder.encode(dialogues)
     assert (len(vectors), vectors.dtype.name) == (18, "float32")

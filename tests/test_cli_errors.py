@@ -78,6 +78,8 @@ def test_a_dialogue_of_one_speaker_can_be_left_out(tiny_bert, tmp_path, refused,
     assert "Left out 1 dialogues of one speaker" in capsys.readouterr().out
     assert load_file(tmp_path / "run" / "model.safetensors")
     assert json.loads((tmp_path / "run" / "training_report.json").read_text())["dialogues"] == 4
+    words = training(tiny_bert, tmp_path / "none", corpus=write_lines(tmp_path / "alone.jsonl", alone))
+    assert "dial2vec learns from two speakers: got 1 dialogues of one; say who is who (--roles)" in refused(*words)
 
 
 @pytest.mark.parametrize(("more", "sentence"), [

@@ -18,8 +18,6 @@ BLOCK = re.compile(r"^(?:<!-- not run: (?P<reason>.+?) -->\n+)?```(?P<kind>\w*)\
 # Where a page would train or embed for minutes: by page, what it says and what is run.
 SHORTER = {
     "README.md": {
-        'output_dir="runs/mine")': 'output_dir="runs/mine", max_steps=2, num_negatives=1)',
-        "calls.csv --output_dir": "calls.csv --max_steps 2 --num_negatives 1 --output_dir",
         "labelled, tasks=": "labelled, seeds=range(2), tasks=",
         "labelled.jsonl --output": "labelled.jsonl --seeds 2 --task domains --output",
     },

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
 from talks import dialogue
 
 import hf_dialemb
@@ -89,6 +90,13 @@ def test_only_a_loss_beyond_chance_warns_and_domains_decide(caplog):
         assert bool(caplog.messages) == (words == "map")
 
 
+@pytest.mark.parametrize(("after", "warns"), [(0.6, False), (0.4, False), (0.35, True)])
+def test_sides_alone_warn_of_a_loss_of_a_quarter(after, warns, caplog):
+    record = compared(talks(50), {"sides": np.full(50, 0.5)}, {"sides": np.full(50, after)})
+    tell({"held_out": record}, "dialogue-minilm", lambda line: None)
+    assert bool(caplog.messages) == warns
+
+
 @pytest.mark.slow
 def test_a_training_says_what_it_gained(sample_dialogues, tiny_bert, tmp_path, capsys):
     words = np.unique([word for talk in sample_dialogues for turn in talk.turns for word in turn.content.split()])[-30:]
@@ -109,8 +117,8 @@ def test_a_training_says_what_it_gained(sample_dialogues, tiny_bert, tmp_path, c
 def test_a_training_that_makes_it_worse_warns(tmp_path, caplog, capsys):
     calls = load_dialogues("sample", None, "test")
     leap = {"max_steps": 3, "learning_rate": 0.3, "per_device_train_batch_size": 2, "num_negatives": 1, "use_cpu": True}
-    leap |= {"center": False, "max_tokens": 64}
-    run = hf_dialemb.train("dial2vec", calls, output_dir=tmp_path, recipe="own_minilm", **leap)
+    leap |= {"center": False, "max_tokens": 64, "average_with_backbone": 0, "backbone": "dialogue-minilm"}
+    run = hf_dialemb.train("dial2vec", calls, output_dir=tmp_path, recipe="dial2vec_minilm", **leap)
     assert run.report()["held_out"]["map"]["interval"][1] < 0
     assert "On 48 dialogues that were not learnt from" in capsys.readouterr().out
     (warned,) = [text for text in caplog.messages if text.startswith("Training made the encoder worse")]
@@ -127,3 +135,30 @@ def test_the_command_has_a_recipe_for_ones_own_dialogues(words, method, backbone
     monkeypatch.setattr(training, "run_training", lambda settings, report: made.append(settings.run))
     assert main(["train", "calls.csv", *words]) == 0
     assert [(run.method, run.backbone, run.corpus) for run in made] == [(method, backbone, ["calls.csv"])]
+
+
+@pytest.mark.slow
+def test_main_axes_are_those_of_unit_vectors_and_load_with_the_model(sample_dialogues, tiny_bert, tmp_path):
+    settings = {"max_steps": 1, "average_with_backbone": 1.0, "pooling": "mean", "use_cpu": True, "num_negatives": 1}
+    before, cut = (
+        hf_dialemb.train(
+            "dial2vec", sample_dialogues, backbone=tiny_bert, output_dir=tmp_path / name, **settings, **more
+        )
+        for name, more in (("before", {}), ("cut", {"main_axes": 3}))
+    )
+    vectors = before.encoder().encode(sample_dialogues, normalize_embeddings=True)
+    centred = vectors - vectors.mean(axis=0)
+    main = np.linalg.svd(centred, full_matrices=False)[2][:3]
+    expected = centred @ main.T @ main
+    assert np.linalg.matrix_rank(expected, 1e-4) == 3
+    np.testing.assert_allclose(cut.encoder().encode(sample_dialogues), expected, atol=1e-5)
+    stock = SentenceTransformer(str(cut.path), device="cpu")
+    np.testing.assert_allclose(stock.encode([sample_dialogues[0].to_messages()]), expected[:1], atol=1e-5)
+
+
+def test_few_dialogues_are_centred_alone(sample_dialogues, tiny_bert, tmp_path):
+    settings = {"max_steps": 1, "average_with_backbone": 1.0, "use_cpu": True, "main_axes": 3}
+    run = hf_dialemb.train("dial2vec", sample_dialogues[:14], backbone=tiny_bert, output_dir=tmp_path, **settings)
+    vectors = run.encoder().encode(sample_dialogues[:14])
+    np.testing.assert_allclose(vectors.mean(axis=0), 0, atol=1e-5)
+    assert np.linalg.matrix_rank(vectors, 1e-4) > 3

@@ -192,6 +192,10 @@ def test_time_hardware_and_energy_are_shown_and_missing_figures_told(copied):
     card = " ".join(copied.card().split())
     assert "Energy of dse: 0.123 kWh, 0.0456 kg CO2eq with the electricity of Germany, estimated by code" in card
     assert "dse was resumed from checkpoint-9" in card
+    assert (
+        "On 1,200 dialogues of the corpus that dse did not learn from, a speaker's side finds the other one in 61.0% "
+        "(before training: 50.0%), and the MAP of domains is 72.5% (before: 70.0%)." in card
+    )
     assert copied.command() == 0
     card = (copied.folder / "README.md").read_text()
     assert "This model was not measured: there are no figures." in card

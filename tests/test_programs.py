@@ -84,7 +84,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "own_files": ("--files 10 --output OUT", {}),
     "own_recipe": ("--peer dialogue-static --output OUT", {
         "load_dialogues": samples, "SIZE": 24, "CHOOSING": lambda program: {"a": program.Part("sgd", "dev")},
-        "REPORTING": lambda program: {"b": program.Part("sgd", "test")}, "CANDIDATES": {"short": {}}, "SHARES": (0.5,),
+        "REPORTING": lambda program: {"b": program.Part("sgd", "test")}, "SHARES": {"half": 0.5}, "AXES": (2,),
         "SEEDS": range(1), "OPTIONS": {"max_steps": 1, "per_device_train_batch_size": 2, "max_tokens": 32}}),
     "planted_months": ("--model dialogue-static --actions dialogue-static --output OUT",
                        {"KEPT": ("restaurant", "hotel", "flight"), "NEW": ("banking", "doctor")}),

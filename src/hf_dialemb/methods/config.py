@@ -22,7 +22,7 @@ _BASE = {field.name for field in fields(PreTrainedConfig)}
 # Settings that the backbone, the corpus or the members decide.
 _DERIVED = {
     "encoder_config", "marker_ids", "vocab_size", "opening_tokens", "closing_tokens", "members",
-    "prompts", "default_prompt_name",
+    "prompts", "default_prompt_name", "main_axes",
 }  # fmt: skip
 _LONGEST = 512  # tokens that an encoder reads by default if its backbone has positions for more
 # Keywords that transformers adds when it copies a config, beside the fields of PreTrainedConfig.

@@ -24,6 +24,7 @@ from ..errors import InputError
 from ..methods import get_method
 from ..methods.backbone_model import MethodModel
 from ..methods.encoder import DialogueEncoder, encode
+from ..metrics.vectors import unit
 from ..runs.files import check_not_read, check_writable, locked
 from ..runs.folder import RunFolder
 from .arguments import make_settings
@@ -41,6 +42,7 @@ from .trainer import DialogueTrainer
 logger = logging.getLogger(__name__)
 
 _CENTER_SAMPLE = 500
+_PER_AXIS = 5  # dialogues without which an axis would be of those dialogues alone
 
 
 def train(
@@ -183,10 +185,10 @@ def build_trainer(
         callbacks=list(callbacks),
     )  # fmt: skip
     shards = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
-    if shards and (run.center or run.average_with_backbone or run.rank):
+    if shards and (run.center or run.main_axes or run.average_with_backbone or run.rank):
         raise InputError(
-            "center, average_with_backbone, rank: got settings that need all weights on one device, but FSDP or "
-            "DeepSpeed shards them; leave them out, or train without it"
+            "center, main_axes, average_with_backbone, rank: got settings that need all weights in one place, but FSDP "
+            "or DeepSpeed shards them; leave them out, or train without it"
         )
     return trainer
 
@@ -207,8 +209,8 @@ def _finish(trainer: DialogueTrainer, settings: Settings, backbone: str | None, 
     if trainer.is_world_process_zero():
         if settings.run.average_with_backbone:
             _average(model, str(backbone), settings)
-        if settings.run.center:
-            _center(model, trainer, dialogues)
+        if settings.run.center or settings.run.main_axes:
+            _center(model, trainer, dialogues, settings.run.main_axes or 0)
 
 
 def check_finite(model: nn.Module, log: Sequence[dict[str, float]]) -> None:
@@ -235,8 +237,13 @@ def _average(model: MethodModel, backbone: str, settings: Settings) -> None:
             value.lerp_(before[name].to(value), settings.run.average_with_backbone)
 
 
-def _center(model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue]) -> None:
-    """Store the mean embedding of a sample of the training dialogues as the model's centre."""
+def _center(model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue], axes: int) -> None:
+    """Store the mean embedding of a sample of the training dialogues as the model's centre, and the main axes."""
     rows = np.random.default_rng(trainer.args.seed).permutation(len(dialogues))[:_CENTER_SAMPLE]
     vectors = encode(model, trainer.collator.tokenizer, [dialogues[row] for row in rows], show_progress=True)
+    if axes and len(vectors) >= _PER_AXIS * axes:
+        vectors = unit(vectors)
+        main = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)[2][:axes]
+        model.config.main_axes = len(main)
+        model.register_buffer("axes", torch.from_numpy(main).to(model.center))
     model.center.add_(torch.from_numpy(vectors.mean(axis=0)).to(model.center))

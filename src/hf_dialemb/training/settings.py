@@ -36,7 +36,7 @@ SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformi
 _RUN_RANGES = {
     "max_dialogues": Range(2), "max_dev_dialogues": Range(2), "min_turns": Range(1), "patience": Range(1),
     "head_learning_rate": ABOVE_ZERO, "language_model_epochs": ABOVE_ZERO,
-    "rank": Range(1), "dropout": Range(0, 1), "average_with_backbone": Range(0, 1),
+    "rank": Range(1), "main_axes": Range(1), "dropout": Range(0, 1), "average_with_backbone": Range(0, 1),
 }  # fmt: skip
 _TRAINING_RANGES = {
     "learning_rate": ABOVE_ZERO, "per_device_train_batch_size": Range(1), "num_train_epochs": ABOVE_ZERO,
@@ -141,15 +141,15 @@ class RunArguments:
             that needs no labels. dev_purity reads labels: it is the paper's protocol, kept for comparison.
         patience: Stop after this many measurements of that signal without gain; by default all steps are taken.
         average_with_backbone: Share of the backbone's weights in the final average, in [0, 1]; by default 0.
-        rank: Let each linear layer of the encoder learn a difference of this rank alone (LoRA), and freeze the rest, so
-            that a merge of the same rank cuts nothing. The learning rate should be ten times as high.
+        rank: Let each linear layer learn a difference of this rank alone (LoRA), at ten times the learning rate.
         head_learning_rate: Learning rate of the contrastive heads, above 0; by default that of the encoder.
         dev_candidates: For rankers: a file of candidate sets (`dialemb corpus candidates`) that choose a checkpoint.
         granularity_model: For rankers with a granularity: folder of the ranker that compares responses.
-        language_model_epochs: First continue the backbone's masked-language-model pre-training on the same utterances,
-            for this many passes (DialogueCSE: 0.5). By default it is left out.
+        language_model_epochs: First pre-train the backbone as a masked language model on the same utterances, so long.
         center: After training, store the mean embedding of up to 500 training dialogues and subtract it from every
             embedding: what all dialogues share tells nothing about one of them.
+        main_axes: Center embeddings of length 1 instead, and keep this many principal components of those dialogues; of
+            fewer than five dialogues an axis, keep all.
         learning_rate_schedule: official: warm up over a tenth of the number of examples, then 1 - steps/examples.
         resume: Continue from the last complete checkpoint in output_dir.
 
@@ -185,6 +185,7 @@ class RunArguments:
     granularity_model: str | None = None
     language_model_epochs: float | None = None
     center: bool = False
+    main_axes: int | None = None
     learning_rate_schedule: Literal["trainer", "official"] = "trainer"
     resume: bool = True
 
@@ -344,6 +345,7 @@ def _check_together(method: Method, run: RunArguments, chosen: dict[str, Any], t
     purity = run.checkpoint_selection == "dev_purity"
     for name, asked, reason in (
         ("center", run.center and kind != "dialogues", "is no dialogue encoder"),
+        ("main_axes", run.main_axes is not None and kind != "dialogues", "is no dialogue encoder"),
         ("checkpoint_selection", purity and kind != "dialogues", "is no dialogue encoder"),
         ("head_learning_rate", run.head_learning_rate is not None and kind != "utterances", "has no contrastive head"),
         ("dev_candidates", run.dev_candidates is not None and kind != "responses", "is no ranker of responses"),
