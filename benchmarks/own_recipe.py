@@ -66,7 +66,6 @@ PEERS = ("all-MiniLM-L6-v2", "all-mpnet-base-v2")
 SEEDS = range(5)
 RECIPE = "own_minilm"
 DIAL2VEC = {"recipe": "dial2vec_minilm", "num_negatives": 4, "pooling": "mean", "center": False}
-DSE = {"recipe": "dse_minilm", "max_steps": 100}
 SHARES = {"dial2vec, 60 steps": 0.0, "dial2vec, halfway back": 0.5, BACKBONE: 1.0}
 """Of the backbone's weights in the average; with all of them nothing is learnt."""
 
@@ -120,23 +119,21 @@ def ends(vectors: np.ndarray, dialogues: list[Dialogue]) -> dict[str, Figures]:
     return {name: figures(made[name], dialogues) for name in made}
 
 
-def trained(folder: Path, dialogues: list[Dialogue], method: str, **settings: Any) -> Any:
-    """Train by a recipe over the backbone."""
+def trained(folder: Path, dialogues: list[Dialogue], **settings: Any) -> Any:
+    """Train dial2vec by a recipe over the backbone."""
     given = {"backbone": BACKBONE, "output_dir": folder, "disable_tqdm": True, **settings, **OPTIONS}
-    return hf_dialemb.train(method, dialogues, **given)
+    return hf_dialemb.train("dial2vec", dialogues, **given)
 
 
-def candidates(folder: Path, dialogues: list[Dialogue], method: str) -> dict[str, dict[str, Figures]]:
+def candidates(folder: Path, dialogues: list[Dialogue]) -> dict[str, dict[str, Figures]]:
     """Train once, and measure what the recipe may be."""
-    if method == "dse":
-        return {"DSE, 100 steps": ends(encoded(trained(folder, dialogues, method, **DSE), dialogues), dialogues)}
-    run = trained(folder, dialogues, method, average_with_backbone=0.0, **DIAL2VEC)
+    run = trained(folder, dialogues, average_with_backbone=0.0, **DIAL2VEC)
     return {name: ends(encoded(averaged(run, share), dialogues), dialogues) for name, share in SHARES.items()}
 
 
 def by_recipe(folder: Path, dialogues: list[Dialogue]) -> Figures:
     """Train by the recipe and measure, with what `hf_dialemb.train` measured of dialogues held out."""
-    run = trained(folder, dialogues, "dial2vec", recipe=RECIPE)
+    run = trained(folder, dialogues, recipe=RECIPE)
     facts = {name: run.report()[name] for name in ("seconds", "held_out")}
     return {**figures(encoded(run, dialogues), dialogues), **facts}
 
@@ -197,10 +194,8 @@ def main() -> None:
     choosing: dict[str, Any] = {}
     for part, drawn in CHOOSING.items():
         dialogues, place = dialogues_of(drawn), work / part.replace(" ", "-")
-        choosing[part] = {}
-        for method in ("dse", "dial2vec"):
-            run = place.with_name(f"{place.name}-{method}")
-            choosing[part] |= kept(Path(f"{run}.json"), partial(candidates, run, dialogues, method))
+        run = place.with_name(f"{place.name}-dial2vec")
+        choosing[part] = kept(Path(f"{run}.json"), partial(candidates, run, dialogues))
     record: dict[str, Any] = {"machine": {**describe_machine(), "bfloat16": multiplies_bfloat16()}}
     record |= {"choosing": without_scores(choosing), "choices": table_of_choices(choosing)}
     lines: dict[str, dict[str, Any]] = {}
