@@ -64,7 +64,7 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
         ({"head_learning_rate": 1}, "head_learning_rate: got a setting that is not for dial2vec, which has no contra"),
         ({"method": "dse", "per_device_train_batch_size": 1}, "per_device_train_batch_size: got 1, expected a value"),
         ({"method": "dse", "center": True}, "center: got a setting that is not for dse, which is no dialogue encoder"),
-        ({"method": "dse", "main_axes": 3}, "main_axes: got a setting that is not for dse, which is no dialogue encoder"),
+        ({"method": "dse", "main_axes": 3}, "main_axes: got a setting that is not for dse, which is no dialogue"),
         ({"main_axes": 0}, "main_axes: got 0, expected a value at least 1"),
         ({"batch_size": 8}, "'per_device_train_batch_size'"), ({"resum": True}, "'resume'"),
     ],
