@@ -22,8 +22,8 @@ from hf_dialemb.corpora import single_domain, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.metrics.vectors import unit
 from hf_dialemb.topics import model
-from hf_dialemb.topics.asking import read_description
 from hf_dialemb.topics.clustering import counted_periods, find_clusters, placed, stability
+from hf_dialemb.topics.describing import read_description
 from hf_dialemb.topics.naming import (
     names_of,
     set_phrases,

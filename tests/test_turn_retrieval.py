@@ -3,7 +3,7 @@
 import pytest
 
 from hf_dialemb import Dialogue, InputError, Turn, evaluate
-from hf_dialemb.methods.questions import Question, questions_of
+from hf_dialemb.methods.sessions import Question, questions_of
 
 TURNS = tuple(
     Turn(("user", "assistant")[place % 2], text, slots=slots)

@@ -10,7 +10,7 @@ import hf_dialemb
 from hf_dialemb import Dialogue, InputError, Turn
 from hf_dialemb.encoders.loading import model_encoder
 from hf_dialemb.methods.layout import Truncation
-from hf_dialemb.methods.questions import THEM, asked_of_each_other
+from hf_dialemb.methods.sessions import THEM, asked_of_each_other
 from hf_dialemb.methods.turns import NAMES, Asked, TurnsConfig, TurnsExamples, TurnsModel, collate
 
 TEXTS = ["i need a hotel", "in the north please", "for two nights", "a taxi", "book it please", "a cheap one", "thanks"]

@@ -1,5 +1,6 @@
-"""The one error that a user's own input can raise: a sentence saying what came, what was expected and what to do."""
+"""The one error that a user's own input can raise, a sentence: what came, what was expected and what to do."""
 
+import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -7,6 +8,14 @@ from difflib import get_close_matches
 _OF_OTHER_FORMS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 )  # fmt: skip
+_REMEDIES = {
+    401: "run 'hf auth login' with a token that may write, or correct HF_TOKEN",
+    403: "ask the owner for the right to write, or take a token that may write",
+    404: "correct the name of the repository, its type or the revision",
+    413: "split the file that is too large",
+}
+_AGAIN = "run the same command again"
+_PASSING = (408, 409, 412, 429)
 
 
 class InputError(ValueError):
@@ -35,3 +44,30 @@ def explained(place: object, remedy: str) -> Iterator[None]:
     except _OF_OTHER_FORMS as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(f"{place}: cannot be read ({reason}); {remedy}") from None
+
+
+@contextmanager
+def hub_errors(repo_id: str) -> Iterator[None]:
+    """Turn whatever the Hub's client raises into one sentence with a remedy."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    try:
+        yield
+    except InputError:
+        raise
+    except OfflineModeIsEnabled:
+        raise InputError("HF_HUB_OFFLINE is set; unset it to publish") from None
+    except Exception as error:
+        cause: BaseException = error
+        while not isinstance(cause, HfHubHTTPError) and cause.__cause__ is not None:
+            cause = cause.__cause__
+        reason = " ".join(str(getattr(cause, "server_message", None) or cause or type(cause).__name__).split())
+        if not isinstance(cause, HfHubHTTPError):
+            reason = f"the Hub at {constants.ENDPOINT} cannot be reached or broke off ({reason})"
+            raise ConnectionError(errno.EIO, f"{reason}: check the network and {_AGAIN}", repo_id) from None
+        status = cause.response.status_code
+        sentence = f"the Hub answers HTTP {status} ({reason}): {_REMEDIES.get(status, _AGAIN)}"
+        if status >= 500 or status in _PASSING:
+            raise ConnectionError(errno.EIO, sentence, repo_id) from None
+        raise InputError(f"{repo_id}: {sentence}") from None

@@ -25,7 +25,7 @@ from ..runs.hardware import let_waiting_threads_sleep
 from . import flow
 from .parser import Parser, check_split, unknown_argument
 
-_COMMANDS = ("encoders", "retrieval", "topics", "flow", "corpus", "model")
+_COMMANDS = ("encoders", "retrieval", "topics", "flow", "corpus")
 """The modules of the commands, in the order of the help."""
 
 _MOVED = {

@@ -15,8 +15,7 @@ from typing import Any
 
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
 
-from ..checkpoints.hub_errors import hub_errors
-from ..errors import InputError, unknown_name
+from ..errors import InputError, hub_errors, unknown_name
 from ..hashing import sha256
 from ..metrics.space import as_space
 from .card.card import write_card

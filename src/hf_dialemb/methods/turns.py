@@ -25,8 +25,7 @@ from .config import UtteranceConfig
 from .layout import Truncation, framed, pad_right, special_tokens_around, token_ids, tokenize_utterances
 from .losses import gather_rows, precise
 from .method import ABOUT, Examples, Method
-from .questions import THEM, Question, asked_of_each_other, questions_of
-from .sessions import BESIDE, sessions, spoken
+from .sessions import BESIDE, THEM, Question, asked_of_each_other, questions_of, sessions, spoken
 from .surroundings import READ
 from .utterance import UtteranceEncoder, UtteranceOutput
 

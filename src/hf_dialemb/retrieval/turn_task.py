@@ -15,8 +15,7 @@ from ..dialogue import Dialogue
 from ..encoders import Encoder
 from ..evaluation.results.rows import Row
 from ..evaluation.tasks.task import CorpusPart, Problem, item_percentage
-from ..methods.questions import Question, questions_of
-from ..methods.sessions import spoken
+from ..methods.sessions import Question, questions_of, spoken
 from ..metrics.ndcg import ndcg
 from ..metrics.vectors import unit
 from .turn_index import Scores, TurnIndex, standard

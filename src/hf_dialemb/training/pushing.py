@@ -10,8 +10,7 @@ from typing import Any
 from huggingface_hub import HfApi
 from transformers import TrainingArguments
 
-from ..checkpoints.hub_errors import hub_errors
-from ..errors import InputError
+from ..errors import InputError, hub_errors
 from .record import write_record
 
 logger = logging.getLogger(__name__)
