@@ -112,7 +112,7 @@ def rate(model: str) -> Figures:
         encode(items)
         found[name] = len(items) / (time.perf_counter() - started)
     if not encoder.fitted:
-        files = Path(resolve_backbone(model)).rglob("*.safetensors")
+        files = Path(model if Path(model).is_dir() else resolve_backbone(model)).rglob("*.safetensors")
         found["parameters"] = sum(tensor.size for file in files for tensor in load_file(file).values()) / 1e6
     return found
 

@@ -30,8 +30,8 @@ from ..runs.folder import RunFolder
 from .arguments import make_settings
 from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
-from .held_out import compared, hold_out, score, tell
 from .language_model import adapted_backbone
+from .measuring import compared, hold_out, score, tell
 from .optimizing import merge_factors
 from .pushing import create_repository, push_run
 from .record import record_backbone, recorded_settings, starting_point
