@@ -106,11 +106,9 @@ def long(lines: Lines, columns: Sequence[Column]) -> list[str]:
 
 
 def short(lines: Lines) -> list[str]:
-    """Draws the encoders that were measured for two things or more, with what each is the best at."""
+    """Draws the encoders that were measured for two things or more, but for the untrained table."""
     chosen = {name: line for name, line in lines.items() if sum(values(line, each) is not None for each in SHORT) > 1}
+    chosen.pop("untrained-static", None)
     drawn = [cells(chosen, column) for column in SHORT]
-    rows = []
-    for name in chosen:
-        best = [head.split(",")[0].lower() for (head, _), c in zip(SHORT, drawn, strict=True) if "**" in c[name]]
-        rows.append([name, *(c[name] for c in drawn), ", ".join(best).replace("utterances/s", "speed")])
-    return table_lines(["Encoder"], [*(head for head, _ in SHORT), "Best at"], rows)
+    rows = [[name, *(column[name] for column in drawn)] for name in chosen]
+    return table_lines(["Encoder"], [head for head, _ in SHORT], rows)
