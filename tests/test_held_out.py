@@ -126,7 +126,7 @@ def test_a_training_that_makes_it_worse_warns(tmp_path, caplog, capsys):
 
 
 @pytest.mark.parametrize(("words", "method", "backbone"), [
-    ([], "dial2vec", "dialogue-minilm"), (["--max_steps", "9"], "dial2vec", "dialogue-minilm"),
+    ([], "dial2vec", "dialogue-minilm"),
     (["--method", "dse"], "dse", "sentence-transformers/all-MiniLM-L6-v2"),
     (["--config", "dse_minilm"], "dse", "sentence-transformers/all-MiniLM-L6-v2"),
 ])  # fmt: skip
@@ -135,6 +135,12 @@ def test_the_command_has_a_recipe_for_ones_own_dialogues(words, method, backbone
     monkeypatch.setattr(training, "run_training", lambda settings, report: made.append(settings.run))
     assert main(["train", "calls.csv", *words]) == 0
     assert [(run.method, run.backbone, run.corpus) for run in made] == [(method, backbone, ["calls.csv"])]
+
+
+@pytest.mark.parametrize("words", [["--max_steps", "9"], ["--config", "own_minilm", "--learning_rate", "0.1"]])
+def test_a_recipe_that_keeps_weights_refuses_what_would_move_them(words, capsys):
+    assert main(["train", "calls.csv", *words]) != 0
+    assert "say what to learn, as in --method dial2vec" in capsys.readouterr().err
 
 
 @pytest.mark.slow

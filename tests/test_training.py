@@ -45,7 +45,15 @@ sys.exit(cli.main(["train", *sys.argv[3:]]))
 def settings(backbone: str, **more: object) -> dict[str, object]:
     """An epoch has 12 steps, so 14 steps cross an epoch's end. Dropout is on."""
     steps = {"max_steps": 14, "save_steps": 4, "save_total_limit": 1, "per_device_train_batch_size": 8}
-    return {"backbone": backbone, **steps, "num_negatives": 2, "learning_rate": 0.01, "seed": 5, **more}
+    return {
+        "method": "dial2vec",
+        "backbone": backbone,
+        **steps,
+        "num_negatives": 2,
+        "learning_rate": 0.01,
+        "seed": 5,
+        **more,
+    }
 
 
 @pytest.fixture(scope="module")

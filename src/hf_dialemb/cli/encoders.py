@@ -11,6 +11,13 @@ RECIPE, CORPUS = "dse_demo", "star_small"
 OWN = "own_minilm"
 """The recipe where neither a recipe nor a method is named."""
 
+STEERING = {
+    "max_steps", "num_train_epochs", "learning_rate", "lr_scheduler_type", "warmup_steps", "warmup_ratio",
+    "weight_decay", "optim", "rank", "dropout", "per_device_train_batch_size", "gradient_accumulation_steps",
+    "max_grad_norm", "num_negatives", "loss_temperature",
+}  # fmt: skip
+"""Settings of how weights move: they decide nothing in that recipe, which keeps the weights."""
+
 QUERY = "I want to see a flat before I rent it"
 SHOWN = ("semantic-relatedness", "dialogue-retrieval")
 """The tasks to print, as far as nothing is drawn: k-means and pairs of few dialogues differ more by seed than by
@@ -77,6 +84,12 @@ def _train(options: argparse.Namespace) -> None:
         print(describe_settings())
         return
     recipe = options.config or (None if "method" in values else OWN)
+    steering = sorted(STEERING & values.keys())
+    if recipe == OWN and steering and "average_with_backbone" not in values:
+        raise InputError(
+            f"{steering[0]}: got a setting of how weights move, but the recipe {OWN} keeps those of its backbone; say "
+            "what to learn, as in --method dial2vec, or leave it out"
+        )
     settings = make_settings(values, recipe)
     from ..training.run import run_training
 

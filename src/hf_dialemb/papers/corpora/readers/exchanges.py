@@ -116,11 +116,10 @@ def simulated_dialogue(record: Raw, domain: str) -> Dialogue:
 
 
 def _simulated(exchange: Raw) -> list[Turn]:
-    turns = []
+    utterance, turns = field(exchange, "user_utterance", dict), []
     if "system_utterance" in exchange:
         text = field(field(exchange, "system_utterance", dict), "text", str)
         turns = [Turn("assistant", text, *simulated_labels(field(exchange, "system_acts", list)))]
-    utterance = field(exchange, "user_utterance", dict)
     acts = distinct(field(act, "type", str) for act in field(exchange, "user_acts", list))
     intents = names(exchange, "user_intents") if "user_intents" in exchange else ()
     return [*turns, Turn("user", field(utterance, "text", str), acts, marked(utterance), intents)]
