@@ -1,7 +1,8 @@
 """Measure every corpus in HF_DIALEMB_DATA: its size, and the time and memory that reading it takes.
 
-python benchmarks/corpora.py --output docs/results/corpora.json
+python benchmarks/corpora.py [CORPUS ...] --output docs/results/corpora.json
 
+With names, these alone are measured, and the other figures of the file stay.
 A process of its own reads all splits of a corpus, one after the other. It reads the files as they are, packed or not,
 and then an unpacked copy.
 """
@@ -31,17 +32,18 @@ KIB_PER_MIB = 1024
 def main() -> int:
     """Measure every corpus, and write the figures and the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", nargs="*")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--measure", help="measure this corpus in this process and print the figures")
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measure(get_corpus(options.measure))))
         return 0
-    figures = {}
-    for name in dict.fromkeys(place.partition("/")[0] for place in sets_at_hand()):
+    figures = json.loads(options.output.read_text(encoding="utf-8"))["figures"] if options.corpus else {}
+    for name in dict.fromkeys(place.partition("/")[0] for place in sets_at_hand(names=options.corpus)):
         figures[name] = answer_of(__file__, "--measure", name)
         print(*rows(name, figures[name]), sep="\n", flush=True)
-    record = {"figures": figures, **tables(figures)}
+    record = {"figures": dict(sorted(figures.items())), **tables(dict(sorted(figures.items())))}
     options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return 0
 

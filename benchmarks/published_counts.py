@@ -7,6 +7,10 @@ PUBLISHED = {
     "abcd": {"splits": [(3, 72)], "note": "72 counts the agent's button clicks, which nobody says"},
     "banking77": {"splits": [(10_003, 10_003), (3_080, 3_080)]},
     "camrest676": {"splits": [(676, 5_488)], "note": "published as a whole; cut 3:1:1"},
+    "chitchat": {
+        "splits": [(7_168, 258_145)],
+        "note": "published as a whole; cut 18:1:1 by a hash of the id; 33 messages without text are left out",
+    },
     "clinc150": {
         "splits": [(15_000, 15_000), (3_000, 3_000), (4_500, 4_500)],
         "note": "ours with 100 / 100 / 1,000 out-of-scope utterances, published apart",

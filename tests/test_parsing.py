@@ -92,10 +92,11 @@ def test_lines_and_rows_are_read_one_at_a_time(tmp_path):
         assert peak(read, content, 3_000) < peak(read, content, 300) + 500_000
 
 
-def test_hashed_split_depends_on_the_id_alone_and_is_80_10_10():
-    splits = [hashed_split(f"dialogue {number}") for number in range(10_000)]
-    assert splits == [hashed_split(f"dialogue {number}") for number in range(10_000)]
-    for split, share in (("train", 0.8), ("dev", 0.1), ("test", 0.1)):
+@pytest.mark.parametrize(("parts", "train", "held_out"), [(10, 0.8, 0.1), (20, 0.9, 0.05)])
+def test_hashed_split_depends_on_the_id_alone_and_has_its_shares(parts, train, held_out):
+    splits = [hashed_split(f"dialogue {number}", parts) for number in range(10_000)]
+    assert splits == [hashed_split(f"dialogue {number}", parts) for number in range(10_000)]
+    for split, share in (("train", train), ("dev", held_out), ("test", held_out)):
         assert abs(splits.count(split) / 10_000 - share) < 0.015
 
 

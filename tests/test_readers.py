@@ -26,7 +26,7 @@ def every_item(name, data_dir):
     plain = dataclasses.asdict if get_corpus(name).kind not in ("dialogues", "utterances") else Dialogue.to_json
     items = json.loads(json.dumps([{"split": split, "item": plain(item)} for split, item in found]))
     for turn in (turn for item in items for turn in item["item"].get("context", ())):
-        del turn["time"]  # no published corpus has it
+        del turn["time"]  # no corpus of candidates has it
     return items
 
 

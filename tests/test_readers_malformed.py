@@ -35,6 +35,7 @@ RECORDS = [
     ("dstc2_babi", "dev", "*-dev.txt", "", "\n1 c\td\n3 e\tf\n", ":8: lines[1]: got '3 e\\tf', expected a line that "),
     ("muldogo", "dev", MULDOGO, "", "b\t0\t1\thi\tO\t\tmore\n", ":8: rows[0]: got a row with more cells than columns"),
     ("muldogo", "dev", MULDOGO, "", "a3\t0\t1\thi\tO\t\n", ":8: field id: got 'a3', which an earlier record has too"),
+    ("chitchat", "all", "dataset.json", '"Only one"', "1", ": record conversation-0: messages[1]: block[0]: field te"),
     ("star", "all", "3.json", '"Wizard"', '"Robot"', ": Events[0]: field Agent: got 'Robot', expected User or Wiz"),
     ("abcd", "train", "*v1.1.json", '["agent", "Hi! How can I help?"], ', "", ": record 0: field delexed: got 6 rows"),
     ("clinc150", "train", "data_full.json", "translate", "jam", ": train record 0: field intent: got 'jam', which do"),

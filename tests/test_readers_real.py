@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hf_dialemb.corpora import CORPORA, get_corpus, load_examples, single_domain
+from hf_dialemb.corpora import CORPORA, MissingFilesError, find_source, get_corpus, load_examples, single_domain
 from hf_dialemb.corpora.audit.statistics import Statistics
 from hf_dialemb.errors import InputError
 
@@ -89,6 +89,10 @@ def check_what_is_known(name, *splits):
 @pytest.mark.parametrize("name", [name for name in FIGURES if name in CORPORA])
 def test_sizes_ids_roles_and_labels(name):
     corpus = get_corpus(name)
+    try:
+        find_source(corpus)
+    except MissingFilesError as error:
+        pytest.skip(str(error))
     splits = {split: load_examples(name, None, split) for split in FIGURES[name]["splits"]}
     found = {
         split: {"items": len(items), "utterances": sum(len(getattr(item, "turns", " ")) for item in items)}

@@ -1,13 +1,17 @@
-"""STAR: task dialogues of crowd workers who play user and wizard; and a slice of it that comes with the package.
+"""STAR and Chit-Chat: task dialogues of crowd workers, and small talk of strangers; neither has official splits.
 
-Layout: ``dialogues/<number>.json``, a dialogue each. Drafts of the wizard and instructions to the user were not said.
-447 of the 6,652 dialogues broke off before anything was said and are left out. The act of a wizard's turn is its
+STAR's layout: ``dialogues/<number>.json``, a dialogue each. Drafts of the wizard and instructions to the user were not
+said. 447 of the 6,652 dialogues broke off before anything was said and are left out. The act of a wizard's turn is its
 ``ActionLabel``. The only task of a dialogue, such as ``hotel_book``, is the intent of its first user turn. An id that
 begins with ``Complete/`` belongs to a dialogue that did not break off. A hash of the number decides the split.
 
-``star_small`` has the first 28 complete dialogues of each of sixteen tasks from train, and the first 11 from test, by a
-digest of their ids. Its domain is the task, which clusters find better than STAR's domains. The licence is in
-``star_small_licence.txt``; ``training_scripts/pack_star.py`` packs the files.
+``star_small``, which comes with the package, has the first 28 complete dialogues of each of sixteen tasks from train,
+and the first 11 from test, by a digest of their ids. Its domain is the task, which clusters find better than STAR's
+domains. The licence is in ``star_small_licence.txt``; ``training_scripts/pack_star.py`` packs the files.
+
+Chit-Chat's layout: ``dataset.json``, an object from id to conversation, as in the package ``chitchat-dataset``. Its
+messages lie in lists, each of one sender; every message is a turn. Who speaks first is the user. 33 messages without
+text are left out. A hash of the id decides the split: 90 % train, 5 % dev, 5 % test.
 """
 
 import gzip
@@ -16,15 +20,16 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from ...dialogue import Dialogue
+from ...dialogue import ROLES, Dialogue, Turn, iso_time
 from ...errors import InputError
 from ..corpus import Records, Source, catalogued
-from ..parsing import parse_json
-from ..records import Raw, field, hashed_split, names, one_of, optional
+from ..parsing import json_members, parse_json
+from ..records import Raw, convert_each, each_of, field, flattened, hashed_split, names, one_of, optional
 from .shapes import Labels, TurnList, split_patterns
 
 SIZES = {"train": 28, "test": 11}  # how many dialogues of each task a split of the slice has
 _DIALOGUES = "dialogues/*.json"
+_CHAT_FILE = "dataset.json"
 _ROLES = {"User": "user", "Wizard": "assistant"}
 _AGENTS = (*_ROLES, "UserGuide", "KnowledgeBase")
 
@@ -81,8 +86,30 @@ def _packed_dialogue(record: Raw) -> Dialogue:
     return replace(dialogue, domains=dialogue.turns[0].intents)
 
 
+def _chat_records(source: Source, split: str) -> Records:
+    members = json_members(source, _CHAT_FILE)
+    return ((place, (key, record)) for place, (key, record) in members if hashed_split(key, parts=20) == split)
+
+
+def _chat_dialogue(key: str, record: Raw) -> Dialogue:
+    messages = [message for message in flattened(each_of(record, "messages", _chat_messages)) if message[1].strip()]
+    roles = dict(zip(dict.fromkeys(sender for sender, *_ in messages), ROLES, strict=False))
+    turns = tuple(Turn(roles.get(sender, sender), text, time=time) for sender, text, time in messages)
+    return Dialogue(turns, key, time=turns[0].time if turns else "")
+
+
+def _chat_messages(block: Raw) -> tuple[tuple[str, str, str], ...]:
+    """Return sender, text and time of the messages that a sender wrote in a row."""
+    return convert_each(field({"block": block}, "block", list), "block", _chat_message)
+
+
+def _chat_message(message: Raw) -> tuple[str, str, str]:
+    return field(message, "sender", str), field(message, "text", str), iso_time(field(message, "timestamp", str))
+
+
 CORPORA = catalogued(
     {
+        "chitchat": (split_patterns(_CHAT_FILE), _chat_records, _chat_dialogue),
         "star": (split_patterns(_DIALOGUES), _records, _dialogue),
         "star_small": (dict.fromkeys(SIZES, ()), _packed_records, _packed_dialogue),
     }
