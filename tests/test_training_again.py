@@ -146,6 +146,27 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(runs):
         runs.train()
 
 
+def test_a_finished_run_is_compared_without_reading_its_dialogues(runs, monkeypatch):
+    runs.train(**BY_LOSS)
+    content = runs.run.report_file.read_bytes()
+    calls = runs.folder / "calls.jsonl"
+    with monkeypatch.context() as patched:
+        patched.setattr("hf_dialemb.training.run.training_dialogues", None)
+        assert "Complete already" in runs.train(**BY_LOSS)
+        with pytest.raises(TypeError, match="not callable"):
+            runs.train(**BY_LOSS, learning_rate=0.02)
+        calls.touch()
+        with pytest.raises(TypeError, match="not callable"):
+            runs.train(**BY_LOSS)
+    assert "Complete already" in runs.train(**BY_LOSS)  # the same dialogues in a file that was written again
+    calls.unlink()
+    assert "Complete already" in runs.train(**BY_LOSS)
+    assert runs.run.report_file.read_bytes() == content
+    runs.write(calls=slice(1, 31))
+    with pytest.raises(InputError, match="another sha256"):
+        runs.train(**BY_LOSS)
+
+
 @pytest.mark.slow
 def test_other_data_under_the_same_name_are_another_run(runs):
     runs.train(**BY_LOSS)

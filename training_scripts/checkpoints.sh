@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Makes the encoders that come with the package, from corpora whose licences allow it, and measures them: make checkpoints.
+# Given again, it goes on where it was stopped, and does not repeat what is done.
 # Of each training there are three, which differ in the seed; their weights are averaged. JOBS=1 trains one after the other.
 # What is summed trains in rank 32 from the start, in steps ten times as large: the sum loses little when it is cut.
 set -euo pipefail
@@ -26,8 +27,10 @@ echo "--config action_minilm --corpus sgd/train $others --output_dir $runs/actio
 
 merge() { test -d "$1" || $dialemb model merge --backbone $minilm --output "$@"; }
 # Weights for dialogues alone, by the first seed on dev splits; the log is docs/results/dialogue-minilm-search.json.
-$python training_scripts/choose_weights.py --backbone $minilm --rank 16 --model $runs/dialogue-cse-0 $runs/dse-0 \
-  --by sgd/dev multiwoz/dev dailydialog/dev self_dialogue/dev --output docs/results/dialogue-minilm-search.json
+search=dialogue-minilm-search.json
+test -f $runs/$search || $python training_scripts/choose_weights.py --backbone $minilm --rank 16 \
+  --model $runs/dialogue-cse-0 $runs/dse-0 --by sgd/dev multiwoz/dev dailydialog/dev self_dialogue/dev --output $runs/$search
+cp $runs/$search docs/results/$search
 for seed in 0 1 2; do
   merge $runs/cse-and-dse-$seed --rank 32 --model $runs/dialogue-cse-$seed=1 $runs/dse-$seed=2
 done

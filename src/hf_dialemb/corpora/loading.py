@@ -20,7 +20,7 @@ from .own.forms import conversations_of, record_forms
 from .own.options import ReadingOptions
 from .own.records import WRITTEN, find_in_records
 from .published import find_source, read_split
-from .source import Source
+from .source import MissingFilesError, Source, files_within
 
 REGISTERED, OWN, HUB = "registered", "own", "hub"  # a corpus by name, a path, a dataset on the Hub
 
@@ -172,6 +172,20 @@ def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
     known = get_corpus(with_split(corpus)[0])
     source = find_source(known, data_dir)
     return None if source is None else _hash_source(source.path, tuple(sorted(known.patterns)))
+
+
+def files_behind(corpus: str, data_dir: str | Path | None = None) -> list[Path]:
+    """List the files that a corpus is read from; none for a dataset on the Hub and for files that are gone."""
+    name = with_split(corpus)[0]
+    if name not in CORPORA:
+        path = Path(corpus).expanduser()
+        return list(reading.files_of(path)) if path.is_dir() else [path] if path.is_file() else []
+    try:
+        source = find_source(get_corpus(name), data_dir)
+    except MissingFilesError:
+        return []
+    path = source.path if source else Path()
+    return [path] if path.is_file() else list(files_within(path)) if source else []
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,8 @@ from accelerate import PartialState
 from accelerate.utils import gather_object
 from huggingface_hub import try_to_load_from_cache
 
+from ..corpora.corpus import SPLITS
+from ..corpora.loading import files_behind
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..hashing import sha256, text_key
@@ -111,6 +113,32 @@ def _saving(settings: Settings) -> dict[str, Any]:
     return {"save_strategy": str(getattr(strategy, "value", strategy)), "save_steps": settings.training.save_steps}
 
 
+def is_finished(settings: Settings, backbone: str | None, output: Path) -> bool:
+    """Return whether a run with these settings went to its end, and no file of its corpora has changed since.
+
+    The files are known by their sizes and times and are not read. Those that are gone are not missed.
+    """
+    folder = RunFolder(output)
+    if not (folder.complete and settings.run.resume):
+        return False
+    data = {"num_processes": PartialState().num_processes, **_chosen_by(settings, backbone, ())}
+    kept = read_object(folder.data_file, RunFolder.REMEDY)
+    compared = ((folder.settings(), settings.fingerprint()), (kept, data))
+    same = all(before.get(name) == value for before, now in compared for name, value in now.items())
+    return same and "files" in kept and _files(settings.run).items() <= kept["files"].items()
+
+
+def _files(run: RunArguments) -> dict[str, str]:
+    """Return by corpus a digest of the names, sizes and times of its files; nothing of a corpus without files."""
+    sets = [*run.corpus, *(run.exclude or ()), *([run.dev_split] if run.dev_split not in (None, *SPLITS) else ())]
+    digests = {}
+    for name in map(str, sets):
+        if paths := [] if name == "none" else files_behind(name, run.data_dir):
+            facts = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
+            digests[name] = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    return digests
+
+
 def starting_point(
     settings: Settings,
     backbone: str | None,
@@ -123,6 +151,7 @@ def starting_point(
     folder, state, fingerprint = RunFolder(output), PartialState(), settings.fingerprint()
     # Processes share the batches of a step.
     data = {"num_processes": state.num_processes, **_described(dialogues), **_chosen_by(settings, backbone, dev)}
+    files = {"files": _files(settings.run)}
     with state.main_process_first():
         others = [output / name for name in ("config.json", "modules.json") if (output / name).is_file()]
         if not folder.settings_file.is_file() and (folder.checkpoints() or others):
@@ -141,9 +170,11 @@ def starting_point(
             ):  # fmt: skip
                 check_same(path, now, "a run")
                 field_of(read_object(path, again), name, str(path), again)
+            if state.is_main_process:
+                write_json_atomically(folder.data_file, read_object(folder.data_file, again) | files)
         elif state.is_main_process:
             folder.report_file.unlink(missing_ok=True)  # of the run before
-            write_json_atomically(folder.data_file, data)
+            write_json_atomically(folder.data_file, data | files)
             write_json_atomically(folder.settings_file, recorded_settings(settings))
         if state.is_main_process:
             _write_texts(folder, dialogues)

@@ -34,7 +34,7 @@ from .language_model import adapted_backbone
 from .measuring import compared, hold_out, score, tell
 from .optimizing import merge_factors
 from .pushing import create_repository, push_run
-from .record import record_backbone, recorded_settings, starting_point
+from .record import is_finished, record_backbone, recorded_settings, starting_point
 from .resuming import restore_finished
 from .settings import SELECTIONS, Report, Settings
 from .trainer import DialogueTrainer
@@ -117,16 +117,16 @@ def run_training(
     with locked(output, "choose another --output_dir") if PartialState().is_main_process else nullcontext():
         run, started = settings.run, time.time()
         method = get_method(run.method)
+        backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
+        check_not_read(output, *filter(None, [backbone]))
+        if dialogues is None and dev is None and is_finished(settings, backbone or run.backbone, output):
+            return _complete(settings, output, report)
         dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report, dev)
         dialogues = training_dialogues(run, method, settings.sample_seed, report, dialogues)
         dialogues, held_out = hold_out(dialogues, dev, run, report)
-        backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
-        check_not_read(output, *filter(None, [backbone]))
         checkpoint = starting_point(settings, backbone or run.backbone, output, dialogues, dev, report)
         if checkpoint is not None and RunFolder(output).complete:
-            report(f"Complete already: {output}")
-            _push(settings, output, report)
-            return output
+            return _complete(settings, output, report)
         given = backbone
         if backbone is not None:
             backbone = adapted_backbone(settings, backbone, dialogues, report)
@@ -148,6 +148,12 @@ def run_training(
             tell(facts, str(run.backbone), report)
             report(f"Wrote {output}")
             _push(settings, output, report)
+    return output
+
+
+def _complete(settings: Settings, output: Path, report: Report) -> Path:
+    report(f"Complete already: {output}")
+    _push(settings, output, report)
     return output
 
 
