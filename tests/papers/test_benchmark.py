@@ -227,8 +227,8 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_p
         results = read_results(output / f"{suite}.json")
         assert all(problem["data_sha256"] for problem in results.run["config"]["problems"])
         assert (output / f"{suite}.md").read_text() == page_of(results)
-    page = (output / "report.html").read_text()
-    assert page.count("data:image/png;base64") == 1
+    page = (output / "report.md").read_text()
+    assert "](pictures/dialog2flow-map.png)" in page
     assert "quoted" in page
     figures = read_results(output / "dialog2flow.json").results
     assert any(output.rglob("*.safetensors"))
@@ -264,8 +264,7 @@ def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_check
 def test_a_report_marks_learnt_figures_and_sets_others_in_bold(tmp_path):
     figure = {"corpus": "star", "task": "action-similarity", "metric": "f1", "setting": "1-shot", "std": 1.0, "n": 10}
     rows = (row("ours", 95.0, **figure, learnt=True), row("one", 80.0, **figure), row("two", 70.0, **figure))
-    write_report([Results(RUN, rows)], [], tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text()
-    assert ">95.00†" in page
-    assert '<b class="best">80.00</b>' in page
+    write_report([Results(RUN, rows)], [], tmp_path / "report.md")
+    page = (tmp_path / "report.md").read_text()
+    assert "| 95.00† ± 1.00 | **80.00** ± 1.00 | 70.00 ± 1.00 |" in page
     assert page.count(NOTE) == 1

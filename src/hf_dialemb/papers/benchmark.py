@@ -32,7 +32,7 @@ from .suites import ALL, SUITES, Place, get_suite, load_suite
 
 logger = logging.getLogger(__name__)
 
-REPORT = "report.html"
+REPORT = "report.md"
 MAPPED = {"dial2vec": "domains", "dialog2flow": "action-similarity"}  # suites with a map, by the labels of a task
 
 
@@ -150,13 +150,13 @@ def run_benchmark(
 
     It takes and raises what `evaluate_suite` does, and returns the results of the suites that have a corpus at hand.
     The folder gets ``SUITE.json`` with the figures, ``SUITE.md`` with the table, ``embeddings/`` with the vectors and
-    the figures that later calls read, ``pictures/``, and ``report.html``, which needs no other file and is there from
-    the first figure on. ``report`` takes lines that tell how it goes.
+    the figures that later calls read, ``pictures/``, and ``report.md``, which is there from the first figure on.
+    ``report`` takes lines that tell how it goes.
     """
     names = list(SUITES) if ALL in suites else list(dict.fromkeys(suites))
     for name in names:
         get_suite(name)
-    check_request(models, seeds, output / REPORT, limit=limit)
+    check_request(models, seeds, output / f"{names[0]}.json", limit=limit)
     cache = output / "embeddings"
     collected: list[Results] = []
     missing: list[MissingFilesError] = []
