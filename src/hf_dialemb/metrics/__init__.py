@@ -1,1 +1,1 @@
-"""Metrics of embeddings, one file each: numpy functions and a specification, from which a Space is written."""
+"""Metrics of embeddings: numpy functions, one file each; `pages.toml` has what the Space of each shows."""

@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .specification import Metric, labelled
 from .vectors import BLOCK, finite_vectors, labelled_vectors, unit_vectors
 
 
@@ -63,21 +62,3 @@ def uniformity(embeddings: ArrayLike) -> float:
         np.fill_diagonal(kernel, 0.0)
         total += float(kernel[:, : stop - start].sum()) + 2 * float(kernel[:, stop - start :].sum())
     return float(np.log(total / (len(vectors) * (len(vectors) - 1))))
-
-
-METRIC = Metric(
-    "Alignment and Uniformity", "🧭", "liu-etal-2022-dial2vec", alignment_uniformity,
-    inputs=labelled("dialogue", ", one of two members"),
-    outputs={
-        "adjusted_alignment": "alignment minus separation, in [-4, 4].",
-        "alignment": "Mean squared distance of pairs of one label, in [0, 4].",
-        "separation": "Mean squared distance of pairs of two labels, in [0, 4].",
-        "uniformity": "In [-8, 0].",
-    },
-    example={
-        "predictions": [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]],
-        "references": ["hotel", "hotel", "taxi", "taxi"],
-    },
-    result={"adjusted_alignment": -2.0, "alignment": 0.0, "separation": 2.0,
-            "uniformity": -1.0626359889199164},  # log((2 + 4 exp(-4)) / 6)
-)  # fmt: skip

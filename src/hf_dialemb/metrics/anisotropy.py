@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .specification import Metric, labelled
 from .vectors import finite_vectors, labelled_vectors, require, unit_vectors
 
 
@@ -34,19 +33,3 @@ def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -
     intra = float(np.mean([mean_cosine(vectors[members[code]]) for code in large]))
     inter = mean_cosine(np.stack([vectors[rows].mean(axis=0) for rows in members]))
     return {"intra": intra, "inter": inter, "difference": intra - inter}
-
-
-METRIC = Metric(
-    "Anisotropy", "🎯", "burdisso-etal-2024-dialog2flow", anisotropy,
-    inputs={**labelled("utterance"), "min_members": "The fewest vectors of a label that counts for intra."},
-    outputs={
-        "intra": "Mean cosine within labels, in [-1, 1].",
-        "inter": "Mean cosine between centroids of labels, in [-1, 1].",
-        "difference": "intra minus inter, in [-2, 2]; greater is better.",
-    },
-    example={
-        "predictions": [[1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 2.0]],
-        "references": ["inform", "inform", "inform", "request", "request", "request"],
-    },
-    result={"intra": 1.0, "inter": 0.0, "difference": 1.0},
-)  # fmt: skip

@@ -4,7 +4,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .specification import Metric, labelled
 from .vectors import average_precision, query_scores, reciprocal_rank
 
 
@@ -19,20 +18,3 @@ def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]
     (precision, reciprocal), skipped = query_scores(embeddings, labels, average_precision, reciprocal_rank)
     means = {"map": float(precision.mean()), "mrr": float(reciprocal.mean())}
     return {**means, "queries": len(precision), "skipped": skipped}
-
-
-METRIC = Metric(
-    "Dialogue Retrieval", "🔎", "liu-etal-2022-dial2vec", retrieval_scores,
-    inputs=labelled("dialogue", ", one of two members"),
-    outputs={
-        "map": "Mean average precision, in (0, 1].",
-        "mrr": "Mean reciprocal rank of the first relevant dialogue, in (0, 1].",
-        "queries": "The number of dialogues with a partner of their label.",
-        "skipped": "The number of dialogues without one; the others still rank them.",
-    },
-    example={
-        "predictions": [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]],
-        "references": ["hotel", "hotel", "taxi", "taxi"],
-    },
-    result={"map": 1.0, "mrr": 1.0, "queries": 4, "skipped": 0},
-)  # fmt: skip

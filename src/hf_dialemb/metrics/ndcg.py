@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .specification import Column, Metric
 from .vectors import require
 
 DECIMALS = 9  # scores are compared after rounding: equal vectors then tie, however a product was summed
@@ -53,19 +52,3 @@ def _checked(scores: ArrayLike, relevant: ArrayLike, k: int) -> tuple[NDArray[np
     require(gains.any(axis=1).all(), "relevant", "a query without a relevant candidate", "one or more; leave it out")
     require(k >= 1, "k", f"{k}", "at least 1")
     return values.round(DECIMALS), gains.astype(np.intp)
-
-
-METRIC = Metric(
-    "nDCG of Binary Relevance", "📶", "burdisso-etal-2024-dialog2flow", ndcg_scores,
-    inputs={
-        "predictions": Column("scores", "How near each candidate is to each query, (Q, M) with M >= 2.", "scores"),
-        "references": Column("booleans", "Which candidates are relevant, (Q, M); one or more per query.", "relevant"),
-        "k": "Ranks that count; all of them where there are fewer candidates.",
-    },
-    outputs={
-        "ndcg": "In [0, 1].",
-        "official_ndcg": "What the Dialog2Flow program prints under that name, in [0, 1]; only to compare with it.",
-    },
-    example={"predictions": [[0.9, 0.5, 0.1]], "references": [[True, False, False]]},
-    result={"ndcg": 1.0, "official_ndcg": 0.9598603945740939},  # (1.25 + 0.5 / log2(3)) / (1 + 1 / log2(3))
-)  # fmt: skip

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .specification import Column, Metric
 from .vectors import expected_recall, expected_reciprocal_rank, places, require
 
 SIZES = (2, 10)  # numbers of candidates of recall, beside all of them, as in the literature on Ubuntu
@@ -78,21 +77,3 @@ def _padded(
             raise ValueError(f"example {place}: got no correct candidate, expected at least one; leave it out")
         values[place, : len(row)], right[place, : len(row)] = row, mask
     return values, right, np.array([len(row) for row in rows])
-
-
-METRIC = Metric(
-    "Next-Utterance Retrieval", "💬", "mehri-eskenazi-2019-multi", next_utterance_scores,
-    inputs={
-        "predictions": Column("scores", "The scores of an example's candidates, (E, K); K may differ.", "scores"),
-        "references": Column("booleans", "Which candidates are right, (E, K); one or more per example.", "correct"),
-        "ties": '"expected", the mean over all orders of candidates that tie, or "official", the true one comes first.',
-    },
-    outputs={
-        "mrr": "Mean reciprocal rank, in (0, 1].",
-        "hits1": "Share of examples whose true response comes first, in [0, 1].",
-        "rN@k": "Share of examples whose true response is among the first k of N candidates, in [0, 1]; N is 2, 10 and "
-        "K as far as all examples have as many, k is 1, 2 and 5 below N.",
-    },
-    example={"predictions": [[0.9, 0.1], [0.2, 0.8]], "references": [[True, False], [True, False]]},
-    result={"mrr": 0.75, "hits1": 0.5, "r2@1": 0.5},
-)  # fmt: skip

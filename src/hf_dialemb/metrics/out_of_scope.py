@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .specification import Column, Metric
 from .vectors import check_supported, prototype_products, require
 
 DECIMALS = 9  # to which `detection_scores` rounds similarities before it compares them
@@ -70,32 +69,3 @@ def detection_scores(
     threshold = round(float(nearest.mean() + deviations * nearest.std()), DECIMALS)
     guessed = detect_out_of_scope(similarities.round(DECIMALS), classes, threshold, out_of_scope)
     return {**out_of_scope_scores(guessed, true, out_of_scope), "threshold": threshold}
-
-
-METRIC = Metric(
-    "Out-of-Scope Detection", "🚪", "zhou-etal-2022-learning", detection_scores,
-    inputs={
-        "predictions": Column("vector", "The vectors to classify, (N, D), finite numbers.", "vectors"),
-        "references": Column("label", "Their true labels, (N,), of the supports' or out_of_scope.", "labels"),
-        "supports": "Labelled vectors, (S, D).",
-        "support_labels": "Their labels, (S,), of the kind of the references; at least two distinct.",
-        "calibration": "Vectors in scope that are neither supports nor predictions, (C, D).",
-        "deviations": "Standard deviations that are added to the mean of their similarities; the paper: 0 and -1.",
-        "out_of_scope": "The label of items that belong to no class, of the kind of the references.",
-    },
-    outputs={
-        "accuracy": "Share of items with the right label, in [0, 1].",
-        "in_accuracy": "The same of items in scope, in [0, 1].",
-        "oos_accuracy": "Share of items of which it is right whether they belong to any class, in [0, 1].",
-        "oos_recall": "Share of items out of scope that are recognised, in [0, 1].",
-        "threshold": "The similarity that an item in scope exceeds.",
-    },
-    example={
-        "predictions": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0]],
-        "references": ["balance", "transfer", "oos", "balance"],
-        "supports": [[1.0, 0.0], [0.0, 1.0]], "support_labels": ["balance", "transfer"],
-        "calibration": [[1.0, 0.0], [3.0, 4.0]],
-    },
-    result={"accuracy": 0.75, "in_accuracy": 0.6666666666666666, "oos_accuracy": 0.75, "oos_recall": 1.0,
-            "threshold": 0.8},
-)  # fmt: skip

@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .specification import Column, Metric
 from .vectors import check_supported, prototype_products, require
 
 
@@ -32,24 +31,3 @@ def prototype_classification(
         "accuracy": float((guessed == true).mean()),
         "macro_f1": float(f1_score(true, guessed, labels=np.unique(true), average="macro", zero_division=0)),
     }
-
-
-METRIC = Metric(
-    "Prototype Classification", "🏷️", "zhou-etal-2022-learning", prototype_classification,
-    inputs={
-        "predictions": Column("vector", "The vectors to classify, (N, D), finite numbers.", "queries"),
-        "references": Column("label", "Their true labels, (N,), all of them the supports'.", "query_labels"),
-        "supports": "Labelled vectors, (S, D).",
-        "support_labels": "Their labels, (S,), of the kind of the references; at least two distinct.",
-        "unit_prototypes": "Whether prototypes are brought to length 1 too, so that the nearest one by cosine wins.",
-    },
-    outputs={
-        "accuracy": "Share of right labels, in [0, 1].",
-        "macro_f1": "Unweighted mean F1 of the labels that the references have, in [0, 1].",
-    },
-    example={
-        "predictions": [[2.0, 1.0], [1.0, 3.0], [5.0, 4.0]], "references": ["inform", "request", "request"],
-        "supports": [[1.0, 0.0], [0.0, 1.0]], "support_labels": ["inform", "request"],
-    },
-    result={"accuracy": 0.6666666666666666, "macro_f1": 0.6666666666666666},
-)  # fmt: skip

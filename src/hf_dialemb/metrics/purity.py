@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .specification import Metric, labelled
 from .vectors import labelled_vectors, require
 
 SMALL = 10_000  # up to this many vectors one thread is used: on a busy machine several threads took 30 times as long
@@ -58,21 +57,3 @@ def mean_cluster_scores(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterabl
         figures[name] = float(np.mean(scores[name]))
         figures[f"{name}_std"] = float(np.std(scores[name], ddof=1)) if len(scores[name]) > 1 else 0.0
     return figures
-
-
-METRIC = Metric(
-    "Cluster Purity", "🧺", "liu-etal-2022-dial2vec", mean_cluster_scores,
-    inputs={**labelled("dialogue"), "seeds": "The random state of each run of k-means."},
-    outputs={
-        "purity": "Share of dialogues that carry their cluster's most frequent label, in (0, 1].",
-        "nmi": "Normalised mutual information, in [0, 1].",
-        "ari": "Adjusted Rand index, in [-0.5, 1]; about 0 for random clusters.",
-        "purity_std, nmi_std, ari_std": "Sample standard deviations over runs; 0 for a single run.",
-        "clusters": "The number of clusters, and of labels.",
-    },
-    example={
-        "predictions": [[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]],
-        "references": ["hotel", "hotel", "taxi", "taxi"],
-    },
-    result={"clusters": 2, "purity": 1.0, "purity_std": 0.0, "nmi": 1.0, "nmi_std": 0.0, "ari": 1.0, "ari_std": 0.0},
-)  # fmt: skip

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .specification import Column, Metric
 from .vectors import COSINE_STEPS, average_precision, directions, reciprocal_rank, require
 
 
@@ -45,24 +44,3 @@ def mean_ranking_scores(
         "mrr": float(np.mean([score["reciprocal_rank"] for score in scores])),
         "queries": len(scores),
     }
-
-
-METRIC = Metric(
-    "Ranking of Own Candidates", "🥇", "liu-etal-2021-dialoguecse", mean_ranking_scores,
-    inputs={
-        "predictions": Column("vector", "One vector per query, (Q, D), finite numbers.", "queries"),
-        "candidates": Column("vectors", "The vectors of each query's candidates, (Q, C, D); C may differ."),
-        "references": Column("booleans", "Which candidates are relevant, (Q, C); some are, some not.", "relevant"),
-    },
-    outputs={
-        "map": "Mean average precision, in (0, 1].",
-        "mrr": "Mean reciprocal rank of the first relevant candidate, in (0, 1].",
-        "queries": "The number of queries.",
-    },
-    example={
-        "predictions": [[2.0, 0.0], [0.0, 1.0]],
-        "candidates": [[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[0.0, 3.0], [1.0, 0.0]]],
-        "references": [[False, False, True], [True, False]],
-    },
-    result={"map": 0.75, "mrr": 0.75, "queries": 2},
-)  # fmt: skip

@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .specification import Column, Metric
 from .vectors import COSINE_STEPS, directions, expected_recall, expected_reciprocal_rank, places, require
 
 KS = (1, 3, 10)  # the numbers of first candidates that are searched for the correct one, as in DSE's Table 4
@@ -36,23 +35,3 @@ def _mask(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bo
     fit = mask.dtype == np.bool_ and mask.shape == shape
     require(fit, name, f"{mask.dtype} of shape {mask.shape}", f"booleans of shape {shape}")
     return mask
-
-
-METRIC = Metric(
-    "Response Selection", "🗳️", "zhou-etal-2022-learning", selection_scores,
-    inputs={
-        "predictions": Column("vector", "One vector per query, (N, D), finite numbers.", "queries"),
-        "references": Column("booleans", "Which candidates are right, (N, C); one or more in each row.", "correct"),
-        "candidates": "One vector per candidate, (C, D).",
-        "ignored": "Which wrong candidates a query does not meet, booleans (N, C); None for none.",
-    },
-    outputs={
-        "top1, top3, top10": "Share of queries whose right candidate is among the first k, in [0, 1].",
-        "mrr": "Mean reciprocal rank of the right candidate, in (0, 1].",
-    },
-    example={
-        "predictions": [[1.0, 0.0], [0.0, 1.0]], "references": [[True, False], [False, True]],
-        "candidates": [[2.0, 1.0], [1.0, 2.0]],
-    },
-    result={"top1": 1.0, "top3": 1.0, "top10": 1.0, "mrr": 1.0},
-)  # fmt: skip

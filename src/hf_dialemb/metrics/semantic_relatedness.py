@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .specification import Metric, labelled
 from .vectors import COSINE_STEPS, labelled_vectors, query_scores, require, unit_vectors
 
 
@@ -79,24 +78,3 @@ def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
     up_to = np.searchsorted(ordered, positives, side="right") if len(ties) else below + 1
     rank_sum = float((below + up_to + 1).sum()) / 2
     return float((rank_sum - hits * (total + 1) / 2) / np.sqrt(spread * hits * (total - hits) / total))
-
-
-METRIC = Metric(
-    "Semantic Relatedness", "🪢", "liu-etal-2022-dial2vec", relatedness_scores,
-    inputs={**labelled("dialogue", ", one of two members"), "seeds": "The random state of each draw of pairs."},
-    outputs={
-        "spearman": "Mean correlation over dialogues, in [-1, 1].",
-        "queries": "The number of dialogues with a partner of their label.",
-        "skipped": "The number of dialogues without one, which are left out.",
-        "undefined": "Queries whose cosines are all equal, which count as 0.",
-        "pair_spearman": "Mean correlation of random pairs over draws, in [-1, 1].",
-        "pair_spearman_std": "Its sample standard deviation over draws; 0 for a single draw.",
-        "pair_undefined": "Draws without a correlation, which count as 0.",
-    },
-    example={
-        "predictions": [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]],
-        "references": ["hotel", "hotel", "taxi", "taxi"], "seeds": [1, 2],
-    },
-    result={"spearman": 1.0, "queries": 4, "skipped": 0, "undefined": 0, "pair_spearman": 1.0, "pair_spearman_std": 0.0,
-            "pair_undefined": 0},
-)  # fmt: skip

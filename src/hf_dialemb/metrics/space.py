@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module, metadata
@@ -9,7 +10,7 @@ from pathlib import Path
 from pprint import pformat
 from tempfile import TemporaryDirectory
 
-from .specification import Metric, filled
+from .specification import Column, Metric, filled
 
 FOLDER = Path(__file__).parent
 REQUIREMENTS = {
@@ -21,18 +22,19 @@ REQUIREMENTS = {
 }
 """The packages that a Space installs, by the name of their import."""
 
-NAMES = tuple(
-    file.stem for file in sorted(FOLDER.glob("*.py")) if "\nMETRIC = Metric(" in file.read_text(encoding="utf-8")
-)
-"""The metrics of this package: the modules that have a specification."""
+_PAGES = tomllib.loads((FOLDER / "pages.toml").read_text(encoding="utf-8"))
+NAMES = tuple(_PAGES)
+"""The metrics of this package: the modules that have a page."""
 
 _SHARED = re.compile(r"^from \.(\w+) import (\w+)", re.MULTILINE)
 
 
 def get_metric(name: str) -> Metric:
     """Return the specification of a metric, by a name of `NAMES`."""
-    metric: Metric = import_module(f".{name}", __package__).METRIC
-    return metric
+    page = _PAGES[name]
+    inputs = {key: Column(**given) if isinstance(given, dict) else given for key, given in page["inputs"].items()}
+    function = getattr(import_module(f".{name}", __package__), page["function"])
+    return Metric(**{**page, "inputs": inputs, "function": function})
 
 
 def cited(key: str) -> str:
@@ -51,7 +53,8 @@ def write_space(name: str, space: Path) -> None:
     metric = get_metric(name)
     functions = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     shared = dict(_SHARED.findall(functions))
-    texts = {f"{module}.py": (FOLDER / f"{module}.py").read_text(encoding="utf-8") for module in shared}
+    copied = (*shared, "specification")
+    texts = {f"{module}.py": (FOLDER / f"{module}.py").read_text(encoding="utf-8") for module in copied}
     texts["functional.py"] = functions
     templates = Environment(
         loader=FileSystemLoader(FOLDER / "templates"), undefined=StrictUndefined, keep_trailing_newline=True,
@@ -61,7 +64,7 @@ def write_space(name: str, space: Path) -> None:
     values = {
         "name": name,
         "metric": metric,
-        "shared": {module: member for module, member in shared.items() if module != "specification"},
+        "shared": shared,
         "details": inspect.getdoc(metric.function),
         "citation": cited(metric.paper),
         "rounded": {key: round(value, 4) for key, value in metric.result.items()},

@@ -4,56 +4,31 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Column:
-    """An input with an item per example.
+    """An input with an item per example."""
 
-    Attributes:
-        kind: ``number``, ``scores``, ``vector``, ``vectors``, ``booleans`` or ``label`` (a string or an integer).
-        text: What it holds.
-        parameter: The function's name of it, if another.
-    """
-
-    kind: str
-    text: str
-    parameter: str = ""
-
-
-def labelled(item: str, more: str = "") -> dict[str, Column | str]:
-    """Return the columns of vectors and their labels."""
-    return {
-        "predictions": Column("vector", f"One vector per {item}, (N, D), finite numbers.", "embeddings"),
-        "references": Column("label", f"One label per {item}, (N,), two distinct{more}.", "labels"),
-    }
+    kind: str  # "number", "scores", "vector", "vectors", "booleans" or "label" (a string or an integer)
+    text: str  # what it holds
+    parameter: str = ""  # the function's name of it, if another
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a Space shows of a metric and `evaluate` needs to know.
+    """What a Space shows of a metric and `evaluate` needs to know; ``pages.toml`` has a table for each."""
 
-    Attributes:
-        title: The heading of the page.
-        emoji: The sign of the Space.
-        paper: A key of ``citations.bib``.
-        function: What computes the figures; its docstring is the page's text.
-        inputs: The arguments of ``compute``: columns, and the texts of the others.
-        outputs: The figures by name.
-        example: Arguments of ``compute``.
-        result: What it then returns.
-    """
-
-    title: str
-    emoji: str
-    paper: str
-    function: Callable[..., dict[str, float]]
-    inputs: Mapping[str, Column | str]
-    outputs: Mapping[str, str]
-    example: Mapping[str, Any]
-    result: Mapping[str, float]
+    title: str  # the heading of the page
+    function: Callable[..., dict[str, float]]  # what computes the figures; its docstring is the page's text
+    inputs: Mapping[str, Column | str]  # the arguments of ``compute``: columns, and the texts of the others
+    outputs: Mapping[str, str]  # the figures by name
+    emoji: str = ""  # the sign of the Space
+    paper: str = ""  # a key of ``citations.bib``
+    example: Mapping[str, Any] = field(default_factory=dict)  # arguments of ``compute``
+    result: Mapping[str, float] = field(default_factory=dict)  # what it then returns
 
     @property
     def columns(self) -> dict[str, Column]:
