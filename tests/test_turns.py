@@ -42,6 +42,15 @@ def test_what_is_asked_of_one_is_asked_about_them():
     assert "dog" not in " ".join(turns)
 
 
+def test_slots_are_asked_for_beside_what_speakers_ask():
+    slot = ("hotel-book_stay", "two nights")
+    turns = (*TALK.turns, Turn("assistant", "how long?"), Turn("user", "for two nights", slots=(slot,)))
+    asked = [TurnsExamples([Dialogue(turns)], TurnsConfig(window=6), seed=0).example(0, index) for index in range(2)]
+    questions = {example.questions[0]: example.turns[example.answers[0]].partition(": ")[2] for example in asked}
+    assert questions.pop("What is the book stay?") == "for two nights"
+    assert list(questions.values()) == ["We live in a flat in Bonn"]
+
+
 def test_turns_were_said_before_the_question_and_one_answers():
     examples = examples_of(ROOM, window=3)
     drawn = [(index, examples.example(epoch, index)) for index in range(2) for epoch in range(20)]

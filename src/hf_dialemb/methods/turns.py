@@ -4,6 +4,7 @@ The other turns of the conversation, and those of the batch's other conversation
 are made as `Encoder.encode_turns` makes them, after the late chunking of Günther et al., 2024 (arXiv:2409.04701).
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -134,7 +135,8 @@ class _Session(NamedTuple):
 class TurnsExamples(Examples):
     """Each question once an epoch, with turns around its answer that are drawn, and further questions to these.
 
-    Dialogues without questions of their own give those that speakers ask each other; speakers without names get some.
+    Dialogues without questions of their own are asked for their slots, and give what speakers ask each other; speakers
+    without names get some.
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: TurnsConfig, seed: int) -> None:
@@ -170,24 +172,21 @@ class TurnsExamples(Examples):
 
 def _sessions(dialogue: Dialogue) -> Iterator[_Session]:
     """Divide a dialogue, and leave out turns whose questions are asked again in the third person."""
-    given = list(questions_of(dialogue)) if "questions" in dialogue.metadata else None
-    begin = 0
+    given, begin = list(questions_of(dialogue)), 0
     for turns in sessions(dialogue):
-        end = begin + len(turns)
-        if given is None:
-            asked = {place: text for text, place in asked_of_each_other(turns)}
-            places = [place for place in range(len(turns)) if place not in asked]
-            now = {place: at for at, place in enumerate(places)}
-            answered = ((text, now.get(place + 1)) for place, text in asked.items())
-            questions = [Question(text, (at,), len(places)) for text, at in answered if at is not None]
-            turns = tuple(turns[place] for place in places)
-        else:
-            cut = (
-                (text, [at - begin for at in answers if begin <= at < end], before) for text, answers, before in given
-            )
-            questions = [Question(text, tuple(at), min(before, end) - begin) for text, at, before in cut if at]
-        yield _Session(turns, [question for question in questions if question.before > 1])
-        begin = end
+        own = "questions" in dialogue.metadata
+        asked = {} if own else {place: text for text, place in asked_of_each_other(turns)}
+        places = [place for place in range(len(turns)) if place not in asked]
+        now = {place: at for at, place in enumerate(places)}
+        answered = [(text, [place + 1], len(turns)) for place, text in asked.items()]
+        answered += [(text, [at - begin for at in answers], before - begin) for text, answers, before in given]
+        questions = []
+        for text, answers, before in answered:
+            known, at = bisect_left(places, before), tuple(now[place] for place in answers if place in now)
+            if at and known > 1:
+                questions.append(Question(text, at, known))
+        yield _Session(tuple(turns[place] for place in places), questions)
+        begin += len(turns)
 
 
 def collate(
