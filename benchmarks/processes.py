@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hf_dialemb.runs.hardware import peak_memory as peak_bytes
+
+__all__ = ["answer_of", "peak_bytes"]
+
 OUT_OF_MEMORY = "-9 means out of memory"
-
-
-def peak_bytes() -> int:
-    """Return the most memory that this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def answer_of(*words: str | Path, environment: Mapping[str, str] | None = None) -> Any:

@@ -8,7 +8,9 @@ import reference_models as reference
 import torch
 
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
+from hf_dialemb.flow.extract import utterance_vectors
 from hf_dialemb.methods.dialog2flow import METHOD, Dialog2FlowConfig, Dialog2FlowModel, collate, utterance_words
 from hf_dialemb.methods.layout import Truncation
 
@@ -214,6 +216,81 @@ def test_the_hard_loss_is_the_formula_and_shared_labels_no_negatives(tiny_bert):
     backwards = -(targets * torch.log_softmax(candidates @ queries.T / 0.5, dim=-1)).sum(-1).mean()
     loss = model._loss(torch.stack([queries, candidates], dim=1), carried[:, :2], drawn, None)
     assert torch.allclose(loss, (forwards + backwards) / 2, rtol=1e-10)
+
+
+def said(*texts, acts):
+    turns = (Turn("user", text, (act,) * bool(act)) for text, act in zip(texts, acts, strict=True))
+    return Dialogue(tuple(turns))
+
+
+BEFORE = {"contrast": "hard", "context": "previous"}
+TALKS = [
+    said("is that all", "yes it is", "thank you", acts=("", "affirm", "thank")),
+    said("any pets", "yes it is", "oh thanks", acts=("", "inform", "thank")),
+    said("it is a cat", "is that right", "that is right", acts=("inform", "", "affirm")),
+]
+
+
+def test_with_context_a_text_is_another_utterance_after_another_turn():
+    made = examples(TALKS, **BEFORE)
+    space, [plain] = made.items[0], examples(TALKS, contrast="hard").items
+    assert [*zip(space.texts, space.before, strict=True)].count(("yes it is", "any pets")) == 1
+    assert labels_of(space, "yes it is") == {"affirm"}
+    assert labels_of(plain, "yes it is") == {"affirm", "inform"}
+    assert plain.pair(0, 0).before == ()
+    before = {text: told for [pair] in all_of(made) for text, told in zip(pair.texts, pair.before, strict=True)}
+    assert before["it is a cat"] == ""
+    assert before["oh thanks"] == "yes it is"
+    words = examples(TALKS, **BEFORE, text_forms="words").items[0]
+    assert set(words.before) == set(space.before)
+    with pytest.raises(InputError, match=r"context_weight: got 0\.5, but context is none; set it to previous"):
+        examples(TALKS, context_weight=0.5)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.7])
+def test_the_turn_before_counts_for_its_weight_which_is_learnt(tiny_bert, weight):
+    model, tokenizer = model_of(tiny_bert, **BEFORE, context_weight=weight)
+    actual = all_of(examples(TALKS, **BEFORE))
+    batch = batch_of(actual, model, tokenizer)
+    assert batch["before"].tolist() == [[float(told != "") for told in pair.before] for [pair] in actual]
+    ids, mask, there = batch["input_ids"], batch["attention_mask"], batch["before"].double()
+    units = torch.stack(
+        [torch.nn.functional.normalize(model(ids[:, row], mask[:, row]).pooler_output) for row in range(4)], dim=1
+    )
+    pairs = [
+        model.project(units[:, row] + weight * there[:, row, None] * units[:, 2 + row], "actions") for row in (0, 1)
+    ]
+    names = [example[0].label for example in actual]
+    targets = [[(first == other) / names.count(first) for other in names] for first in names]
+    with torch.no_grad():
+        expected = reference.dialog2flow(*pairs, targets, 0.5)
+    batch["carried_labels"] = batch["drawn_labels"].unsqueeze(-1).expand(-1, 2, 1)
+    loss = model(**{**batch, "before": there}).loss
+    assert abs(loss.item() - expected) < 1e-6
+    loss.backward()
+    assert model.heads["context"].weight.grad.abs() > 1e-6
+    alone, _ = model_of(tiny_bert, contrast="hard")
+    alone.load_state_dict({name: value for name, value in model.state_dict().items() if "context" not in name})
+    halves = {name: value[:, :2] for name, value in batch.items() if name in ("input_ids", "attention_mask")}
+    same = alone(**halves, drawn_labels=batch["drawn_labels"], carried_labels=batch["carried_labels"]).loss
+    assert (abs(loss - same) < 1e-6) == (weight == 0)
+
+
+def test_flows_of_a_trained_encoder_read_the_turn_before(tiny_bert, tmp_path):
+    model, tokenizer = model_of(tiny_bert, **BEFORE)
+    with torch.no_grad():
+        model.heads["context"].weight.fill_(0.25)
+    model.float().save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    encoder = load_encoder(tmp_path)
+    assert encoder.context_weight == Dialog2FlowConfig.from_pretrained(tmp_path).context_weight == 0.25
+    texts = [turn.content for dialogue in TALKS for turn in dialogue.turns]
+    alone = encoder.encode_utterances(texts, normalize_embeddings=True)
+    mixed = utterance_vectors(encoder, texts, places=np.repeat(np.arange(3), 3))
+    for row in range(9):
+        expected = alone[row] + 0.25 * alone[row - 1] * (row % 3 > 0)
+        assert np.allclose(mixed[row], expected / np.linalg.norm(expected), atol=1e-6)
+    assert np.array_equal(utterance_vectors(encoder, texts), encoder.encode_utterances(texts))
 
 
 def test_a_checkpoint_with_settings_of_earlier_versions_loads(tiny_bert, tmp_path):

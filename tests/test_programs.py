@@ -60,7 +60,9 @@ def samples(_program):
 STATIC = {"OURS": "dialogue-static", "MINILM": "dialogue-static"}
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "attention": ("--rounds 1", {"LENGTHS": (16,), "TOKENS": 64}),
-    "checkpoint_times": ("RUNS --output OUT", {}),
+    "checkpoint_times": ("RUNS --recipe own_minilm --steps 1 --output OUT", {"answer_of": here}),
+    "context": ("--model action-static --output OUT",
+                {"PARTS": ("star_small/test",), "FEWEST": 5, "MOST": 9, "SEEDS": range(1)}),
     "conversion": ("--output OUT", {"WORDS": 1300, "WIDTH": 64, "INNER": 128, "LAYERS": 1,
                    "FORMS": lambda program: dict([*program.FORMS.items()][:1])}),
     "corpora": ("--measure snips", {}),

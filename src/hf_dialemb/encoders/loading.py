@@ -127,7 +127,10 @@ def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -
         together = None
         if model.config.pooling == "mean":
             together = partial(in_surroundings, model, tokenizer, model.config.longest_text)
-        return Encoder(name, embed_texts=embed, batch_size=batch_size, embed_together=together)
+        weight = model.heads["context"].weight.item() if "context" in model.heads else 0.0
+        return Encoder(
+            name, embed_texts=embed, batch_size=batch_size, embed_together=together, context_weight=weight
+        )  # fmt: skip
     from ..methods.encoder import encode, encode_speakers
 
     whole = partial(encode, model, tokenizer)

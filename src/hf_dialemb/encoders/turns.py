@@ -1,6 +1,6 @@
 """Vectors of turns that know their conversation: each turn alone, and read with what stands around it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -57,11 +57,16 @@ class TurnTable:
         return cls(vectors, names, np.array(places, dtype=np.int64), *others)
 
 
-def with_neighbours(vectors: NDArray[np.float32], lengths: Sequence[int]) -> NDArray[np.float32]:
-    """Add to the unit vectors of turns (N, D) those beside them in their session, of these ``lengths``."""
+def with_neighbours(
+    vectors: NDArray[np.float32], lengths: Sequence[int], beside: Mapping[int, float] = BESIDE
+) -> NDArray[np.float32]:
+    """Add to the unit vectors of turns (N, D) those beside them in their session, of these ``lengths``.
+
+    ``beside`` has the weights of the turns so far before, or after.
+    """
     units = unit(vectors)
     mixed, owner = units.copy(), np.repeat(np.arange(len(lengths)), lengths)
-    for distance, weight in BESIDE.items():
+    for distance, weight in beside.items():
         far = abs(distance)
         same = weight * (owner[far:] == owner[:-far])[:, None].astype(np.float32)
         if distance > 0:

@@ -22,6 +22,7 @@ from ..dialogue import Dialogue
 from ..drawing import visible
 from ..encoders import Encoder, load_encoder
 from ..encoders.remembering import RememberingEncoder
+from ..encoders.turns import with_neighbours
 from ..errors import InputError
 from ..hashing import json_key
 from ..metrics.vectors import unit_vectors
@@ -182,7 +183,9 @@ def extract_flow(
         loaded = load_encoder(encoder or default_encoder("action"))
         model = loaded.spec
         cache = Path(overview or folder) / CACHE if folder else None
-        embed: Callable[[], NDArray[np.float32]] = partial(utterance_vectors, loaded, utterances.texts, cache)
+        embed: Callable[[], NDArray[np.float32]] = partial(
+            utterance_vectors, loaded, utterances.texts, cache, utterances.places
+        )
         vectors = None if model else embed()
     if vectors is None:
         source = source_of(loaded)
@@ -243,11 +246,20 @@ def _kept(folder: Path, key: str) -> StoredFlow | None:
     return stored if stored.key == key else None
 
 
-def utterance_vectors(encoder: Encoder, texts: Sequence[str], cache: Path | None = None) -> NDArray[np.float32]:
-    """Embed texts, equal ones once, ``(N, D)``; the folder ``cache`` keeps their vectors."""
+def utterance_vectors(
+    encoder: Encoder, texts: Sequence[str], cache: Path | None = None, places: NDArray[np.int32] | None = None
+) -> NDArray[np.float32]:
+    """Embed N texts, equal ones once, ``(N, D)``; the folder ``cache`` keeps their vectors.
+
+    With ``places``, the dialogue of each text, (N,) and ascending, the text before counts for what the encoder learnt
+    (see `Encoder.context_weight`).
+    """
     distinct = {text: row for row, text in enumerate(sorted(set(texts)))}
     vectors = RememberingEncoder(encoder, cache).encode_utterances(list(distinct))
-    return vectors[[distinct[text] for text in texts]]
+    vectors = vectors[[distinct[text] for text in texts]]
+    if places is None or not encoder.context_weight:
+        return vectors
+    return with_neighbours(vectors, np.bincount(places).tolist(), {1: encoder.context_weight})
 
 
 def source_of(encoder: Encoder) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import platform
 import re
+import sys
 from pathlib import Path
 
 SPINS = 4000  # times that a waiting thread looks for work before it sleeps: some tens of microseconds in all
@@ -18,6 +19,15 @@ def describe_hardware(gpu: bool) -> str:
     info = Path("/proc/cpuinfo")  # on Linux only
     names = re.findall(r"^model name\s*: (.+)$", info.read_text("utf-8") if info.is_file() else "", re.MULTILINE)
     return f"{[*names, platform.processor() or platform.machine()][0]}, {os.cpu_count()} cores"
+
+
+def peak_memory() -> int | None:
+    """Return the most bytes of memory that this process has had; None on Windows, which does not count them so."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def let_waiting_threads_sleep() -> None:

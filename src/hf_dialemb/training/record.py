@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import torch
 from accelerate import PartialState
 from accelerate.utils import gather_object
 from huggingface_hub import try_to_load_from_cache
@@ -24,7 +25,7 @@ from ..methods import get_method, origin
 from ..methods.layout import Truncation
 from ..runs.files import write_json_atomically
 from ..runs.folder import RunFolder, check_same, field_of, read_object
-from ..runs.hardware import describe_hardware
+from ..runs.hardware import describe_hardware, peak_memory
 from .data import weights_digest
 from .resuming import last_complete_checkpoint
 from .settings import Report, RunArguments, Settings, facts_of, method_hints
@@ -65,6 +66,8 @@ def _facts(trainer: Any) -> dict[str, Any]:  # noqa: ANN401
         "examples": 0 if dataset is None else len(dataset),
         "processes": trainer.args.world_size,
         "hardware": describe_hardware(trainer.args.device.type == "cuda"),
+        "peak_memory": max(filter(None, gather_object([peak_memory()])), default=None),  # bytes of a process
+        "peak_gpu_memory": max(gather_object([torch.cuda.max_memory_allocated()])) or None,
         "energy": _energy(trainer),
         "resumed_from": None if trainer.resumed is None else trainer.resumed.name,
         "seconds": time.time() - (trainer.started or time.time()),
