@@ -102,6 +102,18 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) ->
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quick_processes() -> Iterator[None]:
+    """What is exported is loaded in processes that need not import the libraries again; see `afresh`."""
+    from afresh import run_afresh, stand_in
+
+    from hf_dialemb.hub import published_folder
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(published_folder, "subprocess", stand_in(run_afresh))
+        yield
+
+
 @pytest.fixture(scope="session")
 def exporting(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, list[str]]]:
     """A function that exports a checkpoint by the command; it returns the folder and the lines that were printed."""

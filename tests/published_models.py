@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from afresh import printed_afresh
 
 from hf_dialemb.cli import main
 from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
@@ -145,11 +144,8 @@ def section(card: str, title: str) -> str:
 
 
 def output_without_package(program: str, folder: Path, *words: object) -> str:
-    environment = {**os.environ, "HF_MODULES_CACHE": str(folder), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", WITHOUT_PACKAGE + program, *words]
-    run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr[-2000:]
-    return run.stdout
+    environment = {**os.environ, "HF_MODULES_CACHE": str(folder)}
+    return printed_afresh(WITHOUT_PACKAGE + program, *words, environment=environment, folder=folder)
 
 
 def blocks(card: str, language: str) -> list[str]:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from afresh import run_afresh
 from safetensors.torch import load_file
 from tqdm import tqdm
 from training_runs import words_of as words_in
@@ -201,17 +201,23 @@ def test_a_backbone_without_a_tokenizer_is_told(tiny_bert, tmp_path, refused):
     assert re.search(f"{folder}.*tokenizer", refused(*training(folder, tmp_path / "run")))
 
 
+# Python ignores the signal, so a write beyond the limit fails as on a full disk.
+FULL = """
+import resource, sys
+from hf_dialemb.cli import main
+largest = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 1.5], ids=["in the weights", "in the optimizer's state"])
 def test_a_full_disk_leaves_nothing_that_looks_whole(tiny_bert, tmp_path, share):
     largest = int(share * (Path(tiny_bert) / "model.safetensors").stat().st_size)
 
-    def limit_files() -> None:  # Python ignores the signal, so a write beyond the limit fails as on a full disk
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-
     words = training(tiny_bert, tmp_path / "run", save_steps=1)
-    command = [sys.executable, "-m", "hf_dialemb.cli", *words]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit_files)
+    run = run_afresh(FULL, largest, *words)
     assert run.returncode == 1
     assert "Traceback" not in run.stderr
     assert len(re.findall(r"^(?:usage:.*|.*error:.*)$", run.stderr, re.MULTILINE)) == 1, run.stderr[-2000:]

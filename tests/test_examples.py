@@ -3,7 +3,6 @@
 import os
 import re
 import runpy
-import subprocess
 import sys
 from collections import Counter
 from contextlib import nullcontext
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from afresh import printed_afresh
 from checkpoints import save_dse
 from sentence_transformers import SentenceTransformer
 
@@ -44,15 +44,6 @@ def run(monkeypatch, capsys):
         return found, capsys.readouterr().out.splitlines()
 
     return run
-
-
-def printed_afresh(name, *words, **environment):
-    """The lines that an example prints in a process of its own."""
-    command = [sys.executable, str(EXAMPLES / name), *words]
-    places = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
-    done = subprocess.run(command, capture_output=True, text=True, env=places, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +116,9 @@ def test_the_pipeline_gives_the_vectors_of_sentence_transformers(published, meth
 
 @slow
 def test_a_dataset_is_mapped_by_two_processes(published, tmp_path):
-    line = printed_afresh("map_dataset.py", published["dial2vec"], HF_DATASETS_CACHE=str(tmp_path))[-1]
+    program = f"import runpy; runpy.run_path({str(EXAMPLES / 'map_dataset.py')!r}, run_name='__main__')"
+    environment = {**os.environ, "HF_DATASETS_CACHE": str(tmp_path)}
+    line = printed_afresh(program, published["dial2vec"], environment=environment).splitlines()[-1]
     expected = load_encoder(published["dial2vec"]).encode(load_dialogues("sample", split="dev"))
     _, shape, deviation = re.fullmatch(r"(\S+) (\(.+\)) (\S+)", line).groups()
     assert shape == str(expected.shape)

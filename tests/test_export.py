@@ -1,6 +1,7 @@
 """Export dialogue encoders and rankers: the folder's files, its loading, and refusals."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from jinja2.exceptions import TemplateError
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.hub import own_code
+from hf_dialemb.hub import own_code, published_folder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.methods.dual_encoder import DualEncoderModel, TransformerDualEncoderConfig, TransformerDualEncoderModel
 from hf_dialemb.methods.encoder import encode
@@ -75,7 +76,10 @@ def ensemble(sample_dialogues, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def exports(tiny_checkpoint, ensemble, exporting) -> dict[str, tuple[Path, list[str]]]:
     """Export each kind by the command; return the folders and the printed lines."""
-    return {"dial2vec": exporting(tiny_checkpoint), "multi-granularity": exporting(ensemble)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(published_folder, "subprocess", subprocess)  # into processes that share nothing with others
+        really = exporting(tiny_checkpoint)
+    return {"dial2vec": really, "multi-granularity": exporting(ensemble)}
 
 
 @pytest.mark.parametrize("kind", FORMS)

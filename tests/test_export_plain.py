@@ -2,7 +2,6 @@
 
 import json
 import logging
-import sys
 import warnings
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.errors import InputError
-from hf_dialemb.hub import export, plain_encoder
+from hf_dialemb.hub import plain_encoder
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
 from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
 from hf_dialemb.methods.utterance import encode_utterances
@@ -124,21 +123,6 @@ def test_the_vector_is_the_mean_and_messages_hold_no_control_tokens(folder, chec
     assert [tokenizer.sep_token_id in ids[1:-1] for ids in (string, message)] == [True, False]
 
 
-@pytest.fixture
-def in_process(monkeypatch, tmp_path):
-    """Has verification run its program in this process: `exported` shows in one of its own that it needs no package."""
-
-    def run(way, program, folder, probes):
-        (tmp_path / "probes.json").write_text(json.dumps(probes))
-        with monkeypatch.context() as patched:
-            patched.setattr(sys, "argv", ["-c", str(folder), *map(str, (tmp_path / "probes.json", tmp_path / "v.npz"))])
-            patched.setattr(sys, "meta_path", [*sys.meta_path])
-            exec(program, {})
-        return dict(np.load(tmp_path / "v.npz"))
-
-    monkeypatch.setattr(export, "run_afresh", run)
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_becomes_float32(dtype, tiny_bert, tmp_path):
     model, tokenizer = load_checkpoint(str(save_dse(tiny_bert, tmp_path / "half", dtype)))
@@ -148,7 +132,7 @@ def test_half_precision_becomes_float32(dtype, tiny_bert, tmp_path):
     assert close(plain.encode(TEXTS), encode_utterances(model, tokenizer, TEXTS))
 
 
-def test_changed_weights_do_not_pass_the_verification(checkpoint, tmp_path, in_process, monkeypatch):
+def test_changed_weights_do_not_pass_the_verification(checkpoint, tmp_path, monkeypatch):
     model, tokenizer = load_checkpoint(str(checkpoint))
     write_checkpoint(model, tokenizer, tmp_path / "plain")
     weights = load_file(tmp_path / "plain" / "model.safetensors")

@@ -4,8 +4,6 @@ import copy
 import json
 import pickle
 import re
-import subprocess
-import sys
 from datetime import datetime
 
 import datasets
@@ -15,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from afresh import printed_afresh
 from hub_server import run_hub
 from made_up_corpora import refusal
 from sklearn.base import clone
@@ -220,14 +219,12 @@ def test_over_http(tmp_path, sample_dialogues):
         *[("org/calls:default", "validation"), ("org/calls:other", "train")],
         *[("org/words", "train"), ("org/none", "train")],
     ]
-    command = [sys.executable, "-c", PROGRAM, json.dumps(wanted)]
     with run_hub() as hub:
         for name in ("calls", "words"):
             hub.fill("datasets", f"org/{name}", tmp_path / name)
         environment = hub.environment(tmp_path / "home")
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr[-3000:]
-    (train, dev, everything, split, default, other, words, none), problems = json.loads(run.stdout)
+        answers = printed_afresh(PROGRAM, json.dumps(wanted), environment=environment)
+    (train, dev, everything, split, default, other, words, none), problems = json.loads(answers)
     assert train == [dialogue.to_json() for dialogue in sample_dialogues[:5]]
     assert dev == default == [dialogue.to_json() for dialogue in sample_dialogues[5:7]]
     assert everything == train + dev

@@ -4,7 +4,8 @@ import signal
 from functools import partial
 
 import pytest
-from killed import files_of, kill, process
+from afresh import printed_afresh, run_afresh
+from killed import files_of, kill
 from made_up_corpora import register_two
 
 from hf_dialemb.corpora import write_jsonl
@@ -120,10 +121,10 @@ sys.exit(cli.main(sys.argv[2:]))
 def test_a_process_that_got_the_signal_is_gone_on_with(tmp_path, monkeypatch, printed):
     words = ["corpus", "leakage", "--train", "sample/train", "--evaluation", "sample/dev", "--output"]
     output = tmp_path / "killed/made"
-    process(["-c", KILLED_AT_PART, "2", *words, str(output)], -signal.SIGKILL)
+    assert run_afresh(KILLED_AT_PART, 2, *words, output).returncode == -signal.SIGKILL
     assert not output.exists()
     assert len([*output.with_name("made.parts").glob("part-*.parquet")]) == 2
-    process(["-c", KILLED_AT_PART, "99", *words, str(output)])
+    printed_afresh(KILLED_AT_PART, 99, *words, output)
     monkeypatch.setattr(leakage, "_SHARD", 100)
     printed(*words, tmp_path / "whole/made")
     assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole") != {}

@@ -2,12 +2,11 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
+from afresh import printed_afresh
 from exports import stock
 from interface_block import dialogues_in_memory
 from safetensors.torch import load_file
@@ -107,7 +106,7 @@ def test_the_adapter_gives_the_merged_vectors_in_a_fresh_process(tiny_bert, trai
     pytest.importorskip("peft", reason="peft reads adapters")
     run = hf_dialemb.merge(tiny_bert, {trained[0]: 1}, rank=4, output_dir=tmp_path / "cut")
     folder, found = run.path / "adapter", tmp_path / "found.npz"
-    subprocess.run([sys.executable, "-c", ADAPTED, folder, tiny_bert, found], check=True)
+    printed_afresh(ADAPTED, folder, tiny_bert, found)
     expected = run.encoder().encode_utterances(["hello there"])
     for way, vectors in np.load(found).items():
         assert np.allclose(vectors, expected, atol=1e-5), way

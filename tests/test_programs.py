@@ -6,13 +6,13 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
+from afresh import printed_afresh, run_afresh
 
 import hf_dialemb
 from hf_dialemb.corpora import load_dialogues
@@ -36,7 +36,7 @@ HELP_ALONE = {"gpu", "training_since", "bench", "topic_segments", "peers"}
 
 
 def here(program):
-    """Stand for `answer_of`: what a program asks of itself in a fresh process, it does in this one."""
+    """Stand for `answer_of` where other constants hold in this process: it does what the program asks of itself."""
 
     def answer_of(file, *words, environment=None):
         with contextlib.redirect_stdout(io.StringIO()) as output, pytest.MonkeyPatch.context() as patch:
@@ -45,6 +45,18 @@ def here(program):
         return json.loads(output.getvalue().splitlines()[-1])
 
     return answer_of
+
+
+def running(file):
+    """A program that runs a file as Python does."""
+    folder, path = str(Path(file).parent), str(file)
+    return f"import runpy, sys; sys.path.insert(0, {folder!r}); runpy.run_path({path!r}, run_name='__main__')"
+
+
+def answer_of(file, *words, environment=None):
+    """Stand for `processes.answer_of`: fork from a process that has imported the libraries."""
+    program, *words = words if file == "-c" else (running(file), *words)
+    return json.loads(printed_afresh(program, *words, environment=os.environ | (environment or {})).splitlines()[-1])
 
 
 def sample(_corpus, *rest, split=None):
@@ -126,6 +138,8 @@ def run(monkeypatch, tmp_path):
 
     def run(name, words, constants):
         module = importlib.import_module(name)
+        if hasattr(module, "answer_of"):
+            monkeypatch.setattr(module, "answer_of", answer_of)
         for constant, value in constants.items():
             monkeypatch.setattr(module, constant, value(module) if callable(value) else value)
         monkeypatch.setattr(sys, "argv", [name, *words])
@@ -218,6 +232,5 @@ def test_the_training_scripts_run(trained, tiny_bert, tmp_path):
     scripts += [["choose_weights.py", *search, "--output", str(tmp_path / "search.json")]]
     scripts += [["pack_star.py", "--help"], ["ship.py"]]
     for script, code in zip(scripts, (0, 0, 0, 1), strict=True):
-        command = [sys.executable, str(ROOT / "training_scripts" / script[0]), *script[1:]]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        done = run_afresh(running(ROOT / "training_scripts" / script[0]), *script[1:], folder=ROOT)
         assert done.returncode == code, done.stderr[-2000:]

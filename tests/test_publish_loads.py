@@ -1,13 +1,12 @@
 """From a checkpoint over export and the Hub into a fresh process, with the same vectors."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from afresh import printed_afresh
 from checkpoints import assembled, dual_encoder, save_dse
 from checkpoints import save as save_ranker
 from publish_folders import CARD, dataset_folder, hub_of_this_process, metric_folder
@@ -87,11 +86,8 @@ def test_published_models_give_the_vectors_of_the_training(hub, expected, tmp_pa
     wishes = {"models": models, "trust": package == "absent", "metric": "org/ndcg", "dataset": "org/calls"}
     program = Path(__file__).with_name("published_process.py").read_text(encoding="utf-8")
     program = {"absent": WITHOUT_PACKAGE, "imported": "import hf_dialemb\n"}[package] + program
-    run = subprocess.run(
-        [sys.executable, "-c", program, json.dumps(wishes), tmp_path / "arrays.npz"],
-        env=hub.environment(tmp_path / "home"), cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr[-3000:]
+    options = {"environment": hub.environment(tmp_path / "home"), "folder": tmp_path}
+    printed_afresh(program, json.dumps(wishes), tmp_path / "arrays.npz", **options)
     with np.load(tmp_path / "arrays.npz") as loaded:
         arrays = dict(loaded)
     for name, vectors in expected.items():

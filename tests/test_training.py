@@ -1,14 +1,16 @@
 """Training as a user runs it: in this process, in one that is killed and resumed, and in two."""
 
+import os
 import signal
-import socket
-from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from accelerate.data_loader import prepare_data_loader, skip_first_batches
-from killed import ROOT, process
+from afresh import COMMAND, of_two_ranks, printed_afresh, run_afresh
 from torch.utils.data import DataLoader
 from training_runs import assert_same, report_of, train, values_of, weights_of, words_of
 from transformers import AutoModel, AutoTokenizer
@@ -21,6 +23,7 @@ from hf_dialemb.methods.encoder import encode
 from hf_dialemb.training.arguments import make_settings, read_recipe, recipe_path
 from hf_dialemb.training.data import EpochSampler, ExampleDataset
 
+SCRIPTS = Path(__file__).parents[1] / "training_scripts"
 LAYER = "encoder.layer.1.output.dense.weight"  # one of the backbone's
 
 KILLED_AT_STEP = """
@@ -74,10 +77,10 @@ def uninterrupted(tiny_bert, tmp_path_factory) -> dict[str, torch.Tensor]:
 def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path):
     whole, killed = (words_of(tmp_path / name, **settings(tiny_bert)) for name in ("whole", "killed"))
     for step, moment in ((3, "step"), (8, "save"), (13, "step")):
-        process(["-c", KILLED_AT_STEP, str(step), moment, *killed], -signal.SIGKILL)
+        assert run_afresh(KILLED_AT_STEP, step, moment, *killed).returncode == -signal.SIGKILL
         assert (tmp_path / "killed/checkpoint-8").is_dir() == (moment == "save")  # no whole one
     for words in (whole, killed):  # both in fresh processes: this one may have other settings by now
-        process(["-c", KILLED_AT_STEP, "0", "step", *words])
+        printed_afresh(KILLED_AT_STEP, 0, "step", *words)
     assert "checkpoint-" in report_of(tmp_path / "killed")["resumed_from"]
     assert_same(weights_of(tmp_path / "killed"), weights_of(tmp_path / "whole"))
 
@@ -98,16 +101,14 @@ def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path, start, mac
     plain = {"max_steps": 1, "optim": "sgd", "learning_rate": 1.0, "lr_scheduler_type": "constant"}
     step = settings(tiny_bert, **plain, max_grad_norm=0, dropout=0, max_tokens=40)
     train(tmp_path / "one", **step)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    launch = f"launch --multi_gpu --num_processes 2 --num_machines {machines} --mixed_precision no --dynamo_backend no"
-    program = ["-m", "accelerate.commands.accelerate_cli", *launch.split(), "--main_process_ip", "127.0.0.1"]
-    program += ["--main_process_port", str(port), "--machine_rank"]
     words = words_of(tmp_path / "two", **{**step, "per_device_train_batch_size": 4})
-    with ThreadPoolExecutor() as pool:  # each machine has a command of its own
-        for _ in pool.map(lambda rank: process([*program, rank, "training_scripts/train.py", *words]), "01"[:machines]):
-            pass
+    if machines == 2:
+        printed_afresh(of_two_ranks(COMMAND, machines=2), "train", *words)
+    else:
+        launch = "launch --multi_gpu --num_processes 2 --num_machines 1 --mixed_precision no --dynamo_backend no"
+        command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *launch.split()]
+        environment = {**os.environ, "ACCELERATE_USE_CPU": "true"}
+        subprocess.run([*command, SCRIPTS / "train.py", *words], check=True, env=environment)
     assert report_of(tmp_path / "two")["processes"] == 2
     assert report_of(tmp_path / "two")["truncation"] == report_of(tmp_path / "one")["truncation"]
     one, two = weights_of(tmp_path / "one"), weights_of(tmp_path / "two")
@@ -115,9 +116,27 @@ def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path, start, mac
     assert (one[f"encoder.{LAYER}"] - start[LAYER]).abs().max() > 1e-3
 
 
+ASTRAY = """
+import sys
+from pathlib import Path
+import pytest
+import torch
+from accelerate import PartialState
+from hf_dialemb.errors import InputError
+from hf_dialemb.training.run import check_finite
+state, model = PartialState(cpu=True), torch.nn.Linear(2, 2)
+check_finite(model, [])
+with torch.no_grad():
+    model.weight[0, 0] = torch.nan if state.process_index == 1 else 0.0
+with pytest.raises(InputError, match="weight holds numbers that are not finite"):
+    check_finite(model, [])
+Path(sys.argv[1], str(state.process_index)).touch()
+"""
+
+
 @pytest.mark.slow
 def test_a_number_that_is_not_finite_stops_all_processes(tmp_path):
-    process(["-m", "torch.distributed.run", "--nproc_per_node", "2", "tests/astray_process.py", str(tmp_path)])
+    printed_afresh(of_two_ranks(ASTRAY), tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"0", "1"}
 
 
@@ -206,7 +225,7 @@ def test_within_a_resumed_epoch_the_order_goes_on_as_it_would_have(examples, pro
     assert min(number for batch in straight for number in batch) >= len(examples)
 
 
-@pytest.mark.parametrize("recipe", sorted(path.stem for path in (ROOT / "training_scripts" / "recipes").glob("*.yaml")))
+@pytest.mark.parametrize("recipe", sorted(path.stem for path in (SCRIPTS / "recipes").glob("*.yaml")))
 def test_every_recipe_parses(recipe):
     assert recipe_path(recipe) is not None
     if read_recipe(recipe)["method"] not in METHODS:

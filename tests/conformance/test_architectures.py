@@ -37,7 +37,7 @@ def trained(tiny_bert, sample_dialogues, tmp_path_factory) -> dict[str, tuple[np
         backbone = str(save_architecture(architecture, place / architecture, tiny_bert))
         for method in METHODS:
             name, output = f"{architecture} {method}", place / f"{architecture}-{method}"
-            run = hf_dialemb.train(method, sample_dialogues[:24], output_dir=output, backbone=backbone, **settings)
+            run = hf_dialemb.train(method, sample_dialogues[:8], output_dir=output, backbone=backbone, **settings)
             encoder = run.encoder()  # one by one, as ConvBERT's convolutions read padding
             expected[name] = np.concatenate([encoder.encode([chat]) for chat in CHATS])
             folders[name] = str(publish(output, place / f"{architecture}-{method}-published"))

@@ -2,10 +2,9 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
+from afresh import printed_afresh
 from hub_server import run_hub
 from huggingface_hub import constants
 from publish_folders import hub_of_this_process
@@ -44,10 +43,8 @@ def published(tiny_checkpoint, tmp_path_factory):
 @pytest.mark.habit("a repository that is made after it was asked for", "seen in the same process")
 def test_a_model_that_comes_later_is_seen(tiny_bert, tmp_path):
     with run_hub() as hub:
-        command, environment = [sys.executable, "-c", LATER, tiny_bert], hub.environment(tmp_path)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.split()[-1] == "16"
+        printed = printed_afresh(LATER, tiny_bert, environment=hub.environment(tmp_path))
+    assert printed.split()[-1] == "16"
 
 
 @pytest.mark.habit("save a published model again, by any library", "its code goes along")

@@ -2,14 +2,13 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import transformers
+from afresh import COMMAND, printed_afresh
 from exports import save
 from hub_server import TOKEN, run_hub
 from sentence_transformers import SentenceTransformer
@@ -122,14 +121,6 @@ for spec, said in (("org/plain@v2", "RevisionNotFound"), ("org/plain@v1,v2", "se
 """
 
 
-def run(hub, place: Path, *words: object) -> str:
-    """Run Python in a process whose Hub this is."""
-    command, environment = [sys.executable, *map(str, words)], hub.environment(place)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
-
 @pytest.fixture
 def later(tiny_bert, tmp_path):
     """The folder of the same model with other weights."""
@@ -156,7 +147,8 @@ def test_models_load_at_a_revision_with_a_token_into_a_cache(tiny_bert, tiny_che
                 shutil.copy(later / "model.safetensors", changed)
             hub.fill("models", f"org/{name}", changed)
         words = [tmp_path / "cache", commits["plain"].oid, tmp_path / "vectors.npz"]
-        run(hub, tmp_path / "home", "-c", REVISIONS.replace("TEXTS", repr(TEXTS)), *words)
+        environment = hub.environment(tmp_path / "home")
+        printed_afresh(REVISIONS.replace("TEXTS", repr(TEXTS)), *words, environment=environment)
     assert hub.tokens >= {TOKEN, "hf_other"}
     assert {path.name for path in (tmp_path / "cache").glob("models--*")} == {
         f"models--org--{name}" for name in folders
@@ -195,7 +187,7 @@ def test_a_training_starts_from_a_revision_and_records_its_weights(tiny_bert, la
     with run_hub() as hub:
         for name, folder in folders.items():
             hub.fill("models", "org/plain", folder, "v1" if name == "old" else "")
-        run(hub, tmp_path / "home", "-c", BACKBONES, tmp_path)
+        printed_afresh(BACKBONES, tmp_path, environment=hub.environment(tmp_path / "home"))
     digests = set()
     for name, folder in folders.items():
         vectors = load_encoder(tmp_path / name).encode_utterances(TEXTS)
@@ -215,7 +207,9 @@ def test_responses_are_ranked_by_a_revision(tiny_bert, tmp_path):
         (tmp_path / "empty").mkdir()
         hub.fill("models", "org/ranker", tmp_path / "empty")
         names = ("org/ranker@v1", str(tmp_path / "ranker"))
-        first, second = (run(hub, tmp_path / "home", "-m", "hf_dialemb.cli", *words, name) for name in names)
+        first, second = (
+            printed_afresh(COMMAND, *words, name, environment=hub.environment(tmp_path / "home")) for name in names
+        )
     assert first == second
     assert TEXTS[1] in first
 

@@ -1,10 +1,8 @@
 """Train and push, load by id without the package, fine-tune with sentence-transformers, push, and load again."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from afresh import printed_afresh
 from publish_folders import hub_of_this_process
 from talks import CHATS
 from transformers import TrainingArguments
@@ -59,10 +57,7 @@ def test_a_pushed_model_is_loaded_tuned_and_pushed_again(method, tiny_bert, tmp_
         assert {"README.md", "config.json", "model.safetensors", "modules.json"} <= files.keys()
         assert not {"training_args.bin", "training_texts.json", "training_settings.json"} & files.keys()
         words = [method, tmp_path / "tuned", tmp_path / "vectors.npz"]
-        command = [sys.executable, "-c", USE.replace("MESSAGES", repr(CHATS)), *map(str, words)]
-        environment = hub.environment(tmp_path / "cache")
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+        printed_afresh(USE.replace("MESSAGES", repr(CHATS)), *words, environment=hub.environment(tmp_path / "cache"))
     expected, vectors = run.encoder().encode(CHATS), np.load(tmp_path / "vectors.npz")
     for way in ("loaded", "AutoModel", "tuned"):
         assert np.abs(vectors[way] - expected).max() <= 1e-5 * np.abs(expected).max(), way

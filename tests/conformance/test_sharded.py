@@ -1,17 +1,14 @@
 """Two processes that share a model by FSDP learn what one process learns."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from afresh import of_two_ranks, printed_afresh
 from architectures import save_architecture
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = str(Path(__file__).with_name("sharded_process.py"))
-TWO = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 SETTINGS = {  # in chunks: of contexts, whose number differs between the processes
     "dse": {}, "dse printed": {"negative_weights": "printed"}, "dse plain": {"negative_weights": "plain"},
     "dse in chunks": {"chunk_size": 3}, "dialogue_cse": {}, "dialogue_cse in chunks": {"chunk_size": 3},
@@ -31,12 +28,9 @@ def losses(tiny_bert, tmp_path_factory) -> dict[str, tuple[list[float], list[flo
         jobs.append((name.split()[0], tiny_bert, settings | more))
     for name in ARCHITECTURES:
         jobs.append(("dse", str(save_architecture(name, place / name, tiny_bert)), {}))
-    results = []
-    for launcher in ([], TWO):
-        command = [sys.executable, *launcher, PROGRAM, json.dumps(jobs), str(place)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
-        results.append(json.loads(done.stdout.splitlines()[-1]))
+    program = Path(__file__).with_name("sharded_process.py").read_text(encoding="utf-8")
+    printed = [printed_afresh(text, json.dumps(jobs), place) for text in (program, of_two_ranks(program))]
+    results = [json.loads(text.splitlines()[-1]) for text in printed]
     return dict(zip((*SETTINGS, *ARCHITECTURES), zip(*results, strict=True), strict=True))
 
 

@@ -24,6 +24,7 @@ import healthy
 import numpy as np
 import pyarrow.parquet as parquet
 import torch
+from afresh import run_forked, stand_in
 from safetensors.torch import load_file
 
 PATIENCE = 60  # seconds: exports are verified in fresh processes
@@ -270,7 +271,9 @@ def _forked_quietly() -> int:
 def _command(words: list[str], begin=None) -> int:
     from hf_dialemb.checkpoints import pretrained
     from hf_dialemb.cli import main
+    from hf_dialemb.hub import published_folder
 
+    published_folder.subprocess = stand_in(run_forked)
     pretrained.FOLDER = Path("weights")
     if begin:
         begin()
