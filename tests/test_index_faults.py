@@ -40,31 +40,11 @@ def three(tmp_path_factory):
     return made(tmp_path_factory.mktemp("index"), "d1", "d2", "d3)")
 
 
-@pytest.mark.parametrize(
-    "rest",
-    [
-        " adn id = 'd2'",
-        " id = 'd2'",
-        "; id = 'd2'",
-        ";",
-        " -- and id = 'd2'",
-        ", id = 'd2'",
-        ") or (id = 'd2'",
-        ")",
-        ") -- and (id = 'd2'",
-        " as id",
-        " as string) = 'true' --",
-        " 'd2'",
-        " 5",
-        " order by id",
-        " limit 1",
-        " group by id",
-        "\x00",
-        " and",
-        " and (id = 'd2'",
-        " /* and id = 'd2'",
-    ],
-)
+@pytest.mark.parametrize("rest", [
+    " adn id = 'd2'", " id = 'd2'", "; id = 'd2'", ";", " -- and id = 'd2'", ", id = 'd2'", ") or (id = 'd2'", ")",
+    ") -- and (id = 'd2'", " as id", " as string) = 'true' --", " 'd2'", " 5", " order by id", " limit 1",
+    " group by id", "\x00", " and", " and (id = 'd2'", " /* and id = 'd2'",
+])  # fmt: skip
 def test_a_condition_with_anything_left_over_is_refused(three, rest):
     for ask in (three.search, three.near):
         with pytest.raises(InputError, match=r"^where: got .*, which is no condition on the columns"):
@@ -83,16 +63,12 @@ def test_a_condition_that_fails_on_a_row_is_named(three, where):
         three.search("d1", 9, where)
 
 
-@pytest.mark.parametrize(
-    ("where", "found"),
-    [
-        ("id = 'd3)'", ["d3)"]),
-        ("id = 'd3)' /* whole */ or\n id = 'it''s --'", ["d3)"]),
-        ("(id = 'd1') or (`id` = 'd2')", ["d1", "d2"]),
-        ("not id like 'd%)' and time between '2026-01-02' and '2026-01-03'", ["d2"]),
-        ("starts_with(id, 'd1') or cast(turn as string) = '1'", ["d1"]),
-    ],
-)
+@pytest.mark.parametrize(("where", "found"), [
+    ("id = 'd3)'", ["d3)"]), ("id = 'd3)' /* whole */ or\n id = 'it''s --'", ["d3)"]),
+    ("(id = 'd1') or (`id` = 'd2')", ["d1", "d2"]),
+    ("not id like 'd%)' and time between '2026-01-02' and '2026-01-03'", ["d2"]),
+    ("starts_with(id, 'd1') or cast(turn as string) = '1'", ["d1"]),
+])  # fmt: skip
 def test_a_whole_condition_filters(three, where, found):
     assert ids(three, where) == found
     assert sorted(hit.id for hit in three.near("d1", 9, where)) == [name for name in found if name != "d1"]
@@ -250,20 +226,12 @@ def test_a_time_that_is_none_in_utc_is_refused_with_its_dialogue(tmp_path, time)
     assert ids(index) == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "where"),
-    [
-        ({"n": 5}, {"n": 5.5}, "n > 5"),
-        ({"n": 5}, {"n": 2**70}, "n > 5"),
-        ({"n": None}, {"n": "x"}, "n = 'x'"),
-        ({"n": "a"}, {"n": 5}, "n = '5'"),
-        ({"n": {"a": 1}}, {"n": {"b": 2}}, "n like '%b%'"),
-        ({"n": [], "m": [1]}, {"n": ["x", "y"]}, "array_has(n, 'y')"),
-        ({}, {"": "x"}, "metadata_ = 'x'"),
-        ({}, {"_rowid": "x"}, "metadata__rowid = 'x'"),
-        ({}, {"a`b": "x"}, "a_b = 'x'"),
-    ],
-)
+@pytest.mark.parametrize(("first", "second", "where"), [
+    ({"n": 5}, {"n": 5.5}, "n > 5"), ({"n": 5}, {"n": 2**70}, "n > 5"), ({"n": None}, {"n": "x"}, "n = 'x'"),
+    ({"n": "a"}, {"n": 5}, "n = '5'"), ({"n": {"a": 1}}, {"n": {"b": 2}}, "n like '%b%'"),
+    ({"n": [], "m": [1]}, {"n": ["x", "y"]}, "array_has(n, 'y')"),
+    ({}, {"": "x"}, "metadata_ = 'x'"), ({}, {"_rowid": "x"}, "metadata__rowid = 'x'"), ({}, {"a`b": "x"}, "a_b = 'x'"),
+])  # fmt: skip
 def test_metadata_of_later_dialogues_filter_too(tmp_path, first, second, where):
     index = DialogueIndex(tmp_path / "c.lance", MODEL)
     index.add([dialogue("a", metadata=first)])

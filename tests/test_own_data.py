@@ -152,10 +152,8 @@ def test_a_time_is_no_speaker_and_a_rare_speaker_is_doubted(tmp_path):
 def test_a_folder_is_read_in_order_and_its_folders_are_labels(tmp_path):
     names = ("b.txt", "a.b.txt", "taxi/z.TXT", "taxi/2024/y.txt", ".hidden.txt", ".git/x.txt", "notes.md")
     spoken = (
-        Turn("user", "Hi: there"),
-        Turn("speaker_3", "at 10:30, see https://example.org"),
-        Turn("assistant", "Hm"),
-    )
+        Turn("user", "Hi: there"), Turn("speaker_3", "at 10:30, see https://example.org"), Turn("assistant", "Hm"),
+    )  # fmt: skip
     content = "".join(f"{turn.role}: {turn.content}\n" for turn in spoken)
     folder = write(tmp_path / "calls", dict.fromkeys(names, content))
     expected = [Dialogue(spoken, "a.b"), Dialogue(spoken, "b"), Dialogue(spoken, "taxi/z", ("taxi",))]

@@ -186,10 +186,8 @@ def test_planted_changes_of_a_month_are_the_first_findings(run, data_dir, tmp_pa
     sizes, *findings = json.loads((tmp_path / "out.json").read_text())["table"]
     assert sizes.startswith("January: ")
     planted = [
-        r"New topic: .*(account|weather|humid)",
-        "Worse ends: .*(home|apartment|house).*cancelled",
-        "New step in .*",
-    ]
+        r"New topic: .*(account|weather|humid)", "Worse ends: .*(home|apartment|house).*cancelled", "New step in .*",
+    ]  # fmt: skip
     first = findings[:5]
     assert all(any(re.match(change, line) for line in first[:3]) for change in planted)
     assert all(any(re.match(change, line) for change in planted) for line in first)

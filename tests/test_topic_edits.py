@@ -36,17 +36,13 @@ def edited(tmp_path, *entries, of=None, **more):
     return read_edits(path).edited(of or groups(), UNITS, NAMES, **more)
 
 
-@pytest.mark.parametrize(
-    ("entry", "ids", "labels"),
-    [
-        ({"merge": ["topic-2", "topic-3"]}, ["topic-1", "topic-2"], [0, 0, 0, 0, 1, 1, 1, 1, 1]),
-        ({"delete": "topic-3"}, ["topic-1", "topic-2"], [0, 0, 0, 0, 1, 1, 1, -1, -1]),
-        ({"move": "d0", "to": "topic-3"}, ["topic-1", "topic-2", "topic-3"], [2, 0, 0, 0, 1, 1, 1, 2, 2]),
-        ({"together": ["d4", "d0", "d1"]}, ["topic-1", "topic-2", "topic-3"], [1, 1, 0, 0, 1, 1, 1, 2, 2]),
-        ({"apart": ["d0", "d4"]}, ["topic-1", "topic-2", "topic-3"], [0, 0, 0, 0, 1, 1, 1, 2, 2]),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
+@pytest.mark.parametrize(("entry", "ids", "labels"), [
+    ({"merge": ["topic-2", "topic-3"]}, ["topic-1", "topic-2"], [0, 0, 0, 0, 1, 1, 1, 1, 1]),
+    ({"delete": "topic-3"}, ["topic-1", "topic-2"], [0, 0, 0, 0, 1, 1, 1, -1, -1]),
+    ({"move": "d0", "to": "topic-3"}, ["topic-1", "topic-2", "topic-3"], [2, 0, 0, 0, 1, 1, 1, 2, 2]),
+    ({"together": ["d4", "d0", "d1"]}, ["topic-1", "topic-2", "topic-3"], [1, 1, 0, 0, 1, 1, 1, 2, 2]),
+    ({"apart": ["d0", "d4"]}, ["topic-1", "topic-2", "topic-3"], [0, 0, 0, 0, 1, 1, 1, 2, 2]),
+], ids=lambda value: next(iter(value)) if isinstance(value, dict) else "")  # fmt: skip
 def test_edits_do_what_they_say(tmp_path, entry, ids, labels):
     result = edited(tmp_path, entry)
     assert (list(result.ids), result.labels.tolist()) == (ids, labels)
@@ -76,19 +72,16 @@ def test_dialogues_that_must_not_go_together_are_on_different_topics(tmp_path):
     assert labels[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ({"merge": ["topic-1", "topic-9"]}, "entry 1: topic: got 'topic-9', expected one of topic-1, topic-2, topic-3"),
-        ({"merge": ["topic-1"]}, "at least two"),
-        ({"move": "d99", "to": "topic-1"}, "dialogue: got 'd99', expected the id of one in the input"),
-        ({"rename": "topic-1", "name": " "}, "name: got ' ', expected a text"),
-        ({"split": "topic-3", "into": 7}, "into: got 7, expected 2 to 2"),
-        ({"delete": "topic-1", "seen": {"topic-1": "d8"}}, "which is on topic-3 now; make the edit again"),
-        ({"join": ["topic-1"]}, "got 'join', expected an edit such as"),
-        ({"delete": "topic-1", "name": "x"}, "got 'delete, name', expected an edit such as"),
-    ],
-)
+@pytest.mark.parametrize(("entry", "message"), [
+    ({"merge": ["topic-1", "topic-9"]}, "entry 1: topic: got 'topic-9', expected one of topic-1, topic-2, topic-3"),
+    ({"merge": ["topic-1"]}, "at least two"),
+    ({"move": "d99", "to": "topic-1"}, "dialogue: got 'd99', expected the id of one in the input"),
+    ({"rename": "topic-1", "name": " "}, "name: got ' ', expected a text"),
+    ({"split": "topic-3", "into": 7}, "into: got 7, expected 2 to 2"),
+    ({"delete": "topic-1", "seen": {"topic-1": "d8"}}, "which is on topic-3 now; make the edit again"),
+    ({"join": ["topic-1"]}, "got 'join', expected an edit such as"),
+    ({"delete": "topic-1", "name": "x"}, "got 'delete, name', expected an edit such as"),
+])  # fmt: skip
 def test_an_edit_that_cannot_be_is_one_sentence(tmp_path, entry, message):
     with pytest.raises(InputError) as raised:
         edited(tmp_path, entry)
@@ -147,29 +140,22 @@ def test_parts_are_months_columns_or_halves_of_numbers():
         sets_of(dialogues, "tema")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("topic\ncards\n", "got the columns topic, expected name, description and examples"),
-        ("name\ncards\ncards\n", "row 3: got 'cards' a second time"),
-        ("name,description\n,lost cards\n", "row 2: got no name"),
-        ("name\n", "got no row"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("topic\ncards\n", "got the columns topic, expected name, description and examples"),
+    ("name\ncards\ncards\n", "row 3: got 'cards' a second time"),
+    ("name,description\n,lost cards\n", "row 2: got no name"), ("name\n", "got no row"),
+])  # fmt: skip
 def test_a_wrong_taxonomy_is_one_sentence(tmp_path, text, message):
     (path := tmp_path / "topics.csv").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_taxonomy(path)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"topics": 2}, r"got topics=2 beside it, which decides nothing there"),
-        ({"nowhere": True}, r"got nowhere=True beside it"),
-        ({"vectors": np.eye(2, dtype=np.float32)}, "got ready vectors alone, expected their model"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"topics": 2}, r"got topics=2 beside it, which decides nothing there"),
+    ({"nowhere": True}, r"got nowhere=True beside it"),
+    ({"vectors": np.eye(2, dtype=np.float32)}, "got ready vectors alone, expected their model"),
+])  # fmt: skip
 def test_what_a_taxonomy_leaves_no_room_for_is_refused(tmp_path, settings, message):
     (path := tmp_path / "topics.csv").write_text("name\ncards\n", encoding="utf-8")
     with pytest.raises(InputError, match=message):

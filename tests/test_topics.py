@@ -149,15 +149,12 @@ def greeted(texts, number):
     ]
 
 
-@pytest.mark.parametrize(
-    ("groups", "names"),
-    [
-        ([greeted(["my card was stolen"], 5), greeted(["I need a hotel"], 5)], ["stolen card", "need a hotel"]),
-        ([greeted(["hi"], 5), greeted(["hello"], 4), greeted(["book a taxi"], 5)], ["greetings only"] * 2 + ["taxi"]),
-        ([greeted(CARDS, 2), greeted(ROOMS, 2)], ["信用卡", "酒店"]),
-        ([greeted(["a taxi"], 3), greeted(["the taxis"], 3)], ["taxi", "taxis"]),
-    ],
-)
+@pytest.mark.parametrize(("groups", "names"), [
+    ([greeted(["my card was stolen"], 5), greeted(["I need a hotel"], 5)], ["stolen card", "need a hotel"]),
+    ([greeted(["hi"], 5), greeted(["hello"], 4), greeted(["book a taxi"], 5)], ["greetings only"] * 2 + ["taxi"]),
+    ([greeted(CARDS, 2), greeted(ROOMS, 2)], ["信用卡", "酒店"]),
+    ([greeted(["a taxi"], 3), greeted(["the taxis"], 3)], ["taxi", "taxis"]),
+])  # fmt: skip
 def test_names_are_what_is_wanted_and_no_greetings(groups, names):
     dialogues = [dialogue for group in groups for dialogue in group]
     labels = np.repeat(np.arange(len(groups), dtype=np.int32), list(map(len, groups)))
@@ -176,26 +173,18 @@ def test_greetings_are_a_single_topic():
     assert with_small_talk_joined(dialogues, labels).tolist() == [0] * 5 + [1] * 6 + [0] * 4
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("My card was stolen.", ["card", "stolen card"]),
-        ("how do I report a lost or stolen card?", ["report a stolen card", "report a card"]),
-        ("I'm looking for an hotel", ["look for a hotel"]),
-        ("I lost my card", ["lost my card"]),
-        ("it is not what I want; please can you change the booking", ["change the booking"]),
-        ("i still haven't received my parcel", ["not received my parcel"]),
-        ("my parcel never came", ["parcel", "parcel never came"]),
-        ("could you speak slower", ["speak slower"]),
-        ("helloooo, how's it going? don't know", []),
-        ("信用卡丢了", ["信用", "信用卡", "信用卡丢", "用卡", "用卡丢", "卡丢"]),
-        (
-            "クレジットカードを紛失しました",
-            ["クレジットカード", "クレジットカードを紛", "クレジットカードを紛失", "紛失"],
-        ),
-        ("कार्ड खो गया", ["कार्ड", "कार्ड खो", "कार्ड खो गया", "खो", "खो गया", "गया"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("My card was stolen.", ["card", "stolen card"]),
+    ("how do I report a lost or stolen card?", ["report a stolen card", "report a card"]),
+    ("I'm looking for an hotel", ["look for a hotel"]), ("I lost my card", ["lost my card"]),
+    ("it is not what I want; please can you change the booking", ["change the booking"]),
+    ("i still haven't received my parcel", ["not received my parcel"]),
+    ("my parcel never came", ["parcel", "parcel never came"]), ("could you speak slower", ["speak slower"]),
+    ("helloooo, how's it going? don't know", []),
+    ("信用卡丢了", ["信用", "信用卡", "信用卡丢", "用卡", "用卡丢", "卡丢"]),
+    ("クレジットカードを紛失しました", ["クレジットカード", "クレジットカードを紛", "クレジットカードを紛失", "紛失"]),
+    ("कार्ड खो गया", ["कार्ड", "कार्ड खो", "कार्ड खो गया", "खो", "खो गया", "गया"]),
+])  # fmt: skip
 def test_requests_are_read_with_their_verbs(text, wanted):
     assert [request.whole for request in requests_within(text)] == wanted
 
@@ -337,16 +326,13 @@ def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
     assert not list((tmp_path / "out").glob("topics.*")) + list((tmp_path / "out").glob("dialogues.*"))
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--nowhere", "--taxonomy", "topics.csv"], "leave out --nowhere"),
-        (["--segments", "--vectors", "calls.parquet"], "got --segments and --vectors"),
-        (["--topics", "0"], "topics: got 0, expected 1 to 60"),
-        (["--names", "no/such-model-anywhere"], "no/such-model-anywhere"),
-        (["--vectors", "calls.jsonl"], "give a file that dialemb embed wrote"),
-    ],
-)
+@pytest.mark.parametrize(("words", "told"), [
+    (["--nowhere", "--taxonomy", "topics.csv"], "leave out --nowhere"),
+    (["--segments", "--vectors", "calls.parquet"], "got --segments and --vectors"),
+    (["--topics", "0"], "topics: got 0, expected 1 to 60"),
+    (["--names", "no/such-model-anywhere"], "no/such-model-anywhere"),
+    (["--vectors", "calls.jsonl"], "give a file that dialemb embed wrote"),
+])  # fmt: skip
 def test_mistakes_are_told_in_a_sentence(tmp_path, capsys, monkeypatch, words, told):
     monkeypatch.chdir(tmp_path)
     write_jsonl(made(), tmp_path / "calls.jsonl")
@@ -365,16 +351,13 @@ def test_a_language_model_names_topics_and_phrases_stand_in(server, caplog):
     assert "description" not in topics.topics.columns
 
 
-@pytest.mark.parametrize(
-    ("answer", "name", "sentence", "coherent"),
-    [
-        ("Name: Lost cards\nDescription: A card is gone.\nOne topic: Yes", "Lost cards", "A card is gone", "yes"),
-        ("lost cards\n**Description:** a card is gone\n- One topic: no, two", "lost cards", "a card is gone", "no"),
-        ("<think>Name: none</think>\n1. **Name**: `lost cards`", "lost cards", "", ""),
-        ("名前\nDescription： 説明\nOne topic： maybe", "名前", "説明", ""),
-        ("Description: a card is gone\nOne topic: yes", "", "", ""),
-    ],
-)
+@pytest.mark.parametrize(("answer", "name", "sentence", "coherent"), [
+    ("Name: Lost cards\nDescription: A card is gone.\nOne topic: Yes", "Lost cards", "A card is gone", "yes"),
+    ("lost cards\n**Description:** a card is gone\n- One topic: no, two", "lost cards", "a card is gone", "no"),
+    ("<think>Name: none</think>\n1. **Name**: `lost cards`", "lost cards", "", ""),
+    ("名前\nDescription： 説明\nOne topic： maybe", "名前", "説明", ""),
+    ("Description: a card is gone\nOne topic: yes", "", "", ""),
+])  # fmt: skip
 def test_an_answer_has_a_name_a_sentence_and_a_verdict(answer, name, sentence, coherent):
     assert read_description(answer) == ("\n".join((name, sentence, coherent)) if name else "")
 

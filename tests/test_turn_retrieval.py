@@ -44,16 +44,12 @@ def test_words_that_no_turn_has_find_nothing_first():
     assert measured["words", "mrr"] == pytest.approx(100 / 6)
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        ({"question": "a", "turns": [4, 2, 2]}, [Question("a", (2, 4), 6)]),
-        ({"question": "a", "turns": [2], "before": 4}, [Question("a", (2,), 4)]),
-        ({"question": "a", "turns": [2, 5], "before": 4}, [Question("a", (2,), 4)]),
-        ({"question": "a", "turns": [5], "before": 4}, []),
-        ({"question": "a", "turns": [0], "before": 1}, []),
-    ],
-)
+@pytest.mark.parametrize(("entry", "expected"), [
+    ({"question": "a", "turns": [4, 2, 2]}, [Question("a", (2, 4), 6)]),
+    ({"question": "a", "turns": [2], "before": 4}, [Question("a", (2,), 4)]),
+    ({"question": "a", "turns": [2, 5], "before": 4}, [Question("a", (2,), 4)]),
+    ({"question": "a", "turns": [5], "before": 4}, []), ({"question": "a", "turns": [0], "before": 1}, []),
+])  # fmt: skip
 def test_candidates_stand_before_the_question(entry, expected):
     assert list(questions_of(asked(entry))) == expected
 

@@ -82,11 +82,9 @@ def test_the_loss_is_the_cross_entropy_of_the_vectors_of_turns(tiny_bert):
     # A turn with the answer's text is no negative, nor are the turns of another example that is asked the same.
     first, second, third = ([(row, place) for place in range(count)] for row, count in enumerate((3, 4, 1)))
     asked = [
-        ("where?", (0, 1), [*first, *second, *third]),
-        ("what?", (0, 2), [*first, *third]),
-        ("what?", (1, 3), [*second, *third]),
-        ("book", (2, 0), [*first, *second, *third]),
-    ]
+        ("where?", (0, 1), [*first, *second, *third]), ("what?", (0, 2), [*first, *third]),
+        ("what?", (1, 3), [*second, *third]), ("book", (2, 0), [*first, *second, *third]),
+    ]  # fmt: skip
     losses = []
     for text, answer, others in asked:
         question = torch.from_numpy(encoder.encode_utterances([text], normalize_embeddings=True))[0]

@@ -23,16 +23,13 @@ def test_pieces_of_one_speaker_are_a_turn(example):
     assert all(dict(draft.metadata) == example.get("metadata", {}) for draft in drafts)
 
 
-@pytest.mark.parametrize(
-    ("labels", "roles"),
-    [
-        ([(0, 0), (1, 0), (0, 0)], ["channel 0", "channel 1", "channel 0"]),
-        ([(0, 7), (1, 8), (0, 7)], ["speaker 7", "speaker 8", "speaker 7"]),
-        ([(0, 0), (1, 0), (0, 1)], ["channel 0 speaker 0", "channel 1 speaker 0", "channel 0 speaker 1"]),
-        ([(None, None), (None, "Ann"), (None, None), (None, "Bo")], ["Ann", "Bo"]),
-        ([(None, 3), (None, None), (None, 3)], ["speaker 3"]),
-    ],
-)
+@pytest.mark.parametrize(("labels", "roles"), [
+    ([(0, 0), (1, 0), (0, 0)], ["channel 0", "channel 1", "channel 0"]),
+    ([(0, 7), (1, 8), (0, 7)], ["speaker 7", "speaker 8", "speaker 7"]),
+    ([(0, 0), (1, 0), (0, 1)], ["channel 0 speaker 0", "channel 1 speaker 0", "channel 0 speaker 1"]),
+    ([(None, None), (None, "Ann"), (None, None), (None, "Bo")], ["Ann", "Bo"]),
+    ([(None, 3), (None, None), (None, 3)], ["speaker 3"]),
+])  # fmt: skip
 def test_who_speaks_is_a_channel_a_voice_or_both(labels, roles):
     pieces = [
         {"channel": channel, "speaker": speaker, "start": number, "role": str(speaker), "content": "Hm."}

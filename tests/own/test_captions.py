@@ -82,17 +82,10 @@ def draft_of(path, content):
     return spoken, [item.message for item in draft.problems], noted
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("c.vtt", TEAMS),
-        ("c.VTT", ZOOM),
-        ("c.vtt", STYLED),
-        ("c.srt", SRT),
-        ("c.sbv", SBV),
-        ("d.srt", SRT.replace("\n", "\r\n")),
-    ],
-)
+@pytest.mark.parametrize(("name", "content"), [
+    ("c.vtt", TEAMS), ("c.VTT", ZOOM), ("c.vtt", STYLED), ("c.srt", SRT), ("c.sbv", SBV),
+    ("d.srt", SRT.replace("\n", "\r\n")),
+])  # fmt: skip
 def test_captions_of_one_speaker_in_a_row_are_a_turn(tmp_path, name, content):
     path = tmp_path / name
     expected = [

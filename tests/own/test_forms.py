@@ -108,13 +108,9 @@ def test_a_form_of_another_package_is_tried_first(tmp_path, monkeypatch):
     assert texts(tmp_path / "d.json", [{**CHAT, "mirror": True}, CHAT]) == [["iH"], ["Hi", "Ho"]]
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ('[{"messages": []},]', "broken JSON at column 19"),
-        ("[1", "broken JSON at column 3"),
-        (b"\xff\xfe\xfa", "broken UTF-8 at byte 0"),
-    ],
-)
+@pytest.mark.parametrize(("content", "sentence"), [
+    ('[{"messages": []},]', "broken JSON at column 19"), ("[1", "broken JSON at column 3"),
+    (b"\xff\xfe\xfa", "broken UTF-8 at byte 0"),
+])  # fmt: skip
 def test_what_is_broken_is_one_sentence(tmp_path, content, sentence):
     assert sentence in refusal(tmp_path / "d.json", content)

@@ -241,11 +241,9 @@ def test_a_column_of_html_loses_markup_quotes_and_private_notes(tmp_path):
 
 def test_other_columns_are_metadata_if_they_have_one_value_in_each_dialogue(tmp_path):
     rows = (
-        "id;role;text;team;score;rating;code;note;time",
-        "1;user;Hi, you;A;4;1,5;007;x;",
-        "1;agent;Ho;A;;1,5;007;y;",
+        "id;role;text;team;score;rating;code;note;time", "1;user;Hi, you;A;4;1,5;007;x;", "1;agent;Ho;A;;1,5;007;y;",
         "2;user;Hi;NULL;5;2,25;12;x;",
-    )
+    )  # fmt: skip
     dialogues, remarks = read(write(tmp_path / "d.csv", *rows), tmp_path)
     assert [dict(item.metadata) for item in dialogues] == [
         {"team": "A", "score": 4, "rating": 1.5, "code": "007"},

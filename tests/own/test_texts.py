@@ -37,41 +37,23 @@ WROTE = (
 SIGNATURES = (
     "Kind regards,\nPriya",
     "Best regards\nOmar Feldgate\nCustomer Care Team\nTel. 020 7946 0958",
-    "Kind regards, Priya Rao",
-    "-- \nPriya\nAcme Ltd, 5 Main Street, Springfield",
-    "Sent from my iPhone",
-    "Get Outlook for iOS<https://aka.ms/o0ukef>",
-    "Mit freundlichen Grüßen\nPriya Rao",
-    "Viele Grüße\nPriya",
-    "Von meinem iPhone gesendet",
-    "Cordialement,\nPriya",
-    "Envoyé de mon iPhone",
-    "Saludos,\nPriya",
-    "Cordiali saluti\nPriya",
-    "Inviato da iPhone",
-    "Atenciosamente,\nPriya",
-    "Met vriendelijke groet,\nPriya",
-)
+    "Kind regards, Priya Rao", "-- \nPriya\nAcme Ltd, 5 Main Street, Springfield", "Sent from my iPhone",
+    "Get Outlook for iOS<https://aka.ms/o0ukef>", "Mit freundlichen Grüßen\nPriya Rao", "Viele Grüße\nPriya",
+    "Von meinem iPhone gesendet", "Cordialement,\nPriya", "Envoyé de mon iPhone", "Saludos,\nPriya",
+    "Cordiali saluti\nPriya", "Inviato da iPhone", "Atenciosamente,\nPriya", "Met vriendelijke groet,\nPriya",
+)  # fmt: skip
 # Much of this looks like parts of mail, and is what somebody says.
 SAID = (
-    "Thanks, that helped. Best regards to Priya.",
-    "- one\n- two\n- three",
-    "From: Berlin\nTo: Munich\nDate: 3 May\nTwo adults, please.",
-    "De: Madrid\nPara: Lisboa\nFecha: 3 mayo",
-    "Thanks,\nbut my card was stolen on the way home.",
-    "On Monday Bob wrote: I am ill. What now?",
-    "On Monday Bob wrote:\nI am ill",
-    "a < 5 and b > 3 it fails.  Two  spaces\r\n\r\n\r\nstay ",
-    "Best regards",
+    "Thanks, that helped. Best regards to Priya.", "- one\n- two\n- three",
+    "From: Berlin\nTo: Munich\nDate: 3 May\nTwo adults, please.", "De: Madrid\nPara: Lisboa\nFecha: 3 mayo",
+    "Thanks,\nbut my card was stolen on the way home.", "On Monday Bob wrote: I am ill. What now?",
+    "On Monday Bob wrote:\nI am ill", "a < 5 and b > 3 it fails.  Two  spaces\r\n\r\n\r\nstay ", "Best regards",
     "Regards,\nPriya",
     "Hello\nKind regards,\nPriya\nPS: the box was open when it came.",
-    "Prices:\n-----\n5 euros",
-    "El cliente escribió:\nno funciona",
-    "Subject: printer\nIt does not print",
-    "Warning: low disk, mail fails",
-    "Sent from Berlin last week, and it never came.",
+    "Prices:\n-----\n5 euros", "El cliente escribió:\nno funciona", "Subject: printer\nIt does not print",
+    "Warning: low disk, mail fails", "Sent from Berlin last week, and it never came.",
     "Here it is\n\nSent from my desk, which is easier than by phone.",
-)
+)  # fmt: skip
 
 
 def clean(*contents: str, mail: bool = True, markup: bool = False, raw: bool = False) -> tuple[list[str], list[str]]:
@@ -82,42 +64,33 @@ def clean(*contents: str, mail: bool = True, markup: bool = False, raw: bool = F
     return [texts.clean(message, mail) for message in messages], texts.remarks()
 
 
-@pytest.mark.parametrize(
-    ("markup", "text"),
-    [
-        ("<p>My bill&nbsp;is <b>wrong</b></p><br/><img src='data:image/png;base64,AAAA'>", "My bill is wrong"),
-        ("a &lt;b&gt; <script>x</script>1 < 2 and 3 > 2", "a <b> 1 < 2 and 3 > 2"),
-        ("<p>first</p>\n\n  <p>second\n line</p>third<br>fourth", "first\nsecond line\nthird\nfourth"),
-        (
-            "Mail me <jo@example.org> <i>or</i> <https://example.org>",
-            "Mail me <jo@example.org> or <https://example.org>",
-        ),
-        ("Mail me <jo@example.org>.\nAT&amp;T", "Mail me <jo@example.org>.\nAT&T"),
-        ("<b>AT&amp;T</b> &amp;lt; caf&eacute; &#39;x&#39;", "AT&T &lt; café 'x'"),
-        ("<table><tr><td>Order</td><td>55</td></tr><tr><td>Price</td><td>5</td></tr></table>", "Order 55\nPrice 5"),
-        ("<ul><li>one<li>two</ul>", "one\ntwo"),
-        ("<style>p {color: red}</style><!--[if mso]><xml>1</xml><![endif]--><p>It is 55.<o:p></o:p></p>", "It is 55."),
-        ("<div style='display:none'>preview</div><div class='zd-comment' dir='auto'>Hi</div>", "Hi"),
-        ("<p><img src='cid:1'></p>", ""),
-        ("<div>Hi<blockquote>old<br>er</blockquote>new</div>", "Hi\n> old\n> er\nnew"),
-    ],
-)
+@pytest.mark.parametrize(("markup", "text"), [
+    ("<p>My bill&nbsp;is <b>wrong</b></p><br/><img src='data:image/png;base64,AAAA'>", "My bill is wrong"),
+    ("a &lt;b&gt; <script>x</script>1 < 2 and 3 > 2", "a <b> 1 < 2 and 3 > 2"),
+    ("<p>first</p>\n\n  <p>second\n line</p>third<br>fourth", "first\nsecond line\nthird\nfourth"),
+    ("Mail me <jo@example.org> <i>or</i> <https://example.org>", "Mail me <jo@example.org> or <https://example.org>"),
+    ("Mail me <jo@example.org>.\nAT&amp;T", "Mail me <jo@example.org>.\nAT&T"),
+    ("<b>AT&amp;T</b> &amp;lt; caf&eacute; &#39;x&#39;", "AT&T &lt; café 'x'"),
+    ("<table><tr><td>Order</td><td>55</td></tr><tr><td>Price</td><td>5</td></tr></table>", "Order 55\nPrice 5"),
+    ("<ul><li>one<li>two</ul>", "one\ntwo"),
+    ("<style>p {color: red}</style><!--[if mso]><xml>1</xml><![endif]--><p>It is 55.<o:p></o:p></p>", "It is 55."),
+    ("<div style='display:none'>preview</div><div class='zd-comment' dir='auto'>Hi</div>", "Hi"),
+    ("<p><img src='cid:1'></p>", ""),
+    ("<div>Hi<blockquote>old<br>er</blockquote>new</div>", "Hi\n> old\n> er\nnew"),
+])  # fmt: skip
 def test_markup_becomes_text(markup, text):
     assert plain_text(markup) == text
 
 
-@pytest.mark.parametrize(
-    "quote",
-    [
-        "<blockquote>On Mon, Rosa wrote: My bill is wrong</blockquote>",
-        '<div class="gmail_quote">On Sun, 23 Feb 2025 at 12:06, Nina wrote:<br><blockquote>A cab</blockquote></div>',
-        '<div class="gmail_quote"><div class="gmail_attr">On Sun Nina wrote:</div><blockquote>A cab</blockquote></div>',
-        '<div class="gmail_quote">A cab</div>',
-        '<div class="moz-cite-prefix">Den 1.2. skrev Nina:</div><blockquote type="cite">A cab</blockquote>',
-        '<div id="appendonsend"></div><hr><div id="divRplyFwdMsg"><b>Od:</b> Nina<br><b>Do:</b> us</div><p>A cab</p>',
-        f"<p>{'<br>'.join(FIELDS['de'])}</p><p>A cab</p>",
-    ],
-)
+@pytest.mark.parametrize("quote", [
+    "<blockquote>On Mon, Rosa wrote: My bill is wrong</blockquote>",
+    '<div class="gmail_quote">On Sun, 23 Feb 2025 at 12:06, Nina wrote:<br><blockquote>A cab</blockquote></div>',
+    '<div class="gmail_quote"><div class="gmail_attr">On Sun Nina wrote:</div><blockquote>A cab</blockquote></div>',
+    '<div class="gmail_quote">A cab</div>',
+    '<div class="moz-cite-prefix">Den 1.2. skrev Nina:</div><blockquote type="cite">A cab</blockquote>',
+    '<div id="appendonsend"></div><hr><div id="divRplyFwdMsg"><b>Od:</b> Nina<br><b>Do:</b> us</div><p>A cab</p>',
+    f"<p>{'<br>'.join(FIELDS['de'])}</p><p>A cab</p>",
+])  # fmt: skip
 def test_markup_of_quoted_mail_leaves(quote):
     content = f'<div class="zd-comment"><p>Which number?</p>{quote}</div>'
     for mail in (True,) if quote.startswith("<p>") else (True, False):
@@ -175,15 +148,11 @@ def test_what_a_speaker_repeats_at_the_end_leaves():
     )
 
 
-@pytest.mark.parametrize(
-    "contents",
-    [
-        ["One\nPriya, Acme", "Two\nPriya, Acme"],
-        [f"{number}\nPriya, Acme" for number in range(3)] + [f"more {number}" for number in range(4)],
-        ["Good morning\nHow can I help?"] * 3,
-    ],
-    ids=["twice", "seldom", "whole"],
-)
+@pytest.mark.parametrize("contents", [
+    ["One\nPriya, Acme", "Two\nPriya, Acme"],
+    [f"{number}\nPriya, Acme" for number in range(3)] + [f"more {number}" for number in range(4)],
+    ["Good morning\nHow can I help?"] * 3,
+], ids=["twice", "seldom", "whole"])  # fmt: skip
 def test_an_ending_that_is_rare_or_the_whole_stays(contents):
     cleaned, _ = clean(*contents)
     assert [text.splitlines()[0] for text in cleaned] == [text.splitlines()[0] for text in contents]
@@ -214,17 +183,11 @@ def test_what_is_neither_mail_nor_markup_stays_to_the_character(content):
     assert clean(content, mail=False) == ([content], [])
 
 
-@pytest.mark.parametrize(
-    ("texts", "is_markup"),
-    [
-        (["<p>Hi</p>", "no", "<div dir='auto'>yes</div>"], True),
-        (["Hi<br>there", ""], True),
-        (["a < 5 and b > 3", "Mail me <jo@example.org>", "AT&amp;T", "<b and c>"], False),
-        (["<b>help</b>", *["plain words"] * 9], False),
-        (["type <table> and run", "use <p> here"], False),
-        ([], False),
-    ],
-)
+@pytest.mark.parametrize(("texts", "is_markup"), [
+    (["<p>Hi</p>", "no", "<div dir='auto'>yes</div>"], True), (["Hi<br>there", ""], True),
+    (["a < 5 and b > 3", "Mail me <jo@example.org>", "AT&amp;T", "<b and c>"], False),
+    (["<b>help</b>", *["plain words"] * 9], False), (["type <table> and run", "use <p> here"], False), ([], False),
+])  # fmt: skip
 def test_a_column_is_markup_if_a_share_of_it_has_closed_tags(texts, is_markup):
     assert looks_like_markup(iter(texts)) is is_markup
 

@@ -71,18 +71,14 @@ def test_a_form_with_one_reading_is_read_and_nothing_is_remarked(iso, text):
     assert remarks(text) == []
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        *("23:59", "00:05", "61:31", "1:02:03.5", "3:05 PM", "today", "now", "May", "May 4", "March 2024", "yesterday"),
-        *("5 minutes ago", "Tuesday", "Monday 10:30", "2024-03", "4 March", "Mar 4 15:05:00", "4 Mar 10:30"),
-        *("-1", -5, True, "1.70956E+09", "2024-13-40", "30/02/2024", "32.01.2024", 0),
-        *("2024-03-04 25:05", "2024-03-04 10", "2024-03-04 10:61", "2024-03-04 10:00 XYZ", "0001-01-01T00:00:00"),
-        *("2567-03-04", "1445/08/23", "9999-12-31", "1900-01-01", "in 2 days", "PT5S", "?", ":"),
-        *(datetime.time(10, 30), timedelta(hours=3), "2024-03-04 10:00 Mars/Olympus", float("inf"), [], {"a": 1}),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("value", [
+    *("23:59", "00:05", "61:31", "1:02:03.5", "3:05 PM", "today", "now", "May", "May 4", "March 2024", "yesterday"),
+    *("5 minutes ago", "Tuesday", "Monday 10:30", "2024-03", "4 March", "Mar 4 15:05:00", "4 Mar 10:30"),
+    *("-1", -5, True, "1.70956E+09", "2024-13-40", "30/02/2024", "32.01.2024", 0),
+    *("2024-03-04 25:05", "2024-03-04 10", "2024-03-04 10:61", "2024-03-04 10:00 XYZ", "0001-01-01T00:00:00"),
+    *("2567-03-04", "1445/08/23", "9999-12-31", "1900-01-01", "in 2 days", "PT5S", "?", ":"),
+    *(datetime.time(10, 30), timedelta(hours=3), "2024-03-04 10:00 Mars/Olympus", float("inf"), [], {"a": 1}),
+], ids=repr)  # fmt: skip
 def test_what_has_no_day_or_no_known_form_is_not_read_and_counted(value):
     assert column(value, value) == ([None, None], True)
     ((severity, sentence),) = remarks(value, value)
@@ -108,20 +104,14 @@ def test_a_blank_is_no_time_and_not_counted(value):
     assert remarks(value) == []
 
 
-@pytest.mark.parametrize(
-    ("value", "iso"),
-    [
-        (datetime.datetime(2024, 3, 4, 15, 5), NIGHT),
-        (datetime.datetime(2024, 3, 4, 15, 5, tzinfo=UTC), f"{NIGHT}+00:00"),
-        (datetime.date(2024, 3, 4), "2024-03-04T00:00:00"),
-        (pd.Timestamp("2024-03-04 15:05"), NIGHT),
-        (pd.Timestamp("2024-03-04 15:05:00.123456789"), f"{NIGHT}.123456"),
-        (np.datetime64("2024-03-04T15:05"), NIGHT),
-        (np.int64(1709564700), f"{NIGHT}+00:00"),
-        (1709564700.5, f"{NIGHT}.500000+00:00"),
-        (1.7095647e18, f"{NIGHT}+00:00"),
-    ],
-)
+@pytest.mark.parametrize(("value", "iso"), [
+    (datetime.datetime(2024, 3, 4, 15, 5), NIGHT),
+    (datetime.datetime(2024, 3, 4, 15, 5, tzinfo=UTC), f"{NIGHT}+00:00"),
+    (datetime.date(2024, 3, 4), "2024-03-04T00:00:00"), (pd.Timestamp("2024-03-04 15:05"), NIGHT),
+    (pd.Timestamp("2024-03-04 15:05:00.123456789"), f"{NIGHT}.123456"),
+    (np.datetime64("2024-03-04T15:05"), NIGHT), (np.int64(1709564700), f"{NIGHT}+00:00"),
+    (1709564700.5, f"{NIGHT}.500000+00:00"), (1.7095647e18, f"{NIGHT}+00:00"),
+])  # fmt: skip
 def test_objects_are_read_as_what_they_are(value, iso):
     assert column(value) == ([iso], True)
 
@@ -254,24 +244,16 @@ def test_times_without_a_zone_beside_others_are_a_guess_of_utc():
     assert (severity, sentence[:45]) == ("guess", "read 1 time, such as '2024-03-04T15:05', as U")
 
 
-@pytest.mark.parametrize(
-    ("day", "clock", "text"),
-    [
-        ("2023-03-01", "10:31", "2023-03-01 10:31"),
-        ("10:30", "2023-03-01", "10:30 2023-03-01"),
-        ("2023-03-01 00:00:00", "10:31:00", "2023-03-01 10:31:00"),
-        ("2023-03-01T00:00:00.000", datetime.time(10, 31), "2023-03-01 10:31:00"),
-        (datetime.datetime(2023, 3, 1), "1899-12-30 10:31:00", "2023-03-01 10:31:00"),
-        ("2023-03-01", "1900-01-01T10:31:00", "2023-03-01 10:31:00"),
-        ("2023-03-01", "2023-03-01 10:31", "2023-03-01 10:31"),
-        ("2023-03-01 10:31", "10:31", "2023-03-01 10:31"),
-        ("01.03.2023", "", "01.03.2023"),
-        ("", "10:31", "10:31"),
-        (None, float("nan"), ""),
-        ("45293", "0.64", "45293.64"),
-        ("20230301", "10:31", "20230301 10:31"),
-    ],
-)
+@pytest.mark.parametrize(("day", "clock", "text"), [
+    ("2023-03-01", "10:31", "2023-03-01 10:31"), ("10:30", "2023-03-01", "10:30 2023-03-01"),
+    ("2023-03-01 00:00:00", "10:31:00", "2023-03-01 10:31:00"),
+    ("2023-03-01T00:00:00.000", datetime.time(10, 31), "2023-03-01 10:31:00"),
+    (datetime.datetime(2023, 3, 1), "1899-12-30 10:31:00", "2023-03-01 10:31:00"),
+    ("2023-03-01", "1900-01-01T10:31:00", "2023-03-01 10:31:00"),
+    ("2023-03-01", "2023-03-01 10:31", "2023-03-01 10:31"), ("2023-03-01 10:31", "10:31", "2023-03-01 10:31"),
+    ("01.03.2023", "", "01.03.2023"), ("", "10:31", "10:31"), (None, float("nan"), ""), ("45293", "0.64", "45293.64"),
+    ("20230301", "10:31", "20230301 10:31"),
+])  # fmt: skip
 def test_a_day_and_a_clock_of_two_columns_are_joined(day, clock, text):
     assert joined(day, clock) == text
 
