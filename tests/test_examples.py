@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import subprocess
 import sys
 from collections import Counter
 from contextlib import nullcontext
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from afresh import printed_afresh
 from checkpoints import save_dse
 from sentence_transformers import SentenceTransformer
 
@@ -116,9 +116,9 @@ def test_the_pipeline_gives_the_vectors_of_sentence_transformers(published, meth
 
 @slow
 def test_a_dataset_is_mapped_by_two_processes(published, tmp_path):
-    program = f"import runpy; runpy.run_path({str(EXAMPLES / 'map_dataset.py')!r}, run_name='__main__')"
+    command = [sys.executable, str(EXAMPLES / "map_dataset.py"), published["dial2vec"]]
     environment = {**os.environ, "HF_DATASETS_CACHE": str(tmp_path)}
-    line = printed_afresh(program, published["dial2vec"], environment=environment).splitlines()[-1]
+    line = subprocess.run(command, env=environment, check=True, stdout=-1, text=True).stdout.splitlines()[-1]
     expected = load_encoder(published["dial2vec"]).encode(load_dialogues("sample", split="dev"))
     _, shape, deviation = re.fullmatch(r"(\S+) (\(.+\)) (\S+)", line).groups()
     assert shape == str(expected.shape)
