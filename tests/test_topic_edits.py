@@ -46,7 +46,7 @@ def edited(tmp_path, *entries, of=None, **more):
 def test_edits_do_what_they_say(tmp_path, entry, ids, labels):
     result = edited(tmp_path, entry)
     assert (list(result.ids), result.labels.tolist()) == (ids, labels)
-    assert len(result.means) == len(result.names) == len(result.stability) == len(ids)
+    assert len(result.means) == len(result.topics) == len(ids)
 
 
 def test_a_merged_topic_has_the_mean_of_its_dialogues_and_its_first_id(tmp_path):

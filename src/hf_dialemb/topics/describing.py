@@ -4,14 +4,13 @@ import logging
 import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
 from ..flow.language_model import THOUGHT, asked_names, clean_name, quoted
-from .edits import Groups
+from .edits import Group, Groups
 from .naming import (
     customer,
     names_of,
@@ -50,14 +49,6 @@ Name:"""
 logger = logging.getLogger(__name__)
 
 
-class Description(NamedTuple):
-    """What a topic is called, and what a language model says about it."""
-
-    name: str
-    sentence: str = ""
-    coherent: str = ""  # whether it is a single topic: yes, no, or empty where the model does not say
-
-
 def described(
     corpus: Sequence[Dialogue],
     groups: Groups,
@@ -78,7 +69,7 @@ def described(
         cache: A folder where answers of a language model are kept.
         encode: Encodes phrases ``(P, D)``.
     """
-    members = [np.flatnonzero(groups.labels == number) for number in range(len(groups.ids))]
+    members = [np.flatnonzero(groups.labels == number) for number in range(len(groups.topics))]
     read = np.concatenate(list(map(sampled, members)))
     members = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")] for rows in members]
     of_groups = [[corpus[row] for row in sampled(rows).tolist()] for rows in members]
@@ -86,75 +77,70 @@ def described(
     left_out = set_phrases(drawn, groups.labels[read])
     phrases = telling_phrases([_texts(group, left_out) for group in of_groups])
     requests = [without_set_phrases(own, left_out, customer(own)) for own in drawn]
-    given = [Description(*own) for own in zip(groups.names, groups.descriptions, groups.coherent, strict=True)]
-    if not all(own.name for own in given):
+    topics = list(groups.topics)
+    if not all(groups.names):
         proposed = names_of(requests, groups.labels[read], groups.means, encode)
-        given = _with_names(given, list(zip(proposed, phrases, of_groups, strict=True)), names, cache)
-    sentences = typical_requests(of_groups, [own.name for own in given], left_out, encode)
+        topics = _with_names(topics, list(zip(proposed, phrases, of_groups, strict=True)), names, cache)
+    sentences = typical_requests(of_groups, [topic.name for topic in topics], left_out, encode)
     by_role = {
         role: telling_phrases([_texts(group, left_out, role) for group in of_groups]) for role in roles_of(corpus)
     }
     return tuple(
         Topic(
-            groups.ids[number],
-            given[number].name,
+            topic.id,
+            topic.name,
             len(rows),
             phrases[number],
             {role: of_role[number] for role, of_role in by_role.items()},
             tuple(rows[:EXAMPLES].tolist()),
             tuple(counts[number].tolist()),
             sentences[number],
-            groups.stability[number],
-            0.0 if groups.ids[number] == NO_TOPIC else float(groups.least[number]),
-            given[number].sentence,
-            given[number].coherent,
+            topic.stability,
+            0.0 if topic.id == NO_TOPIC else float(groups.least[number]),
+            topic.description,
+            topic.coherent,
         )
-        for number, rows in enumerate(members)
+        for number, (topic, rows) in enumerate(zip(topics, members, strict=True))
     )
 
 
 def _with_names(
-    given: Sequence[Description],
+    topics: Sequence[Group],
     proposed: Sequence[tuple[str, Sequence[str], Sequence[Dialogue]]],
     names: str,
     cache: Path | None,
-) -> list[Description]:
+) -> list[Group]:
     """Give topics without a name the proposed one, or that of a language model that reads phrases and dialogues."""
-    unnamed = [number for number, own in enumerate(given) if not own.name]
-    new = [Description(proposed[number][0]) for number in unnamed]
+    unnamed = [number for number, topic in enumerate(topics) if not topic.name]
+    new = [topics[number]._replace(name=proposed[number][0]) for number in unnamed]
     if names != PHRASES:
-        asked = [proposed[number] for number in unnamed]
-        new, reason = described_by_model(asked, names, cache / "names" if cache else None)
-        if reason:
-            logger.warning("some topics are named by their phrases: %s", reason)
-    kept, result = [own.name for own in given if own.name], list(given)
-    different = numbered_names([*kept, *(own.name for own in new)])[len(kept) :]
-    for number, own, name in zip(unnamed, new, different, strict=True):
-        result[number] = own._replace(name=name)
+        new = _described_by_model(new, [proposed[number][1:] for number in unnamed], names, cache)
+    kept, result = [topic.name for topic in topics if topic.name], list(topics)
+    different = numbered_names([*kept, *(topic.name for topic in new)])[len(kept) :]
+    for number, topic, name in zip(unnamed, new, different, strict=True):
+        result[number] = topic._replace(name=name)
     return result
 
 
-def described_by_model(
-    topics: Sequence[tuple[str, Sequence[str], Sequence[Dialogue]]], spec: str, cache: Path | None
-) -> tuple[list[Description], str]:
-    """Let a language model describe topics, which have a name already, by their phrases and typical dialogues.
+def _described_by_model(
+    topics: Sequence[Group], said: Sequence[tuple[Sequence[str], Sequence[Dialogue]]], spec: str, cache: Path | None
+) -> list[Group]:
+    """Let a language model name and describe topics; those without an answer stay as they are, with a warning.
 
     It reads the phrases and the beginnings of `_SHOWN` dialogues of each topic; nothing else is sent.
-
-    Returns:
-        The descriptions, with the given names alone where there is no answer, and the reason for these.
     """
     prompts = []
-    for _, phrases, dialogues in topics:
+    for phrases, dialogues in said:
         lines = "\n".join(quoted(text_of(dialogue)[:_BEGINNING]) for dialogue in dialogues[:_SHOWN])
         prompts.append(_PROMPT.format(phrases=", ".join(map(quoted, phrases)) or "none", beginnings=lines))
-    answers, reason = asked_names(prompts, spec, cache, read_description, _MOST_TOKENS)
-    described = [
-        Description(*answer.split("\n")[:3]) if answer else Description(own)
-        for answer, (own, *_) in zip(answers, topics, strict=True)
-    ]
-    names = numbered_names([description.name for description in described])
-    return [own._replace(name=name) for own, name in zip(described, names, strict=True)], reason
+    answers, reason = asked_names(prompts, spec, cache and cache / "names", read_description, _MOST_TOKENS)
+    if reason:
+        logger.warning("some topics are named by their phrases: %s", reason)
+    described = []
+    for topic, answer in zip(topics, answers, strict=True):
+        name, description, coherent = answer.split("\n")[:3] if answer else (topic.name, "", "")
+        described.append(topic._replace(name=name, description=description, coherent=coherent))
+    return described
 
 
 def read_description(answer: str) -> str:

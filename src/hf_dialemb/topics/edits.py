@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
@@ -19,21 +19,36 @@ NOWHERE = -1  # the label of a dialogue that fits no topic
 LEAST, NEW = 0.75, 0.8
 """The least similarity of a dialogue on a topic, and the one below which it may be of a new topic, as shares of the
 length of the topic's mean; chosen on the development split of SGD by ``benchmarks/topics_kept.py``."""
-_COLUMNS = ("ids", "names", "stability", "descriptions", "coherent")  # of `Groups`, one text a topic
+
+
+class Group(NamedTuple):
+    """What is known of a topic."""
+
+    id: str
+    name: str = ""  # empty where it is still to be named
+    stability: str = ""  # empty where it is not known yet
+    description: str = ""  # by a language model, or empty
+    coherent: str = ""  # whether such a model takes it for a single topic: yes, no or empty
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
     """N dialogues in T topics, by their unit vectors."""
 
-    ids: tuple[str, ...]  # T different ones
-    names: tuple[str, ...]  # empty where a topic is still to be named
-    stability: tuple[str, ...]  # of each, or empty where it is not known yet
-    descriptions: tuple[str, ...]  # by a language model, or empty
-    coherent: tuple[str, ...]  # whether such a model takes each for a single topic: yes, no or empty
+    topics: tuple[Group, ...]  # T with different ids
     means: NDArray[np.float32]  # of the vectors of each topic, shorter the more these differ, (T, D)
     labels: NDArray[np.int32]  # the topic of each dialogue, (N,), in [0, T), or `NOWHERE`
     numbered: int  # the highest number that a topic has had
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the topics."""
+        return tuple(topic.id for topic in self.topics)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the topics."""
+        return tuple(topic.name for topic in self.topics)
 
     @property
     def least(self) -> NDArray[np.float32]:
@@ -67,23 +82,18 @@ class Groups:
 
     def at(self, places: Sequence[int]) -> Groups:
         """Return some of the topics, in this order; dialogues of the others fit nowhere."""
-        numbers = np.full(len(self.ids) + 1, NOWHERE, dtype=np.int32)  # the last for `NOWHERE`
+        numbers = np.full(len(self.topics) + 1, NOWHERE, dtype=np.int32)  # the last for `NOWHERE`
         numbers[list(places)] = np.arange(len(places))
-        columns: dict[str, Any] = {name: tuple(getattr(self, name)[place] for place in places) for name in _COLUMNS}
-        return replace(self, **columns, means=self.means[list(places)], labels=numbers[self.labels])
+        topics = tuple(self.topics[place] for place in places)
+        return replace(self, topics=topics, means=self.means[list(places)], labels=numbers[self.labels])
 
     def with_more(self, units: NDArray[np.float32], labels: NDArray[np.int32]) -> Groups:
         """Add topics that are still to be named: those of dialogues ``(N,)`` whose label is not `NOWHERE`."""
-        count, total = int(labels.max(initial=NOWHERE)) + 1, len(self.ids)
-        means = [*self.means]
-        for number in range(count):
-            own = units[labels == number]
-            means.append(own.mean(axis=0))
-        columns: dict[str, Any] = {name: (*getattr(self, name), *("",) * count) for name in _COLUMNS[1:]}
+        count, total = int(labels.max(initial=NOWHERE)) + 1, len(self.topics)
+        means = [*self.means, *(units[labels == number].mean(axis=0) for number in range(count))]
         return replace(
             self,
-            ids=(*self.ids, *(f"topic-{self.numbered + number + 1}" for number in range(count))),
-            **columns,
+            topics=(*self.topics, *(Group(f"topic-{self.numbered + number + 1}") for number in range(count))),
             means=np.array(means, dtype=np.float32).reshape(-1, units.shape[1]),
             labels=np.where(labels == NOWHERE, self.labels, labels + total).astype(np.int32),
             numbered=self.numbered + count,
@@ -93,7 +103,7 @@ class Groups:
 def no_groups(units: NDArray[np.float32]) -> Groups:
     """Return the groups of vectors ``(N, D)`` that are on no topic yet."""
     labels = np.full(len(units), NOWHERE, dtype=np.int32)
-    return Groups((), (), (), (), (), units[:0], labels, 0)
+    return Groups((), units[:0], labels, 0)
 
 
 _KINDS = {
@@ -196,11 +206,11 @@ class _Edit:
         """Join topics; the first keeps its id."""
         parts = self._topics(self.entry["merge"], 2)
         rows, first = np.flatnonzero(np.isin(self.groups.labels, parts)), parts[0]
-        sizes = np.bincount(self.groups.labels[rows], minlength=len(self.groups.ids))[parts]
+        sizes = np.bincount(self.groups.labels[rows], minlength=len(self.groups.topics))[parts]
         mean = np.average(self.groups.means[parts], axis=0, weights=sizes if len(rows) else None)
         merged = self._remade(first, mean)
         return self._labelled(rows, first, merged).at(
-            [number for number in range(len(self.groups.ids)) if number not in parts[1:]]
+            [number for number in range(len(self.groups.topics)) if number not in parts[1:]]
         )
 
     def split(self) -> Groups:
@@ -208,7 +218,7 @@ class _Edit:
         from sklearn.cluster import KMeans
 
         (topic,), parts = self._topics([self.entry["split"]]), self.entry.get("into", 2)
-        if self.groups.ids[topic] in self.known:
+        if self.groups.topics[topic].id in self.known:
             raise self._error("split", self.entry["split"], "a new topic; split this one in the folder that it is of")
         rows = np.flatnonzero(self.groups.labels == topic)
         if not isinstance(parts, int) or not 2 <= parts <= len(rows):
@@ -227,15 +237,15 @@ class _Edit:
         others = [other for number, other in enumerate(self.groups.names) if number != topic]
         if name in others:
             raise self._error("name", name, "one that no other topic has, or merge them")
-        return replace(self.groups, names=(*self.groups.names[:topic], name, *self.groups.names[topic + 1 :]))
+        return self._with_topic(topic, self.groups.topics[topic]._replace(name=name))
 
     def delete(self) -> Groups:
         """Remove a topic; its dialogues are assigned to the others where they fit."""
         (topic,) = self._topics([self.entry["delete"]])
-        if len(self.groups.ids) == 1:
+        if len(self.groups.topics) == 1:
             raise self._error("delete", self.entry["delete"], "another topic to be left")
         rows = np.flatnonzero(self.groups.labels == topic)
-        groups = self.groups.at([number for number in range(len(self.groups.ids)) if number != topic])
+        groups = self.groups.at([number for number in range(len(self.groups.topics)) if number != topic])
         return self._labelled(rows, groups.assigned(self.units[rows]), groups)
 
     def move(self) -> Groups:
@@ -267,10 +277,13 @@ class _Edit:
 
     def _remade(self, topic: int, mean: NDArray[np.float32]) -> Groups:
         """Give a topic another mean; what was known of the one that it was no longer holds."""
-        means, columns = self.groups.means.copy(), {name: getattr(self.groups, name) for name in _COLUMNS[2:]}
+        known, means = self.groups.topics[topic], self.groups.means.copy()
         means[topic] = mean
-        unknown: dict[str, Any] = {name: (*own[:topic], "", *own[topic + 1 :]) for name, own in columns.items()}
-        return replace(self.groups, means=means, **unknown)
+        return replace(self._with_topic(topic, Group(known.id, known.name)), means=means)
+
+    def _with_topic(self, place: int, topic: Group) -> Groups:
+        topics = self.groups.topics
+        return replace(self.groups, topics=(*topics[:place], topic, *topics[place + 1 :]))
 
     def _topics(self, names: Any, least: int = 1) -> list[int]:  # noqa: ANN401 - of a person
         """Return the places of topics by id, or by name where they have one."""
@@ -294,7 +307,7 @@ class _Edit:
         for name, place in places.items():
             row = self.rows.get(str(seen.get(name)))
             if row is not None and self.groups.labels[row] not in (place, NOWHERE):
-                now = self.groups.ids[self.groups.labels[row]]
+                now = self.groups.topics[self.groups.labels[row]].id
                 raise self._error(
                     "topic", name, f"that of dialogue '{seen[name]}', which is on {now} now; make the edit again"
                 )

@@ -25,7 +25,7 @@ from ..metrics.vectors import unit
 from ..runs.frames import data_frame
 from .clustering import counted_periods, find_clusters, placed, stability
 from .describing import described
-from .edits import EDITS, NO_EDITS, NOWHERE, Edits, Groups, no_groups, read_edits
+from .edits import EDITS, NO_EDITS, NOWHERE, Edits, Group, Groups, no_groups, read_edits
 from .naming import with_small_talk_joined
 from .taxonomy import read_taxonomy, taxonomy_groups
 from .topics import BY_MODEL, FEWEST, FITS_NOWHERE, MEANS, NO_TOPIC, PHRASES, RECORD, Topics, ids_of
@@ -219,7 +219,9 @@ def _clustered(
     """Cluster dialogues into topics; with ``nowhere``, those below the least similarity of theirs are on none."""
     labels = with_small_talk_joined(corpus, find_clusters(units, topics, seed))
     groups = no_groups(units).with_more(units, labels)
-    groups = replace(groups, stability=stability(units, groups.labels, topics, seed))
+    sure = stability(units, groups.labels, topics, seed)
+    pairs = zip(groups.topics, sure, strict=True)
+    groups = replace(groups, topics=tuple(topic._replace(stability=word) for topic, word in pairs))
     if nowhere:
         near = groups.nearness(units)[np.arange(len(units)), groups.labels]
         fitting = np.where(near >= groups.least[groups.labels], groups.labels, NOWHERE).astype(np.int32)
@@ -248,9 +250,11 @@ def _read_groups(folder: Path, record: Mapping[str, Any]) -> Groups:
         raise ValueError("its files are of different runs")
     if not (np.abs(means) < 2).all():  # they are at most of unit length
         raise ValueError("its means are damaged")
-    ids, names, stable = (tuple(topic[name] for topic in topics) for name in ("id", "name", "stability"))
-    descriptions, coherent = (tuple(topic.get(name, "") for topic in topics) for name in BY_MODEL)
-    return Groups(ids, names, stable, descriptions, coherent, means, np.zeros(0, dtype=np.int32), record["numbered"])
+    known = (
+        Group(topic["id"], topic["name"], topic["stability"], *(topic.get(name, "") for name in BY_MODEL))
+        for topic in topics
+    )
+    return Groups(tuple(known), means, np.zeros(0, dtype=np.int32), record["numbered"])
 
 
 def _topics(
@@ -269,25 +273,21 @@ def _topics(
     labels, near = groups.labels, groups.nearness(units)
     alone = labels == NOWHERE
     similarity = np.where(alone, near.max(axis=1), near[np.arange(len(near)), labels])
-    order = np.argsort(-np.bincount(labels[~alone], minlength=len(groups.ids)), kind="stable")
+    order = np.argsort(-np.bincount(labels[~alone], minlength=len(groups.topics)), kind="stable")
     groups = groups.at(order.tolist())
-    groups = replace(groups, stability=_stability(groups, units, seed))
+    groups = replace(groups, topics=_with_stability(groups, units, seed))
     whole = groups
     if alone.any():
         whole = replace(
             groups,
             labels=np.where(alone, len(order), groups.labels).astype(np.int32),
-            ids=(*groups.ids, NO_TOPIC),
-            names=(*groups.names, FITS_NOWHERE),
-            stability=(*groups.stability, ""),
-            descriptions=(*groups.descriptions, ""),
-            coherent=(*groups.coherent, ""),
+            topics=(*groups.topics, Group(NO_TOPIC, FITS_NOWHERE)),
             means=np.concatenate([groups.means, units[alone].mean(axis=0, keepdims=True)]),
         )
     times = [dialogue.time for dialogue in corpus]
-    periods, period, counts = counted_periods(times, whole.labels, len(whole.ids))
+    periods, period, counts = counted_periods(times, whole.labels, len(whole.topics))
     named = described(corpus, whole, similarity, counts, naming.names, naming.cache, naming.encode)
-    tree = average_linkage(groups.means, np.array([max(1, topic.size) for topic in named[: len(groups.ids)]]))
+    tree = average_linkage(groups.means, np.array([max(1, topic.size) for topic in named[: len(groups.topics)]]))
     ends = tuple(end_of([turn.role for turn in own.turns], [turn.content for turn in own.turns])[0] for own in corpus)
     facts = groups.means, encoder, groups.numbered, edits, ends
     return Topics(
@@ -295,12 +295,13 @@ def _topics(
     )
 
 
-def _stability(groups: Groups, units: NDArray[np.float32], seed: int) -> tuple[str, ...]:
-    """Return how sure each topic is; of topics where it is known, as it is."""
-    unknown = [number for number, word in enumerate(groups.stability) if not word]
+def _with_stability(groups: Groups, units: NDArray[np.float32], seed: int) -> tuple[Group, ...]:
+    """Return the topics, and how sure each is where that is not known yet."""
+    unknown = [number for number, topic in enumerate(groups.topics) if not topic.stability]
     rows = np.flatnonzero(np.isin(groups.labels, unknown))
-    if not len(rows):
-        return groups.stability
-    part = replace(groups, labels=groups.labels[rows]).at(unknown)
-    words = dict(zip(unknown, stability(units[rows], part.labels, seed=seed), strict=False))
-    return tuple(words.get(number, word) for number, word in enumerate(groups.stability))
+    topics = list(groups.topics)
+    if len(rows):
+        part = replace(groups, labels=groups.labels[rows]).at(unknown)
+        for number, word in zip(unknown, stability(units[rows], part.labels, seed=seed), strict=False):
+            topics[number] = topics[number]._replace(stability=word)
+    return tuple(topics)

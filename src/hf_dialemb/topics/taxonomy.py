@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..metrics.vectors import unit
-from .edits import NOWHERE, Groups
+from .edits import NOWHERE, Group, Groups
 
 _COLUMNS = ("name", "description", "examples")
 _BETWEEN = "|"  # examples
@@ -66,9 +66,6 @@ def taxonomy_groups(
     for number in range(len(means)):
         if (labels == number).any():
             means[number] = units[labels == number].mean(axis=0)
-    count = len(texts)
-    ids = tuple(f"topic-{number}" for number in range(1, count + 1))
-    unknown = ("",) * count
-    labels = np.full(len(units), NOWHERE, dtype=np.int32)
-    groups = Groups(ids, tuple(texts), unknown, unknown, unknown, means, labels, count)
+    topics = tuple(Group(f"topic-{number}", name) for number, name in enumerate(texts, 1))
+    groups = Groups(topics, means, np.full(len(units), NOWHERE, dtype=np.int32), len(topics))
     return replace(groups, labels=groups.assigned(units))
