@@ -14,11 +14,10 @@ def has_adapters(model: Any) -> bool:  # noqa: ANN401
 
 
 def without_adapters(model: Any, merge: bool) -> Any:  # noqa: ANN401
-    """Take the adapters out of a model, and return the model below them.
+    """Take the adapters out of a ``PeftModel``, or a model after ``add_adapter``, and return the model below them.
 
-    Args:
-        model: A ``PeftModel``, or a model after ``add_adapter``; it is changed.
-        merge: Whether the weights keep what the active adapters learnt, or become the base's again.
+    The model is changed: with ``merge`` its weights keep what the active adapters learnt, else they are the base's
+    again.
     """
     from peft.tuners.tuners_utils import BaseTunerLayer
     from peft.utils import ModulesToSaveWrapper

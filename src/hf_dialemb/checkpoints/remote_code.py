@@ -27,13 +27,7 @@ def backbone_code(config: dict[str, Any]) -> dict[str, str]:
 def register_backbone_code(config: dict[str, Any], path: str, trusted: bool) -> None:
     """Register the classes of a backbone with code of its own, which transformers does only for a whole model.
 
-    Args:
-        config: The model's ``config.json``; without such a backbone, nothing happens.
-        path: The folder or Hub id of the model.
-        trusted: Whether the user allows the code to run.
-
-    Raises:
-        InputError: There is such code, and it is not trusted.
+    Without such a backbone in the ``config.json`` nothing happens. An InputError refuses code that is not ``trusted``.
     """
     classes = backbone_code(config) if "encoder_config" in config else {}
     if not classes:

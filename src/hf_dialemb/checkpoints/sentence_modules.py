@@ -13,17 +13,11 @@ _OLDER = {"mean_tokens": "mean", "cls_token": "cls"}
 
 
 class SentenceModules(NamedTuple):
-    """The settings of a backbone's vectors; those of a plain transformers model say nothing.
+    """The settings of a backbone's vectors; those of a plain transformers model say nothing."""
 
-    Attributes:
-        pooling: One of `POOLINGS`; None if nothing is said.
-        prompts: Texts that may stand before an input, by name.
-        default_prompt_name: The prompt that stands before every input; None for none.
-    """
-
-    pooling: str | None = None
-    prompts: dict[str, str] | None = None
-    default_prompt_name: str | None = None
+    pooling: str | None = None  # one of `POOLINGS`; None if nothing is said
+    prompts: dict[str, str] | None = None  # texts that may stand before an input, by name
+    default_prompt_name: str | None = None  # the prompt that stands before every input; None for none
 
     def __str__(self) -> str:
         parts = [f"{self.pooling} pooling"] if self.pooling not in (None, "mean") else []
@@ -34,9 +28,7 @@ class SentenceModules(NamedTuple):
 def read_sentence_modules(path: str) -> SentenceModules:
     """Read the modules of a model's folder or Hub id.
 
-    Raises:
-        InputError: There is a module besides the transformer, its pooling and `Normalize`, or a pooling that is none of
-            `POOLINGS`.
+    An InputError refuses modules besides the transformer, its pooling and `Normalize`, and what is none of `POOLINGS`.
     """
     modules = _read(path, "modules.json", [])
     with explained(f"{path}/modules.json", FETCH):

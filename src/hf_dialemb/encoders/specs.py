@@ -81,32 +81,19 @@ PLAIN = Loading()
 
 @dataclass(frozen=True)
 class EncoderSpec:
-    """A parsed spec.
+    """A parsed spec."""
 
-    Attributes:
-        name: The spec as it was written.
-        model: The spec without its words.
-        level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
-        cls: Whether the first token is the vector, not the mean of all.
-        whitened: Whether vectors are whitened by themselves.
-        numbers: One of `DTYPES`, or ``"int8"``.
-        revision: The revision of a model on the Hub, if one is named.
-        kind: ``fitted``, ``words``, ``api``, ``static``, ``dialemb``, ``sentence-transformers`` or ``transformers``.
-        path: A folder or Hub id; for ``words`` the file, for ``api`` the model, for ``fitted`` the name.
-        reads: What the model reads: ``"texts"``, or whole ``"dialogues"``.
-        files: Where the Hub's files come from: ``revision``, ``token`` and ``cache_dir``, as far as they are given.
-    """
-
-    name: str
-    model: str
-    level: str = "dialogue"
-    cls: bool = False
-    whitened: bool = False
-    numbers: str = "float32"
-    revision: str | None = None
-    kind: str = ""
-    path: str = ""
-    reads: str = "texts"
+    name: str  # the spec as it was written
+    model: str  # the spec without its words
+    level: str = "dialogue"  # ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns
+    cls: bool = False  # whether the first token is the vector, not the mean of all
+    whitened: bool = False  # whether vectors are whitened by themselves
+    numbers: str = "float32"  # one of `DTYPES`, or ``"int8"``
+    revision: str | None = None  # the revision of a model on the Hub, if one is named
+    kind: str = ""  # fitted, words, api, static, dialemb, sentence-transformers or transformers
+    path: str = ""  # a folder or Hub id; for ``words`` the file, for ``api`` the model, for ``fitted`` the name
+    reads: str = "texts"  # what the model reads: ``"texts"``, or whole ``"dialogues"``
+    # The revision, token and cache_dir of the Hub's files, as far as they are given.
     files: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -161,8 +148,7 @@ def has_weights(spec: str) -> bool:
 def find_encoder(spec: str, loading: Loading = PLAIN) -> EncoderSpec:
     """Parse a spec and look its model up without loading weights, so that mistakes show before long work.
 
-    Raises:
-        InputError: The model is unknown or lacks a package, a file or a key; or the words do not suit the model.
+    An InputError says that the model is unknown or lacks a package, a file or a key, or that the words do not suit it.
     """
     parsed = EncoderSpec.parse(spec)
     for name, value in (

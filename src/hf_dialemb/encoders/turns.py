@@ -15,25 +15,15 @@ from ..runs.frames import data_frame
 
 @dataclass(frozen=True, eq=False)
 class TurnTable:
-    """N turns as columns.
+    """N turns as columns."""
 
-    Attributes:
-        vectors: A vector of length 1 for each, (N, D) float32.
-        dialogue: The id of its dialogue, or ``#12`` for the twelfth if it has none.
-        turn: Its place in its dialogue, from 0 on, (N,) int64.
-        role: Who speaks.
-        speaker: The speaker's name, or empty.
-        time: When it was said, in ISO 8601, or empty.
-        content: What was said.
-    """
-
-    vectors: NDArray[np.float32]
-    dialogue: list[str]
-    turn: NDArray[np.int64]
-    role: list[str]
-    speaker: list[str]
-    time: list[str]
-    content: list[str]
+    vectors: NDArray[np.float32]  # a vector of length 1 for each, (N, D) float32
+    dialogue: list[str]  # the id of its dialogue, or ``#12`` for the twelfth if it has none
+    turn: NDArray[np.int64]  # its place in its dialogue, from 0 on, (N,) int64
+    role: list[str]  # who speaks
+    speaker: list[str]  # the speaker's name, or empty
+    time: list[str]  # when it was said, in ISO 8601, or empty
+    content: list[str]  # what was said
 
     def __len__(self) -> int:
         return len(self.content)

@@ -70,16 +70,10 @@ def cluster_by_role(
 ) -> dict[str, Clustering]:
     """Cluster the utterances of each role by their vectors, ``(N, D)``; roles in alphabetical order.
 
-    Args:
-        vectors: Equal texts should have equal vectors. A vector of zeros gets the direction of the first axis, as in
-            the official program.
-        roles: The role of each utterance.
-        clusters: The number of clusters of each role, or of the roles that a mapping names.
-        threshold: The distance below which clusters are merged, likewise.
-        seed: The seed of the groups of a large role; nothing else is random.
-
-    Raises:
-        InputError: A number or threshold is of no role or out of bounds, or a role has both.
+    Equal texts should have equal vectors. A vector of zeros gets the direction of the first axis, as in the official
+    program. ``clusters`` is their number for each role, or for the roles that a mapping names, and ``threshold``
+    likewise the distance below which clusters are merged. The seed is that of the groups of a large role; nothing else
+    is random. An InputError says that a number or threshold is of no role or out of bounds, or a role has both.
     """
     check_roles(clusters, threshold, roles)
     names, clusterings = np.array(roles, dtype=object), {}
@@ -224,13 +218,10 @@ def _curve(merges: Merges) -> Curve:
 def average_linkage(means: NDArray[Any], weights: NDArray[Any]) -> Merges:
     """Merge L leaves until one cluster is left; this takes 8 bytes times the square of L.
 
-    The distance of two clusters is the mean of 1 - cosine over all pairs: for unit vectors, 1 minus the product of the
-    means. So a leaf may stand for many vectors, as in no leaf of scipy's. Reciprocal nearest neighbours are found along
-    a chain (Murtagh, 1983); distances follow from those of the merged parts (Lance and Williams, 1967).
-
-    Args:
-        means: The mean of the unit vectors that each leaf stands for, ``(L, D)``.
-        weights: The number of these vectors, ``(L,)``.
+    ``means`` ``(L, D)`` are those of the unit vectors that each leaf stands for, ``weights`` ``(L,)`` the number of
+    these. The distance of two clusters is the mean of 1 - cosine over all pairs: for unit vectors, 1 minus the product
+    of the means. So a leaf may stand for many vectors, as in no leaf of scipy's. Reciprocal nearest neighbours are
+    found along a chain (Murtagh, 1983); distances follow from those of the merged parts (Lance and Williams, 1967).
     """
     exact = np.asarray(means, dtype=np.float64)
     distances = exact @ exact.T
@@ -302,22 +293,12 @@ def grouped_leaves(
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
     """Put distinct unit vectors, ``(U, D)``, into about ``groups`` groups of near ones.
 
-    k-means divides the vectors into regions. Within each, average linkage merges up to one distance for all regions
-    that leaves ``groups`` groups, or up to a lower threshold. Linking the groups is then exact, see `average_linkage`.
+    k-means divides the vectors into regions of about ``region``. Within each, average linkage merges up to one distance
+    for all regions that leaves ``groups`` groups, or up to a lower threshold. Linking the groups is then exact, see
+    `average_linkage`. Each vector stands for a number of equal ones, ``counts`` ``(U,)``.
 
-    Args:
-        units: The vectors.
-        counts: The number of equal vectors that each stands for, ``(U,)``.
-        groups: The number of groups.
-        region: The size of regions, about.
-        threshold: A distance at which vectors stay apart, even if there are more groups then.
-        seed: The seed of k-means.
-
-    Returns:
-        The group of each vector, ``(U,)``; the mean ``(L, D)`` and the number of vectors ``(L,)`` of each group.
-
-    Raises:
-        InputError: The threshold leaves more than `MOST_EXACT` groups.
+    Returns the group of each vector, ``(U,)``, and the mean ``(L, D)`` and the number of vectors ``(L,)`` of each
+    group. An InputError says that the threshold leaves more than `MOST_EXACT` groups.
     """
     from scipy.sparse import csr_array
 

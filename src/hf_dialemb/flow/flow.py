@@ -98,10 +98,8 @@ class Flow:
 def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
     """List the utterances of dialogues; a dialogue without an id is named by its number, counted from 1.
 
-    Dialogue acts and slots decide an utterance's action, see `hf_dialemb.corpora.labels.unified_turn`.
-
-    Raises:
-        InputError: There is no dialogue, or two have the same id.
+    Dialogue acts and slots decide an utterance's action, see `hf_dialemb.corpora.labels.unified_turn`. An InputError
+    says that there is no dialogue, or two have the same id.
     """
     from ..corpora.labels import unified_turn
 
@@ -129,8 +127,7 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
 def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDArray[np.int32]]:
     """Assign numbers to the groups of N utterances: by role, then by falling size, then by first occurrence.
 
-    Returns:
-        The id and the size of each group, in that order; and the number of each utterance's group, ``(N,)``.
+    Returns the id and the size of each group, in that order, and the number of each utterance's group, ``(N,)``.
     """
     sizes, of_role, ids = Counter(groups), Counter[str](), dict[Group, tuple[str, int]]()
     for group in sorted(sizes, key=lambda group: (group[0], -sizes[group])):

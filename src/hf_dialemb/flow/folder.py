@@ -45,10 +45,8 @@ class StoredFlow:
 def read_kinds(folder: Path, texts: Collection[str]) -> dict[str, str]:
     """Read what a person says of the ends of conversations in a flow's folder, for a text of each state.
 
-    The file `KINDS`, if there is one, has lines such as ``"We are fully booked.": failed``.
-
-    Raises:
-        InputError: The file cannot be read, or names what nobody says or no kind of end.
+    The file `KINDS`, if there is one, has lines such as ``"We are fully booked.": failed``. An InputError says that it
+    cannot be read, or names what nobody says or no kind of end.
     """
     path = folder / KINDS
     try:

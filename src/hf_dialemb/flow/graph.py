@@ -51,15 +51,12 @@ class FlowGraph:
 
 @dataclass(frozen=True)
 class Pruning:
-    """The thresholds of a graph.
+    """The thresholds of a graph; an InputError says that one is out of range, or the rule of weights unknown.
 
     A state is left out if its weight is at most ``nodes``, in ``[0, 1)``: its count divided by that of the most
     frequent state (the paper's ε). A transition is left out if its weight is less than ``edges``, in ``[0, 1]``: its
     share of the most frequent transition's count (``"max"``), of the most frequent one's from the same state
     (``"max-out"``), or of all from the same state (``"prob-out"``).
-
-    Raises:
-        InputError: A threshold is out of range, or the rule of weights is unknown.
     """
 
     nodes: float = NOISE

@@ -79,17 +79,11 @@ def asked_names(
     read: Callable[[str], str] = clean_name,
     tokens: int = _MOST_TOKENS,
 ) -> tuple[list[str], str]:
-    """Ask a language model for a name by each prompt.
+    """Ask a language model, of a spec as in `find_writer`, for a name by each prompt.
 
-    Args:
-        prompts: What is sent.
-        spec: The model; see `find_writer`.
-        cache: A folder where answers are kept, by model and prompt, so that nothing is asked twice.
-        read: Reads the name, and what else is asked for, out of an answer; an empty text means that there is none.
-        tokens: The most that an answer has.
-
-    Returns:
-        The names, empty ones for no answer, and the first reason of these.
+    The folder ``cache`` keeps answers by model and prompt, so that nothing is asked twice. ``read`` reads the name, and
+    what else is asked for, out of an answer of at most so many ``tokens``; an empty text means that there is none.
+    Returns the names, empty ones for no answer, and the first reason of these.
     """
     from tqdm.auto import tqdm
 
@@ -137,12 +131,8 @@ def _name(
 def find_writer(spec: str) -> ChatEndpoint | LocalWriter:
     """Look up a language model; this asks no server, and loads no weights before the first prompt.
 
-    Args:
-        spec: ``api:MODEL``, a model of the endpoint of `hf_dialemb.encoders.endpoint`, or the folder or Hub id of a
-            model that ``AutoModelForCausalLM`` loads.
-
-    Raises:
-        InputError: The model is not found, or a package or key is missing.
+    A spec is ``api:MODEL``, a model of the endpoint of `hf_dialemb.encoders.endpoint`, or the folder or Hub id of a
+    model that ``AutoModelForCausalLM`` loads. An InputError says that it is not found, or a package or key is missing.
     """
     if not spec.startswith(API):
         return LocalWriter(resolve_backbone(spec))

@@ -41,12 +41,8 @@ def named(
 ) -> Flow:
     """Build a flow from clusters, each named for the utterance that is nearest to its centroid.
 
-    Args:
-        title: The title of the flow.
-        utterances: N utterances.
-        vectors: Their vectors, ``(N, D)``.
-        labels: For each role the cluster of each of its utterances, in order.
-        settings: Everything that decided the result.
+    The N utterances have vectors ``(N, D)``; ``labels`` says for each role the cluster of each of its utterances, in
+    order, and ``settings`` everything that decided the result.
     """
     of_role = np.zeros(len(utterances), dtype=np.int64)
     for role, rows in utterances.rows_by_role().items():
@@ -140,13 +136,10 @@ def best_phrases(
 ) -> list[tuple[str, ...]]:
     """Return at most `PHRASES` phrases, of one to three words, of each of G groups of texts, the best first.
 
-    A phrase scores the number of a group's texts that hold it, times its worth there. Two words count half as much
-    again, three twice. A phrase that repeats a better one, or occurs once in a group of several texts, is left out.
-
-    Args:
-        groups: The texts of each group.
-        worth: What phrases ``(P,)`` are worth by their counts, a sparse ``(G, P)``: as many numbers as it has data.
-            What is worth nothing, or less, is left out.
+    A phrase scores the number of a group's texts that hold it, times its worth there. ``worth`` takes the phrases
+    ``(P,)`` and their counts, a sparse ``(G, P)``, and returns as many numbers as this has data; what is worth nothing,
+    or less, is left out. Two words count half as much again, three twice. A phrase that repeats a better one, or occurs
+    once in a group of several texts, is left out.
     """
     phrases, counts = _counted_phrases(groups)
     worths, result = worth(phrases, counts), []

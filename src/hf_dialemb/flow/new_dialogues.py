@@ -30,14 +30,8 @@ class NextAction:
 def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[NextAction]:
     """Return the ``top`` states that are most likely to come next, the likeliest first; `END` may be among them.
 
-    Args:
-        flow: The flow.
-        history: The states of a conversation so far, the latest last. The last two decide, as far as they occurred
-            (see `hf_dialemb.flow.graph.TransitionModel`).
-        top: The number of states.
-
-    Raises:
-        InputError: A state is not of the flow, or ``top`` is below 1.
+    The history is the states of a conversation so far, the latest last. The last two decide, as far as they occurred
+    (see `hf_dialemb.flow.graph.TransitionModel`). An InputError refuses a state that is not of the flow.
     """
     if top < 1:
         raise InputError(f"field top: got {top}, expected at least 1; say how many answers to print")
@@ -80,8 +74,7 @@ def assigned(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDArra
 def new_vectors(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDArray[np.float32]:
     """Embed N utterances by the encoder that made a flow, ``(N, D)``.
 
-    Raises:
-        InputError: The encoder is unknown, cannot embed new texts, or has changed.
+    An InputError says that the encoder is unknown, cannot embed new texts, or has changed.
     """
     model = stored.flow.settings.get("model")
     if not model:

@@ -201,13 +201,10 @@ def _corrected(flow: Flow) -> dict[State, str]:
 def end_of(
     roles: Sequence[str], texts: Sequence[str], usual: bool = False, kinds: Sequence[str] = ()
 ) -> tuple[Kind, int]:
-    """Return how a dialogue ends, and the turn that decides it; see `ends`.
+    """Return how a dialogue ends, and the turn that decides it, by who says what in each turn; see `ends`.
 
-    Args:
-        roles: Who speaks in each turn.
-        texts: What is said.
-        usual: Whether the last turn is one with which dialogues usually end.
-        kinds: What each turn says of the end if a person corrected it: a `Kind` or ``nothing``; else empty.
+    ``usual`` says that dialogues usually end with the last turn. ``kinds`` is what each turn says of the end if a
+    person corrected it: a `Kind` or ``nothing``; else empty.
     """
     if any(kinds):
         last = max((turn for turn, kind in enumerate(kinds) if kind not in ("", NOTHING)), default=-1)

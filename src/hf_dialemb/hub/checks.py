@@ -21,11 +21,7 @@ _DATA_SUFFIXES = {".arrow", ".csv", ".gz", ".json", ".jsonl", ".parquet", ".tsv"
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Return the files to send by their paths on the Hub, sorted, without caches and version control.
-
-    Raises:
-        InputError: ``folder`` is not a folder.
-    """
+    """Return the files to send by their paths on the Hub, sorted, without caches and version control."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give one from dialemb export, or that of a metric or dataset")
     return {path: file for path, file in _entries(folder).items() if file.is_file()}
@@ -48,11 +44,7 @@ def check(folder: Path, kind: str, name: str) -> list[str]:
 
 
 def card_of(folder: Path) -> tuple[dict[str, Any], str]:
-    """Return the front matter of a card, and the text below it; both are empty if there is no card.
-
-    Raises:
-        InputError: The front matter is not a YAML mapping.
-    """
+    """Return the front matter of a card and the text below it, both empty if there is no card; refuse broken YAML."""
     file = folder / PublishedFolder.CARD
     if not file.is_file():
         return {}, ""

@@ -112,9 +112,7 @@ def secrets_in(file: Path) -> Iterator[tuple[int, str]]:
 def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
     """Yield the place and the text of each absolute path in an ONNX graph, a JSON or YAML record, or a Markdown text.
 
-    Raises:
-        ValueError: A record cannot be parsed.
-        RecursionError: A record is nested too deeply.
+    A ValueError or RecursionError says that a record cannot be parsed.
     """
     text = "" if file.suffix == ".onnx" else file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".onnx":

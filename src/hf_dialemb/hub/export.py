@@ -103,8 +103,7 @@ def export(
 def load_checkpoint(path: str) -> tuple[Model, Any]:
     """Return one of this package's checkpoints, a folder or Hub id, with its tokenizer.
 
-    Raises:
-        InputError: There is no such checkpoint, it is damaged, or another package made it.
+    An InputError says that there is no such checkpoint, it is damaged, or another package made it.
     """
     register()
     folder = resolve_backbone(path)

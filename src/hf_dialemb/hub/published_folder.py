@@ -139,8 +139,7 @@ def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, V
 def compare(way: str, vectors: Vectors, expected: Vectors, tolerance: float) -> str:
     """Compare vectors ``(N, D)`` of a published form with the model's, and return a line with the largest difference.
 
-    Raises:
-        InputError: The difference exceeds the tolerance, which is relative to the largest expected value.
+    An InputError says that it exceeds the tolerance, which is relative to the largest expected value.
     """
     difference = float("inf")
     if vectors.shape == expected.shape:

@@ -133,14 +133,11 @@ def in_parts(
 ) -> Any:  # noqa: ANN401
     """Call ``work(*tensors)`` on parts of like length, and return its results in the order of the rows.
 
-    Args:
-        model: What works; if it `is_sharded`, there are as many parts in all processes, and one unless ``again``.
-        work: Takes some rows of the tensors; returns a tensor, or several, of as many rows.
-        mask: 1 for real tokens, (N, L), padded on the right.
-        size: Rows of `TOKENS` tokens in a part.
-        *tensors: N rows each; those of the mask's shape are cut to the longest row of a part.
-        again: Whether to compute the activations of a part, then of ``size`` rows, again in the backward pass (gradient
-            caching), so that memory does not grow with N.
+    A part has ``size`` rows of `TOKENS` tokens, by the mask (N, L), padded on the right. Tensors have N rows; those of
+    the mask's shape are cut to the longest row of a part. ``work`` returns a tensor, or several, of as many rows. With
+    ``again`` the activations of a part, then of ``size`` rows, are computed again in the backward pass (gradient
+    caching), so that memory does not grow with N. If the model `is_sharded`, there are as many parts in all processes,
+    and one unless ``again``.
     """
     lengths = mask.sum(-1)
     order = lengths.argsort(descending=True, stable=True)

@@ -105,18 +105,10 @@ def speaker_representations(
     turn: one scatter-add per turn, one banded sum over turns, one gather. Time and memory are O(L D), and the result is
     exact. With more than two speakers, each meets all the others together (one versus rest, section 3).
 
-    Args:
-        hidden: Token vectors, (B, L, D).
-        mask: 1 for real tokens, (B, L).
-        role_ids: Speaker of each token in [0, R), (B, L) int64.
-        turn_ids: Turn of each token from 0, (B, L) int64.
-        num_roles: R.
-        window: Largest distance of tokens that meet, in turns.
-
-    Returns:
-        The mean vector of each speaker's tokens, (B, R, D); its cross-representation, (B, R, D), up to a positive
-        factor, as only its direction enters the loss; which speakers have a token, (B, R) bool. Absent speakers get
-        zeros.
+    Takes token vectors (B, L, D), a mask, and the speaker in [0, R) and the turn, from 0, of each token, (B, L) each.
+    Returns the mean vector of each speaker's tokens, (B, R, D); its cross-representation, (B, R, D), up to a positive
+    factor, as only its direction enters the loss; and which speakers have a token, (B, R) bool. Absent speakers get
+    zeros.
     """
     batch, length, dim = hidden.shape
     turns = int(turn_ids.max()) + 1

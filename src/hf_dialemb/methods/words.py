@@ -54,11 +54,8 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None =
     A first line of two numbers, as in word2vec's files, and words that contain blanks are skipped. A file whose name
     ends in ``.gz`` is unpacked. The size is the vectors' length; None takes that of the file's first.
 
-    Returns:
-        Vectors (V, size) float32, zero for words that the file lacks; and which words it has, (V,) bool.
-
-    Raises:
-        InputError: The file cannot be read, or a vector is of another length or not finite.
+    Returns vectors (V, size) float32, zero for words that the file lacks, and which words it has, (V,) bool. An
+    InputError says that the file cannot be read, or a vector is of another length or not finite.
     """
     places = {word: place for place, word in enumerate(words)}
     rows: dict[int, np.ndarray] = {}

@@ -31,11 +31,9 @@ def example_scores(
     """Rank the true response of each example among its candidates; see `next_utterance_scores`.
 
     Takes of each of E examples the finite scores of its K >= 2 candidates, where K may differ, and which of them are
-    right, (K,) booleans, at least one.
-
-    Returns:
-        ``{"mrr": 1 / rank, "hits1": whether it comes first, "rN@k": recall}``, each (E,) in ``[0, 1]``. N is 2, 10
-        and K, as far as no example has fewer candidates (K: where all have as many); k is 1, 2 and 5 below N.
+    right, (K,) booleans, at least one. Returns ``{"mrr": 1 / rank, "hits1": whether it comes first, "rN@k": recall}``,
+    each (E,) in ``[0, 1]``. N is 2, 10 and K, as far as no example has fewer candidates (K: where all have as many); k
+    is 1, 2 and 5 below N.
     """
     require(ties in (EXPECTED, OFFICIAL), "ties", repr(ties), f"{EXPECTED!r} or {OFFICIAL!r}")
     values, right, counts = _padded(scores, correct)

@@ -107,10 +107,8 @@ def query_scores(
     """Score each dialogue as a query for those of its label, by cosine.
 
     A score takes the cosines of the N - 1 others in ascending order, in steps of 1e-9, and those of the relevant ones.
-    Memory is ``O(N)``, time that of sorting N rows of N.
-
-    Returns:
-        The scores, ``(S, Q)``, and how many dialogues are no query, since nobody else has their label.
+    Memory is ``O(N)``, time that of sorting N rows of N. Returns the scores, ``(S, Q)``, and how many dialogues are no
+    query, since nobody else has their label.
     """
     queries = _sorted_queries(*labelled_vectors(embeddings, labels, pairs=True))
     results = [[score(ordered, positives) for score in scores] for ordered, positives in queries]

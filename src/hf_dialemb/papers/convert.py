@@ -40,10 +40,8 @@ def convert(
     """Convert PLATO, or dial2vec's checkpoint over PLATO, from a file, a folder or a tar archive into a new folder.
 
     The vocabulary, one token a line, is by default the ``vocab.txt`` beside the weights. With ``partial`` keys may be
-    missing or unexpected. ``report`` receives a line for every key.
-
-    Raises:
-        InputError: The output exists, the source cannot be read, or its keys, shapes or vocabulary do not fit.
+    missing or unexpected. ``report`` receives a line for every key. An InputError says that the output exists, the
+    source cannot be read, or its keys, shapes or vocabulary do not fit.
     """
     output = Path(output)
     if output.exists():

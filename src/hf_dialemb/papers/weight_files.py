@@ -29,8 +29,7 @@ _VOCABULARY = "vocab.txt"
 def read_source(path: Path) -> tuple[Mapping[str, Any], str | None]:
     """Return the tensors of a file, a tar archive or a folder, and the text of the ``vocab.txt`` beside them, if any.
 
-    Raises:
-        InputError: The path does not exist, holds no or several files of weights, or a file cannot be read.
+    An InputError says that the path holds no or several files of weights, or a file cannot be read.
     """
     if path.name.endswith((".tar", ".tar.gz", ".tgz")) and path.is_file():
         return _read_archive(path)

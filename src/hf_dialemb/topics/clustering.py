@@ -88,14 +88,9 @@ def stability(
 ) -> tuple[str, ...]:
     """Return how sure each of T topics is: ``solid``, ``fair`` or ``shaky``.
 
-    Samples of the dialogues are clustered again, with other seeds. A topic's stability is the mean of the Jaccard index
-    of its dialogues in a sample and the new cluster most like it (Hennig, 2007): solid from 0.75, fair from 0.6.
-
-    Args:
-        vectors: Unit vectors, ``(N, D)``.
-        labels: Their topics, ``(N,)``.
-        topics: The number of topics if it was given.
-        seed: The seed of random draws.
+    Samples of the unit vectors ``(N, D)`` are clustered again, with other seeds. A topic's stability is the mean of the
+    Jaccard index of its dialogues in a sample, by their labels ``(N,)``, and the new cluster most like it (Hennig,
+    2007): solid from 0.75, fair from 0.6. ``topics`` is their number if it was given.
     """
     count, likeness = int(labels.max()) + 1, []
     for number in range(_RESAMPLES):
@@ -141,13 +136,8 @@ def counted_periods(
 ) -> tuple[list[str], str, NDArray[np.int64]]:
     """Count the dialogues of each topic in each period, in the finest unit with a readable number of periods.
 
-    Args:
-        times: ISO 8601 or empty, for N dialogues.
-        labels: Their topics, ``(N,)``.
-        topics: The number of topics.
-
-    Returns:
-        The beginnings of the P periods, their unit, and counts ``(topics, P)``; P is 0 where no dialogue has a time.
+    The N times are ISO 8601 or empty. Returns the beginnings of the P periods, their unit, and counts ``(topics, P)``;
+    P is 0 where no dialogue has a time.
     """
     rows = [row for row, time in enumerate(times) if time]
     if not rows:

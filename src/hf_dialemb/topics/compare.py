@@ -83,16 +83,11 @@ def compared_topics(
     known: Collection[str] | None = None,
     times: int = 1,
 ) -> Comparison:
-    """Compare two sets of dialogues by topics and by how each topic's dialogues end.
+    """Compare two sets of dialogues, each a topic's id and an end, by topics and by how each topic's dialogues end.
 
     Shares of topics are tested together, by Fisher's test with Holm's correction; so are the ways to end of all topics.
-
-    Args:
-        names: The names of topics by their ids.
-        sets: The topic's id and the end of each dialogue.
-        titles: The names of the sets.
-        known: The ids of topics that were known before the second set; others are new. By default none is new.
-        times: The number of such comparisons that are made together, by which p is multiplied.
+    ``names`` are those of topics by their ids, ``titles`` those of the sets. Topics that are not ``known`` are new; by
+    default none is. ``times`` is the number of such comparisons that are made together, by which p is multiplied.
     """
     sizes = len(sets[0]), len(sets[1])
     counts = [Counter(topic for topic, _ in own) for own in sets]
@@ -157,10 +152,8 @@ def rows_of(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
 def sets_of(dialogues: Sequence[Dialogue], by: str) -> dict[str, list[int]]:
     """Divide dialogues by their month, or by a name of their metadata; return the places of each part, in order.
 
-    Numbers with more than `_MOST` values are divided at their median. Dialogues without a value are left out.
-
-    Raises:
-        InputError: No dialogue has the value, there are too many values, or only one.
+    Numbers with more than `_MOST` values are divided at their median. Dialogues without a value are left out. An
+    InputError says that no dialogue has the value, there are too many values, or only one.
     """
     columns = metadata_columns(dialogues)
     values: list[Any] = [own.time[:7] or None for own in dialogues] if by == TIME and TIME not in columns else []

@@ -60,14 +60,9 @@ def described(
 ) -> tuple[Topic, ...]:
     """Describe T groups of N dialogues; those without a name get one.
 
-    Args:
-        corpus: The dialogues.
-        groups: Their groups.
-        similarity: The similarity of each with its group, ``(N,)``.
-        counts: How many each group has in each period, ``(T, P)``.
-        names: How groups are named; see `find_topics`.
-        cache: A folder where answers of a language model are kept.
-        encode: Encodes phrases ``(P, D)``.
+    ``similarity`` is that of each dialogue with its group, ``(N,)``, ``counts`` how many each group has in each period,
+    ``(T, P)``. Groups are named as `find_topics` says, and ``cache`` keeps the answers of a language model. ``encode``
+    encodes phrases ``(P, D)``.
     """
     members = [np.flatnonzero(groups.labels == number) for number in range(len(groups.topics))]
     read = np.concatenate(list(map(sampled, members)))
@@ -123,14 +118,14 @@ def _with_names(
 
 
 def _described_by_model(
-    topics: Sequence[Group], said: Sequence[tuple[Sequence[str], Sequence[Dialogue]]], spec: str, cache: Path | None
+    topics: Sequence[Group], contents: Sequence[tuple[Sequence[str], Sequence[Dialogue]]], spec: str, cache: Path | None
 ) -> list[Group]:
     """Let a language model name and describe topics; those without an answer stay as they are, with a warning.
 
     It reads the phrases and the beginnings of `_SHOWN` dialogues of each topic; nothing else is sent.
     """
     prompts = []
-    for phrases, dialogues in said:
+    for phrases, dialogues in contents:
         lines = "\n".join(quoted(text_of(dialogue)[:_BEGINNING]) for dialogue in dialogues[:_SHOWN])
         prompts.append(_PROMPT.format(phrases=", ".join(map(quoted, phrases)) or "none", beginnings=lines))
     answers, reason = asked_names(prompts, spec, cache and cache / "names", read_description, _MOST_TOKENS)

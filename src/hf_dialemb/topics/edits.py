@@ -144,10 +144,8 @@ class Edits:
     ) -> Groups:
         """Replay all edits on the groups of dialogues with these ids and unit vectors, ``(N, D)``.
 
-        Topics that are ``known`` from an earlier folder are not split, as its dialogues are not here.
-
-        Raises:
-            InputError: An edit names a topic or a dialogue that there is not, or cannot be done.
+        Topics that are ``known`` from an earlier folder are not split, as its dialogues are not here. An InputError
+        says that an edit names a topic or a dialogue that there is not, or cannot be done.
         """
         rows = {name: row for row, name in enumerate(dialogues)}
         for number, entry in enumerate(self.entries, 1):
@@ -163,8 +161,7 @@ NO_EDITS = Edits()
 def read_edits(path: Path) -> Edits:
     """Read a file of edits: YAML, a list of entries such as ``merge: [topic-1, topic-4]``; see docs/topics.md.
 
-    Raises:
-        InputError: The file cannot be read, or an entry is no edit.
+    An InputError says that the file cannot be read, or an entry is no edit.
     """
     try:
         text = path.read_text(encoding="utf-8")

@@ -89,11 +89,9 @@ def set_phrases(dialogues: Sequence[Dialogue], labels: NDArray[np.int32]) -> fro
 
 
 def with_small_talk_joined(dialogues: Sequence[Dialogue], labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Join the topics in which most dialogues ask for nothing, and those without a name; topic 0 stays the largest.
+    """Join the topics, labels ``(N,)``, in which most dialogues ask for nothing, and those without a name.
 
-    Args:
-        dialogues: N dialogues.
-        labels: The topic of each, ``(N,)``.
+    Topic 0 stays the largest.
     """
     while True:
         count = int(labels.max()) + 1
@@ -126,14 +124,9 @@ def typical_requests(
 ) -> list[str]:
     """Return the most typical request of each topic, as a customer said it; empty where nobody wants anything.
 
-    Of the first requests that hold the words of the topic's name, or of all where none does, it is the one nearest to
-    their mean, or the first without an encoder.
-
-    Args:
-        groups: The dialogues of each topic, the most typical first.
-        names: The name of each.
-        left_out: Set phrases; a turn of nothing else is no request.
-        encode: Encodes texts, ``(P, D)``.
+    Groups have their dialogues, the most typical first. Of the first requests that hold the words of the topic's name,
+    or of all where none does, it is the one nearest to their mean as ``encode`` places them, ``(P, D)``, or the first.
+    A turn of nothing but the set phrases that are left out is no request.
     """
     requests = []
     for name, group in zip(names, groups, strict=True):
@@ -223,14 +216,10 @@ def names_of(
 ) -> list[str]:
     """Name T topics for what is asked for in them and seldom in others, no two alike, the verb first if there is one.
 
-    What a share p of a topic's dialogues asks for, and q of the others, scores ``sqrt(p) log(p / q)``, more if it has
-    several words, and more the nearer the name's own vector is to the mean of the topic than to the others'.
-
-    Args:
-        requests: What the customer of each dialogue says, turn by turn.
-        labels: The topic of each dialogue, ``(N,)``.
-        means: The mean vector of each topic, ``(T, D)``.
-        encode: Encodes names ``(P, D)``; without it contrast alone counts.
+    ``requests`` is what the customer of each dialogue says, turn by turn, ``labels`` ``(N,)`` its topic. What a share p
+    of a topic's dialogues asks for, and q of the others, scores ``sqrt(p) log(p / q)``, more if it has several words.
+    With ``encode`` it scores more the nearer the name's own vector is to the mean of the topic, of ``(T, D)``, than to
+    the others'.
     """
     sizes = np.bincount(labels, minlength=len(means))
     asked, empty = [_Asked() for _ in sizes], np.zeros(len(sizes))

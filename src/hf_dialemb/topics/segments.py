@@ -19,9 +19,7 @@ CHANGE = 0.8  # the depth from which on the topic changes
 def segments(dialogues: Sequence[Dialogue], encoder: Encoder) -> list[Dialogue]:
     """Split dialogues at changes of topic; the parts of ``a`` are ``a/1`` and ``a/2``, and whole ones stay as they are.
 
-    Args:
-        dialogues: N dialogues; those without an id are named by their number, as ``#12``.
-        encoder: Encodes dialogues.
+    Those without an id are named by their number, as ``#12``.
     """
     parts = []
     for name, dialogue, places in zip(ids_of(dialogues), dialogues, boundaries(dialogues, encoder), strict=True):

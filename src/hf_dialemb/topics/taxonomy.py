@@ -23,11 +23,8 @@ _LIKE = 0.4  # the least cosine of a dialogue with what a topic is described by;
 def read_taxonomy(path: Path) -> dict[str, list[str]]:
     """Read a table with the columns name, description and examples, between which there are bars.
 
-    Returns:
-        For each name the texts that describe the topic: name, description, examples.
-
-    Raises:
-        InputError: The file cannot be read, lacks a column, or has a row without a name or with one a second time.
+    Returns for each name the texts that describe the topic: name, description, examples. An InputError says that the
+    file cannot be read, lacks a column, or has a row without a name or with one a second time.
     """
     try:
         table = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
@@ -55,10 +52,8 @@ def taxonomy_groups(
 ) -> Groups:
     """Assign dialogues to given topics, first by what describes these, then by the means of their dialogues.
 
-    Args:
-        texts: What describes each of T topics; see `read_taxonomy`.
-        units: The unit vectors of the dialogues, ``(N, D)``.
-        encode: Encodes texts in the same space, ``(P, D)``.
+    ``texts`` are those of `read_taxonomy`, ``units`` the unit vectors of the dialogues, ``(N, D)``; ``encode`` encodes
+    texts in the same space, ``(P, D)``.
     """
     means = np.stack([unit(encode(own)).mean(axis=0) for own in texts.values()])
     near = units @ unit(means).T

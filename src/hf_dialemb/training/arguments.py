@@ -72,11 +72,7 @@ def read_words(words: Sequence[str]) -> dict[str, Any]:
 
 
 def read_recipe(recipe: str | Path) -> dict[str, Any]:
-    """Read the settings of a recipe by its name, or of a YAML file.
-
-    Raises:
-        InputError: There is no such recipe or file, or it does not hold lines of ``field: value``.
-    """
+    """Read the settings of a recipe by its name, or of a YAML file; refuse what is no lines of ``field: value``."""
     check_regular(recipe)
     try:
         text = (recipe_path(str(recipe)) or Path(recipe)).read_text(encoding="utf-8")

@@ -36,8 +36,7 @@ _SHARED = ("logging_steps", "seed", "bf16", "fp16", "use_cpu", "disable_tqdm")
 def adapted_backbone(settings: Settings, backbone: str, dialogues: Sequence[Dialogue], report: Report) -> str:
     """Continue the pre-training of a backbone if the run asks for it, and return the folder; a stopped one starts over.
 
-    Raises:
-        InputError: The backbone has no mask token, or the folder holds the outcome of other settings or utterances.
+    An InputError says that it has no mask token, or the folder holds the outcome of other settings or utterances.
     """
     run, args = settings.run, settings.training
     if run.language_model_epochs is None:

@@ -108,11 +108,7 @@ def _write_adapter(folder: Path, adapter: Mapping[str, Factors], backbone: str) 
 
 
 def trainings_behind(run: Path) -> list[dict[str, Any]]:
-    """Return the record of a training, or those of the parts of a merged encoder.
-
-    Raises:
-        InputError: A part has no record.
-    """
+    """Return the record of a training, or those of the parts of a merged encoder; refuse a part without one."""
     folder = RunFolder(run.parent if run.name.startswith("checkpoint-") else run)
     report = folder.report()
     if "trainings" not in report:

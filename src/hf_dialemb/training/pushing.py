@@ -24,12 +24,7 @@ def repository_name(args: TrainingArguments) -> str:
 
 
 def create_repository(args: TrainingArguments, token: str | None = None, private: bool | None = None) -> str:
-    """Create the repository before the training, so that a missing right shows early, and return its whole name.
-
-    Raises:
-        InputError: The Hub refuses it.
-        ConnectionError: The Hub cannot be reached or fails.
-    """
+    """Create the repository before the training, so that a missing right shows early, and return its whole name."""
     name, private = repository_name(args), args.hub_private_repo if private is None else private
     with hub_errors(name):
         made = HfApi(token=token or args.hub_token).create_repo(name, private=private, exist_ok=True)

@@ -35,8 +35,7 @@ def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
 def restore_finished(trainer: Any, checkpoint: Path) -> bool:  # noqa: ANN401
     """Restore a run that was killed after its last step, which Trainer itself would train further.
 
-    Returns:
-        Whether ``checkpoint`` is of such a run; if not, nothing is restored.
+    Returns whether ``checkpoint`` is of such a run; if not, nothing is restored.
     """
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
     if not (out_of_patience(state, trainer.run) or 0 < state.max_steps <= state.global_step):
@@ -86,12 +85,7 @@ def _damage(checkpoint: Path, earlier: set[str]) -> str:
 
 @contextmanager
 def as_system_error() -> Iterator[None]:
-    """Raise an OSError instead of torch's RuntimeError where a file cannot be written.
-
-    Raises:
-        PermissionError: The file's permissions forbid it.
-        OSError: Any other reason, with the code of a full disk.
-    """
+    """Raise a PermissionError, or an OSError with the code of a full disk, where torch cannot write a file."""
     try:
         yield
     except RuntimeError as error:

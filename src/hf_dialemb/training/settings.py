@@ -62,11 +62,7 @@ _NOUNS = {dict: "a mapping", bool: "true or false", int: "a whole number", float
 
 
 def typed(name: str, value: Any, hint: Any) -> Any:  # noqa: ANN401 - any setting
-    """Return a setting as the type of its field; convert text, which command lines and YAML files hold.
-
-    Raises:
-        InputError: The value is not of that type.
-    """
+    """Return a setting as the type of its field, or refuse it; convert text of command lines and YAML files."""
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = [get_origin(option) or option for option in options]
     choices = [choice for option in options if get_origin(option) is Literal for choice in get_args(option)]
@@ -112,7 +108,7 @@ def _read(kind: type, value: Any) -> Any:  # noqa: ANN401
 
 
 @dataclass
-class RunArguments:
+class RunArguments(ReadingOptions):
     """Method, backbone and data of a run, and which checkpoint it ends with.
 
     Attributes:
@@ -123,13 +119,6 @@ class RunArguments:
         dropout: Replaces the backbone's dropout, in [0, 1]; 0 is fastest.
         corpus: One or more corpora: a name, a name with a split as multiwoz/dev, or your file, folder or Hub dataset.
         data_dir: Folder that holds the corpora.
-        columns: The columns of your table, as id=call,role=speaker,content=text.
-        roles: The speakers of your conversations, as Agent=assistant,Customer=user.
-        dates: The order of numbers in dates, day-first or month-first.
-        gap: The pause that ends a conversation, as 4h.
-        sheet: The sheet of a workbook, or all.
-        raw: Keep HTML, quoted mail and signatures.
-        strict: Stop at what the files or the method cannot use, and guess nothing. By default it is left out.
         exclude: Evaluation sets, as sgd/test. Dialogues that equal or nearly equal theirs are left out of training.
             Default: the other splits of the corpus that are at hand; 'none' leaves everything in.
         train_split: Split to learn from; Dialog2Flow alone reads labels.
@@ -163,13 +152,6 @@ class RunArguments:
     dropout: float | None = None
     corpus: list[str] = field(default_factory=lambda: ["sample"])
     data_dir: str | None = None
-    columns: str | None = None
-    roles: str | None = None
-    dates: str | None = None
-    gap: str | None = None
-    sheet: str | None = None
-    raw: bool = False
-    strict: bool = False
     exclude: list[str] | None = None
     train_split: str = "train"
     dev_split: str | None = None
@@ -191,7 +173,7 @@ class RunArguments:
 
     def __post_init__(self) -> None:
         _set_types(self)
-        self.reading()  # refuses options of another form
+        super().__post_init__()
         self.dev_split = None if self.dev_split == "none" else self.dev_split
         if not get_method(self.method).trained:
             raise InputError(
@@ -208,7 +190,7 @@ class RunArguments:
 
     def reading(self) -> dict[str, Any]:
         """Return how files are read: the keywords of `ReadingOptions`."""
-        return vars(ReadingOptions(**{name: getattr(self, name) for name in OPTIONS}))
+        return {name: getattr(self, name) for name in OPTIONS}
 
 
 @dataclass
@@ -275,11 +257,7 @@ def method_hints(config_class: type[PreTrainedConfig]) -> dict[str, Any]:
 
 @dataclass
 class Settings:
-    """A whole request: the run, those of the method's settings that were given, and Trainer's.
-
-    Raises:
-        InputError: A setting of the method is wrong, or the parts do not fit one another.
-    """
+    """A whole request: the run, those of the method's settings that were given, and Trainer's; they fit one another."""
 
     run: RunArguments
     method: dict[str, Any]

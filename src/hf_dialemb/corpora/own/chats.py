@@ -59,8 +59,7 @@ _PARENT_NAMES = frozenset(_PARENTS.split("|"))
 def turns(value: Any, speaker: str = "") -> Iterator[Message]:  # noqa: ANN401 - whatever a record holds
     """Read the messages in a value; ``speaker`` says a text that is nobody's.
 
-    Raises:
-        ValueError: The value holds something that is neither a message nor a text.
+    A ValueError refuses what is neither a message nor a text.
     """
     if isinstance(value, str) and speaker:
         yield {"role": speaker, "content": value}

@@ -23,44 +23,25 @@ RECORD, FOLDER, TABLE, TEXT = "record", "folder", "table", "text"
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A form in which people have their conversations.
+    """A form in which people have their conversations."""
 
-    Attributes:
-        name: What people call it, such as ``"Intercom, API"``.
-        vendor: Whose product gives it; empty if many do.
-        export: How to get such a file; a sentence.
-        messages: From a record to its messages; a `LookupError`, `TypeError`, `ValueError` or `AttributeError` says
-            that the record is malformed.
-        fields: Paths (see `value_at`) that every record of the form has.
-        without: Fields that no record of the form has.
-        accepts: What holds of a record of the form, if paths are not enough.
-        drafts: Instead of ``messages``: from a place, a record and notes to dialogues.
-        group: Paths to what records of one dialogue share, the first that is there.
-        goes_on: Whether a record without any of them goes on with the dialogue before it; else it is a dialogue.
-        id: Paths to the dialogue's id, before the usual names.
-        used: Other fields that are read, and so are no metadata.
-        dialogue: What a dialogue is.
-        speakers: Who speaks.
-        left_out: What is left out and counted.
-        container: `RECORD`, or for the documents alone: `FOLDER`, `TABLE` or `TEXT`.
-    """
-
-    name: str
-    vendor: str = ""
-    export: str = ""
+    name: str  # what people call it, such as ``"Intercom, API"``
+    vendor: str = ""  # whose product gives it; empty if many do
+    export: str = ""  # how to get such a file; a sentence
+    # From a record to its messages; a LookupError, TypeError, ValueError or AttributeError says that it is malformed.
     messages: Callable[[Record], Iterable[Message]] | None = None
-    fields: Sequence[str] = ()
-    without: Sequence[str] = ()
-    accepts: Callable[[Any], bool] | None = None
-    drafts: Callable[[str, Any, Notes], Iterable[Draft]] | None = None
-    group: Sequence[str] = ()
-    goes_on: bool = False
-    id: Sequence[str] = ()
-    used: Sequence[str] = ()
-    dialogue: str = "a record"
-    speakers: str = ""
-    left_out: str = ""
-    container: str = RECORD
+    fields: Sequence[str] = ()  # paths (see `value_at`) that every record of the form has
+    without: Sequence[str] = ()  # fields that no record of the form has
+    accepts: Callable[[Any], bool] | None = None  # what holds of a record of the form, if paths are not enough
+    drafts: Callable[[str, Any, Notes], Iterable[Draft]] | None = None  # of a place and a record, without ``messages``
+    group: Sequence[str] = ()  # paths to what records of one dialogue share, the first that is there
+    goes_on: bool = False  # whether a record without any of them goes on with the dialogue before it
+    id: Sequence[str] = ()  # paths to the dialogue's id, before the usual names
+    used: Sequence[str] = ()  # other fields that are read, and so are no metadata
+    dialogue: str = "a record"  # what a dialogue is
+    speakers: str = ""  # who speaks
+    left_out: str = ""  # what is left out and counted
+    container: str = RECORD  # `RECORD`, or for the documents alone: `FOLDER`, `TABLE` or `TEXT`
 
     def has(self, record: Any) -> bool:  # noqa: ANN401 - whatever a file holds
         """Return whether a record is of this form."""

@@ -51,11 +51,8 @@ def mask(
 
     Texts, speakers' names, values of slots, metadata and ids are masked. Names are those that are given, those of the
     dialogue's speakers, and those after words such as "my name is" or "Mrs."; a lower-case word of English is no name.
-    This is no guarantee: names that nobody lists, addresses, and what is spelled out stay. Read the result.
-    The placeholders are added to ``counts``, by kind.
-
-    Raises:
-        InputError: A package that recognises numbers is missing.
+    This is no guarantee: names that nobody lists, addresses, and what is spelled out stay. Read the result. The
+    placeholders are added to ``counts``, by kind. An InputError names a package for numbers that is missing.
     """
     counts, ids, given = Counter() if counts is None else counts, Counter[str](), _words(names)
     for dialogue in dialogues:

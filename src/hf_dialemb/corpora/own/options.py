@@ -10,18 +10,18 @@ DATE_ORDERS = ("day-first", "month-first")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
-@dataclass(frozen=True)
+@dataclass
 class ReadingOptions:
     """How files are read; what is None, the whole file decides.
 
     Attributes:
-        columns: The meaning of a table's columns, such as ``"id=call,role=speaker,content=text"``.
-        roles: The speakers' roles, such as ``"Agent=assistant,Customer=user"``.
-        dates: The order of numbers in dates, one of `DATE_ORDERS`.
-        gap: The pause that ends a conversation, such as ``"4h"``, ``"30m"`` or ``"2d"``.
-        sheet: The sheet of a workbook to be read, or ``"all"``.
-        strict: Whether what is malformed, or can be read in more than one way, is an error.
-        raw: Whether HTML, quoted mail and signatures stay in the texts.
+        columns: The columns of a table, as id=call,role=speaker,content=text.
+        roles: The speakers' roles, as Agent=assistant,Customer=user.
+        dates: The order of numbers in dates, day-first or month-first.
+        gap: The pause that ends a conversation, as 4h, 30m or 2d.
+        sheet: The sheet of a workbook to be read, or all.
+        strict: Stop at what cannot be used, and guess nothing. By default it is left out.
+        raw: Keep HTML, quoted mail and signatures.
 
     Raises:
         InputError: A value is not of its form.
@@ -46,7 +46,7 @@ class ReadingOptions:
     @property
     def chosen(self) -> dict[str, str | bool]:
         """The options that are not left to the file."""
-        return {name: value for name, value in vars(self).items() if value}
+        return {name: value for name in OPTIONS if (value := getattr(self, name))}
 
     @property
     def pause(self) -> timedelta | None:

@@ -60,11 +60,9 @@ def read_own(path: str | Path, options: ReadingOptions | None = None, *, silent:
     """Read the dialogues of a file or folder, one at a time.
 
     `FORMS` lists the endings that are read; a folder's ``.parquet`` files are passed over, since vectors may lie in
-    them. The module `roles` says which speaker gets which role. If ``silent``, nothing is logged.
-
-    Raises:
-        InputError: At once, if the file is missing or of an unknown form, or an option is malformed;
-            when it is reached, for a malformed dialogue if it shall be strict; at the end, if more than a fifth are.
+    them. The module `roles` says which speaker gets which role. If ``silent``, nothing is logged. An InputError comes
+    at once if the file is missing or of an unknown form, or an option is malformed; for a malformed dialogue, if it
+    shall be strict, when it is reached; and at the end, if more than a fifth are.
     """
     notes = Notes(options)
     return dialogues(find_own(path, notes), path, notes, silent=silent)

@@ -60,10 +60,8 @@ def looks_like_markup(texts: Iterable[str]) -> bool:
 def plain_text(markup: str) -> str:
     """Return the text of HTML, a line for each block; lines of quoted mail begin with ``>``.
 
-    A text without any known tag keeps its lines; only its entities are read.
-
-    Raises:
-        InputError: The package that reads HTML is missing.
+    A text without any known tag keeps its lines; only its entities are read. An InputError names the package that reads
+    HTML, if it is missing.
     """
     if not _TAG.search(markup):
         return unescape(markup).replace("\xa0", " ")
@@ -82,11 +80,7 @@ def plain_text(markup: str) -> str:
 
 
 class Texts:
-    """The texts of one source; sees all messages before it cleans any, for what speakers repeat.
-
-    Args:
-        raw: Leave all texts as they are.
-    """
+    """The texts of a source; sees all messages before it cleans any, for what speakers repeat; ``raw`` cleans none."""
 
     def __init__(self, raw: bool = False) -> None:
         self._raw = raw

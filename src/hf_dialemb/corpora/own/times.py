@@ -187,8 +187,7 @@ def _clock(match: re.Match[str]) -> time:
 class Times:
     """A column of times: all of it is seen before the first is read, as the whole column decides.
 
-    Args:
-        dates: "day-first" or "month-first" for days such as 05/04/2024; None: the column decides.
+    ``dates`` is "day-first" or "month-first" for days such as 05/04/2024; if it is None, the column decides.
     """
 
     def __init__(self, dates: str | None = None) -> None:

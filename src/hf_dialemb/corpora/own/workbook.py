@@ -28,8 +28,8 @@ Sheet = list[tuple[int, list[Any]]]  # the filled rows with their numbers
 def read_sheets(path: Path) -> dict[str, Sheet]:
     """Read the rows of all sheets but for blank ones, whatever size a sheet states.
 
-    Raises:
-        InputError: The file is no workbook or unpacks to more than any table holds; openpyxl is missing.
+    An InputError refuses what is no workbook or unpacks to more than any table holds, and names openpyxl if it is
+    missing.
     """
     try:
         from openpyxl import load_workbook

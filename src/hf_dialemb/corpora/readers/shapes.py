@@ -17,12 +17,9 @@ UPPER_CASE_ROLES = {"USER": "user", "SYSTEM": "assistant"}
 
 
 def split_patterns(pattern: str, *beside: str, **names: str) -> dict[str, tuple[str, ...]]:
-    """Name the files of each split.
+    """Name the files of each split by the end of their paths, with ``{}`` for the split.
 
-    Args:
-        pattern: The end of the files' paths, with ``{}`` for the split.
-        beside: Patterns of further files that every split needs.
-        names: What the files call the splits, if not train, dev and test.
+    ``beside`` are patterns of further files that every split needs, ``names`` what the files call the splits.
     """
     names = names or dict(zip(SPLITS, SPLITS, strict=True))
     return {split: (pattern.format(name), *beside) for split, name in names.items()}

@@ -49,23 +49,15 @@ class Problem:
 
 @dataclass
 class CorpusPart:
-    """A part of a corpus: labelled dialogues in memory, a file, or a split of a published corpus.
+    """A part of a corpus: labelled dialogues in memory, a file, or a split of a published corpus."""
 
-    Attributes:
-        corpus: The dialogues, or the name or path that `load_dialogues` takes.
-        limit: The most items; None for all.
-        reading: How a file is read: keywords of `ReadingOptions`.
-        is_cut: Whether the limit left something out.
-        loaded: The dialogues of each split that was read, which tasks share.
-    """
-
-    corpus: str | Sequence[Dialogue]
+    corpus: str | Sequence[Dialogue]  # the dialogues, or the name or path that `load_dialogues` takes
     data_dir: str | Path | None = None
     split: str = "test"
-    limit: int | None = None
-    reading: Mapping[str, Any] = field(default_factory=dict)
-    is_cut: bool = False
-    loaded: dict[str, list[Dialogue]] = field(default_factory=dict, repr=False)
+    limit: int | None = None  # the most items; None for all
+    reading: Mapping[str, Any] = field(default_factory=dict)  # how a file is read: keywords of `ReadingOptions`
+    is_cut: bool = False  # whether the limit left something out
+    loaded: dict[str, list[Dialogue]] = field(default_factory=dict, repr=False)  # by split; tasks share them
 
     def __post_init__(self) -> None:
         if not isinstance(self.corpus, str):

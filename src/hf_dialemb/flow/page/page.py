@@ -85,15 +85,9 @@ def write_page(
 ) -> None:
     """Write the page, whole or not at all.
 
-    Its address keeps the view, such as ``index.html#state=user-3&nodes=0.05&weights=prob-out``.
-
-    Args:
-        flow: The flow.
-        path: The file to write.
-        pruning: What is shown at first; sliders change it.
-        choices: How the number of clusters of each role was decided.
-        comparison: Two sets of dialogues, which colours tell apart, in place of insights.
-        back: The address of a page of topics.
+    ``pruning`` is what is shown at first; sliders change it. ``choices`` say how the number of clusters of each role
+    was decided. A comparison of two sets of dialogues, which colours tell apart, stands in place of insights. ``back``
+    is the address of a page of topics. The page's address keeps the view, as in ``#state=user-3&nodes=0.05``.
     """
     record = _record(flow, pruning, choices or {}, comparison)
     counts = record["counts"]

@@ -56,17 +56,12 @@ def write_card(
 ) -> list[Path]:
     """Write the card of a published folder, and return the files written.
 
-    Args:
-        folder: A folder that `export` wrote.
-        run: The run that it was exported from.
-        results: Results files with figures of the model and of its backbone.
-        repo_id: The place of publication; ``org/`` and the folder's name by default.
-        licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know.
-        output: The card's file; by default ``README.md`` of the folder, with the figures in ``results/``.
-        record: Where to keep the card's sources. With neither results nor an output, it is written alone.
-
-    Raises:
-        InputError: A source is missing or of another model, a licence is unknown, or a file cannot be written.
+    The folder is one that `export` wrote, ``run`` what it was exported from; results are files with figures of the
+    model and of its backbone. ``repo_id`` is the place of publication, by default ``org/`` and the folder's name, and
+    ``licences`` say ``TERMS:LICENCE`` of each corpus that the catalogue does not know. The card is ``output``, by
+    default ``README.md`` of the folder, with the figures in ``results/``. ``record`` keeps the card's sources; with
+    neither results nor an output, it is written alone. An InputError says that a source is missing or of another model,
+    a licence is unknown, or a file cannot be written.
     """
     folder, run, files = Path(folder), Path(run), [Path(file) for file in results]
     for target in (output, record):

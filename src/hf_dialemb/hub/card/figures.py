@@ -69,19 +69,12 @@ class Source(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """All figures of a model; a figure of a later file replaces the same of an earlier one.
+    """All figures of a model; a figure of a later file replaces the same of an earlier one."""
 
-    Attributes:
-        sources: The results files.
-        figures: Those that the card shows.
-        others: Those of other methods' suites by suite, without what the model learnt from; only counted.
-        reference: The name of the model that this one is compared with, if any.
-    """
-
-    sources: list[Source]
-    figures: list[Figure]
-    others: dict[str, list[Figure]]
-    reference: str | None
+    sources: list[Source]  # the results files
+    figures: list[Figure]  # those that the card shows
+    others: dict[str, list[Figure]]  # of other methods' suites, but for what the model learnt from; only counted
+    reference: str | None  # the name of the model that this one is compared with, if any
 
     @property
     def rows(self) -> list[Row]:
@@ -90,11 +83,7 @@ class Measured(NamedTuple):
 
 
 def measured(record: Mapping[str, Any], files: Sequence[Path]) -> Measured:
-    """Return a model's figures in results files.
-
-    Raises:
-        InputError: A file has no figures of the model or of its reference, or measured other weights.
-    """
+    """Return a model's figures in results files; an InputError refuses a file of other models or other weights."""
     read = [results_files.read_results(file) for file in files]
     results_files.check_same_data(read)
     sources = [_source(record, file, results) for file, results in zip(files, read, strict=True)]

@@ -26,10 +26,7 @@ def build_benchmark(
     """Write the parts of the benchmark at hand, ``<output>/<corpus>/<split>.jsonl``, and the table of their sizes.
 
     Training keeps all dialogues; dev and test those of exactly one domain. The table names the parts whose files are
-    missing.
-
-    Returns:
-        What ``table.json`` holds: counts by corpus and split, domains by corpus, missing parts, the lines of the table.
+    missing. Returns what ``table.json`` holds: counts by corpus and split, domains by corpus, missing parts, and lines.
     """
     result: dict[str, Any] = {"counts": {}, "domains": {}, "missing": []}
     reason = ""

@@ -62,11 +62,7 @@ def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[st
 
 
 def carry_out(plan: EnsemblePlan, name: str, report: Callable[[str], None]) -> None:
-    """Carry out a run with a log, unless it is complete; an interrupt ends it.
-
-    Raises:
-        InputError: The run failed.
-    """
+    """Carry out a run with a log, unless it is complete; an interrupt ends it, an InputError says that it failed."""
     if is_complete(plan, name):
         return
     log = plan.output / "logs" / f"{name}.log"
