@@ -31,7 +31,8 @@ def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[Nex
     """Return the ``top`` states that are most likely to come next, the likeliest first; `END` may be among them.
 
     The history is the states of a conversation so far, the latest last. The last two decide, as far as they occurred
-    (see `hf_dialemb.flow.graph.TransitionModel`). An InputError refuses a state that is not of the flow.
+    (see `hf_dialemb.flow.graph.TransitionModel`). An InputError refuses a ``top`` below 1, and a state
+    that is not of the flow.
     """
     if top < 1:
         raise InputError(f"field top: got {top}, expected at least 1; say how many answers to print")

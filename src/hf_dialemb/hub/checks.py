@@ -21,7 +21,7 @@ _DATA_SUFFIXES = {".arrow", ".csv", ".gz", ".json", ".jsonl", ".parquet", ".tsv"
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Return the files to send by their paths on the Hub, sorted, without caches and version control."""
+    """Return a folder's files by their paths on the Hub, sorted, without caches and version control; refuse a file."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give one from dialemb export, or that of a metric or dataset")
     return {path: file for path, file in _entries(folder).items() if file.is_file()}

@@ -24,7 +24,10 @@ def repository_name(args: TrainingArguments) -> str:
 
 
 def create_repository(args: TrainingArguments, token: str | None = None, private: bool | None = None) -> str:
-    """Create the repository before the training, so that a missing right shows early, and return its whole name."""
+    """Create the repository before the training, so that a missing right shows early, and return its whole name.
+
+    An InputError says that the Hub refuses it, a ConnectionError that it cannot be reached or fails.
+    """
     name, private = repository_name(args), args.hub_private_repo if private is None else private
     with hub_errors(name):
         made = HfApi(token=token or args.hub_token).create_repo(name, private=private, exist_ok=True)
