@@ -5,9 +5,11 @@ and learns on those texts to agree with it, as model2vec's tokenlearn does. The 
 ``StaticEmbedding`` in model2vec's form: integers of eight bits, and a scale for each word piece.
 """
 
+import json
 import logging
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,7 @@ UTTERANCES = 60_000
 """The most utterances that the teacher reads, beside runs of turns."""
 
 _RARE = 1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,8})*")
 _TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.2, 512, 5e-3
 
 
@@ -53,6 +56,7 @@ def distil(
     runs: int = 60_000,
     passes: int = 6,
     seed: int = 0,
+    languages: Sequence[str] = (),
     **reading: Any,  # noqa: ANN401
 ) -> EncoderRun:
     """Make a table of word vectors that agrees with an encoder of texts; return the run's folder.
@@ -60,13 +64,15 @@ def distil(
     ``SentenceTransformer`` loads the folder. No labels are read.
 
     Args:
-        teacher: Folder or Hub id of a transformer with a WordPiece or BPE tokenizer.
+        teacher: Folder or Hub id of a transformer with a fast tokenizer; the table takes over its tokenizer.
         corpora: Corpora whose texts it reads, as ``sgd/train``, or files.
         output_dir: The folder to write; must not exist yet.
         dimensions: Width of the table.
         runs: The most runs of turns, one of a dialogue: many make a table for dialogues, few a table for utterances.
         passes: How often the table sees each text.
         seed: Draws texts, and their order.
+        languages: What the texts are in, as ``de``. The table then keeps only the word pieces and the characters that
+            the corpora hold: of many languages together, a teacher has 250,000. By default it keeps all.
         **reading: ``data_dir``, ``exclude`` and the options of reading of `RunArguments`.
 
     Raises:
@@ -77,26 +83,44 @@ def distil(
         check_range(name, value, least)
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
+    if wrong := next((code for code in languages if not _LANGUAGE.fullmatch(code)), None):
+        raise InputError(f"languages: got '{wrong}', expected codes such as de or pt-BR; correct it")
     chosen = RunArguments(corpus=list(corpora), min_turns=1, **reading)
     behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
-    texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), runs, seed)
-    encoder = load_encoder(teacher)
-    tokenizer, words = word_pieces(teacher)
-    with bfloat16_where_faster():
-        alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
-    tokens = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
-    kept = [row for row, ids in enumerate(tokens) if ids]
-    table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
+    dialogues = training_dialogues(chosen, get_method("dse"), seed, logger.info)
+    texts = sample_texts(dialogues, runs, seed)
+    spoken = [turn.content for dialogue in dialogues for turn in dialogue.turns] if languages else []
+    table, tokenizer, count = _distilled(teacher, texts, spoken, dimensions, passes, seed)
     learnt = {"/".join(filter(None, names)) for names in sets_behind(teacher)} | set(corpora)
     settings: dict[str, Any] = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt)}
     settings |= {"train_split": "all", "dimensions": dimensions, "runs": runs, "passes": passes, "seed": seed}
-    settings |= {"exclude": chosen.exclude, "checkpoint_selection": "last"}
-    report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
+    settings |= {"exclude": chosen.exclude, "checkpoint_selection": "last", "languages": list(languages)}
+    report = {"seconds": time.time() - started, "texts": count, "trainings": behind, "unrecorded": []}
     with appearing_whole(output) as folder:
         write_static(folder, table, tokenizer)
         write_json_atomically(RunFolder(folder).settings_file, without_places(settings))
         write_json_atomically(RunFolder(folder).report_file, report)
     return EncoderRun(output)
+
+
+def _distilled(
+    teacher: str, texts: Sequence[str], spoken: Sequence[str], dimensions: int, passes: int, seed: int
+) -> tuple[Vectors, Any, int]:
+    """Learn a table from texts, with the word pieces of what is ``spoken`` if it is given.
+
+    Return the table, its tokenizer, and the number of texts that hold a word piece.
+    """
+    encoder = load_encoder(teacher)
+    tokenizer, words = word_pieces(teacher)
+    if spoken:
+        tokenizer, kept = cut_to(tokenizer, spoken)
+        words = [words[row] for row in kept]
+    with bfloat16_where_faster():
+        alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
+    tokens = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
+    rows = [row for row, ids in enumerate(tokens) if ids]
+    table = learn_table(alone, [tokens[row] for row in rows], vectors[rows], dimensions, passes, seed)
+    return table, tokenizer, len(rows)
 
 
 def sample_texts(dialogues: Sequence[Dialogue], runs: int, seed: int) -> list[str]:
@@ -175,6 +199,45 @@ def word_pieces(teacher: str) -> tuple[Any, list[str]]:
         whole: Any = Tokenizer.from_file(str(file))
         whole.no_truncation()
         whole.no_padding()
-        return whole, [whole.id_to_token(row).removeprefix("##") for row in range(whole.get_vocab_size())]
+        return whole, [_as_text(whole, row) for row in range(whole.get_vocab_size())]
     except Exception as error:  # of any kind, from Rust
         raise InputError(f"{file}: cannot be read ({short_reason(error)}); fetch or train the model again") from None
+
+
+def _as_text(tokenizer: Any, row: int) -> str:  # noqa: ANN401 - tokenizers.Tokenizer
+    """Return a word piece without the marks of its tokenizer, or as it is where it is no text by itself."""
+    text: str = tokenizer.decode([row], skip_special_tokens=False).strip().removeprefix("##")
+    piece: str = tokenizer.id_to_token(row)
+    return text if text and "\ufffd" not in text else piece
+
+
+def cut_to(tokenizer: Any, texts: Iterable[str]) -> tuple[Any, list[int]]:  # noqa: ANN401 - tokenizers.Tokenizer
+    """Leave in a vocabulary only the pieces of some texts, their characters, and special tokens.
+
+    The texts are divided as before. Of a vocabulary that only merges can make (BPE), nothing is cut.
+
+    Returns:
+        The new tokenizer, without special tokens around texts, and the former id of each piece that it keeps.
+    """
+    record, characters, used = json.loads(tokenizer.to_str()), set[str](), set[int]()
+    for text in texts:
+        characters.update(text)
+        used.update(tokenizer.encode(text, add_special_tokens=False).ids)
+    model, pieces = record["model"], [tokenizer.id_to_token(row) for row in range(tokenizer.get_vocab_size())]
+    if model["type"] not in ("Unigram", "WordPiece"):
+        logger.warning("The vocabulary is kept whole: a tokenizer of the kind %s cannot be cut", model["type"])
+        return tokenizer, list(range(len(pieces)))
+    used |= {token["id"] for token in record["added_tokens"]} | {model.get("unk_id") or 0}
+    single = {mark + character for character in characters for mark in ("", "\u2581", "##")}
+    kept = [
+        row for row, piece in enumerate(pieces) if row in used or piece in single or piece == model.get("unk_token")
+    ]
+    new = {row: place for place, row in enumerate(kept)}
+    if model["type"] == "Unigram":
+        model["vocab"] = [model["vocab"][row] for row in kept if row < len(model["vocab"])]
+        model["unk_id"] = new.get(model["unk_id"])
+    else:
+        model["vocab"] = {pieces[row]: new[row] for row in kept if pieces[row] in model["vocab"]}
+    record["added_tokens"] = [{**token, "id": new[token["id"]]} for token in record["added_tokens"]]
+    record["post_processor"] = None
+    return Tokenizer.from_str(json.dumps(record)), kept
