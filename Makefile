@@ -42,15 +42,16 @@ check: setup
 	$(BIN)/python benchmarks/render_cards.py --check
 
 unit: setup
-	$(PYTEST) -m "not slow"
+	HF_DIALEMB_SKIPPED=.venv/.skipped $(PYTEST) -m "not slow"
 
-# In the order of their names, as a long file that began last would run alone. Then what make test skipped for want of
+.venv/.skipped: | .venv/.ready
+	$(MAKE) unit
+
+# In the order of their names, as a long file that began last would run alone. Then what make unit skipped for want of
 # libraries.
-slow: setup-all
+slow: setup-all .venv/.skipped
 	$(PYTEST) --no-loadscope-reorder -m slow
-	$(PYTEST) -m "not slow" tests/papers/test_fitted_encoders.py $(addprefix tests/own/test_, metadata.py policy.py \
-	  times.py) $(addprefix tests/test_, baselines.py endpoint.py flow_naming.py index.py index_faults.py integrations_mteb.py \
-	  retrieval_turns.py tools_chains.py topics.py training_checks.py)
+	$(PYTEST) -m "not slow" @.venv/.skipped
 
 # All of src: the classes for other libraries are checked against these.
 types: setup-all

@@ -27,6 +27,13 @@ def pytest_runtest_setup() -> None:
     gc.freeze()  # or each training, whose libraries collect garbage, looks through all that was ever imported
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Keep which tests `make unit` skipped: `make slow` runs them with more libraries."""
+    if skipped := os.environ.get("HF_DIALEMB_SKIPPED"):
+        names = {report.nodeid for report in terminalreporter.stats.get("skipped", ())}
+        Path(skipped).write_text("".join(f"{name}\n" for name in sorted(names)), encoding="utf-8")
+
+
 @pytest.fixture(scope="session")
 def sample_dialogues() -> list[Dialogue]:
     return load_dialogues("sample", None, "dev")

@@ -2,12 +2,10 @@
 
 import gzip
 import logging
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from afresh import printed_afresh
 from sklearn.metrics.pairwise import cosine_similarity
 from talks import DIALOGUES, dialogue
 
@@ -41,12 +39,6 @@ def test_what_shares_words_lies_together_and_a_fit_is_repeatable(spec):
     assert encoder.name == spec
     with pytest.raises(InputError, match=f"{spec}: got dialogues without common words"):
         encoder.encode([dialogue("?"), dialogue("!")])
-
-
-def run_python(program, *words, **environment):
-    command = [sys.executable, "-W", "error::UserWarning", "-c", program, *map(str, words)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
-    assert run.returncode == 0, run.stderr[-2000:]
 
 
 def test_tfidf_separates_what_shares_no_word_and_is_reduced(random):
@@ -145,8 +137,9 @@ def test_whitened_vectors_have_the_identity_the_greatest_variance_first(random):
 
 
 LOAD_WHITENED = """
-import sys
+import sys, warnings
 import numpy as np
+warnings.simplefilter("error", UserWarning)
 sys.modules["hf_dialemb"] = None
 from sentence_transformers import SentenceTransformer
 path, output = sys.argv[1:]
@@ -165,7 +158,7 @@ def test_a_saved_model_needs_only_sentence_transformers(tiny_bert, sample_dialog
     add_whitening(model, mean, matrix)
     assert np.abs(np.cov(model.encode(texts).T, bias=True) - np.eye(8)).max() < 1e-3
     model.save_pretrained(str(tmp_path / "model"))
-    run_python(LOAD_WHITENED, tmp_path / "model", tmp_path / "out.npy")
+    printed_afresh(LOAD_WHITENED, tmp_path / "model", tmp_path / "out.npy")
     assert np.abs(np.load(tmp_path / "out.npy") - expected).max() < 1e-3
 
 

@@ -80,9 +80,9 @@ def test_bfloat16_where_faster_gives_nearly_the_same_vectors(texts):
 
 
 @pytest.mark.slow
-def test_waiting_threads_sleep_unless_the_environment_says_otherwise(sample_dialogues, tmp_path):
+def test_waiting_threads_sleep_unless_the_environment_says_otherwise(tiny_bert, sample_dialogues, tmp_path):
     write_jsonl(sample_dialogues[:2], tmp_path / "some.jsonl")
-    request = ("embed", "--model", "all-MiniLM-L6-v2", "--input", tmp_path / "some.jsonl", "--output")
+    request = ("embed", "--model", tiny_bert, "--input", tmp_path / "some.jsonl", "--output")
     names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
     usual = {name: value for name, value in os.environ.items() if name not in names}
     usual |= {"OMP_NUM_THREADS": "2", "OMP_DISPLAY_ENV": "VERBOSE"}

