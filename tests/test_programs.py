@@ -7,8 +7,10 @@ import json
 import os
 import re
 import sys
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -57,6 +59,29 @@ def answer_of(file, *words, environment=None):
     """Stand for `processes.answer_of`: fork from a process that has imported the libraries."""
     program, *words = words if file == "-c" else (running(file), *words)
     return json.loads(printed_afresh(program, *words, environment=os.environ | (environment or {})).splitlines()[-1])
+
+
+AT_PIPES = """
+import os, sys
+if os.fork():
+    os._exit(0)
+os.dup2(os.open(sys.argv.pop(1), os.O_RDONLY), 0)
+os.dup2(os.open(sys.argv.pop(1), os.O_WRONLY), 1)
+"""
+
+
+def side(name, file, *words, environment=None):
+    """Stand for `processes.Side`: the process is a fork that goes on, and answers through a pipe."""
+    made = object.__new__(importlib.import_module("processes").Side)
+    with tempfile.TemporaryDirectory() as place:
+        pipes = [f"{place}/{end}" for end in ("in", "out")]
+        for pipe in pipes:
+            os.mkfifo(pipe)
+        program, surroundings = AT_PIPES + running(file), os.environ | (environment or {})
+        printed_afresh(program, *pipes, *words, environment=surroundings)
+        stdin, stdout = open(pipes[0], "w"), open(pipes[1])  # noqa: SIM115, PTH123 - as Popen has them
+    made.name, made.process = name, SimpleNamespace(stdin=stdin, stdout=stdout, kill=stdin.close, wait=stdout.close)
+    return made
 
 
 def sample(_corpus, *rest, split=None):
@@ -138,8 +163,9 @@ def run(monkeypatch, tmp_path):
 
     def run(name, words, constants):
         module = importlib.import_module(name)
-        if hasattr(module, "answer_of"):
-            monkeypatch.setattr(module, "answer_of", answer_of)
+        for process, fork in (("answer_of", answer_of), ("Side", side)):
+            if hasattr(module, process):
+                monkeypatch.setattr(module, process, fork)
         for constant, value in constants.items():
             monkeypatch.setattr(module, constant, value(module) if callable(value) else value)
         monkeypatch.setattr(sys, "argv", [name, *words])
