@@ -21,7 +21,7 @@ from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaMo
 
 import hf_dialemb
 from hf_dialemb.checkpoints import pretrained as backbones
-from hf_dialemb.checkpoints.pretrained import FOLDER, RECORD, shipped
+from hf_dialemb.checkpoints.pretrained import FOLDER, RECORD, shipped, shipped_record
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import CORPORA, load_dialogues, write_jsonl
 from hf_dialemb.encoders import specs
@@ -45,8 +45,16 @@ def cache(tmp_path, monkeypatch):
     specs._hub_path.cache_clear()
 
 
+def needs_backbone(name):
+    """Skip where the weights below an adapter can be had from the Hub alone."""
+    backbone = shipped_record(name)["backbone"]
+    if backbone not in (None, "all-MiniLM-L6-v2") and backbones._cached(backbone, backbones.WEIGHTS) is None:
+        pytest.skip(f"{backbone} is not in Hugging Face's cache")
+
+
 @pytest.mark.parametrize("name", shipped())
 def test_it_loads_by_name_and_as_a_folder_and_gives_the_same_vectors(name, cache, tmp_path):
+    needs_backbone(name)
     encoder, plain = hf_dialemb.load_encoder(name), stock(hf_dialemb.weights(name))
     vectors = plain.encode(TEXTS)
     assert np.allclose(vectors, encoder.encode_utterances(TEXTS), atol=1e-6)
@@ -64,7 +72,7 @@ def test_its_card_names_its_sources_and_their_licences(name):
     for corpus in (line.split("|")[1].strip() for line in table):
         assert CORPORA[corpus]
         assert hf_dialemb.corpora.get_corpus(corpus).terms != "research"
-    assert sum(file.stat().st_size for file in FOLDER.rglob("*") if file.is_file()) <= 20 * 2**20
+    assert sum(file.stat().st_size for file in FOLDER.rglob("*") if file.is_file()) <= 30 * 2**20
 
 
 def test_an_adapter_is_its_backbone_and_the_difference(tiny_bert, tmp_path, cache, monkeypatch):

@@ -46,6 +46,12 @@ for seed in 0 1 2; do
   echo "--config dial2vec_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0.875 --corpus $open" \
     "--seed $seed --output_dir $runs/dial2vec-$seed"
 done | train
+# The size that the papers worked at: DSE alone, in the upper half of the layers; its weight was chosen on dev splits.
+mpnet=sentence-transformers/all-mpnet-base-v2
+echo "--config dse_minilm --backbone $mpnet --frozen_layers 6 --rank 32 --learning_rate 3e-4 --warmup_steps 15" \
+  "--max_steps 200 --save_steps 50 --corpus $open --output_dir $runs/mpnet-dse" | train
+test -d $runs/dialogue-mpnet || $dialemb model merge --backbone $mpnet --rank 32 --model $runs/mpnet-dse=2 \
+  --output $runs/dialogue-mpnet
 # Turns that questions find: half of a training on top; with all of it, LoCoMo's dev conversations lose where words are not used.
 echo "--config turns_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0 --output_dir $runs/turns" | train
 merge $runs/turn-minilm --rank 32 --model $runs/dialogue-minilm=0.5 $runs/turns=0.5
