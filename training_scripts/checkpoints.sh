@@ -60,7 +60,7 @@ table() { test -d $runs/$1-static || $dialemb model distil --model $runs/$2 --di
 table dialogue cse-and-dse 192 60000
 table action action-minilm 64 12000
 
-ship() { for name in {dialogue,action}-{minilm,static}; do
+ship() { for name in {dialogue,action}-{minilm,static} dialogue-mpnet; do
   $python training_scripts/ship.py $runs/$name $name $([ -z "$1" ] || ls $runs/measured/$name-[a-z]*.json); done; }
 ship ""
 $python training_scripts/ship.py $runs/turn-minilm turn-minilm
@@ -82,8 +82,10 @@ measure --task $utterances action-similarity --model action-minilm
 measure --task action-similarity --model $runs/action-without-sgd $runs/action-without-multiwoz
 measure --task $utterances action-similarity ablations --model dialogue-static
 measure --task $utterances action-similarity --model action-static
+measure --task $utterances action-similarity --model dialogue-mpnet
+measure --task $utterances --model turn-minilm
 measure --task rate --model tfidf untrained-static $minilm \
-  $runs/peers/{all-mpnet-base-v2,wordllama-256} {dialogue,action}-{minilm,static}
+  $runs/peers/{all-mpnet-base-v2,wordllama-256} {dialogue,action}-{minilm,static} dialogue-mpnet turn-minilm
 ship figures
 $python benchmarks/widths.py --output docs/results/widths.json
 $dialemb evaluate --model {dialogue,action}-{static,minilm} $minilm --corpus star_small --split test --task domains \
