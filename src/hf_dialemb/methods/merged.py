@@ -84,8 +84,10 @@ class MergedModel(UtteranceEncoder):
                 total[name] += weight * moved
         if rank is not None:
             linear = [name for name, part in model.encoder.named_modules() if isinstance(part, nn.Linear)]
-            moved = [name for name in linear if total[f"{name}.weight"].any()]  # frozen layers would be stored as zeros
-            model.adapter = {name: factors(total[f"{name}.weight"], rank) for name in moved}
+            changed = [
+                name for name in linear if total[f"{name}.weight"].any()
+            ]  # frozen layers would be stored as zeros
+            model.adapter = {name: factors(total[f"{name}.weight"], rank) for name in changed}
             total = {f"{name}.weight": up @ down for name, (down, up) in model.adapter.items()}
         model.encoder.load_state_dict({name: start[name] + change for name, change in total.items()}, strict=False)
         return model, tokenizer
