@@ -83,6 +83,7 @@ def _forked(program: str, *surroundings: object) -> int:
         status = _status(program)
         atexit._run_exitfuncs()
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(status)  # taking all modules apart takes seconds
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
