@@ -16,11 +16,9 @@ SHORTER = {
     "README.md": {
         "labelled, tasks=": "labelled, seeds=range(2), tasks=",
         "labelled.jsonl --output": "labelled.jsonl --seeds 2 --task domains --output",
-        "--output_dir runs/calls": "--max_steps 2 --output_dir runs/calls",
-        '"own_minilm", output': '"own_minilm", max_steps=2, output',
     },
     "docs/tutorials/analyst.md": {'split="test"):': 'split="test")[:48]:'},
-    "docs/tutorials/engineer.md": {'train, recipe="own_minilm", ': 'train[:48], recipe="own_minilm", max_steps=2, '},
+    "docs/tutorials/engineer.md": {'train, recipe="own_minilm", ': 'train[:48], recipe="own_minilm", '},
     "docs/tutorials/researcher.md": {
         "--seeds 3": "--seeds 2 --limit 40",
         "range(3)": "range(2), limit=40",
