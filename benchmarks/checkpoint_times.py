@@ -3,7 +3,7 @@
     python benchmarks/checkpoint_times.py runs/shipped --output docs/results/checkpoint_times.json
     python benchmarks/checkpoint_times.py --recipe dse_minilm dse_demo --output docs/results/checkpoint_times.json
 
-The time of a recipe is EXTRAPOLATED: what passes beside steps, and the mean of a few steps times their number. On a
+The time of a recipe is extrapolated: what passes beside steps, and the mean of a few steps times their number. On a
 processor it is the time of one thread at work, which other programs change little; on a GPU it is what passes.
 Corpora come from HF_DIALEMB_DATA. What is not measured keeps its lines.
 """

@@ -55,7 +55,7 @@ def make_files():
 
 
 def run_page(page):
-    """Runs a page in this process: Python in one namespace, commands through the command line's own function."""
+    """Run a page in this process: Python in one namespace, commands through the command line's own function."""
     from hf_dialemb.cli import main
 
     if page == "README.md":

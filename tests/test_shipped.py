@@ -13,7 +13,7 @@ from exports import stock
 from interface_block import dialogues_in_memory
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer, decoders
-from tokenizers.models import Unigram
+from tokenizers.models import BPE, Unigram
 from tokenizers.pre_tokenizers import Metaspace
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import UnigramTrainer
@@ -28,7 +28,7 @@ from hf_dialemb.encoders import specs
 from hf_dialemb.encoders.encoder import dialogue_texts
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.learnt import sets_behind
-from hf_dialemb.training.distil import distil, learn_table, word_pieces
+from hf_dialemb.training.distil import cut_to, distil, learn_table, word_pieces
 
 ship = runpy.run_path(str(Path(__file__).parents[1] / "training_scripts" / "ship.py"))["ship"]
 TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
@@ -192,6 +192,11 @@ def test_what_is_learnt_is_nearer_to_the_teacher_than_the_words_alone():
     assert agreement(alone) < 0.5
     assert agreement(table) > 0.85
     assert np.array_equal(table, again)
+
+
+def test_a_vocabulary_that_merges_make_is_not_cut():
+    with pytest.raises(InputError, match="languages: got a teacher whose tokenizer is of the kind BPE"):
+        cut_to(Tokenizer(BPE({"a": 0}, [])), ["a"])
 
 
 def test_a_table_of_other_languages_keeps_only_their_word_pieces(tmp_path):

@@ -81,8 +81,9 @@ def asked_names(
 ) -> tuple[list[str], str]:
     """Ask a language model, of a spec as in `find_writer`, for a name by each prompt.
 
-    The folder ``cache`` keeps answers by model and prompt, so that nothing is asked twice. ``read`` reads the name, and
-    what else is asked for, out of an answer of at most so many ``tokens``; an empty text means that there is none.
+    The folder ``cache`` keeps answers by model and prompt, so that nothing is asked twice. An answer has at most this
+    many ``tokens``. ``read`` takes from it the name and whatever else the prompt asks for; it returns an empty text for
+    an answer without a name.
     Returns the names, empty ones for no answer, and the first reason of these.
     """
     from tqdm.auto import tqdm

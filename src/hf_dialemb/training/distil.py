@@ -214,19 +214,24 @@ def _as_text(tokenizer: Any, row: int) -> str:  # noqa: ANN401 - tokenizers.Toke
 def cut_to(tokenizer: Any, texts: Iterable[str]) -> tuple[Any, list[int]]:  # noqa: ANN401 - tokenizers.Tokenizer
     """Leave in a vocabulary only the pieces of some texts, their characters, and special tokens.
 
-    The texts are divided as before. Of a vocabulary that only merges can make (BPE), nothing is cut.
+    The texts are divided as before.
 
     Returns:
         The new tokenizer, without special tokens around texts, and the former id of each piece that it keeps.
+
+    Raises:
+        InputError: The pieces are made by merges (BPE), which need all of them.
     """
     record, characters, used = json.loads(tokenizer.to_str()), set[str](), set[int]()
+    if (kind := record["model"]["type"]) not in ("Unigram", "WordPiece"):
+        raise InputError(
+            f"languages: got a teacher whose tokenizer is of the kind {kind}, expected Unigram or WordPiece, whose "
+            "vocabularies can be cut; leave languages out to keep all of its word pieces"
+        )
     for text in texts:
         characters.update(text)
         used.update(tokenizer.encode(text, add_special_tokens=False).ids)
     model, pieces = record["model"], [tokenizer.id_to_token(row) for row in range(tokenizer.get_vocab_size())]
-    if model["type"] not in ("Unigram", "WordPiece"):
-        logger.warning("The vocabulary is kept whole: a tokenizer of the kind %s cannot be cut", model["type"])
-        return tokenizer, list(range(len(pieces)))
     used |= {token["id"] for token in record["added_tokens"]} | {model.get("unk_id") or 0}
     single = {mark + character for character in characters for mark in ("", "\u2581", "##")}
     kept = [
