@@ -40,7 +40,7 @@ from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.runs.files import write_json_atomically
 from hf_dialemb.training.distil import word_pieces
 
-MISHEARD, FILLED = 0.1, 0.05
+MISHEARD = 0.1
 FILLERS = ("uh", "um", "er", "like", "you know", "i mean", "well")
 ALIKE = 4  # words that a word may be misheard as, the most alike in spelling
 CHOSEN_ON = ("sgd", "multiwoz", "self_dialogue", "dailydialog")
@@ -86,13 +86,13 @@ def bare(text: str) -> str:
     return " ".join(re.findall(r"[\w']+", text.lower())) or text
 
 
-def misheard(text: str) -> str:
-    """Write a text as a machine may have heard it."""
-    chance, words = random.Random(text), []
+def misheard(text: str, share: float = MISHEARD, seed: str | None = None) -> str:
+    """Write a text as a machine may have heard it, with this share of its words misheard, and half as many fillers."""
+    chance, words = random.Random(text if seed is None else seed), []
     for word in bare(text).split():
-        if chance.random() < FILLED:
+        if chance.random() < share / 2:
             words.append(chance.choice(FILLERS))
-        if chance.random() < MISHEARD and (alike := sound_alikes(word)):
+        if chance.random() < share and (alike := sound_alikes(word)):
             words.append(chance.choice(alike))
         else:
             words.append(word)

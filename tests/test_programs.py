@@ -152,7 +152,7 @@ def test_every_program_is_run_or_has_a_reason():
     programs = {file.stem for file in (ROOT / "benchmarks").glob("*.py")}
     assert programs == {*RUNS, *HELP_ALONE, *HELPERS}
     scripts = {file.stem for file in (ROOT / "training_scripts").glob("*.py")}
-    assert scripts == {"choose_weights", "pack_star", "ship", "train"}
+    assert scripts == {"choose_weights", "hear", "pack_star", "ship", "train"}
 
 
 @pytest.fixture
@@ -258,3 +258,19 @@ def test_the_training_scripts_run(trained, tiny_bert, tmp_path):
     for script, code in zip(scripts, (0, 0, 0, 1), strict=True):
         done = run_afresh(running(ROOT / "training_scripts" / script[0]), *script[1:], folder=ROOT)
         assert done.returncode == code, done.stderr[-2000:]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (find_spec("jellyfish") and find_spec("peft")), reason="not installed: jellyfish, peft")
+def test_an_encoder_hears_and_its_training_merges(tmp_path):
+    words = ["--model", "dialogue-minilm", "--corpus", "sample/train", "--exclude", "sample/dev", "--steps", "1"]
+    program = f"import sys; sys.path.insert(0, {str(ROOT / 'benchmarks')!r}); "
+    program += running(ROOT / "training_scripts" / "hear.py")
+    done = run_afresh(program, *words, "--output", str(tmp_path / "heard"), folder=ROOT)
+    assert done.returncode == 0, done.stderr[-2000:]
+    run = hf_dialemb.merge("all-MiniLM-L6-v2", {tmp_path / "heard": 1}, 16, output_dir=tmp_path / "merged")
+    assert {"sample/train", "sgd/train"} <= set(run.settings()["corpus"])
+    texts = ["may I have your number?"]
+    before = hf_dialemb.load_encoder("dialogue-minilm").encode_utterances(texts)
+    cosine = (before @ run.encoder().encode_utterances(texts).T).item() / (before @ before.T).item()
+    assert 0.9 < cosine < 1.1  # one step of a rate that rises from nothing

@@ -46,12 +46,16 @@ for seed in 0 1 2; do
   echo "--config dial2vec_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0.875 --corpus $open" \
     "--seed $seed --output_dir $runs/dial2vec-$seed"
 done | train
-# The size that the papers worked at: DSE alone, in the upper half of the layers; its weight was chosen on dev splits.
+# The size that the papers worked at: DSE alone and Dialog2Flow alone, in the upper half of the layers; weights by dev splits.
 mpnet=sentence-transformers/all-mpnet-base-v2
 echo "--config dse_minilm --backbone $mpnet --frozen_layers 6 --rank 32 --learning_rate 3e-4 --warmup_steps 15" \
   "--max_steps 200 --save_steps 50 --corpus $open --output_dir $runs/mpnet-dse" | train
 test -d $runs/dialogue-mpnet || $dialemb model merge --backbone $mpnet --rank 32 --model $runs/mpnet-dse=2 \
   --output $runs/dialogue-mpnet
+echo "--config action_minilm --backbone $mpnet --frozen_layers 6 --max_steps 300 --warmup_steps 40 --save_steps 50" \
+  "--output_dir $runs/mpnet-action" | train
+test -d $runs/action-mpnet || $dialemb model merge --backbone $mpnet --rank 16 --model $runs/mpnet-action=1 \
+  --output $runs/action-mpnet
 # Turns that questions find: half of a training on top; with all of it, LoCoMo's dev conversations lose where words are not used.
 echo "--config turns_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0 --output_dir $runs/turns" | train
 merge $runs/turn-minilm --rank 32 --model $runs/dialogue-minilm=0.5 $runs/turns=0.5
@@ -60,10 +64,15 @@ table() { test -d $runs/$1-static || $dialemb model distil --model $runs/$2 --di
 table dialogue cse-and-dse 192 60000
 table action action-minilm 64 12000
 
-ship() { for name in {dialogue,action}-{minilm,static} dialogue-mpnet; do
+ship() { for name in {dialogue,action}-{minilm,static,mpnet}; do
   $python training_scripts/ship.py $runs/$name $name $([ -z "$1" ] || ls $runs/measured/$name-[a-z]*.json); done; }
 ship ""
 $python training_scripts/ship.py $runs/turn-minilm turn-minilm
+# What misheard words mean, to dialogue-minilm: measured, not shipped.
+test -d $runs/heard || PYTHONPATH=benchmarks $python training_scripts/hear.py --model dialogue-minilm --steps 1000 \
+  --corpus taskmaster4/train {banking77,snips,multiwoz}/train muldogo/all {chitchat,sgd,self_dialogue}/train \
+  --exclude dialog2flow_evaluation/test {sgd,multiwoz,self_dialogue,clinc150}/{dev,test} {banking77,snips}/test --output $runs/heard
+merge $runs/call-minilm --rank 32 --model $runs/heard=1
 three() { echo "$1=$runs/$2-0,$runs/$2-1,$runs/$2-2"; }
 measure() { $python benchmarks/encoders.py --output docs/results/encoders.json --work $runs/measured "$@"; }
 utterances="domains intent-classification dialog2flow_evaluation"
@@ -82,10 +91,10 @@ measure --task $utterances action-similarity --model action-minilm
 measure --task action-similarity --model $runs/action-without-sgd $runs/action-without-multiwoz
 measure --task $utterances action-similarity ablations --model dialogue-static
 measure --task $utterances action-similarity --model action-static
-measure --task $utterances action-similarity --model dialogue-mpnet
+measure --task $utterances action-similarity --model {dialogue,action}-mpnet
 measure --task $utterances --model turn-minilm
 measure --task rate --model tfidf untrained-static $minilm \
-  $runs/peers/{all-mpnet-base-v2,wordllama-256} {dialogue,action}-{minilm,static} dialogue-mpnet turn-minilm
+  $runs/peers/{all-mpnet-base-v2,wordllama-256} {dialogue,action}-{minilm,static,mpnet} turn-minilm
 ship figures
 $python benchmarks/widths.py --output docs/results/widths.json
 $dialemb evaluate --model {dialogue,action}-{static,minilm} $minilm --corpus star_small --split test --task domains \
