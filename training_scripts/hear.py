@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import tempfile
 import time
 from pathlib import Path
 
@@ -108,13 +109,14 @@ def train(model: SentenceTransformer, heard: Dataset, options: argparse.Namespac
     adapted = get_peft_model(
         model[0].auto_model, LoraConfig(r=options.rank, lora_alpha=2 * options.rank, target_modules=targets)
     )
-    arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(options.output) + ".trainer", max_steps=options.steps, per_device_train_batch_size=BATCH,
-        learning_rate=options.learning_rate, warmup_steps=50, lr_scheduler_type="linear", weight_decay=0.01,
-        bf16=True, use_cpu=not torch.cuda.is_available(), seed=options.seed, save_strategy="no", logging_steps=50,
-        report_to="none",
-    )  # fmt: skip
-    SentenceTransformerTrainer(model=model, args=arguments, train_dataset=heard, loss=Heard(model)).train()
+    with tempfile.TemporaryDirectory() as unused:
+        arguments = SentenceTransformerTrainingArguments(
+            output_dir=unused, max_steps=options.steps, per_device_train_batch_size=BATCH, warmup_steps=50,
+            learning_rate=options.learning_rate, lr_scheduler_type="linear", weight_decay=0.01, bf16=True,
+            use_cpu=not torch.cuda.is_available(), seed=options.seed, save_strategy="no", logging_steps=50,
+            report_to="none",
+        )  # fmt: skip
+        SentenceTransformerTrainer(model=model, args=arguments, train_dataset=heard, loss=Heard(model)).train()
     adapted.merge_and_unload()
 
 
