@@ -101,7 +101,7 @@ def extrapolated(recipe: str, steps: int) -> dict[str, Any]:
         def on_step_end(self, args, state, control, **_):
             self.times.append(now())
             self.total = state.max_steps
-            control.should_training_stop = len(self.times) == 2 * steps
+            control.should_training_stop |= len(self.times) == 2 * steps
 
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
