@@ -14,6 +14,7 @@ import re
 import tempfile
 import time
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -95,20 +96,20 @@ def extrapolated(recipe: str, steps: int) -> dict[str, Any]:
             self.times: list[float] = []
             self.total = 0
 
-        def on_step_begin(self, args, state, control, **_):
+        def on_train_begin(self, args, state, control, **_):
             self.times.append(now())
 
         def on_step_end(self, args, state, control, **_):
             self.times.append(now())
             self.total = state.max_steps
-            control.should_training_stop |= len(self.times) == 2 * steps
+            control.should_training_stop |= len(self.times) == steps + 1
 
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder, "run")
         run_training(make_settings({"output_dir": run, "disable_tqdm": True}, recipe), callbacks=[clock])
         report = RunFolder(run).report()
-    took = [end - begin for begin, end in zip(clock.times[::2], clock.times[1::2], strict=True)]
+    took = [end - begin for begin, end in pairwise(clock.times)]  # with the making of batches
     return {
         "steps": clock.total,
         "measured_steps": len(took[WARM:]) or 1,

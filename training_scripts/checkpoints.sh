@@ -69,7 +69,7 @@ ship() { for name in {dialogue,action}-{minilm,static,mpnet}; do
 ship ""
 $python training_scripts/ship.py $runs/turn-minilm turn-minilm
 # What misheard words mean, to dialogue-minilm: measured, not shipped.
-test -d $runs/heard || PYTHONPATH=benchmarks $python training_scripts/hear.py --model dialogue-minilm --steps 1000 \
+test -d $runs/heard || PYTHONPATH=benchmarks $python training_scripts/hear.py --model dialogue-minilm \
   --corpus taskmaster4/train {banking77,snips,multiwoz}/train muldogo/all {chitchat,sgd,self_dialogue}/train \
   --exclude dialog2flow_evaluation/test {sgd,multiwoz,self_dialogue,clinc150}/{dev,test} {banking77,snips}/test --output $runs/heard
 merge $runs/call-minilm --rank 32 --model $runs/heard=1

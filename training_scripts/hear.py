@@ -34,8 +34,8 @@ from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.settings import RunArguments
 
 SHARES = {"misheard": 0.75, "bare": 0.1, "written": 0.15}
-WORDS = range(3, 21)  # of the utterances that it reads; longer ones are understood anyhow
-TEMPERATURE, CONTRAST, BATCH = 0.05, 1.0, 64
+WORDS = range(3, 21)  # of the utterances that it reads: a batch takes as long as its longest one
+TEMPERATURE, BATCH, RANK, RATE = 0.05, 64, 32, 1e-3
 
 
 class Heard(nn.Module):
@@ -50,7 +50,7 @@ class Heard(nn.Module):
         vectors = normalize(self.model(features[0])["sentence_embedding"].float(), dim=-1)
         own = torch.arange(len(labels), device=labels.device)
         nearest = cross_entropy(vectors @ labels.T / TEMPERATURE, own)
-        return 10 * (1 - cosine_similarity(vectors, labels)).mean() + CONTRAST * nearest
+        return 10 * (1 - cosine_similarity(vectors, labels)).mean() + nearest
 
 
 def utterances(corpora: list[str], exclude: list[str], count: int, seed: int) -> list[str]:
@@ -82,10 +82,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="the encoder, as dialogue-minilm")
     parser.add_argument("--corpus", nargs="+", required=True, help="what it hears, smaller corpora first")
-    parser.add_argument("--exclude", nargs="+", default=[], help="evaluation sets to keep out")
-    parser.add_argument("--steps", type=int, default=1500)
-    parser.add_argument("--learning_rate", type=float, default=1e-3)
-    parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--exclude", nargs="+", required=True, help="evaluation sets to keep out, or none")
+    parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, required=True, help="must not exist yet")
     options = parser.parse_args()
@@ -106,13 +104,11 @@ def main() -> None:
 def train(model: SentenceTransformer, heard: Dataset, options: argparse.Namespace) -> None:
     """Learn low-rank differences of all linear layers, and add them to the weights."""
     targets = ["query", "key", "value", "dense"]
-    adapted = get_peft_model(
-        model[0].auto_model, LoraConfig(r=options.rank, lora_alpha=2 * options.rank, target_modules=targets)
-    )
+    adapted = get_peft_model(model[0].auto_model, LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules=targets))
     with tempfile.TemporaryDirectory() as unused:
         arguments = SentenceTransformerTrainingArguments(
             output_dir=unused, max_steps=options.steps, per_device_train_batch_size=BATCH, warmup_steps=50,
-            learning_rate=options.learning_rate, lr_scheduler_type="linear", weight_decay=0.01, bf16=True,
+            learning_rate=RATE, lr_scheduler_type="linear", weight_decay=0.01, bf16=True,
             use_cpu=not torch.cuda.is_available(), seed=options.seed, save_strategy="no", logging_steps=50,
             report_to="none",
         )  # fmt: skip
@@ -125,11 +121,11 @@ def record(run: RunFolder, options: argparse.Namespace, examples: int, seconds: 
     behind = {"/".join(filter(None, names)) for names in sets_behind(options.model)}
     settings = {"method": "heard", "backbone": options.model, "corpus": sorted(behind | {*options.corpus})}
     settings |= {"train_split": "all", "exclude": options.exclude, "checkpoint_selection": "last", "seed": options.seed}
-    settings |= {"shares": SHARES, "rank": options.rank, "learning_rate": options.learning_rate}
+    settings |= {"shares": SHARES, "rank": RANK, "learning_rate": RATE}
     write_json_atomically(run.settings_file, settings)
     report = {"steps": options.steps, "dialogues": examples, "examples": examples, "processes": 1, "seconds": seconds}
     truncation = f"0 of {examples:,} utterances were truncated"  # none has more than 20 words
-    report |= {"truncation": truncation, "checkpoint": "last", "hardware": describe_hardware(gpu=False)}
+    report |= {"truncation": truncation, "checkpoint": "last", "hardware": describe_hardware(torch.cuda.is_available())}
     write_json_atomically(run.report_file, report)
 
 
