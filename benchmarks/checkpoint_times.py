@@ -1,11 +1,15 @@
-"""What trainings take: those of `make checkpoints`, from the reports of their runs, and recipes, from a few steps.
+"""What trainings take.
+
+Those of `make checkpoints`, from the reports of their runs, and recipes, from a few steps.
 
     python benchmarks/checkpoint_times.py runs/shipped --output docs/results/checkpoint_times.json
-    python benchmarks/checkpoint_times.py --recipe dse_minilm dse_demo --output docs/results/checkpoint_times.json
+    python benchmarks/checkpoint_times.py --recipe dse_minilm dse_demo --output
+    docs/results/checkpoint_times.json
 
-The time of a recipe is extrapolated: what passes beside steps, and the mean of a few steps times their number. On a
-processor it is the time of one thread at work, which other programs change little; on a GPU it is what passes.
-Corpora come from HF_DIALEMB_DATA. What is not measured keeps its lines.
+The time of a recipe is extrapolated: what passes beside steps, and the mean of a few steps times
+their number. On a processor it is the time of one thread at work, which other programs change
+little; on a GPU it is what passes. Corpora come from HF_DIALEMB_DATA. What is not measured keeps
+its lines.
 """
 
 import argparse
@@ -21,9 +25,9 @@ from typing import Any
 
 from processes import answer_of
 
-from hf_dialemb.runs.files import write_json_atomically
-from hf_dialemb.runs.folder import RunFolder
-from hf_dialemb.runs.hardware import describe_hardware
+from hf_dialemb.storage.files import write_json_atomically
+from hf_dialemb.storage.hardware import describe_hardware
+from hf_dialemb.storage.run_folder import RunFolder
 
 STARTED = time.perf_counter()
 WARM = 1  # steps that do not count
@@ -32,12 +36,19 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARA
 
 
 def main() -> None:
-    """Read the reports of a folder of runs, or train recipes for some steps; print the tables and write them."""
+    """Read the reports of a folder of runs, or train recipes for some steps.
+
+    Print the tables and write them.
+    """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, nargs="?", help="the folder of the runs")
     parser.add_argument("--recipe", nargs="+", default=[], help="recipes to train for some steps")
-    parser.add_argument("--steps", type=int, default=8, help="how many, of which the first does not count")
-    parser.add_argument("--measure", help="measure this recipe in this process and print the figures")
+    parser.add_argument(
+        "--steps", type=int, default=8, help="how many, of which the first does not count"
+    )
+    parser.add_argument(
+        "--measure", help="measure this recipe in this process and print the figures"
+    )
     parser.add_argument("--output", type=Path, help="where the tables go")
     options = parser.parse_args()
     if options.measure:
@@ -52,13 +63,16 @@ def main() -> None:
         recipes[f"{name} on {figures['on']}"] = figures
         print(name, figures, flush=True)
     tables = {"table": trainings(lines), "extrapolated": recipe_table(recipes)}
-    write_json_atomically(options.output, {"lines": lines, "recipes": dict(sorted(recipes.items())), **tables})
+    write_json_atomically(
+        options.output, {"lines": lines, "recipes": dict(sorted(recipes.items())), **tables}
+    )
     print(*tables["table"], "", *tables["extrapolated"], sep="\n")
 
 
 def reported(runs: Path) -> dict[str, dict[str, Any]]:
     """Read what the trainings in a folder took, those that differ in the seed together."""
-    found, here = defaultdict(list), describe_hardware(gpu=False)  # tables are made on the processor
+    # tables are made on the processor
+    found, here = (defaultdict(list), describe_hardware(gpu=False))
     for file in sorted(runs.glob("*/training_report.json")):
         report = json.loads(file.read_text())
         if report.get("resumed_from"):
@@ -76,12 +90,15 @@ def reported(runs: Path) -> dict[str, dict[str, Any]]:
 
 
 def extrapolated(recipe: str, steps: int) -> dict[str, Any]:
-    """Train a recipe for some steps; its number of steps, seconds beside them and of each, and bytes of memory."""
+    """Train a recipe for some steps.
+
+    Its number of steps, seconds beside them and of each, and bytes of memory.
+    """
     import torch
     from transformers import TrainerCallback
 
     from hf_dialemb.training.arguments import make_settings
-    from hf_dialemb.training.run import run_training
+    from hf_dialemb.training.training_run import run_training
 
     gpu = torch.cuda.is_available()
 
@@ -107,7 +124,9 @@ def extrapolated(recipe: str, steps: int) -> dict[str, Any]:
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder, "run")
-        run_training(make_settings({"output_dir": run, "disable_tqdm": True}, recipe), callbacks=[clock])
+        run_training(
+            make_settings({"output_dir": run, "disable_tqdm": True}, recipe), callbacks=[clock]
+        )
         report = RunFolder(run).report()
     took = [end - begin for begin, end in pairwise(clock.times)]  # with the making of batches
     return {
@@ -126,9 +145,20 @@ def trainings(lines: dict[str, dict[str, Any]]) -> list[str]:
     rows, totals = [], defaultdict(list)
     for name, line in sorted(lines.items()):
         minutes = f"{mean(line['seconds']) / 60:.0f}"
-        rows.append([name, str(len(line["seconds"])), minutes, gibibytes(line.get("peak_memory")), line["on"]])
+        rows.append(
+            [
+                name,
+                str(len(line["seconds"])),
+                minutes,
+                gibibytes(line.get("peak_memory")),
+                line["on"],
+            ]
+        )
         totals[line["on"]] += line["seconds"]
-    rows += [["all", str(len(each)), f"{sum(each) / 60:.0f} in all", "", on] for on, each in sorted(totals.items())]
+    rows += [
+        ["all", str(len(each)), f"{sum(each) / 60:.0f} in all", "", on]
+        for on, each in sorted(totals.items())
+    ]
     return markdown(["Training", "Runs", "Minutes each", "GiB at most", "On"], rows)
 
 
@@ -138,10 +168,22 @@ def recipe_table(recipes: dict[str, dict[str, Any]]) -> list[str]:
     for key, figures in sorted(recipes.items()):
         seconds = figures["beside_seconds"] + figures["steps"] * figures["step_seconds"]
         peak = figures["peak_gpu_memory"] or figures["peak_memory"]
-        counted = [f"{figures['steps']:,}", f"{figures['beside_seconds']:.0f}", f"{figures['step_seconds']:.2f}"]
+        counted = [
+            f"{figures['steps']:,}",
+            f"{figures['beside_seconds']:.0f}",
+            f"{figures['step_seconds']:.2f}",
+        ]
         minutes = f"{max(1, seconds / 60):,.0f}"
         rows.append([key.partition(" on ")[0], *counted, minutes, gibibytes(peak), figures["on"]])
-    head = ["Recipe", "Steps", "Seconds beside steps", "Seconds a step", "Minutes, extrapolated", "GiB at most", "On"]
+    head = [
+        "Recipe",
+        "Steps",
+        "Seconds beside steps",
+        "Seconds a step",
+        "Minutes, extrapolated",
+        "GiB at most",
+        "On",
+    ]
     return markdown(head, rows)
 
 

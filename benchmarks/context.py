@@ -1,13 +1,17 @@
-"""Whether the turn before tells what an utterance does: unit vectors, plus a share of those of the turns before.
+"""Whether the turn before tells what an utterance does.
 
-    python benchmarks/context.py --output docs/results/context.json                    # some minutes
-    python benchmarks/context.py --model runs/with-context --output docs/results/context.json
+Unit vectors, plus a share of those of the turns before.
 
-Dialogues of one domain, at most `MOST` of each domain that has `FEWEST`, are drawn from parts of corpora that no table
-reports. Few-shot F1 is that of the task action-similarity, over different pairs of an utterance and the turn before.
-V-measure and adjusted Rand are of k-means over all annotated turns whose action has `OFTEN`. Edges are those of flows
-with as many clusters as actions, means over domains. A model that learnt a weight is measured with this weight and 0.
-Corpora come from HF_DIALEMB_DATA. Models that are not named keep their lines.
+    python benchmarks/context.py --output docs/results/context.json                    # some
+    minutes python benchmarks/context.py --model runs/with-context --output
+    docs/results/context.json
+
+Dialogues of one domain, at most `MOST` of each domain that has `FEWEST`, are drawn from parts of
+corpora that no table reports. Few-shot F1 is that of the task action-similarity, over different
+pairs of an utterance and the turn before. V-measure and adjusted Rand are of k-means over all
+annotated turns whose action has `OFTEN`. Edges are those of flows with as many clusters as actions,
+means over domains. A model that learnt a weight is measured with this weight and 0. Corpora come
+from HF_DIALEMB_DATA. Models that are not named keep their lines.
 """
 
 import argparse
@@ -22,14 +26,14 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 from hf_dialemb import load_dialogues, load_encoder
-from hf_dialemb.corpora import single_domain
-from hf_dialemb.corpora.labels import unified_turn
+from hf_dialemb.data import single_domain
+from hf_dialemb.data.labels import unified_turn
 from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.encoders.turns import with_neighbours
+from hf_dialemb.encoders.turn_encoding import with_neighbours
 from hf_dialemb.evaluation.tasks.actions import PER_ACTION, compare_actions
 from hf_dialemb.metrics.vectors import unit
 from hf_dialemb.papers.tasks.flow_extraction import Utterance, cluster_utterances, compare_flow
-from hf_dialemb.runs.files import write_json_atomically
+from hf_dialemb.storage.files import write_json_atomically
 
 PARTS = ("sgd/dev", "multiwoz/dev", "star/dev")
 """`action-minilm` learnt from MultiWOZ's, from SGD's train split, and from nothing of STAR."""
@@ -37,9 +41,12 @@ MOST, FEWEST, OFTEN = 60, 30, 10
 WEIGHTS = (0.0, 0.25, 0.5)
 SEEDS = range(5)
 FIGURES = {
-    "f1 1-shot": "F1, one example", "f1 5-shot": "F1, five examples", "v_measure": "V-measure, k-means",
-    "adjusted_rand": "Adjusted Rand, k-means", "edge_f1": "Edges of flows (F1)",
-}  # fmt: skip
+    "f1 1-shot": "F1, one example",
+    "f1 5-shot": "F1, five examples",
+    "v_measure": "V-measure, k-means",
+    "adjusted_rand": "Adjusted Rand, k-means",
+    "edge_f1": "Edges of flows (F1)",
+}
 
 
 def drawn(part: str) -> dict[str, list[Dialogue]]:
@@ -60,12 +67,18 @@ class Turns:
 
     def __init__(self, domains: dict[str, list[Dialogue]], encoder: Any) -> None:
         self.dialogues = [dialogue for group in domains.values() for dialogue in group]
-        self.domains = np.array([name for name, group in domains.items() for dialogue in group for _ in dialogue.turns])
+        self.domains = np.array(
+            [name for name, group in domains.items() for dialogue in group for _ in dialogue.turns]
+        )
         self.lengths = [len(dialogue.turns) for dialogue in self.dialogues]
         self.places = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        self.unified = [unified_turn(turn) for dialogue in self.dialogues for turn in dialogue.turns]
+        self.unified = [
+            unified_turn(turn) for dialogue in self.dialogues for turn in dialogue.turns
+        ]
         self.actions = np.array([turn.action for turn in self.unified], dtype=object)
-        self.alone = unit(encoder.encode_utterances([turn.text or turn.role for turn in self.unified]))
+        self.alone = unit(
+            encoder.encode_utterances([turn.text or turn.role for turn in self.unified])
+        )
 
     def figures(self, weight: float) -> dict[str, float]:
         """Measure the vectors with a weight of the turn before."""
@@ -73,14 +86,26 @@ class Turns:
         rows = self._examples()
         f1 = compare_actions(vectors[rows], self.actions[rows].tolist(), SEEDS)
         counts = Counter(self.actions)
-        often = [row for row, action in enumerate(self.actions) if action and counts[action] >= OFTEN]
+        often = [
+            row for row, action in enumerate(self.actions) if action and counts[action] >= OFTEN
+        ]
         labels = self.actions[often]
-        clusterings = [KMeans(len(set(labels)), n_init=1, random_state=seed).fit(vectors[often]) for seed in SEEDS]
+        clusterings = [
+            KMeans(len(set(labels)), n_init=1, random_state=seed).fit(vectors[often])
+            for seed in SEEDS
+        ]
         return {
-            **{f"f1 {row.setting}": row.mean for row in f1 if row.metric == "f1" and "," not in row.setting},
-            "v_measure": 100 * float(np.mean([v_measure_score(labels, each.labels_) for each in clusterings])),
-            "adjusted_rand": 100 * float(np.mean([adjusted_rand_score(labels, each.labels_) for each in clusterings])),
-            "edge_f1": 100 * float(np.mean([self._edges(vectors, name) for name in sorted(set(self.domains))])),
+            **{
+                f"f1 {row.setting}": row.mean
+                for row in f1
+                if row.metric == "f1" and "," not in row.setting
+            },
+            "v_measure": 100
+            * float(np.mean([v_measure_score(labels, each.labels_) for each in clusterings])),
+            "adjusted_rand": 100
+            * float(np.mean([adjusted_rand_score(labels, each.labels_) for each in clusterings])),
+            "edge_f1": 100
+            * float(np.mean([self._edges(vectors, name) for name in sorted(set(self.domains))])),
         }
 
     def _examples(self) -> list[int]:
@@ -103,7 +128,11 @@ class Turns:
 
     def _edges(self, vectors: np.ndarray, domain: str) -> float:
         """Compare a domain's flow of clusters with that of its actions."""
-        rows = [row for row in np.flatnonzero(self.domains == domain) if self.actions[row] and self.unified[row].text]
+        rows = [
+            row
+            for row in np.flatnonzero(self.domains == domain)
+            if self.actions[row] and self.unified[row].text
+        ]
         flow = defaultdict(list)
         for row in rows:
             turn = self.unified[row]
@@ -116,13 +145,19 @@ def table(models: dict[str, dict[str, dict[str, dict[str, float]]]]) -> list[str
     """Return a row for each corpus and figure; the best weight of a model is bold."""
     columns = [(model, weight) for model, weights in models.items() for weight in weights]
     heads = [f"{model}, {weight}" for model, weight in columns]
-    lines = [f"| Corpus | Figure | {' | '.join(heads)} |", f"| :-- | :-- |{' --: |' * len(columns)}"]
+    lines = [
+        f"| Corpus | Figure | {' | '.join(heads)} |",
+        f"| :-- | :-- |{' --: |' * len(columns)}",
+    ]
     for corpus in PARTS:
         for figure, name in FIGURES.items():
             cells = []
             for model, weight in columns:
                 values = {other: f"{of[corpus][figure]:.1f}" for other, of in models[model].items()}
-                best = max(values.values(), key=float) == values[weight] and len(set(values.values())) > 1
+                best = (
+                    max(values.values(), key=float) == values[weight]
+                    and len(set(values.values())) > 1
+                )
                 cells.append(f"**{values[weight]}**" if best else values[weight])
             lines.append(f"| {corpus} | {name} | {' | '.join(cells)} |")
     return lines
@@ -136,7 +171,9 @@ def main() -> None:
     options = parser.parse_args()
     models = json.loads(options.output.read_text())["models"] if options.output.is_file() else {}
     domains = {corpus: drawn(corpus) for corpus in PARTS}
-    sizes = {name: {of: len(group) for of, group in groups.items()} for name, groups in domains.items()}
+    sizes = {
+        name: {of: len(group) for of, group in groups.items()} for name, groups in domains.items()
+    }
     for spec in options.model:
         encoder, name = load_encoder(spec), Path(spec).name.partition("@")[0]
         weights = (0.0, round(encoder.context_weight, 3)) if encoder.context_weight else WEIGHTS
@@ -146,7 +183,13 @@ def main() -> None:
             for weight in weights:
                 figures = turns.figures(weight)
                 models[name][str(weight)][corpus] = figures
-                print(spec, corpus, weight, {name: round(value, 1) for name, value in figures.items()}, flush=True)
+                print(
+                    spec,
+                    corpus,
+                    weight,
+                    {name: round(value, 1) for name, value in figures.items()},
+                    flush=True,
+                )
     lines = table(models)
     record = {"machine": describe_machine(), "dialogues": sizes, "models": models, "table": lines}
     write_json_atomically(options.output, record)

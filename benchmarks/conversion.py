@@ -1,7 +1,9 @@
-"""Convert checkpoints of PLATO's full size (132,377,089 random parameters) in each form that its programs save.
+"""Convert checkpoints of PLATO's full size (132,377,089 random parameters) in each form that its
+programs save.
 
-Each conversion runs in a process of its own, so that its peak memory is its own; a further process loads the result.
-Every key must have been placed or dropped on purpose, and rows of two tensors are compared with what was written.
+Each conversion runs in a process of its own, so that its peak memory is its own; a further process
+loads the result. Every key must have been placed or dropped on purpose, and rows of two tensors are
+compared with what was written.
 
     python benchmarks/conversion.py
     python benchmarks/conversion.py --folder /tmp/plato --output conversion.json
@@ -63,10 +65,17 @@ print(json.dumps({"loading": loaded - start, "peak_gib": peak / 2**20, "rows": [
 
 
 def parameters() -> Iterator[tuple[str, str, tuple[int, ...], bool]]:
-    """Yield each parameter's name in torch and in paddle, its shape in torch, and whether paddle's is transposed."""
+    """Yield each parameter's name in torch and in paddle, its shape in torch, and whether paddle's
+    is transposed.
+    """
     tables = {"token": WORDS, "pos": 512, "type": 2, "turn": 16}
     for number, (name, rows) in enumerate(tables.items()):
-        yield f"embedder.{name}_embedding.weight", f"/Embedder_0/Embedding_{number}.w_0", (rows, WIDTH), False
+        yield (
+            f"embedder.{name}_embedding.weight",
+            f"/Embedder_0/Embedding_{number}.w_0",
+            (rows, WIDTH),
+            False,
+        )
     yield "embed_layer_norm.weight", "/LayerNorm_0.w_0", (WIDTH,), False
     yield "embed_layer_norm.bias", "/LayerNorm_0.b_0", (WIDTH,), False
     for number in range(LAYERS):
@@ -95,7 +104,12 @@ def values() -> Iterator[tuple[str, str, np.ndarray, bool]]:
     """Draw the parameters, the same every time."""
     generator = np.random.default_rng(0)
     for ours, theirs, shape, turned in parameters():
-        yield ours, ROOT + theirs, generator.standard_normal(shape, dtype=np.float32) * np.float32(0.02), turned
+        yield (
+            ours,
+            ROOT + theirs,
+            generator.standard_normal(shape, dtype=np.float32) * np.float32(0.02),
+            turned,
+        )
 
 
 def write_torch(path: Path) -> None:
@@ -107,7 +121,10 @@ def write_torch(path: Path) -> None:
 
 def write_pickle(path: Path) -> None:
     """Write names and arrays as a pickle."""
-    arrays = {name: np.ascontiguousarray(array.T) if turned else array for _, name, array, turned in values()}
+    arrays = {
+        name: np.ascontiguousarray(array.T) if turned else array
+        for _, name, array, turned in values()
+    }
     with path.open("wb") as stream:
         pickle.dump(arrays, stream, protocol=4)
 
@@ -123,7 +140,9 @@ def write_paddle(path: Path) -> None:
         for _, name, array, turned in values():
             array = array.T if turned else array
             message = b"\x08\x05" + b"".join(b"\x10" + varint(size) for size in array.shape)
-            stream.write(b"NAME" + struct.pack("<Q", len(name)) + name.encode() + struct.pack("<I", 0))
+            stream.write(
+                b"NAME" + struct.pack("<Q", len(name)) + name.encode() + struct.pack("<I", 0)
+            )
             stream.write(struct.pack("<i", len(message)) + message + array.astype("<f4").tobytes())
 
 
@@ -135,15 +154,27 @@ FORMS = {
 
 
 def written_rows() -> list[list[float]]:
-    """Return a row of the token table, and a row of the last layer's projection to values, as written."""
-    places = {"embedder.token_embedding.weight": 1234, f"layers.{LAYERS - 1}.attn.linear_qkv.weight": 2 * WIDTH + 5}
+    """Return a row of the token table, and a row of the last layer's projection to values, as
+    written.
+    """
+    places = {
+        "embedder.token_embedding.weight": 1234,
+        f"layers.{LAYERS - 1}.attn.linear_qkv.weight": 2 * WIDTH + 5,
+    }
     return [array[places[name]].tolist() for name, _, array, _ in values() if name in places]
 
 
 def measure(folder: Path) -> list[dict[str, object]]:
     """Convert every form, one after the other."""
     vocabulary = folder / "vocab.txt"
-    special = ["[PAD]", *(f"[unused{index}]" for index in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    special = [
+        "[PAD]",
+        *(f"[unused{index}]" for index in range(99)),
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+    ]
     words = [*special, *(f"word{index}" for index in range(WORDS - len(special)))]
     vocabulary.write_text("\n".join(words), encoding="utf-8")
     expected, rows = written_rows(), []
@@ -153,15 +184,23 @@ def measure(folder: Path) -> list[dict[str, object]]:
         start = time.perf_counter()
         converted = answer_of("-c", CONVERT, source, vocabulary, output)
         loaded = answer_of("-c", LOAD, output)
-        counts = {what: int(number) for number, what in re.findall(r"(\d+) (?:keys )?(\w+)", str(converted["sum"]))}
+        counts = {
+            what: int(number)
+            for number, what in re.findall(r"(\d+) (?:keys )?(\w+)", str(converted["sum"]))
+        }
         rows.append(
             {
-                "form": form, "mib": source.stat().st_size / 2**20, "seconds": time.perf_counter() - start,
-                "conversion_seconds": converted["conversion"], "conversion_peak_gib": converted["peak_gib"],
-                "loading_seconds": loaded["loading"], "loading_peak_gib": loaded["peak_gib"],
-                "values_as_written": loaded["rows"] == expected, **counts,
+                "form": form,
+                "mib": source.stat().st_size / 2**20,
+                "seconds": time.perf_counter() - start,
+                "conversion_seconds": converted["conversion"],
+                "conversion_peak_gib": converted["peak_gib"],
+                "loading_seconds": loaded["loading"],
+                "loading_peak_gib": loaded["peak_gib"],
+                "values_as_written": loaded["rows"] == expected,
+                **counts,
             }
-        )  # fmt: skip
+        )
         source.unlink()
         for file in output.iterdir():
             file.unlink()
@@ -174,7 +213,9 @@ def main() -> int:
     """Measure, print the table and the verdict, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--folder", type=Path, help="where the checkpoints are written, about 1.1 GB (default: temporary)"
+        "--folder",
+        type=Path,
+        help="where the checkpoints are written, about 1.1 GB (default: temporary)",
     )
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
@@ -182,19 +223,28 @@ def main() -> int:
     print(f"{count:,} parameters; PLATO has {PARAMETERS:,}")
     with tempfile.TemporaryDirectory(dir=options.folder) as temporary:
         rows = measure(Path(temporary))
-    table = [f"{'form':<30} {'keys':>5} {'dropped':>8} {'missing':>8} {'convert s':>10} {'peak GiB':>9} {'load s':>7}"]
+    table = [
+        f"{'form':<30} {'keys':>5} {'dropped':>8} {'missing':>8} {'convert s':>10} {'peak GiB':>9} "
+        f"{'load s':>7}"
+    ]
     table += [
         f"{row['form']:<30} {row['used']:>5} {row['dropped']:>8} {row['missing']:>8} "
-        f"{row['conversion_seconds']:>10.1f} {row['conversion_peak_gib']:>9.2f} {row['loading_seconds']:>7.2f}"
+        f"{row['conversion_seconds']:>10.1f} {row['conversion_peak_gib']:>9.2f} "
+        f"{row['loading_seconds']:>7.2f}"
         for row in rows
     ]
     print("\n".join(table))
     if options.output:
         record = {"machine": describe_machine(), "parameters": count, "forms": rows, "table": table}
         options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    whole = all(row["missing"] == row["unexpected"] == 0 and row["values_as_written"] for row in rows)
+    whole = all(
+        row["missing"] == row["unexpected"] == 0 and row["values_as_written"] for row in rows
+    )
     small = all(row["conversion_peak_gib"] < MOST_GIB for row in rows)
-    print(f"every key placed: {'yes' if whole else 'NO'}; below {MOST_GIB:g} GiB: {'yes' if small else 'NO'}")
+    print(
+        f"every key placed: {'yes' if whole else 'NO'}; below {MOST_GIB:g} GiB: "
+        f"{'yes' if small else 'NO'}"
+    )
     return 0 if whole and small else 1
 
 

@@ -3,8 +3,8 @@
 python benchmarks/corpora.py [CORPUS ...] --output docs/results/corpora.json
 
 With names, these alone are measured, and the other figures of the file stay.
-A process of its own reads all splits of a corpus, one after the other. It reads the files as they are, packed or not,
-and then an unpacked copy.
+A process of its own reads all splits of a corpus, one after the other. It reads the files as they
+are, packed or not, and then an unpacked copy.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from processes import answer_of
 from published_counts import PUBLISHED
 
-from hf_dialemb.corpora import MissingFilesError, find_source, get_corpus, iterate_examples
-from hf_dialemb.corpora.corpus import Corpus
-from hf_dialemb.corpora.published import sets_at_hand
+from hf_dialemb.data import MissingFilesError, find_source, get_corpus, iterate_examples
+from hf_dialemb.data.corpus import Corpus
+from hf_dialemb.data.published import sets_at_hand
 
 GOAL = 100_000  # utterances per second
 SMALL = 0.5  # seconds; below that, the start takes most of the time
@@ -34,13 +34,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpus", nargs="*")
     parser.add_argument("--output", type=Path)
-    parser.add_argument("--measure", help="measure this corpus in this process and print the figures")
+    parser.add_argument(
+        "--measure", help="measure this corpus in this process and print the figures"
+    )
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measure(get_corpus(options.measure))))
         return 0
-    figures = json.loads(options.output.read_text(encoding="utf-8"))["figures"] if options.corpus else {}
-    for name in dict.fromkeys(place.partition("/")[0] for place in sets_at_hand(names=options.corpus)):
+    figures = (
+        json.loads(options.output.read_text(encoding="utf-8"))["figures"] if options.corpus else {}
+    )
+    for name in dict.fromkeys(
+        place.partition("/")[0] for place in sets_at_hand(names=options.corpus)
+    ):
         figures[name] = answer_of(__file__, "--measure", name)
         print(*rows(name, figures[name]), sep="\n", flush=True)
     record = {"figures": dict(sorted(figures.items())), **tables(dict(sorted(figures.items())))}
@@ -51,9 +57,13 @@ def main() -> int:
 def measure(corpus: Corpus) -> dict[str, object]:
     """Read all splits of a corpus, and again from an unpacked copy."""
     figures = read(corpus, None)
-    figures["peak_mib"] = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / KIB_PER_MIB
+    figures["peak_mib"] = (
+        int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / KIB_PER_MIB
+    )
     source = find_source(corpus)
-    patterns = dict.fromkeys(pattern for split in figures["splits"] for pattern in corpus.files[split])
+    patterns = dict.fromkeys(
+        pattern for split in figures["splits"] for pattern in corpus.files[split]
+    )
     figures["shared"] = len(figures["splits"]) > 1 and len(set(corpus.files.values())) == 1
     figures["bytes"] = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +93,9 @@ def read(corpus: Corpus, data_dir: str | None) -> dict[str, object]:
 
 def rows(name: str, figure: dict) -> tuple[str, str]:
     """Return a row of each table."""
-    ours = " / ".join(f"{split['items']:,} ({split['utterances']:,})" for split in figure["splits"].values())
+    ours = " / ".join(
+        f"{split['items']:,} ({split['utterances']:,})" for split in figure["splits"].values()
+    )
     published = PUBLISHED.get(name, {})
     theirs = " / ".join(
         f"{items:,} ({utterances:,})" if utterances else f"{items:,}"
@@ -121,8 +133,10 @@ def tables(figures: dict[str, dict]) -> dict[str, list[str]]:
             "|:--|--:|--:|--:|:--|",
             *speeds,
             "",
-            "Utterances a second of one core: from the packed form, which is unpacked once to list it and once for "
-            "every split, and from a folder. The memory is that of the whole process, reading the packed form.",
+            "Utterances a second of one core: from the packed form, which is unpacked once to list "
+            "it and once for "
+            "every split, and from a folder. The memory is that of the whole process, reading the "
+            "packed form.",
         ],
     }
 

@@ -1,12 +1,15 @@
-"""Measure the pace and the memory of `embed`, `corpus leakage`, `corpus unify` and `flow` over large corpora.
+"""Measure the pace and the memory of `embed`, `corpus leakage`, `corpus unify` and `flow` over
+large corpora.
 
-The dialogues of SGD are repeated; from the second round on, a seed drops a tenth of the words. The embedding of the
-middle size is killed half-way and started again; its rows are compared with those of a whole run. Leakage is measured
-against the test sets of SGD and CLINC150. `corpus unify` reads the dialogues as SGD's train split, beside its
-test split. The output keeps its figures of other sizes and commands.
+The dialogues of SGD are repeated; from the second round on, a seed drops a tenth of the words. The
+embedding of the middle size is killed half-way and started again; its rows are compared with those
+of a whole run. Leakage is measured against the test sets of SGD and CLINC150. `corpus unify` reads
+the dialogues as SGD's train split, beside its test split. The output keeps its figures of other
+sizes and commands.
 
-    HF_DIALEMB_DATA=corpora python benchmarks/corpus_scale.py --output docs/results/corpus_scale.json   # hours
-    HF_DIALEMB_DATA=corpora python benchmarks/corpus_scale.py --of embed leakage --dialogues 10000 30000   # minutes
+    HF_DIALEMB_DATA=corpora python benchmarks/corpus_scale.py --output
+    docs/results/corpus_scale.json   # hours HF_DIALEMB_DATA=corpora python
+    benchmarks/corpus_scale.py --of embed leakage --dialogues 10000 30000   # minutes
 """
 
 from __future__ import annotations
@@ -28,10 +31,10 @@ import pyarrow.parquet as pq
 from hardware import describe_machine
 
 import hf_dialemb
-from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.drawing import check_drawing, new_figure
-from hf_dialemb.runs.files import write_json_atomically
+from hf_dialemb.storage.files import write_json_atomically
 
 MODEL = "dialogue-static"
 CORPUS = "sgd"
@@ -41,7 +44,7 @@ EVALUATION = ("sgd/test", "clinc150/test")
 PACE, MEMORY = "dialogues a second of processor time", "peak memory, MiB"
 PROGRAM = """
 import re, sys, time
-from hf_dialemb.cli import main
+from hf_dialemb.apps.cli import main
 code = main(sys.argv[1:])
 print(time.process_time())
 print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])  # of this program alone, on Linux
@@ -55,8 +58,13 @@ def endless(dialogues: list[Dialogue]) -> Iterator[Dialogue]:
     yield from dialogues
     for number in count(1):
         for dialogue in dialogues:
-            turns = [(turn, [word for word in turn.content.split() if draw.random() > 0.1]) for turn in dialogue.turns]
-            kept = tuple(replace(turn, content=" ".join(words)) if words else turn for turn, words in turns)
+            turns = [
+                (turn, [word for word in turn.content.split() if draw.random() > 0.1])
+                for turn in dialogue.turns
+            ]
+            kept = tuple(
+                replace(turn, content=" ".join(words)) if words else turn for turn, words in turns
+            )
             yield replace(dialogue, turns=kept, id=f"{dialogue.id}-{number}")
 
 
@@ -68,11 +76,23 @@ def start(words: list[str | Path]) -> subprocess.Popen[bytes]:
 
 def embedding(source: Path, output: Path) -> list[str | Path]:
     """Return the words that embed a file."""
-    return ["embed", "--model", MODEL, "--input", source, "--output", output, "--shard-size", str(SHARD)]
+    return [
+        "embed",
+        "--model",
+        MODEL,
+        "--input",
+        source,
+        "--output",
+        output,
+        "--shard-size",
+        str(SHARD),
+    ]
 
 
 def measured(words: list[str | Path], count: int) -> dict[str, float]:
-    """Run a command over a number of dialogues or utterances; return its pace, start included, and its peak memory.
+    """Run a command over a number of dialogues or utterances.
+
+    Return its pace, start included, and its peak memory.
 
     The pace by processor time holds where other programs share the cores.
     """
@@ -84,14 +104,26 @@ def measured(words: list[str | Path], count: int) -> dict[str, float]:
         raise SystemExit(f"dialemb {words[0]}: exit code {process.returncode}")
     busy, kib = map(float, printed.split()[-2:])
     pace = {"per_second": count / seconds, "per_processor_second": count / busy}
-    return {"count": count, "seconds": seconds, "processor_seconds": busy, **pace, "mib": kib / 1024}
+    return {
+        "count": count,
+        "seconds": seconds,
+        "processor_seconds": busy,
+        **pace,
+        "mib": kib / 1024,
+    }
 
 
-def killed_and_resumed(source: Path, output: Path, whole: Path, dialogues: int) -> dict[str, object]:
-    """Kill an embedding after half of its shards, run it again, and compare its rows with those of a whole run."""
+def killed_and_resumed(
+    source: Path, output: Path, whole: Path, dialogues: int
+) -> dict[str, object]:
+    """Kill an embedding after half of its shards, run it again, and compare its rows with those of
+    a whole run.
+    """
     words = embedding(source, output)
     parts, process = output.with_name(f"{output.name}.parts"), start(words)
-    while len(list(parts.glob("part-*.parquet"))) < dialogues // SHARD // 2 and process.poll() is None:
+    while (
+        len(list(parts.glob("part-*.parquet"))) < dialogues // SHARD // 2 and process.poll() is None
+    ):
         time.sleep(0.01)
     process.kill()
     process.communicate()
@@ -100,8 +132,15 @@ def killed_and_resumed(source: Path, output: Path, whole: Path, dialogues: int) 
     files = pq.ParquetFile(output), pq.ParquetFile(whole)
     groups = range(files[0].num_row_groups)
     same = files[0].metadata.num_rows == files[1].metadata.num_rows == dialogues
-    same = same and all(files[0].read_row_group(group).equals(files[1].read_row_group(group)) for group in groups)
-    return {"dialogues": dialogues, "shards": -(-dialogues // SHARD), "kept": kept, "same_rows": same}
+    same = same and all(
+        files[0].read_row_group(group).equals(files[1].read_row_group(group)) for group in groups
+    )
+    return {
+        "dialogues": dialogues,
+        "shards": -(-dialogues // SHARD),
+        "kept": kept,
+        "same_rows": same,
+    }
 
 
 def flow_of(dialogues: list[Dialogue], utterances: int, place: Path) -> dict[str, float]:
@@ -112,7 +151,17 @@ def flow_of(dialogues: list[Dialogue], utterances: int, place: Path) -> dict[str
     return {
         "dialogues": written,
         **measured(
-            ["flow", place / "flow.jsonl", "--by", "all", "--model", MODEL, "--output", place / "flow"], utterances
+            [
+                "flow",
+                place / "flow.jsonl",
+                "--by",
+                "all",
+                "--model",
+                MODEL,
+                "--output",
+                place / "flow",
+            ],
+            utterances,
         ),
     }
 
@@ -126,7 +175,9 @@ def unifying(data: Path, training: Iterator[Dialogue], test: list[Dialogue]) -> 
             records = list(map(as_in_sgd, islice(dialogues, SHARD)))
             if not records:
                 break
-            (folder / f"dialogues_{number:03d}.json").write_text(json.dumps(records), encoding="utf-8")
+            (folder / f"dialogues_{number:03d}.json").write_text(
+                json.dumps(records), encoding="utf-8"
+            )
     return ["papers", "corpus", "unify", "sgd", "--data-dir", data, "--output", data / "unified"]
 
 
@@ -135,7 +186,10 @@ def as_in_sgd(dialogue: Dialogue) -> dict[str, object]:
     turns = []
     for turn in dialogue.turns:
         actions = [{"act": act, "slot": "", "values": []} for act in turn.dialogue_acts]
-        actions += [{"act": actions[0]["act"], "slot": name, "values": [value]} for name, value in turn.slots]
+        actions += [
+            {"act": actions[0]["act"], "slot": name, "values": [value]}
+            for name, value in turn.slots
+        ]
         frame = {"actions": actions, "state": {"active_intent": next(iter(turn.intents), "NONE")}}
         speaker = "USER" if turn.role == "user" else "SYSTEM"
         turns.append({"speaker": speaker, "utterance": turn.content, "frames": [frame]})
@@ -151,7 +205,12 @@ def draw(rows: list[dict[str, float]], path: Path) -> None:
             points = [(row["count"], row[name]) for row in rows if row["command"] == command]
             if points:
                 axes.plot(*zip(*points, strict=True), marker="o", label=command)
-        axes.set(title=title, xlabel="dialogues", xscale="log", ylim=(0, 1.1 * max(row[name] for row in rows)))
+        axes.set(
+            title=title,
+            xlabel="dialogues",
+            xscale="log",
+            ylim=(0, 1.1 * max(row[name] for row in rows)),
+        )
         axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=120)
@@ -159,7 +218,10 @@ def draw(rows: list[dict[str, float]], path: Path) -> None:
 
 def table(record: dict[str, Any]) -> list[str]:
     """Return the lines of the page."""
-    lines = [f"| | dialogues | dialogues a second | {PACE} | {MEMORY} |", "| :-- | --: | --: | --: | --: |"]
+    lines = [
+        f"| | dialogues | dialogues a second | {PACE} | {MEMORY} |",
+        "| :-- | --: | --: | --: | --: |",
+    ]
     for row in record["rows"]:
         figures = (row[name] for name in ("count", "per_second", "per_processor_second", "mib"))
         lines.append(f"| {row['command']} | {' | '.join(f'{figure:,.0f}' for figure in figures)} |")
@@ -168,7 +230,10 @@ def table(record: dict[str, Any]) -> list[str]:
         when = f"{kill['kept']} of {kill['shards']} shards of {kill['dialogues']:,} dialogues"
         lines += ["", f"`dialemb embed` killed with {when} written, and run again: {outcome}."]
     if flow := record["flow"]:
-        size = f"{flow['count']:,} utterances of {flow['dialogues']:,} dialogues: {flow['seconds'] / 60:.1f} minutes"
+        size = (
+            f"{flow['count']:,} utterances of {flow['dialogues']:,} dialogues: "
+            f"{flow['seconds'] / 60:.1f} minutes"
+        )
         lines += ["", f"`dialemb flow` over {size}, {flow['mib']:,.0f} MiB at most."]
     return lines
 
@@ -178,7 +243,9 @@ def figures_of(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Measure the commands; yield the place in the record and the figures of each."""
     test = [dialogue for dialogue in dialogues if dialogue.id.startswith("test/")]
-    source, whole, resumed = (place / name for name in ("dialogues.jsonl", "whole.parquet", "resumed.parquet"))
+    source, whole, resumed = (
+        place / name for name in ("dialogues.jsonl", "whole.parquet", "resumed.parquet")
+    )
     leakage = ["corpus", "leakage", "--train", source, "--evaluation", *EVALUATION]
     leakage += ["--data-dir", options.data_dir] if options.data_dir else []
     for size in options.dialogues:
@@ -203,10 +270,16 @@ def figures_of(
 
 def main() -> None:
     """Measure the sizes, and write the figures, their table and the picture."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--of", nargs="+", choices=(*COMMANDS, "flow"), default=[*COMMANDS, "flow"])
-    parser.add_argument("--dialogues", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], help="ascending")
-    parser.add_argument("--utterances", type=int, default=1_000_000, help="number of utterances of the flow")
+    parser.add_argument(
+        "--dialogues", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], help="ascending"
+    )
+    parser.add_argument(
+        "--utterances", type=int, default=1_000_000, help="number of utterances of the flow"
+    )
     parser.add_argument("--data-dir", help="folder of the corpora (default: HF_DIALEMB_DATA)")
     parser.add_argument("--output", type=Path, default=Path("corpus_scale.json"))
     options = parser.parse_args()
@@ -226,7 +299,8 @@ def main() -> None:
             else:
                 record[name] = figures
             record.update(model=MODEL, table=table(record))
-            write_json_atomically(options.output, record)  # after every size, as the last takes long
+            # after every size, as the last takes long
+            write_json_atomically(options.output, record)
     if record["rows"]:
         draw(record["rows"], options.output.with_suffix(".png"))
     print("\n".join(record["table"]))

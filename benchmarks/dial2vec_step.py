@@ -1,18 +1,23 @@
-"""Measures one dial2vec training step at the paper's shape, beside a restatement of the released program's step.
+"""Measures one dial2vec training step at the paper's shape, beside a restatement of the released
+program's step.
 
-A step is forward, backward and optimiser, for 5 dialogues of 10 samples each, BERT-base with random weights, the lower
-six layers frozen. The released program (`official_dial2vec.py`) pads every sample to 512 tokens and materialises
-attention and interaction; ours pads to what is there and computes the interaction in linear time. Both start from the
-same weights and read the same batch; without dropout their losses, and the cosines that enter them, must agree within
-1e-4. Each side has a process of its own, so that its peak memory is its own, and the sides take turns, never running at
-the same time. Speed-up is the median over rounds of the official side's seconds divided by ours in the same round.
+A step is forward, backward and optimiser, for 5 dialogues of 10 samples each, BERT-base with random
+weights, the lower six layers frozen. The released program (`official_dial2vec.py`) pads every
+sample to 512 tokens and materialises attention and interaction; ours pads to what is there and
+computes the interaction in linear time. Both start from the same weights and read the same batch;
+without dropout their losses, and the cosines that enter them, must agree within 1e-4. Each side has
+a process of its own, so that its peak memory is its own, and the sides take turns, never running at
+the same time. Speed-up is the median over rounds of the official side's seconds divided by ours in
+the same round.
 
-    python benchmarks/dial2vec_step.py --data-dir DATA --output step.json    # 25 GB of memory, some ten minutes
-    python benchmarks/dial2vec_step.py --data-dir DATA --official-slice 1    # with less memory, see below
-    python benchmarks/dial2vec_step.py --small                               # a smoke run
+    python benchmarks/dial2vec_step.py --data-dir DATA --output step.json    # 25 GB of memory, some
+    ten minutes python benchmarks/dial2vec_step.py --data-dir DATA --official-slice 1    # with less
+    memory, see below python benchmarks/dial2vec_step.py --small                               # a
+    smoke run
 
-``--official-slice 1`` sends the official side's dialogues through one at a time and adds up their gradients: the same
-step in about the same time, with the memory of one dialogue. Exit code 1: the two do not agree.
+``--official-slice 1`` sends the official side's dialogues through one at a time and adds up their
+gradients: the same step in about the same time, with the memory of one dialogue. Exit code 1: the
+two do not agree.
 """
 
 from __future__ import annotations
@@ -44,7 +49,9 @@ OFFICIAL_BYTES = 4.2e9
 """What the official side needs at full size for each dialogue of a forward pass."""
 
 
-def measure(folder: Path, options: argparse.Namespace, device: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+def measure(
+    folder: Path, options: argparse.Namespace, device: str
+) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Start the sides one after another, then let them take turns.
 
     Returns:
@@ -62,11 +69,16 @@ def measure(folder: Path, options: argparse.Namespace, device: str) -> tuple[dic
         for side in sides:
             if side.name in COMPARED:
                 compared[side.name] = side.ask("compare")
-                print(f"without dropout: {side.name}: loss {compared[side.name]['loss']:.6f}", file=sys.stderr)
+                print(
+                    f"without dropout: {side.name}: loss {compared[side.name]['loss']:.6f}",
+                    file=sys.stderr,
+                )
         for round_number in range(options.warm_up + options.steps):
             for side in sides:
                 answer = side.ask("step")
-                print(f"round {round_number}: {side.name}: {answer['seconds']:.2f} s", file=sys.stderr)
+                print(
+                    f"round {round_number}: {side.name}: {answer['seconds']:.2f} s", file=sys.stderr
+                )
                 if round_number >= options.warm_up:
                     steps[side.name].append(answer)
     finally:
@@ -80,7 +92,10 @@ def agreement(compared: dict[str, Any]) -> dict[str, dict[str, float]]:
     reference = compared[OFFICIAL]
     result = {}
     for name, answer in compared.items():
-        differences = [abs(x - y) for x, y in zip(_flat(answer["cosines"]), _flat(reference["cosines"]), strict=True)]
+        differences = [
+            abs(x - y)
+            for x, y in zip(_flat(answer["cosines"]), _flat(reference["cosines"]), strict=True)
+        ]
         result[name] = {
             "loss": answer["loss"],
             "loss_difference": abs(answer["loss"] - reference["loss"]),
@@ -96,12 +111,19 @@ def _flat(cosines: list[list[list[float]]]) -> list[float]:
 
 
 def timing(steps: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
-    """Return each side's median seconds, peak memory and how many times the official side's are larger."""
+    """Return each side's median seconds, peak memory and how many times the official side's are
+    larger.
+    """
     official = steps[OFFICIAL]
-    peaks = {name: max(answer["peak_bytes"] for answer in answers) for name, answers in steps.items()}
+    peaks = {
+        name: max(answer["peak_bytes"] for answer in answers) for name, answers in steps.items()
+    }
     result = {}
     for name, answers in steps.items():
-        paired = [theirs["seconds"] / own["seconds"] for theirs, own in zip(official, answers, strict=True)]
+        paired = [
+            theirs["seconds"] / own["seconds"]
+            for theirs, own in zip(official, answers, strict=True)
+        ]
         result[name] = {
             "seconds": [answer["seconds"] for answer in answers],
             "median_seconds": statistics.median(answer["seconds"] for answer in answers),
@@ -115,31 +137,45 @@ def timing(steps: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
 def tables(figures: dict[str, Any]) -> list[str]:
     """Render the figures as lines of text."""
     batch, machine = figures["batch"], figures["machine"]
-    extensions = ", ".join(name for name, there in machine["extensions"].items() if there) or "no bfloat16 instructions"
+    extensions = (
+        ", ".join(name for name, there in machine["extensions"].items() if there)
+        or "no bfloat16 instructions"
+    )
     where = f"{machine['processor']} ({machine['cores']} cores, {extensions})"
-    lines = [f"{figures['options']['device']}: {machine['accelerator'] or where}, torch {machine['torch']}"]
+    lines = [
+        f"{figures['options']['device']}: {machine['accelerator'] or where}, torch "
+        f"{machine['torch']}"
+    ]
     lines.append(
-        f"{batch['sequences']} sequences from {batch['corpus']}: {batch['mean_length']:.0f} tokens on average, "
+        f"{batch['sequences']} sequences from {batch['corpus']}: {batch['mean_length']:.0f} tokens "
+        "on average, "
         f"{batch['maximal_length']} at most, {batch['truncated']} truncated; official: 512 each"
     )
     lines.append(
-        f"\n{'without dropout':<24} {'loss':>10} {'difference':>11} {'cosines':>17} {'difference':>11} {'gradient':>10}"
+        f"\n{'without dropout':<24} {'loss':>10} {'difference':>11} {'cosines':>17} "
+        f"{'difference':>11} {'gradient':>10}"
     )
     for name, row in figures["agreement"].items():
         low, high = row["cosine_range"]
         lines.append(
-            f"{name:<24} {row['loss']:>10.6f} {row['loss_difference']:>11.1e} {low:>7.4f} to {high:.4f} "
+            f"{name:<24} {row['loss']:>10.6f} {row['loss_difference']:>11.1e} {low:>7.4f} to "
+            f"{high:.4f} "
             f"{row['largest_cosine_difference']:>11.1e} {row['gradient_norm']:>10.6f}"
         )
-    lines.append(f"\n{'training step':<24} {'seconds':>9} {'peak GiB':>9} {'speed-up':>9} {'memory ratio':>13}")
+    lines.append(
+        f"\n{'training step':<24} {'seconds':>9} {'peak GiB':>9} {'speed-up':>9} "
+        f"{'memory ratio':>13}"
+    )
     for name, row in figures["timing"].items():
         lines.append(
-            f"{name:<24} {row['median_seconds']:>9.2f} {row['peak_gib']:>9.2f} {row['speedup']:>8.1f}x "
+            f"{name:<24} {row['median_seconds']:>9.2f} {row['peak_gib']:>9.2f} "
+            f"{row['speedup']:>8.1f}x "
             f"{row['memory_ratio']:>12.1f}x"
         )
     if figures["options"]["official_slice"]:
         lines.append(
-            f"official: {figures['options']['official_slice']} dialogue(s) per forward pass, so is its peak memory"
+            f"official: {figures['options']['official_slice']} dialogue(s) per forward pass, so is "
+            "its peak memory"
         )
     return [line for text in lines for line in text.split("\n")]
 
@@ -147,15 +183,35 @@ def tables(figures: dict[str, Any]) -> list[str]:
 def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data-dir", default=os.environ.get("HF_DIALEMB_DATA"), help="folder that holds sgd/")
-    parser.add_argument("--steps", type=int, default=3, help="measured steps of each side (default: 3)")
+    parser.add_argument(
+        "--data-dir", default=os.environ.get("HF_DIALEMB_DATA"), help="folder that holds sgd/"
+    )
+    parser.add_argument(
+        "--steps", type=int, default=3, help="measured steps of each side (default: 3)"
+    )
     parser.add_argument("--warm-up", type=int, default=1, help="steps before those (default: 1)")
-    parser.add_argument("--dialogues", type=int, default=5, help="dialogues in the batch (default: 5)")
-    parser.add_argument("--max-turns", type=int, default=15, help="last turns of a dialogue that count (default: 15)")
-    parser.add_argument("--official-slice", type=int, default=0, help="its dialogues per forward pass (default: all)")
+    parser.add_argument(
+        "--dialogues", type=int, default=5, help="dialogues in the batch (default: 5)"
+    )
+    parser.add_argument(
+        "--max-turns",
+        type=int,
+        default=15,
+        help="last turns of a dialogue that count (default: 15)",
+    )
+    parser.add_argument(
+        "--official-slice",
+        type=int,
+        default=0,
+        help="its dialogues per forward pass (default: all)",
+    )
     parser.add_argument("--small", action="store_true", help="2 layers of width 64: a smoke run")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if any")
-    parser.add_argument("--seed", type=int, default=0, help="of the weights and the batch (default: 0)")
+    parser.add_argument(
+        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if any"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the weights and the batch (default: 0)"
+    )
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     return parser.parse_args()
 
@@ -166,7 +222,8 @@ def check_memory(options: argparse.Namespace, device: str) -> None:
     needed, available = at_once * OFFICIAL_BYTES + 4e9, read_memory("MemAvailable")
     if device == "cpu" and not options.small and 0 < available < needed:
         raise SystemExit(
-            f"All sides together need about {needed / 1e9:.0f} GB, {available / 1e9:.0f} GB are free: "
+            f"All sides together need about {needed / 1e9:.0f} GB, {available / 1e9:.0f} GB are "
+            "free: "
             "try --official-slice 1"
         )
 
@@ -177,11 +234,21 @@ def main() -> int:
     arguments = {key: value for key, value in vars(options).items() if key != "output"}
     with tempfile.TemporaryDirectory() as name:
         batch = answer_of(WORKER, "prepare", name, json.dumps(arguments))
-        device = options.device if options.device != "auto" else "cuda" if batch["accelerator"] else "cpu"
+        device = (
+            options.device
+            if options.device != "auto"
+            else "cuda"
+            if batch["accelerator"]
+            else "cpu"
+        )
         check_memory(options, device)
         compared, steps = measure(Path(name), options, device)
     figures = {
-        "machine": {**describe_machine(), "torch": batch["torch"], "accelerator": batch["accelerator"]},
+        "machine": {
+            **describe_machine(),
+            "torch": batch["torch"],
+            "accelerator": batch["accelerator"],
+        },
         "options": {**arguments, "device": device, "data_dir": None},
         "batch": batch,
         "agreement": agreement(compared),
@@ -191,7 +258,10 @@ def main() -> int:
     print("\n".join(figures["table"]))
     ours = figures["agreement"]["ours fp32, dropout 0"]
     agrees = max(ours["loss_difference"], ours["largest_cosine_difference"]) < TOLERANCE
-    print(f"{'holds' if agrees else 'FAILS'}: loss and cosines of ours in fp32 differ by less than {TOLERANCE}")
+    print(
+        f"{'holds' if agrees else 'FAILS'}: loss and cosines of ours in fp32 differ by less than "
+        f"{TOLERANCE}"
+    )
     if options.output:
         options.output.write_text(json.dumps(figures, indent=2) + "\n")
     return 0 if agrees else 1

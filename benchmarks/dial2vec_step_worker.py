@@ -1,8 +1,8 @@
 """The processes behind ``dial2vec_step.py``, which starts them; not meant to be run by hand.
 
-``prepare FOLDER OPTIONS`` writes the initial model and one batch into the folder. ``work FOLDER SIDE`` loads them, then
-answers each line on standard input with one of JSON on standard output: ``compare`` runs forward and backward without
-dropout, ``step`` runs and times one training step.
+``prepare FOLDER OPTIONS`` writes the initial model and one batch into the folder. ``work FOLDER
+SIDE`` loads them, then answers each line on standard input with one of JSON on standard output:
+``compare`` runs forward and backward without dropout, ``step`` runs and times one training step.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 from transformers.utils.logging import disable_progress_bar
 
 from hf_dialemb import load_dialogues
-from hf_dialemb.checkpoints.pretrained import resolve_backbone
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods.dial2vec import Dial2VecConfig, Dial2VecExamples, Dial2VecModel, collate
 from hf_dialemb.methods.layout import Truncation
+from hf_dialemb.storage.pretrained import resolve_backbone
 
-# The paper's input (section 4.4): the last turns, numbered downwards, positions counted afresh in each turn, the first
-# 512 tokens kept.
+# The paper's input (section 4.4): the last turns, numbered downwards, positions counted afresh in
+# each turn, the first 512 tokens kept.
 LAYOUT: dict[str, Any] = {
     "wrapped": False,
     "end_of_utterance": "[unused1]",
@@ -42,18 +42,31 @@ LAYOUT: dict[str, Any] = {
     "max_tokens": 512,
     "whole_turns": False,
 }
-OBJECTIVE: dict[str, Any] = {"window": 10, "loss_temperature": 0.2, "num_negatives": 9, "loss_scale": "official"}
+OBJECTIVE: dict[str, Any] = {
+    "window": 10,
+    "loss_temperature": 0.2,
+    "num_negatives": 9,
+    "loss_scale": "official",
+}
 
 
 def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Write a model with random weights and one batch of real dialogues; return what is in them."""
     torch.manual_seed(options["seed"])
-    size = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 256}
+    size = {
+        "num_hidden_layers": 2,
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "intermediate_size": 256,
+    }
     backbone = BertModel(BertConfig(initializer_range=0.01, **(size if options["small"] else {})))
-    # Words must outweigh what all tokens share: else every cosine is near 1 and the comparison would see no difference.
+    # Words must outweigh what all tokens share: else every cosine is near 1 and the comparison
+    # would see no difference.
     torch.nn.init.normal_(backbone.get_input_embeddings().weight, std=0.1)
     backbone.save_pretrained(folder / "backbone")
-    tokenizer = AutoTokenizer.from_pretrained(resolve_backbone("sentence-transformers/all-MiniLM-L6-v2"))
+    tokenizer = AutoTokenizer.from_pretrained(
+        resolve_backbone("sentence-transformers/all-MiniLM-L6-v2")
+    )
     tokenizer.save_pretrained(folder / "backbone")
     turn_rows = max(16, options["max_turns"] + 1)
     model, tokenizer = Dial2VecModel.from_backbone(
@@ -65,14 +78,19 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
         **OBJECTIVE,
     )
     for table in (model.turn_embeddings, model.role_embeddings):
-        torch.nn.init.normal_(table.weight, std=0.02)  # zeros would hide a difference in turns or roles
+        # zeros would hide a difference in turns or roles
+        torch.nn.init.normal_(table.weight, std=0.02)
     model.save_pretrained(folder / "model")
 
     dialogues, corpus = _dialogues(options["data_dir"])
     examples = Dial2VecExamples(dialogues, model.config, options["seed"])
-    chosen = np.random.default_rng(options["seed"]).permutation(len(examples))[: options["dialogues"]]
+    chosen = np.random.default_rng(options["seed"]).permutation(len(examples))[
+        : options["dialogues"]
+    ]
     truncation = Truncation()
-    batch = collate([examples.example(0, int(index)) for index in chosen], tokenizer, model.config, truncation)
+    batch = collate(
+        [examples.example(0, int(index)) for index in chosen], tokenizer, model.config, truncation
+    )
     torch.save(batch, folder / "batch.pt")
     lengths = batch["attention_mask"].sum(-1).double()
     return {
@@ -92,7 +110,9 @@ def _dialogues(data_dir: str | None) -> tuple[list[Dialogue], str]:
     except InputError as error:
         print(f"note: the synthetic corpus serves instead of SGD ({error})", file=sys.stderr)
         found, corpus = load_dialogues("sample"), "sample (synthetic)"
-    return [dialogue for dialogue in found if len(dialogue.turns) >= 5 and len(dialogue.roles) == 2], corpus
+    return [
+        dialogue for dialogue in found if len(dialogue.turns) >= 5 and len(dialogue.roles) == 2
+    ], corpus
 
 
 class Worker:
@@ -100,8 +120,8 @@ class Worker:
 
     Args:
         folder: What `prepare` wrote.
-        side: ``program`` (official, ours), ``dropout``, ``precision`` (float32, bfloat16), ``device`` and ``slice``,
-            the number of dialogues per forward pass (0: all at once).
+        side: ``program`` (official, ours), ``dropout``, ``precision`` (float32, bfloat16),
+            ``device`` and ``slice``, the number of dialogues per forward pass (0: all at once).
     """
 
     def __init__(self, folder: Path, side: dict[str, Any]) -> None:
@@ -114,13 +134,22 @@ class Worker:
         self.model: torch.nn.Module
         if side["program"] == "official":
             official = OfficialDial2Vec(
-                encoder, config.num_turn_embeddings, config.frozen_layers, config.window, config.loss_temperature
+                encoder,
+                config.num_turn_embeddings,
+                config.frozen_layers,
+                config.window,
+                config.loss_temperature,
             )
-            stored = load_file(folder / "model" / "model.safetensors")  # ours also stores what no training step uses
-            official.load_state_dict({name: stored[name] for name in official.state_dict()}, strict=True)
+            # ours also stores what no training step uses
+            stored = load_file(folder / "model" / "model.safetensors")
+            official.load_state_dict(
+                {name: stored[name] for name in official.state_dict()}, strict=True
+            )
             self.model, batch = official, features(batch)
         else:
-            ours = Dial2VecModel.from_pretrained(folder / "model", config=config, attn_implementation="sdpa")
+            ours = Dial2VecModel.from_pretrained(
+                folder / "model", config=config, attn_implementation="sdpa"
+            )
             ours.freeze_lower_layers()
             self.model = ours
         self.model.to(self.device)
@@ -156,13 +185,24 @@ class Worker:
         """Run without dropout; the loss is multiplied by N, which undoes the program's division."""
         self.model.train(False)
         loss, cosines = self.forward_backward()
-        squares = [(p.grad.double() ** 2).sum().item() for p in self.model.parameters() if p.grad is not None]
+        squares = [
+            (p.grad.double() ** 2).sum().item()
+            for p in self.model.parameters()
+            if p.grad is not None
+        ]
         self.optimizer.zero_grad(set_to_none=True)
         samples = cosines.shape[1]
-        return {"loss": loss * samples, "gradient_norm": math.sqrt(sum(squares)) * samples, "cosines": cosines.tolist()}
+        return {
+            "loss": loss * samples,
+            "gradient_norm": math.sqrt(sum(squares)) * samples,
+            "cosines": cosines.tolist(),
+        }
 
     def step(self) -> dict[str, Any]:
-        """Run one training step; return its seconds and the highest memory of this process so far."""
+        """Run one training step.
+
+        Return its seconds and the highest memory of this process so far.
+        """
         self.model.train(True)
         self.synchronize()
         start = time.perf_counter()
@@ -170,7 +210,11 @@ class Worker:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.synchronize()
-        return {"seconds": time.perf_counter() - start, "loss": loss, "peak_bytes": self.peak_bytes()}
+        return {
+            "seconds": time.perf_counter() - start,
+            "loss": loss,
+            "peak_bytes": self.peak_bytes(),
+        }
 
     def synchronize(self) -> None:
         """Wait for the accelerator."""
@@ -186,10 +230,12 @@ class Worker:
 
 def main() -> None:
     """Prepare, or serve requests until standard input ends."""
-    answers, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints must not disturb the answers
+    # whatever a library prints must not disturb the answers
+    answers, sys.stdout = (sys.stdout, sys.stderr)
     disable_progress_bar()
     with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")  # when memory runs out, let it be this process that ends
+        # when memory runs out, let it be this process that ends
+        Path("/proc/self/oom_score_adj").write_text("1000")
     action, folder, argument = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
     if action == "prepare":
         print(json.dumps(prepare(folder, argument)), file=answers)

@@ -1,4 +1,7 @@
-"""Draws the tables of `encoders.py`: from its figures, by encoder, by what was measured, one of each run."""
+"""Draws the tables of `encoders.py`.
+
+From its figures, by encoder, by what was measured, one of each run.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,23 @@ import numpy as np
 from hf_dialemb.drawing import table_lines
 
 Lines = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
-Column = tuple[str, Sequence[tuple[str, str]]]  # its head, and what is averaged: of which measurement which figure
+# its head, and what is averaged: of which measurement which figure
+Column = tuple[str, Sequence[tuple[str, str]]]
 
 TITLES = {
-    "sgd": "SGD", "multiwoz": "MultiWOZ", "doc2dial": "Doc2Dial", "self_dialogue": "Self-dialogue", "star": "STAR",
-    "kvret": "KVRET", "dailydialog": "DailyDialog", "clinc150": "CLINC150", "banking77": "BANKING77", "snips": "SNIPS",
-    "sim_m": "Sim-M", "gecor": "GECOR",
-}  # fmt: skip
+    "sgd": "SGD",
+    "multiwoz": "MultiWOZ",
+    "doc2dial": "Doc2Dial",
+    "self_dialogue": "Self-dialogue",
+    "star": "STAR",
+    "kvret": "KVRET",
+    "dailydialog": "DailyDialog",
+    "clinc150": "CLINC150",
+    "banking77": "BANKING77",
+    "snips": "SNIPS",
+    "sim_m": "Sim-M",
+    "gecor": "GECOR",
+}
 SIX = ("sgd", "multiwoz", "doc2dial", "self_dialogue", "star", "kvret")
 INTENTS = ("clinc150", "banking77", "snips")
 FILE = "dialog2flow_evaluation"
@@ -33,7 +46,10 @@ SIZE = "Parameters, M"
 SHORT: list[Column] = [
     (SIZE, [("rate", "parameters")]),
     ("Dialogues, MAP", _of("domains", SIX, "map")),
-    ("One speaker, MAP", _of("ablations", SIX, "map first speaker") + _of("ablations", SIX, "map second speaker")),
+    (
+        "One speaker, MAP",
+        _of("ablations", SIX, "map first speaker") + _of("ablations", SIX, "map second speaker"),
+    ),
     # Of the set that none of ours learnt from.
     ("Intents, accuracy", _of("intent-classification", ["clinc150"], "accuracy 1-shot")),
     ("Actions, F1", [(FILE, "1-shot")]),
@@ -44,8 +60,10 @@ SHORT: list[Column] = [
 LONG: dict[str, list[Column]] = {
     "dialogues": _each("domains", SIX, "map"),
     "purity": _each("domains", SIX, "purity"),
-    "intents": [*_each("intent-classification", INTENTS, "accuracy 1-shot", ", 1"),
-                *_each("intent-classification", INTENTS, "accuracy 5-shot", ", 5")],
+    "intents": [
+        *_each("intent-classification", INTENTS, "accuracy 1-shot", ", 1"),
+        *_each("intent-classification", INTENTS, "accuracy 5-shot", ", 5"),
+    ],
     "actions": [
         ("All, 1", [(FILE, "1-shot")]),
         ("All, 5", [(FILE, "5-shot")]),
@@ -57,10 +75,12 @@ LONG: dict[str, list[Column]] = {
         ("Uncovered, 1", [(FILE, "uncovered 1-shot")]),
         ("Uncovered, 5", [(FILE, "uncovered 5-shot")]),
     ],
-    "corpora": _each("action-similarity", ("sgd", "multiwoz", "star", "kvret", "sim_m", "gecor"), "f1 1-shot"),
+    "corpora": _each(
+        "action-similarity", ("sgd", "multiwoz", "star", "kvret", "sim_m", "gecor"), "f1 1-shot"
+    ),
     "first": _each("ablations", (*SIX, "dailydialog"), "map first speaker"),
     "second": _each("ablations", (*SIX, "dailydialog"), "map second speaker"),
-}  # fmt: skip
+}
 """The same in full."""
 
 
@@ -69,8 +89,12 @@ def tables(lines: Lines) -> dict[str, list[str]]:
     return {"table": short(lines), **{name: long(lines, columns) for name, columns in LONG.items()}}
 
 
-def values(line: Mapping[str, Mapping[str, Sequence[float]]], column: Column) -> tuple[np.ndarray, bool] | None:
-    """Averages a column's figures, one of each run, and says whether some are of dialogues that were learnt from."""
+def values(
+    line: Mapping[str, Mapping[str, Sequence[float]]], column: Column
+) -> tuple[np.ndarray, bool] | None:
+    """Averages a column's figures, one of each run, and says whether some are of dialogues that
+    were learnt from.
+    """
     if any(what not in line or figure not in line[what] for what, figure in column[1]):
         return None
     learnt = any(any(line[what].get("learnt", [])) for what, _ in column[1])
@@ -78,7 +102,10 @@ def values(line: Mapping[str, Mapping[str, Sequence[float]]], column: Column) ->
 
 
 def cells(lines: Lines, column: Column) -> dict[str, str]:
-    """Draws a column: with the spread of several runs, the best in bold, what was learnt from with a mark."""
+    """Draws a column.
+
+    With the spread of several runs, the best in bold, what was learnt from with a mark.
+    """
     found = {name: values(line, column) for name, line in lines.items()}
     fair = [each[0].mean() for each in found.values() if each is not None and not each[1]]
     drawn = {}
@@ -88,15 +115,27 @@ def cells(lines: Lines, column: Column) -> dict[str, str]:
             continue
         mean, learnt = each[0].mean(), each[1]
         text = f"{mean:,.0f}" if mean >= 100 and column[0].endswith("/s") else f"{mean:.1f}"
-        text = f"**{text}**" if column[0] != SIZE and not learnt and round(mean, 1) == round(max(fair), 1) else text
-        spread = f" ± {each[0].std(ddof=1):.1f}" if len(each[0]) > 1 and not column[0].endswith("/s") else ""
+        text = (
+            f"**{text}**"
+            if column[0] != SIZE and not learnt and round(mean, 1) == round(max(fair), 1)
+            else text
+        )
+        spread = (
+            f" ± {each[0].std(ddof=1):.1f}"
+            if len(each[0]) > 1 and not column[0].endswith("/s")
+            else ""
+        )
         drawn[name] = text + ("†" if learnt else "") + spread
     return drawn
 
 
 def long(lines: Lines, columns: Sequence[Column]) -> list[str]:
     """Draws the encoders that were measured for these columns."""
-    chosen = {name: line for name, line in lines.items() if any(values(line, column) for column in columns)}
+    chosen = {
+        name: line
+        for name, line in lines.items()
+        if any(values(line, column) for column in columns)
+    }
     drawn = [cells(chosen, column) for column in columns]
     across = len(chosen) < len(columns)  # a row for each of what there are more of
     table = [["" if across else "Encoder", *chosen]]
@@ -107,7 +146,11 @@ def long(lines: Lines, columns: Sequence[Column]) -> list[str]:
 
 def short(lines: Lines) -> list[str]:
     """Draws the encoders that were measured for two things or more, but for the untrained table."""
-    chosen = {name: line for name, line in lines.items() if sum(values(line, each) is not None for each in SHORT) > 1}
+    chosen = {
+        name: line
+        for name, line in lines.items()
+        if sum(values(line, each) is not None for each in SHORT) > 1
+    }
     chosen.pop("untrained-static", None)
     drawn = [cells(chosen, column) for column in SHORT]
     rows = [[name, *(column[name] for column in drawn)] for name in chosen]

@@ -1,10 +1,12 @@
 """What you would pick instead: encoders side by side, on test splits that chose nothing.
 
-MAP is of retrieving dialogues of one's own domain, accuracy that of intents from one example each, F1 that of actions.
-Several runs of one recipe, as `dse=runs/dse-0,runs/dse-1`, make one line: their mean, and how far they lie apart. Where
-the processor multiplies bfloat16, encoders read in it; rates are in single precision, on the threads that the run has.
+MAP is of retrieving dialogues of one's own domain, accuracy that of intents from one example each,
+F1 that of actions. Several runs of one recipe, as `dse=runs/dse-0,runs/dse-1`, make one line: their
+mean, and how far they lie apart. Where the processor multiplies bfloat16, encoders read in it;
+rates are in single precision, on the threads that the run has.
 
-    python benchmarks/encoders.py --model all-MiniLM-L6-v2 dialogue-minilm action-minilm --output encoders.json
+    python benchmarks/encoders.py --model all-MiniLM-L6-v2 dialogue-minilm action-minilm --output
+    encoders.json
 
 What was measured is kept beside the output, in a folder, and not measured again.
 """
@@ -23,26 +25,40 @@ from hardware import describe_machine
 from safetensors.numpy import load_file
 
 import hf_dialemb
-from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
-from hf_dialemb.corpora import iterate_dialogues
-from hf_dialemb.corpora.labels import unified_turn
+from hf_dialemb.data import iterate_dialogues
+from hf_dialemb.data.labels import unified_turn
 from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.evaluation.tasks.actions import NAME, SHOTS, draw_repeats, load_actions
 from hf_dialemb.evaluation.tasks.intents import by_prototypes
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.runs.files import write_json_atomically
-from hf_dialemb.runs.hardware import bfloat16_where_faster, multiplies_bfloat16
+from hf_dialemb.storage.files import write_json_atomically
+from hf_dialemb.storage.hardware import bfloat16_where_faster, multiplies_bfloat16
+from hf_dialemb.storage.pretrained import MINILM, resolve_backbone
 from hf_dialemb.training.distil import word_pieces, write_static
 
 DIALOGUES = ("sgd", "multiwoz", "doc2dial", "self_dialogue", "star", "kvret")
 INTENTS = ("clinc150", "banking77", "snips")
 ACTIONS = ("sgd", "multiwoz", "star", "kvret", "sim_m", "gecor")
 EVALUATION = "dialog2flow_evaluation"
-CARRIERS = ("sgd", "multiwoz", "titan", "woz2", "gecor", "sim_m", "kvret", "star", "muldogo", "hdsa")
+CARRIERS = (
+    "sgd",
+    "multiwoz",
+    "titan",
+    "woz2",
+    "gecor",
+    "sim_m",
+    "kvret",
+    "star",
+    "muldogo",
+    "hdsa",
+)
 """The corpora at hand whose turns have actions: what one of them carries is covered."""
 
 UNTRAINED = "untrained-static"
-"""A table of word pieces as model2vec makes it: the backbone's vector of each alone, 256 axes, weighted by rank."""
+"""A table of word pieces as model2vec makes it.
+
+The backbone's vector of each alone, 256 axes, weighted by rank.
+"""
 
 READ = "sgd"
 """The corpus whose test split is encoded for the rates."""
@@ -62,18 +78,31 @@ def kept(file: Path, measure: Callable[[], Figures]) -> Figures:
 
 
 def figures(file: Path, model: str, corpus: str, task: str, seeds: int) -> Figures:
-    """Measures a model on a corpus: each figure by its metric and setting, and a mark where it learnt from it."""
+    """Measures a model on a corpus.
+
+    Each figure by its metric and setting, and a mark where it learnt from it.
+    """
     if not file.is_file():
         with bfloat16_where_faster():
-            hf_dialemb.evaluate(model, corpus, tasks=[task], limit=LIMIT[task], seeds=range(seeds)).save(file)
+            hf_dialemb.evaluate(
+                model, corpus, tasks=[task], limit=LIMIT[task], seeds=range(seeds)
+            ).save(file)
     found = read_results(file).results
-    return {f"{row.metric} {row.setting}".strip(): row.mean for row in found} | {"learnt": found[0].learnt}
+    return {f"{row.metric} {row.setting}".strip(): row.mean for row in found} | {
+        "learnt": found[0].learnt
+    }
 
 
 def evaluation_file(model: str, covered: set[str], seeds: int) -> Figures:
-    """Measures the actions of Dialog2Flow's file: all labels, the covered ones and the others, among all to choose."""
+    """Measures the actions of Dialog2Flow's file.
+
+    All labels, the covered ones and the others, among all to choose.
+    """
     problem = load_actions(CorpusPart(EVALUATION, None, "test", None))
-    names, vectors = np.array(problem.labels), hf_dialemb.load_encoder(model).encode(problem.dialogues)
+    names, vectors = (
+        np.array(problem.labels),
+        hf_dialemb.load_encoder(model).encode(problem.dialogues),
+    )
     inside = np.isin(names, [*covered])
     found: Figures = {"labels": len(set(names)), "covered labels": len(set(names[inside]))}
     for shots in SHOTS:
@@ -98,9 +127,13 @@ def covered_labels() -> Figures:
 
 
 def rate(model: str) -> Figures:
-    """Count the utterances, and whole dialogues, that a model encodes in a second, and the millions of its weights."""
+    """Count the utterances, and whole dialogues, that a model encodes in a second, and the millions
+    of its weights.
+    """
     dialogues = hf_dialemb.load_dialogues(READ, split="test")[:300]
-    texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))[:1000]
+    texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))[
+        :1000
+    ]
     encoder = hf_dialemb.load_encoder(model)
     encoder.encode(dialogues[:4])
     found = {}
@@ -112,8 +145,12 @@ def rate(model: str) -> Figures:
         encode(items)
         found[name] = len(items) / (time.perf_counter() - started)
     if not encoder.fitted:
-        files = Path(model if Path(model).is_dir() else resolve_backbone(model)).rglob("*.safetensors")
-        found["parameters"] = sum(tensor.size for file in files for tensor in load_file(file).values()) / 1e6
+        files = Path(model if Path(model).is_dir() else resolve_backbone(model)).rglob(
+            "*.safetensors"
+        )
+        found["parameters"] = (
+            sum(tensor.size for file in files for tensor in load_file(file).values()) / 1e6
+        )
     return found
 
 
@@ -124,7 +161,8 @@ def untrained(folder: Path) -> str:
         vectors = hf_dialemb.load_encoder(MINILM).encode_utterances(words)
         vectors = vectors - vectors.mean(axis=0)
         _, _, axes = np.linalg.svd(vectors.T @ vectors)
-        ranks = np.log1p(np.arange(len(words), dtype=np.float32))  # the vocabulary begins with what is frequent
+        # the vocabulary begins with what is frequent
+        ranks = np.log1p(np.arange(len(words), dtype=np.float32))
         write_static(folder, vectors @ axes[:256].T * ranks[:, None], tokenizer)
     return str(folder)
 
@@ -135,9 +173,11 @@ def measured(model: str, kinds: set[str], seeds: int, folder: Path) -> dict[str,
     model = untrained(folder / UNTRAINED) if model == UNTRAINED else model
     found = {}
     wanted = {
-        "domains": DIALOGUES, "intent-classification": INTENTS, "action-similarity": (*ACTIONS, EVALUATION),
+        "domains": DIALOGUES,
+        "intent-classification": INTENTS,
+        "action-similarity": (*ACTIONS, EVALUATION),
         "ablations": (*DIALOGUES, "dailydialog"),
-    }  # fmt: skip
+    }
     for task, corpora in wanted.items():
         for corpus in corpora if task in kinds else ():
             file = folder / f"{name}-{corpus}-{task}.json"
@@ -157,12 +197,29 @@ def measured(model: str, kinds: set[str], seeds: int, folder: Path) -> dict[str,
 def main() -> None:
     """Measures what is missing, prints the tables and writes them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", nargs="+", required=True, help="encoders, by name or folder, or NAME=RUN,RUN")
-    kinds = ("domains", "intent-classification", "action-similarity", EVALUATION, "ablations", "rate")
-    parser.add_argument("--task", nargs="+", choices=kinds, default=kinds, help="what is measured (default: all)")
-    parser.add_argument("--seeds", type=int, default=3, help="repeats of what draws at random (default: 3)")
-    parser.add_argument("--output", type=Path, default=Path("encoders.json"), help="where the figures go")
-    parser.add_argument("--work", type=Path, help="folder of what was measured (default: beside the output)")
+    parser.add_argument(
+        "--model", nargs="+", required=True, help="encoders, by name or folder, or NAME=RUN,RUN"
+    )
+    kinds = (
+        "domains",
+        "intent-classification",
+        "action-similarity",
+        EVALUATION,
+        "ablations",
+        "rate",
+    )
+    parser.add_argument(
+        "--task", nargs="+", choices=kinds, default=kinds, help="what is measured (default: all)"
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="repeats of what draws at random (default: 3)"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("encoders.json"), help="where the figures go"
+    )
+    parser.add_argument(
+        "--work", type=Path, help="folder of what was measured (default: beside the output)"
+    )
     options = parser.parse_args()
     folder = options.work or options.output.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
@@ -172,10 +229,15 @@ def main() -> None:
         every = runs.split(",") if runs else [name]
         found = [measured(run, set(options.task), options.seeds, folder) for run in every]
         lines.setdefault(Path(name).name, {}).update(
-            {what: {key: [each[what][key] for each in found] for key in found[0][what]} for what in found[0]}
+            {
+                what: {key: [each[what][key] for each in found] for key in found[0][what]}
+                for what in found[0]
+            }
         )
         machine = {**describe_machine(), "bfloat16": multiplies_bfloat16()}
-        write_json_atomically(options.output, {"machine": machine, "limit": LIMIT, "lines": lines, **tables(lines)})
+        write_json_atomically(
+            options.output, {"machine": machine, "limit": LIMIT, "lines": lines, **tables(lines)}
+        )
     print("\n\n".join("\n".join(table) for table in tables(lines).values()))
 
 

@@ -1,12 +1,14 @@
-"""Measures encoding beside sentence-transformers' own ``encode``, in pairs, with the same weights and texts.
+"""Measures encoding beside sentence-transformers' own ``encode``, in pairs, with the same weights
+and texts.
 
-The texts are utterances of SGD's test split, each once, and whole dialogues as one text. The peer is taken as it comes,
-at the best of a few batch sizes. Each side has a process of its own, so that its peak memory is its own, and the sides
-take turns. A ratio is the peer's seconds divided by ours in the same round; its median and its spread are told.
-Padding is the share of what goes through the layers that is no token of a text.
+The texts are utterances of SGD's test split, each once, and whole dialogues as one text. The peer
+is taken as it comes, at the best of a few batch sizes. Each side has a process of its own, so that
+its peak memory is its own, and the sides take turns. A ratio is the peer's seconds divided by ours
+in the same round; its median and its spread are told. Padding is the share of what goes through the
+layers that is no token of a text.
 
-    python benchmarks/encoding.py --output encoding.json             # SGD from HF_DIALEMB_DATA; some minutes
-    python benchmarks/encoding.py --model dialogue-minilm --word @bfloat16
+    python benchmarks/encoding.py --output encoding.json             # SGD from HF_DIALEMB_DATA;
+    some minutes python benchmarks/encoding.py --model dialogue-minilm --word @bfloat16
 """
 
 from __future__ import annotations
@@ -41,11 +43,15 @@ def texts(utterances: int, dialogues: int) -> dict[str, list[Any]]:
     found = hf_dialemb.load_dialogues("sgd", split="test")
     order = np.random.default_rng(0).permutation(len(found))
     said = dict.fromkeys(turn.content for row in order[dialogues:] for turn in found[row].turns)
-    return {"utterances": list(said)[:utterances], "dialogues": [found[row] for row in order[:dialogues]]}
+    return {
+        "utterances": list(said)[:utterances],
+        "dialogues": [found[row] for row in order[:dialogues]],
+    }
 
 
 class Tokens:
-    """Counts the tokens that a BERT loaded from now on reads, and the places that they are padded to.
+    """Counts the tokens that a BERT loaded from now on reads, and the places that they are padded
+    to.
 
     Nothing waits for an accelerator.
     """
@@ -58,7 +64,10 @@ class Tokens:
         self.count, forward = self.none, BertModel.forward
 
         def counting(model: BertModel, *args: Any, **given: Any) -> Any:
-            mask, ids = given.get("attention_mask"), given.get("input_ids", args[0] if args else None)
+            mask, ids = (
+                given.get("attention_mask"),
+                given.get("input_ids", args[0] if args else None),
+            )
             places = torch.tensor((mask if ids is None else ids).numel())
             read = mask.sum() if mask is not None and mask.ndim == 2 else places
             self.count = self.count.to(read.device) + torch.stack([read, places.to(read.device)])
@@ -73,14 +82,17 @@ class Tokens:
 
 
 class Work:
-    """One side in a process of its own: ``read`` encodes one kind of input, and tells seconds and peak memory."""
+    """One side in a process of its own.
+
+    ``read`` encodes one kind of input, and tells seconds and peak memory.
+    """
 
     def __init__(self, model: str, peer: bool, inputs: dict[str, list[Any]]) -> None:
         from tokenizers import Tokenizer
 
         import hf_dialemb
-        from hf_dialemb.checkpoints.pretrained import resolve_backbone
         from hf_dialemb.encoders.encoder import dialogue_texts
+        from hf_dialemb.storage.pretrained import resolve_backbone
 
         self.inputs, self.times = inputs, TIMES.get(model, 1)
         self.tokens = None if model == STATIC else Tokens()
@@ -129,14 +141,20 @@ class Work:
 
         given = self.inputs[name]
         texts = dialogue_texts(given) if name == "dialogues" else given
-        return sum(len(each.ids) for each in self.pieces.encode_batch(texts, add_special_tokens=False))
+        return sum(
+            len(each.ids) for each in self.pieces.encode_batch(texts, add_special_tokens=False)
+        )
 
 
 def work(settings: dict[str, Any]) -> None:
     """Serve lines of standard input, the name of what to read each, until it ends."""
     answers = sys.stdout
     with redirect_stdout(sys.stderr):
-        side = Work(settings["model"], settings["peer"], texts(settings["utterances"], settings["dialogues"]))
+        side = Work(
+            settings["model"],
+            settings["peer"],
+            texts(settings["utterances"], settings["dialogues"]),
+        )
         for name in side.inputs:
             side.encode[name](side.inputs[name][:40])
         print(json.dumps("ready"), file=answers, flush=True)
@@ -155,19 +173,36 @@ def measure(model: str, words: list[str], options: argparse.Namespace) -> list[d
         sides[side].read()
     rows = []
     for name, count in counts.items():
-        rounds = [{side: worker.ask(name) for side, worker in sides.items()} for _ in range(options.rounds)]
+        rounds = [
+            {side: worker.ask(name) for side, worker in sides.items()}
+            for _ in range(options.rounds)
+        ]
         vectors = {side: np.array(answer["vectors"]) for side, answer in rounds[0].items()}
         for side in sides:
             ratios = [each[PEER]["seconds"] / each[side]["seconds"] for each in rounds]
             seconds = median(each[side]["seconds"] for each in rounds)
-            row = {"model": model, "side": side or "@float32", "reads": name, "per_second": count / seconds}
+            row = {
+                "model": model,
+                "side": side or "@float32",
+                "reads": name,
+                "per_second": count / seconds,
+            }
             row |= {"ratio": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
             row["peak_mib"] = max(each[side]["peak_mib"] for each in rounds)
-            row |= {"texts": count, "tokens": rounds[0][side]["tokens"], "width": vectors[side].shape[1]}
-            if places := rounds[0][side]["places"]:  # not of int8, whose layers are not torch's, nor of a table
+            row |= {
+                "texts": count,
+                "tokens": rounds[0][side]["tokens"],
+                "width": vectors[side].shape[1],
+            }
+            if places := rounds[0][side][
+                "places"
+            ]:  # not of int8, whose layers are not torch's, nor of a table
                 row["padding"] = 1 - row["tokens"] / places
             if side != STATIC:
-                unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (vectors[side], vectors[PEER])]
+                unit = [
+                    each / np.linalg.norm(each, axis=1, keepdims=True)
+                    for each in (vectors[side], vectors[PEER])
+                ]
                 row["least_cosine"] = float((unit[0] * unit[1]).sum(1).min())
             print(json.dumps(row), file=sys.stderr)
             rows.append(row)
@@ -178,9 +213,15 @@ def measure(model: str, words: list[str], options: argparse.Namespace) -> list[d
 
 def main() -> None:
     """Measures, and prints or writes the rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", nargs="+", default=MODELS, help="whose weights (default: both over MiniLM)")
-    parser.add_argument("--word", nargs="+", default=[*WORDS, STATIC], help="our sides, as @int8 (default: all)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--model", nargs="+", default=MODELS, help="whose weights (default: both over MiniLM)"
+    )
+    parser.add_argument(
+        "--word", nargs="+", default=[*WORDS, STATIC], help="our sides, as @int8 (default: all)"
+    )
     parser.add_argument("--utterances", type=int, default=400)
     parser.add_argument("--dialogues", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=5)

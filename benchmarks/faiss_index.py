@@ -1,7 +1,7 @@
 """An index over vectors that finds those of the largest product with another, by faiss.
 
-Vectors of any length are brought to length one by a further number each (Bachrach et al., 2014), which leaves the order
-of their products with a query as it is.
+Vectors of any length are brought to length one by a further number each (Bachrach et al., 2014),
+which leaves the order of their products with a query as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from hf_dialemb.errors import InputError
 
 EXACT = 20_000
-"""Up to so many vectors are all compared; more are cut into cells, of which the nearest eighth is searched."""
+"""Up to so many vectors are all compared.
+
+More are cut into cells, of which the nearest eighth is searched.
+"""
 
 _PER_CELL = 64  # vectors, of which the cells are found; faiss asks for 39 at least
 _ADDED = 8_192  # vectors that are brought to length one at once
@@ -46,7 +49,9 @@ class VectorIndex:
             cells = math.isqrt(len(vectors))
             self._cells = index  # faiss keeps no reference of its own
             index = faiss.IndexIVFFlat(index, width, cells, faiss.METRIC_INNER_PRODUCT)
-            rows = np.random.default_rng(0).choice(len(vectors), min(len(vectors), cells * _PER_CELL), replace=False)
+            rows = np.random.default_rng(0).choice(
+                len(vectors), min(len(vectors), cells * _PER_CELL), replace=False
+            )
             index.train(self._units(vectors[np.sort(rows)]))
             index.nprobe = max(1, cells // 8)
         for part in parts:  # a second copy of all beside the index's is not needed
@@ -60,9 +65,15 @@ class VectorIndex:
         return units
 
     def nearest(self, query: NDArray[np.float32], top: int) -> list[tuple[int, float]]:
-        """Return rows and their products with a query, (D,) float32, the largest first, of equal ones the earlier."""
+        """Return rows and their products with a query, (D,) float32, the largest first, of equal
+        ones the earlier.
+        """
         asked = np.append(query, np.float32(0))[None]
-        products, rows = self._index.search(asked, min(2 * top, self._index.ntotal))  # equal ones may be cut off
-        found = zip(rows[0].tolist(), (products[0].astype(np.float64) * self._longest).tolist(), strict=True)
-        ranked = sorted((-product, row) for row, product in found if row >= 0)  # cells may hold fewer than asked for
+        # equal ones may be cut off
+        products, rows = self._index.search(asked, min(2 * top, self._index.ntotal))
+        found = zip(
+            rows[0].tolist(), (products[0].astype(np.float64) * self._longest).tolist(), strict=True
+        )
+        # cells may hold fewer than asked for
+        ranked = sorted((-product, row) for row, product in found if row >= 0)
         return [(row, -product) for product, row in ranked[:top]]

@@ -1,19 +1,22 @@
-"""Measures dialogue flows on real utterances of SGD: clustering beside scikit-learn's, and every step at full size.
+"""Measures dialogue flows on real utterances of SGD.
 
-First some utterances of users are clustered into as many clusters by ours and by a plain script with scikit-learn in
-turns, and by ours as if they were too many for a matrix of distances: ten regions, and a tenth as many groups as
-distinct vectors. Seconds are the median of the rounds.
-Then many utterances of both roles go all the way from vectors to the page. Each side has a process of its own, so that
-its peak memory is its own, the vectors and what is imported included.
+Clustering beside scikit-learn's, and every step at full size.
 
-Vectors are hashed TF-IDF brought to 384 dimensions by a singular value decomposition, so that no model is needed; with
---vectors, those of an encoder, one for each utterance in order.
+First some utterances of users are clustered into as many clusters by ours and by a plain script
+with scikit-learn in turns, and by ours as if they were too many for a matrix of distances: ten
+regions, and a tenth as many groups as distinct vectors. Seconds are the median of the rounds. Then
+many utterances of both roles go all the way from vectors to the page. Each side has a process of
+its own, so that its peak memory is its own, the vectors and what is imported included.
+
+Vectors are hashed TF-IDF brought to 384 dimensions by a singular value decomposition, so that no
+model is needed; with --vectors, those of an encoder, one for each utterance in order.
 
     HF_DIALEMB_DATA=corpora python benchmarks/flow.py --output flow.json           # 3 minutes
-    HF_DIALEMB_DATA=corpora python benchmarks/flow.py --utterances 5000 --beside 1000      # a smoke run
+    HF_DIALEMB_DATA=corpora python benchmarks/flow.py --utterances 5000 --beside 1000      # a smoke
+    run
 
-On a machine with more than two cores, put ``taskset -c 0,1`` before it to measure what two can do. Exit code 1: a bound
-does not hold.
+On a machine with more than two cores, put ``taskset -c 0,1`` before it to measure what two can do.
+Exit code 1: a bound does not hold.
 """
 
 from __future__ import annotations
@@ -39,10 +42,12 @@ SECONDS, GIBIBYTES, PAGE_MEBIBYTES = 60.0, 2.0, 12.0
 
 
 def make(folder: Path, utterances: int, beside: int, vectors: Path | None) -> None:
-    """Write utterances, their vectors (N, D) float32, and the rows of those that both sides cluster."""
+    """Write utterances, their vectors (N, D) float32, and the rows of those that both sides
+    cluster.
+    """
     import numpy as np
 
-    from hf_dialemb.corpora import iterate_dialogues
+    from hf_dialemb.data import iterate_dialogues
 
     dialogues, count = [], 0
     for dialogue in iterate_dialogues("sgd", None, "train"):
@@ -67,17 +72,24 @@ def hashed(texts: list[str]) -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
     distinct, places = np.unique(texts, return_inverse=True)
-    counts = HashingVectorizer(n_features=2**16, ngram_range=(1, 2), alternate_sign=False, norm=None).transform(
-        distinct
-    )
+    counts = HashingVectorizer(
+        n_features=2**16, ngram_range=(1, 2), alternate_sign=False, norm=None
+    ).transform(distinct)
     weighted = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
-    return TruncatedSVD(WIDTH, n_iter=2, random_state=0).fit_transform(weighted).astype(np.float32)[places]
+    return (
+        TruncatedSVD(WIDTH, n_iter=2, random_state=0)
+        .fit_transform(weighted)
+        .astype(np.float32)[places]
+    )
 
 
 def clustering_of(side: str) -> Callable[[Any], Any]:
-    """Import what a side needs, and return how it clusters vectors: what takes time is measured without imports."""
+    """Import what a side needs, and return how it clusters vectors.
+
+    What takes time is measured without imports.
+    """
     if side == OURS:
-        from hf_dialemb.flow.clustering import cluster
+        from hf_dialemb.apps.flow.flow_clustering import cluster
 
         return lambda vectors: cluster(vectors, clusters=CLUSTERS).labels
     if side == GROUPED:
@@ -91,12 +103,16 @@ def cluster_groups(vectors: Any) -> Any:
     """Clusters few vectors in the way that is meant for many."""
     import numpy as np
 
-    from hf_dialemb.flow.clustering import average_linkage, cut, grouped_leaves
+    from hf_dialemb.apps.flow.flow_clustering import average_linkage, cut, grouped_leaves
 
     distinct, places, counts = np.unique(vectors, axis=0, return_inverse=True, return_counts=True)
-    unit = distinct / np.maximum(np.linalg.norm(distinct, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    unit = distinct / np.maximum(
+        np.linalg.norm(distinct, axis=1, keepdims=True), np.finfo(np.float32).tiny
+    )
     tenth = len(unit) // 10
-    groups, means, weights = grouped_leaves(unit, counts.astype(np.float64), groups=tenth, region=tenth)
+    groups, means, weights = grouped_leaves(
+        unit, counts.astype(np.float64), groups=tenth, region=tenth
+    )
     return cut(average_linkage(means, weights), CLUSTERS)[groups][places]
 
 
@@ -119,16 +135,19 @@ def measure_side(folder: Path, side: str) -> dict[str, Any]:
 
 
 def measure_steps(folder: Path) -> dict[str, Any]:
-    """Goes from vectors to the page; returns the seconds of each step and the peak memory after it."""
+    """Goes from vectors to the page.
+
+    Returns the seconds of each step and the peak memory after it.
+    """
     import numpy as np
 
+    from hf_dialemb.apps.flow.flow import read_utterances
+    from hf_dialemb.apps.flow.flow_clustering import cluster_by_role
+    from hf_dialemb.apps.flow.graph import Pruning, pruned
+    from hf_dialemb.apps.flow.step_names import named
+    from hf_dialemb.apps.pages.insights import insights
+    from hf_dialemb.apps.pages.page import write_page
     from hf_dialemb.dialogue import Dialogue, Turn
-    from hf_dialemb.flow.clustering import cluster_by_role
-    from hf_dialemb.flow.flow import read_utterances
-    from hf_dialemb.flow.graph import Pruning, pruned
-    from hf_dialemb.flow.naming import named
-    from hf_dialemb.flow.page.insights import insights
-    from hf_dialemb.flow.page.page import write_page
 
     steps: list[dict[str, Any]] = []
 
@@ -136,7 +155,14 @@ def measure_steps(folder: Path) -> dict[str, Any]:
         start, processor = time.perf_counter(), time.process_time()
         result = work()
         seconds, of_processor = time.perf_counter() - start, time.process_time() - processor
-        steps.append({"step": name, "seconds": seconds, "processor_seconds": of_processor, "peak_bytes": peak_bytes()})
+        steps.append(
+            {
+                "step": name,
+                "seconds": seconds,
+                "processor_seconds": of_processor,
+                "peak_bytes": peak_bytes(),
+            }
+        )
         return result
 
     dialogues = json.loads((folder / "dialogues.json").read_text(encoding="utf-8"))
@@ -144,7 +170,10 @@ def measure_steps(folder: Path) -> dict[str, Any]:
     vectors, pruning, page = np.load(folder / "vectors.npy"), Pruning(), folder / "index.html"
     said = step("read", lambda: read_utterances(given))
     found = step("cluster", lambda: cluster_by_role(vectors, said.roles))
-    flow = step("name", lambda: named("SGD", said, vectors, {role: each.labels for role, each in found.items()}))
+    flow = step(
+        "name",
+        lambda: named("SGD", said, vectors, {role: each.labels for role, each in found.items()}),
+    )
     graph = step("graph", lambda: pruned(flow.graph, pruning))
     choices = {role: each.choice for role, each in found.items()}
     step("insights", lambda: insights(flow, graph.states))
@@ -153,7 +182,10 @@ def measure_steps(folder: Path) -> dict[str, Any]:
         "side": STEPS,
         "utterances": len(said),
         "dialogues": len(given),
-        "distinct": {role: len({said.texts[row] for row in rows}) for role, rows in said.rows_by_role().items()},
+        "distinct": {
+            role: len({said.texts[row] for row in rows})
+            for role, rows in said.rows_by_role().items()
+        },
         "clusters": {role: each.choice.count for role, each in found.items()},
         "page_bytes": page.stat().st_size,
         "steps": steps,
@@ -175,7 +207,9 @@ def agreement(first: list[int], second: list[int]) -> float:
     return float(adjusted_rand_score(first, second))
 
 
-def judge(ours: dict[str, Any], script: dict[str, Any], steps: dict[str, Any], rand: float) -> dict[str, bool]:
+def judge(
+    ours: dict[str, Any], script: dict[str, Any], steps: dict[str, Any], rand: float
+) -> dict[str, bool]:
     """Says what holds of what must hold."""
     by_name = {step["step"]: step for step in steps["steps"]}
     seconds, gibibytes = by_name["cluster"]["seconds"], by_name["graph"]["peak_bytes"] / 2**30
@@ -185,8 +219,10 @@ def judge(ours: dict[str, Any], script: dict[str, Any], steps: dict[str, Any], r
         f"both sides find the same partition (adjusted Rand {rand:.4f})": rand == 1,
         f"ours takes less memory (scikit-learn takes {ratio:.2f} times as much)": ratio > 1,
         f"{size} are clustered in less than {SECONDS:g} s ({seconds:.1f})": seconds < SECONDS,
-        f"{size} take less than {GIBIBYTES:g} GiB up to the graph ({gibibytes:.2f})": gibibytes < GIBIBYTES,
-        f"their page has less than {PAGE_MEBIBYTES:g} MiB ({mebibytes:.1f})": mebibytes < PAGE_MEBIBYTES,
+        f"{size} take less than {GIBIBYTES:g} GiB up to the graph ({gibibytes:.2f})": gibibytes
+        < GIBIBYTES,
+        f"their page has less than {PAGE_MEBIBYTES:g} MiB ({mebibytes:.1f})": mebibytes
+        < PAGE_MEBIBYTES,
     }
 
 
@@ -198,20 +234,29 @@ def tables(sides: list[dict[str, Any]], steps: dict[str, Any]) -> list[str]:
     rows += [(f"{steps['utterances']:>10,} {row['step']:<12}", row) for row in steps["steps"]]
     for words, row in rows:
         lines.append(
-            f"{words} {row['seconds']:>8.2f} {row['processor_seconds']:>12.2f} {row['peak_bytes'] / 2**20:>9,.0f}"
+            f"{words} {row['seconds']:>8.2f} {row['processor_seconds']:>12.2f} "
+            f"{row['peak_bytes'] / 2**20:>9,.0f}"
         )
-    counted = ", ".join(f"{count} of {steps['distinct'][role]:,} texts of the {role}"
-                        for role, count in steps["clusters"].items())  # fmt: skip
+    counted = ", ".join(
+        f"{count} of {steps['distinct'][role]:,} texts of the {role}"
+        for role, count in steps["clusters"].items()
+    )
     return [*lines, f"clusters: {counted}"]
 
 
 def main() -> int:
     """Measures, prints the table and the verdicts, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--utterances", type=int, default=100_000, help="of all steps (default: 100000)")
-    parser.add_argument("--beside", type=int, default=5000, help="that both sides cluster (default: 5000)")
+    parser.add_argument(
+        "--utterances", type=int, default=100_000, help="of all steps (default: 100000)"
+    )
+    parser.add_argument(
+        "--beside", type=int, default=5000, help="that both sides cluster (default: 5000)"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="of both sides (default: 3)")
-    parser.add_argument("--vectors", type=Path, help="a .npy of vectors instead, one for each utterance in order")
+    parser.add_argument(
+        "--vectors", type=Path, help="a .npy of vectors instead, one for each utterance in order"
+    )
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--make", nargs="+", help=argparse.SUPPRESS)
@@ -226,22 +271,46 @@ def main() -> int:
         return 0
 
     with tempfile.TemporaryDirectory() as name:
-        words = [name, str(options.utterances), str(options.beside), *filter(None, [options.vectors])]
+        words = [
+            name,
+            str(options.utterances),
+            str(options.beside),
+            *filter(None, [options.vectors]),
+        ]
         subprocess.run([sys.executable, str(Path(__file__)), "--make", *words], check=True)
         script, ours = in_turns(Path(name), options.rounds)
         grouped, steps = (answer_of(__file__, "--work", name, side) for side in (GROUPED, STEPS))
     exact = ours.pop("labels")
-    rand, of_groups = agreement(exact, script.pop("labels")), agreement(exact, grouped.pop("labels"))
+    rand, of_groups = (
+        agreement(exact, script.pop("labels")),
+        agreement(exact, grouped.pop("labels")),
+    )
     verdicts = judge(ours, script, steps, rand)
     lines = tables([script, ours, grouped], steps)
     ratio = script["seconds"] / ours["seconds"]
-    lines.append(f"{ours['utterances']:,} utterances: scikit-learn takes {ratio:.2f} times as long as ours")
-    lines.append(f"{ours['utterances']:,} utterances: adjusted Rand {of_groups:.4f} of grouped ones and exact ones")
-    lines += [f"{'holds' if holds else 'FAILS'}: {sentence}" for sentence, holds in verdicts.items()]
+    lines.append(
+        f"{ours['utterances']:,} utterances: scikit-learn takes {ratio:.2f} times as long as ours"
+    )
+    lines.append(
+        f"{ours['utterances']:,} utterances: adjusted Rand {of_groups:.4f} of grouped ones and "
+        "exact ones"
+    )
+    lines += [
+        f"{'holds' if holds else 'FAILS'}: {sentence}" for sentence, holds in verdicts.items()
+    ]
     print("\n".join(lines))
     if options.output:
-        settings = {"width": WIDTH, "clusters": CLUSTERS, "vectors": "given" if options.vectors else "hashed"}
-        figures = {"machine": describe_machine(), **settings, "sides": [script, ours, grouped], "steps": steps}
+        settings = {
+            "width": WIDTH,
+            "clusters": CLUSTERS,
+            "vectors": "given" if options.vectors else "hashed",
+        }
+        figures = {
+            "machine": describe_machine(),
+            **settings,
+            "sides": [script, ours, grouped],
+            "steps": steps,
+        }
         figures |= {"grouped_adjusted_rand": of_groups, "verdicts": verdicts, "table": lines}
         options.output.write_text(json.dumps(figures, indent=2) + "\n")
     return 0 if all(verdicts.values()) else 1

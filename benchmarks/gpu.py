@@ -1,12 +1,15 @@
-"""Measures the methods' training steps and encoding on one GPU; where there is none, it says so and ends.
+"""Measures the methods' training steps and encoding on one GPU.
 
-The backbone has BERT-base's sizes and random weights, which are as fast as trained ones. "Of the card" is the share of
-its measured rate of bfloat16 products that the layers reach, at 2 operations for a weight and a token, three times that
-in training. The rest of a row says where the time goes, by the kernels of a profile; "waiting" is when none ran.
-Steps are timed after a few that are not; ratios are of rounds in which both sides took turns.
+Where there is none, it says so and ends.
 
-    python benchmarks/gpu.py --output docs/results/gpu.json             # SGD from HF_DIALEMB_DATA; some minutes
-    python benchmarks/gpu.py --device cpu --corpus sample --layers 2    # a smoke run
+The backbone has BERT-base's sizes and random weights, which are as fast as trained ones. "Of the
+card" is the share of its measured rate of bfloat16 products that the layers reach, at 2 operations
+for a weight and a token, three times that in training. The rest of a row says where the time goes,
+by the kernels of a profile; "waiting" is when none ran. Steps are timed after a few that are not;
+ratios are of rounds in which both sides took turns.
+
+    python benchmarks/gpu.py --output docs/results/gpu.json             # SGD from HF_DIALEMB_DATA;
+    some minutes python benchmarks/gpu.py --device cpu --corpus sample --layers 2    # a smoke run
 """
 
 from __future__ import annotations
@@ -44,7 +47,17 @@ WARM, STEPS, PROFILED = 5, 20, 3
 ROUNDS = 3
 PRODUCTS, REST, WAITING = "products, attention", "other kernels", "waiting"
 KERNELS = {
-    PRODUCTS: ("gemm", "nvjet", "cutlass", "xmma", "splitk", "fmha", "flash", "attention", "softmax"),
+    PRODUCTS: (
+        "gemm",
+        "nvjet",
+        "cutlass",
+        "xmma",
+        "splitk",
+        "fmha",
+        "flash",
+        "attention",
+        "softmax",
+    ),
     "normalisation": ("layer_norm", "layernorm"),
     "activation": ("gelu",),
     "optimiser": ("multi_tensor", "adam"),
@@ -75,7 +88,9 @@ def wait(device: str) -> None:
 
 def backbone(folder: Path, layers: int) -> int:
     """Write the backbone; return how many weights of its layers a token is multiplied with."""
-    tokenizer = AutoTokenizer.from_pretrained(Path(hf_dialemb.__file__).parent / "weights" / "dialogue-minilm")
+    tokenizer = AutoTokenizer.from_pretrained(
+        Path(hf_dialemb.__file__).parent / "weights" / "dialogue-minilm"
+    )
     config = BertConfig(vocab_size=len(tokenizer), num_hidden_layers=layers)
     BertModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -100,7 +115,11 @@ class Clock:
             wait(self.device)
             read, places = self.tokens.taken()
             spent = time.perf_counter() - self.started
-            self.found = {"step_seconds": spent / STEPS, "step_tokens": read / STEPS, "pace": read / spent}
+            self.found = {
+                "step_seconds": spent / STEPS,
+                "step_tokens": read / STEPS,
+                "pace": read / spent,
+            }
             self.found["padding"] = 1 - read / places
             if self.device == "cuda":
                 self.profile.start()
@@ -117,13 +136,18 @@ def parts(found: profile, seconds: float) -> dict[str, float]:
     for event in found.key_averages():
         if event.device_type == torch.autograd.DeviceType.CUDA:
             name = event.key.lower()
-            kind = next((kind for kind, words in KERNELS.items() if any(word in name for word in words)), REST)
+            kind = next(
+                (kind for kind, words in KERNELS.items() if any(word in name for word in words)),
+                REST,
+            )
             spent[kind] += event.self_device_time_total / 1e6
     told = {kind: spent[kind] / seconds for kind in (*KERNELS, REST)}
     return told | {WAITING: 1 - sum(told.values())}
 
 
-def trained(method: str, dialogues: list[Any], folder: Path, device: str, **more: Any) -> dict[str, Any]:
+def trained(
+    method: str, dialogues: list[Any], folder: Path, device: str, **more: Any
+) -> dict[str, Any]:
     """Measures steps of a method, on the GPU in bfloat16."""
     recipe, size = METHODS[method]
     settings = {
@@ -163,11 +187,17 @@ def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[st
     texts = {"utterances": said, "dialogues": dialogue_texts(dialogues[:1000])}
     tokens, spec = Tokens(), f"{folder / 'bert'}@utterances"
     for kind in ("float32", "bfloat16"):
-        peer = SentenceTransformer(str(folder / "bert"), device=device, model_kwargs={"dtype": getattr(torch, kind)})
-        ours = hf_dialemb.load_encoder(spec if kind == "float32" else f"{spec},{kind}").encode_utterances
+        peer = SentenceTransformer(
+            str(folder / "bert"), device=device, model_kwargs={"dtype": getattr(torch, kind)}
+        )
+        ours = hf_dialemb.load_encoder(
+            spec if kind == "float32" else f"{spec},{kind}"
+        ).encode_utterances
         for name, given in texts.items():
-            sizes = {size: seconds(partial(peer.encode, batch_size=size), given[: len(given) // 8])
-                     for size in (32, 128, 512)}  # fmt: skip
+            sizes = {
+                size: seconds(partial(peer.encode, batch_size=size), given[: len(given) // 8])
+                for size in (32, 128, 512)
+            }
             best = partial(peer.encode, batch_size=min(sizes, key=lambda size: sizes[size]))
             ours(given[:100])
             tokens.taken()
@@ -177,8 +207,17 @@ def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[st
                 read, places = tokens.taken()
                 rounds.append((own, seconds(best, given)))
                 _, others = tokens.taken()
-            row = {"kind": kind, "reads": name, "texts": len(given), "tokens": read, "peer_batch": best.keywords}
-            row |= {"seconds": median(own for own, _ in rounds), "ratios": [other / own for own, other in rounds]}
+            row = {
+                "kind": kind,
+                "reads": name,
+                "texts": len(given),
+                "tokens": read,
+                "peer_batch": best.keywords,
+            }
+            row |= {
+                "seconds": median(own for own, _ in rounds),
+                "ratios": [other / own for own, other in rounds],
+            }
             row["pace"] = read / row["seconds"]
             row["padding"] = {"ours": 1 - read / places, "sentence-transformers": 1 - read / others}
             if device == "cuda":
@@ -197,14 +236,23 @@ def seconds(work: Callable[[list[str]], Any], given: list[str]) -> float:
 
 def titles(training: bool) -> list[str]:
     """Write the head of a table."""
-    told = ["", "Tokens a second", "Of the card", "Padding" if training else "Beside sentence-transformers"]
+    told = [
+        "",
+        "Tokens a second",
+        "Of the card",
+        "Padding" if training else "Beside sentence-transformers",
+    ]
     told += [PRODUCTS.capitalize(), "Other kernels", "Waiting"]
     return ["| " + " | ".join(told) + " |", "| :-- " + "| --: " * (len(told) - 1) + "|"]
 
 
 def line(row: dict[str, Any]) -> str:
     """Write a row of a table."""
-    cells = [row.get("method") or f"{row['reads']}, {row['kind']}", f"{row['pace']:,.0f}", f"{row['of_card']:.0%}"]
+    cells = [
+        row.get("method") or f"{row['reads']}, {row['kind']}",
+        f"{row['pace']:,.0f}",
+        f"{row['of_card']:.0%}",
+    ]
     cells.append(f"{row['padding']:.0%}" if "method" in row else f"{median(row['ratios']):.2f}")
     if "parts" in row:
         products, waiting = row["parts"][PRODUCTS], row["parts"][WAITING]
@@ -214,7 +262,9 @@ def line(row: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measures, prints the table, and writes the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--corpus", default="sgd")
     parser.add_argument("--layers", type=int, default=12)
@@ -228,7 +278,12 @@ def main() -> None:
     rate = product_rate(options.device)
     rows: list[dict[str, Any]] = []
     card = torch.cuda.get_device_name() if options.device == "cuda" else "none"
-    record = {"machine": describe_machine(), "card": card, "operations_per_second": rate, "rows": rows}
+    record = {
+        "machine": describe_machine(),
+        "card": card,
+        "operations_per_second": rate,
+        "rows": rows,
+    }
     record |= {"training": titles(training=True), "encoding": titles(training=False)}
 
     def tell(work: int, found: dict[str, Any]) -> None:
@@ -242,7 +297,9 @@ def main() -> None:
         folder = Path(name)
         count = backbone(folder / "bert", options.layers)
         for method in METHODS:
-            tell(6 * count, {"method": method, **trained(method, dialogues, folder, options.device)})
+            tell(
+                6 * count, {"method": method, **trained(method, dialogues, folder, options.device)}
+            )
         for found in encoded(dialogues, folder, options.device):
             tell(2 * count, found)
 

@@ -1,19 +1,21 @@
 """Measures how negatives by granularity are drawn, beside ranking all pairs of responses.
 
-Every response gets negatives from each of its segments: ours computes the bounds of the segments and draws between
-them; the ranking builds the whole matrix of cosines, sorts its rows, and draws places. The ranking runs at sizes whose
-matrices fit in the memory that is free. Both read the same vectors, which are made up like the states of an LSTM:
-tanh times sigmoid of a mixture whose clusters have very different sizes and widths. Each side has a process of its own,
-so that its peak memory is its own, the vectors and numpy included.
+Every response gets negatives from each of its segments: ours computes the bounds of the segments
+and draws between them; the ranking builds the whole matrix of cosines, sorts its rows, and draws
+places. The ranking runs at sizes whose matrices fit in the memory that is free. Both read the same
+vectors, which are made up like the states of an LSTM: tanh times sigmoid of a mixture whose
+clusters have very different sizes and widths. Each side has a process of its own, so that its peak
+memory is its own, the vectors and numpy included.
 
-Of some responses, ours is then compared with the true ranking of the whole pool: the share of the negatives that lie
-in the segment they were drawn for, and how evenly they cover the tenths of it.
+Of some responses, ours is then compared with the true ranking of the whole pool: the share of the
+negatives that lie in the segment they were drawn for, and how evenly they cover the tenths of it.
 
     python benchmarks/granularity_sampling.py --output granularity_sampling.json     # 10 minutes
     python benchmarks/granularity_sampling.py --responses 20000 --beside 2000 5000   # a smoke run
 
-On a machine with more than two cores, put ``taskset -c 0,1`` before it to measure what two can do. Seconds of the
-processor are printed too: other work on the machine changes them less. Exit code 1: a bound does not hold.
+On a machine with more than two cores, put ``taskset -c 0,1`` before it to measure what two can do.
+Seconds of the processor are printed too: other work on the machine changes them less. Exit code 1:
+a bound does not hold.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ LEVELS, NEGATIVES, WIDTH = 5, 9, 150
 SECONDS, GIBIBYTES = 60, 2.0
 """Bounds for the largest pool."""
 INSIDE, UNEVEN = 0.96, 0.02
-"""Bounds: the share in the true segment at every level, and how far the share of a tenth may be from 0.1."""
+"""Bounds.
+
+The share in the true segment at every level, and how far the share of a tenth may be from 0.1.
+"""
 RANKING_BYTES = 12
 """Of a pair: the cosine (4) and the place in the order (8)."""
 
@@ -63,7 +68,10 @@ def make_vectors(path: Path, count: int, seed: int) -> dict[str, Any]:
 
 
 def run_ours(vectors: Any) -> tuple[list[Any], Any]:
-    """Draws for every response from every segment; returns the negatives of each level, and the segments."""
+    """Draws for every response from every segment.
+
+    Returns the negatives of each level, and the segments.
+    """
     import numpy as np
 
     from hf_dialemb.methods.granularity import Segments
@@ -71,12 +79,18 @@ def run_ours(vectors: Any) -> tuple[list[Any], Any]:
     segments, drawn = Segments(vectors, LEVELS), []
     for level in range(1, LEVELS + 1):
         generator = np.random.default_rng([0, level])
-        drawn.append(np.stack([segments.draw(row, level, NEGATIVES, generator) for row in range(len(vectors))]))
+        drawn.append(
+            np.stack(
+                [segments.draw(row, level, NEGATIVES, generator) for row in range(len(vectors))]
+            )
+        )
     return drawn, segments
 
 
 def time_one(segments: Any) -> float:
-    """Return the median seconds of a draw for one response, with a generator of its own, as in training."""
+    """Return the median seconds of a draw for one response, with a generator of its own, as in
+    training.
+    """
     import numpy as np
 
     seconds = []
@@ -102,10 +116,13 @@ def run_ranking(vectors: Any) -> tuple[list[Any], None]:
 
 
 def measure(folder: Path, side: str, checked: int) -> dict[str, Any]:
-    """Run one side; return its seconds and the peak memory of this process, and keep some of its negatives."""
+    """Run one side.
+
+    Return its seconds and the peak memory of this process, and keep some of its negatives.
+    """
     import numpy as np
 
-    import hf_dialemb.methods.granularity  # noqa: F401 - what takes time is measured without what it imports
+    import hf_dialemb.methods.granularity  # noqa: F401
 
     vectors = np.load(folder / "vectors.npy")
     start, processor = time.perf_counter(), time.process_time()
@@ -125,7 +142,10 @@ def measure(folder: Path, side: str, checked: int) -> dict[str, Any]:
 
 
 def check(folder: Path) -> dict[str, Any]:
-    """Ranks the pool for the responses that were kept; returns each level's share inside, and its tenths."""
+    """Ranks the pool for the responses that were kept.
+
+    Returns each level's share inside, and its tenths.
+    """
     import numpy as np
 
     vectors = np.load(folder / "vectors.npy")
@@ -139,7 +159,8 @@ def check(folder: Path) -> dict[str, Any]:
         negatives = cosines[drawn[:, number]]
         cosines[row] = -np.inf
         cosines.sort()
-        places[:, number] = len(cosines) - np.searchsorted(cosines, negatives, side="right")  # how many are closer
+        # how many are closer
+        places[:, number] = len(cosines) - np.searchsorted(cosines, negatives, side="right")
     inside, tenths = [], []
     for level, of_level in enumerate(places):
         parts = (of_level - edges[level]) / (edges[level + 1] - edges[level])
@@ -174,7 +195,10 @@ def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
         if count in options.beside and needed < 0.8 * read_memory("MemAvailable"):
             sides.append(RANKING)
         elif count in options.beside:
-            print(f"ranking {count:,} responses needs {needed / 2**30:.1f} GiB: left out", file=sys.stderr)
+            print(
+                f"ranking {count:,} responses needs {needed / 2**30:.1f} GiB: left out",
+                file=sys.stderr,
+            )
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             start_worker(folder, do="make", responses=count, seed=options.seed)
@@ -187,13 +211,19 @@ def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def tables(rows: list[dict[str, Any]]) -> list[str]:
     """Render the figures as lines of text."""
-    columns = f"{'seconds':>8} {'of processor':>12} {'peak MiB':>9}  in the true segment, level 1 to {LEVELS}"
+    columns = (
+        f"{'seconds':>8} {'of processor':>12} {'peak MiB':>9}  in the true segment, level 1 "
+        f"to {LEVELS}"
+    )
     lines = [f"{'responses':>9} {'':<16} {columns}"]
     for row in rows:
-        name = row["side"] + (", exact" if row.get("exact") else ", sampled" if row["side"] == OURS else "")
+        name = row["side"] + (
+            ", exact" if row.get("exact") else ", sampled" if row["side"] == OURS else ""
+        )
         shares = " ".join(f"{share:>7.2%}" for share in row["inside"])
         lines.append(
-            f"{row['responses']:>9,} {name:<16} {row['seconds']:>8.1f} {row['processor_seconds']:>12.1f} "
+            f"{row['responses']:>9,} {name:<16} {row['seconds']:>8.1f} "
+            f"{row['processor_seconds']:>12.1f} "
             f"{row['peak_bytes'] / 2**20:>9,.0f}  {shares}"
         )
     return lines
@@ -211,8 +241,10 @@ def judge(rows: list[dict[str, Any]]) -> dict[str, bool]:
         f"{size} take less than {SECONDS} s ({last['seconds']:.1f})": last["seconds"] < SECONDS,
         f"{size} take less than {GIBIBYTES:g} GiB ({gibibytes:.2f})": gibibytes < GIBIBYTES,
         f"a draw for one response takes less than 200 microseconds ({one:.0f})": one < 200,
-        f"{INSIDE:.0%} are in the true segment at every size and level ({least:.2%})": least >= INSIDE,
-        f"every tenth of a segment has {UNEVEN} more or less than 0.1 at most ({uneven:.3f})": uneven <= UNEVEN,
+        f"{INSIDE:.0%} are in the true segment at every size and level ({least:.2%})": least
+        >= INSIDE,
+        f"every tenth of a segment has {UNEVEN} more or less than 0.1 at most ({uneven:.3f})": uneven
+        <= UNEVEN,
         "no response is its own negative": not any(row["drew_itself"] for row in rows),
     }
 
@@ -220,10 +252,20 @@ def judge(rows: list[dict[str, Any]]) -> dict[str, bool]:
 def main() -> int:
     """Measures, prints the table and the verdicts, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--responses", type=int, default=500_000, help="of the largest pool (default: 500000)")
-    parser.add_argument("--beside", type=int, nargs="*", default=[2000, 5000, 10_000, 20_000], metavar="N",
-                        help="sizes at which all pairs are ranked too (default: 2000 5000 10000 20000)")  # fmt: skip
-    parser.add_argument("--checked", type=int, default=1000, help="responses whose true ranking is computed")
+    parser.add_argument(
+        "--responses", type=int, default=500_000, help="of the largest pool (default: 500000)"
+    )
+    parser.add_argument(
+        "--beside",
+        type=int,
+        nargs="*",
+        default=[2000, 5000, 10_000, 20_000],
+        metavar="N",
+        help="sizes at which all pairs are ranked too (default: 2000 5000 10000 20000)",
+    )
+    parser.add_argument(
+        "--checked", type=int, default=1000, help="responses whose true ranking is computed"
+    )
     parser.add_argument("--seed", type=int, default=0, help="makes up the vectors (default: 0)")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
@@ -234,11 +276,19 @@ def main() -> int:
 
     rows = measure_all(options)
     verdicts = judge(rows)
-    lines = tables(rows) + [f"{'holds' if holds else 'FAILS'}: {sentence}" for sentence, holds in verdicts.items()]
+    lines = tables(rows) + [
+        f"{'holds' if holds else 'FAILS'}: {sentence}" for sentence, holds in verdicts.items()
+    ]
     print("\n".join(lines))
     if options.output:
         settings = {"levels": LEVELS, "negatives": NEGATIVES, "width": WIDTH, "seed": options.seed}
-        figures = {"machine": describe_machine(), **settings, "sides": rows, "verdicts": verdicts, "table": lines}
+        figures = {
+            "machine": describe_machine(),
+            **settings,
+            "sides": rows,
+            "verdicts": verdicts,
+            "table": lines,
+        }
         options.output.write_text(json.dumps(figures, indent=2) + "\n")
     return 0 if all(verdicts.values()) else 1
 

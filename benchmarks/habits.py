@@ -1,8 +1,8 @@
 """Runs the suite of Hugging Face users' habits, and writes which of them work and which differ.
 
 A test of `tests/conformance` names its habit and what comes of it in a marker, as in
-``@pytest.mark.habit("Trainer.predict(dialogues)", "works")``. The program writes a row for each habit whose tests
-passed; a failure ends it without a file.
+``@pytest.mark.habit("Trainer.predict(dialogues)", "works")``. The program writes a row for each
+habit whose tests passed; a failure ends it without a file.
 
     python benchmarks/habits.py [--only test_trainer.py]
 """
@@ -20,7 +20,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SUITE = ROOT / "tests" / "conformance"
-LIBRARIES = ("transformers", "sentence-transformers", "accelerate", "peft", "datasets", "huggingface-hub")
+LIBRARIES = (
+    "transformers",
+    "sentence-transformers",
+    "accelerate",
+    "peft",
+    "datasets",
+    "huggingface-hub",
+)
 
 
 class Recorder:
@@ -41,12 +48,18 @@ class Recorder:
 
 def main() -> int:
     """Run the suite and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="", help="a file of the suite")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "results" / "huggingface.json")
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / "docs" / "results" / "huggingface.json"
+    )
     options = parser.parse_args()
     recorder = Recorder()
-    code = pytest.main(["-q", "-p", "no:cacheprovider", str(SUITE / options.only)], plugins=[recorder])
+    code = pytest.main(
+        ["-q", "-p", "no:cacheprovider", str(SUITE / options.only)], plugins=[recorder]
+    )
     if code:
         return int(code)
     lines = ["| | Habit | In hf_dialemb |", "|-|-|-|"]
@@ -56,7 +69,9 @@ def main() -> int:
             lines.append(f"| {part if part != before else ''} | {habit} | {answer} |")
             before = part
     versions = {name: metadata.version(name) for name in LIBRARIES}
-    options.output.write_text(json.dumps({"versions": versions, "table": lines}, indent=1) + "\n", encoding="utf-8")
+    options.output.write_text(
+        json.dumps({"versions": versions, "table": lines}, indent=1) + "\n", encoding="utf-8"
+    )
     return 0
 
 

@@ -20,7 +20,9 @@ def describe_machine() -> dict[str, object]:
     return {
         "processor": model.group(1) if model else platform.processor() or "unknown",
         "extensions": {name: name in known for name in _EXTENSIONS},
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
         "memory_gib": round(read_memory("MemTotal") / 2**30, 1),
         "system": platform.platform(),
         "python": platform.python_version(),
@@ -28,7 +30,10 @@ def describe_machine() -> dict[str, object]:
 
 
 def read_memory(name: str) -> int:
-    """Return an entry of /proc/meminfo, such as ``MemAvailable``, in bytes; 0 where there is no such file."""
+    """Return an entry of /proc/meminfo, such as ``MemAvailable``, in bytes.
+
+    0 where there is no such file.
+    """
     meminfo = Path("/proc/meminfo")
     text = meminfo.read_text() if meminfo.is_file() else ""
     found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)

@@ -1,17 +1,19 @@
 """Measures searching many vectors: time, memory and what is found, beside comparing all.
 
-The vectors are of SGD's utterances by ``dialogue-static``; where more are asked for, each comes again with noise of a
-seed. Queries are other utterances, of the test split. ``all`` is one product with all vectors by NumPy, the truth of
-recall at 10; ``rank`` the index of ``dialemb rank`` (faiss), and ``rank, 8 bits`` the same cells with whole numbers of
-eight bits, which the package does not have; ``search`` that of ``dialemb index`` (LanceDB, on disk). Each side has a
-process of its own. Seconds are those of the processor, of all threads; those of a query are the median.
+The vectors are of SGD's utterances by ``dialogue-static``; where more are asked for, each comes
+again with noise of a seed. Queries are other utterances, of the test split. ``all`` is one product
+with all vectors by NumPy, the truth of recall at 10; ``rank`` the index of ``dialemb rank``
+(faiss), and ``rank, 8 bits`` the same cells with whole numbers of eight bits, which the package
+does not have; ``search`` that of ``dialemb index`` (LanceDB, on disk). Each side has a process of
+its own. Seconds are those of the processor, of all threads; those of a query are the median.
 
-A second table computes what ten times as many would take. Memory grows ten times, and so do building and a query, but
-for two things: cells are as many as the square root of the vectors, so that sorting all into them takes ten times as
-long by sqrt(10); and ``search`` looks into a fixed number of cells, which takes it sqrt(10) times as long.
+A second table computes what ten times as many would take. Memory grows ten times, and so do
+building and a query, but for two things: cells are as many as the square root of the vectors, so
+that sorting all into them takes ten times as long by sqrt(10); and ``search`` looks into a fixed
+number of cells, which takes it sqrt(10) times as long.
 
-    python benchmarks/index_scale.py --output index_scale.json       # a million; some minutes, 6 GiB
-    python benchmarks/index_scale.py --vectors 60000                 # a smoke run
+    python benchmarks/index_scale.py --output index_scale.json       # a million; some minutes, 6
+    GiB python benchmarks/index_scale.py --vectors 60000                 # a smoke run
 """
 
 from __future__ import annotations
@@ -47,13 +49,19 @@ def make(folder: Path, count: int) -> None:
     encoder, vectors = hf_dialemb.load_encoder("dialogue-static"), {}
     for split in ("train", "dev", "test"):
         found = hf_dialemb.load_dialogues(CORPUS, split=split)
-        vectors[split] = encoder.encode_utterances(list(dict.fromkeys(t.content for d in found for t in d.turns)))
+        vectors[split] = encoder.encode_utterances(
+            list(dict.fromkeys(t.content for d in found for t in d.turns))
+        )
     base, draw = np.concatenate([vectors["train"], vectors["dev"]]), np.random.default_rng(0)
     rows = np.arange(count) % len(base)
-    stored = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, (count, base.shape[1]))
+    stored = np.lib.format.open_memmap(
+        folder / "vectors.npy", "w+", np.float32, (count, base.shape[1])
+    )
     for start in range(0, count, 50_000):
         part = base[rows[start : start + 50_000]]
-        noise = draw.standard_normal(part.shape, dtype=np.float32) * (0.3 * part.std() * (start >= len(base)))
+        noise = draw.standard_normal(part.shape, dtype=np.float32) * (
+            0.3 * part.std() * (start >= len(base))
+        )
         stored[start : start + 50_000] = part + noise
     np.save(folder / "queries.npy", draw.permutation(vectors["test"])[:QUERIES])
 
@@ -72,7 +80,7 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
         return eight_bits(units)
     import pyarrow as pa
 
-    from hf_dialemb.retrieval.dialogue_index import DialogueIndex, _schema
+    from hf_dialemb.apps.search.dialogue_index import DialogueIndex, _schema
 
     grown: Any = DialogueIndex(folder / "calls.lance", "dialogue-static")
     schema = _schema(units.shape[1], grown._record)
@@ -84,14 +92,18 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
         columns["role"] = columns["text"] = pa.array([""] * len(part))
         columns["turn"] = pa.array([0] * len(part), pa.int32())
         columns["domains"] = pa.array([[]] * len(part), pa.list_(pa.string()))
-        columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(part.reshape(-1)), part.shape[1])
+        columns["vector"] = pa.FixedSizeListArray.from_arrays(
+            pa.array(part.reshape(-1)), part.shape[1]
+        )
         grown._table.add(pa.Table.from_pydict(columns, schema=schema))
     grown._tidy()
     return lambda query: [int(hit.id) for hit in grown._nearest(query, TOP, None)]
 
 
 def eight_bits(units: Any) -> Any:
-    """Return what finds nearest rows in cells as `VectorIndex` makes them, each number of eight bits."""
+    """Return what finds nearest rows in cells as `VectorIndex` makes them, each number of eight
+    bits.
+    """
     import faiss
     from faiss_index import _PER_CELL
 
@@ -99,16 +111,22 @@ def eight_bits(units: Any) -> Any:
     middle = faiss.IndexFlatIP(width)
     kind = faiss.ScalarQuantizer.QT_8bit
     index = faiss.IndexIVFScalarQuantizer(middle, width, cells, kind, faiss.METRIC_INNER_PRODUCT)
-    rows = np.random.default_rng(0).choice(len(units), min(len(units), cells * _PER_CELL), replace=False)
+    rows = np.random.default_rng(0).choice(
+        len(units), min(len(units), cells * _PER_CELL), replace=False
+    )
     index.train(units[np.sort(rows)])
     index.nprobe = max(1, cells // 8)
     index.add(units)
-    return lambda query, middle=middle: index.search(query[None], TOP)[1][0].tolist()  # faiss does not keep the middles
+    # faiss does not keep the middles
+    return lambda query, middle=middle: index.search(query[None], TOP)[1][0].tolist()
 
 
 def work(side: str, folder: Path) -> dict[str, Any]:
     """Build one side, and query it."""
-    vectors, queries = np.load(folder / "vectors.npy", mmap_mode="r"), np.load(folder / "queries.npy")
+    vectors, queries = (
+        np.load(folder / "vectors.npy", mmap_mode="r"),
+        np.load(folder / "queries.npy"),
+    )
     started = time.process_time()
     find = built(side, np.asarray(vectors), folder)
     building = time.process_time() - started
@@ -118,8 +136,17 @@ def work(side: str, folder: Path) -> dict[str, Any]:
         found.append(find(query))
         seconds.append(time.process_time() - started)
     peak = peak_bytes() / 2**20
-    disk = sum(file.stat().st_size for file in (folder / "calls.lance").rglob("*") if file.is_file()) / 2**20
-    return {"building": building, "seconds": median(seconds), "peak_mib": peak, "disk_mib": disk, "found": found}
+    disk = (
+        sum(file.stat().st_size for file in (folder / "calls.lance").rglob("*") if file.is_file())
+        / 2**20
+    )
+    return {
+        "building": building,
+        "seconds": median(seconds),
+        "peak_mib": peak,
+        "disk_mib": disk,
+        "found": found,
+    }
 
 
 def line(side: str, figures: dict[str, Any]) -> str:
@@ -132,8 +159,12 @@ def line(side: str, figures: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measures, and prints or writes the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vectors", type=int, default=1_000_000, help="how many (default: a million)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--vectors", type=int, default=1_000_000, help="how many (default: a million)"
+    )
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -144,12 +175,16 @@ def main() -> None:
     sides: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         for side in ("make", *SIDES):
-            sides[side] = answer_of(__file__, "--work", side, name, "--vectors", str(options.vectors))
+            sides[side] = answer_of(
+                __file__, "--work", side, name, "--vectors", str(options.vectors)
+            )
     del sides["make"]
     truth = [set(each) for each in sides["all"]["found"]]
     lines, more = list(HEAD), list(HEAD)
     for side, figures in sides.items():
-        hits = [len(rows & set(each)) for rows, each in zip(truth, figures.pop("found"), strict=True)]
+        hits = [
+            len(rows & set(each)) for rows, each in zip(truth, figures.pop("found"), strict=True)
+        ]
         figures["recall"] = sum(hits) / (TOP * len(hits))
         lines.append(line(side, figures))
         grown = {name: value * TIMES for name, value in figures.items()}
@@ -158,7 +193,12 @@ def main() -> None:
         more.append(line(side, {**grown, "recall": None}))
     print("\n".join(lines))
     if options.output:
-        record = {"machine": describe_machine(), "vectors": options.vectors, "sides": sides, "table": lines}
+        record = {
+            "machine": describe_machine(),
+            "vectors": options.vectors,
+            "sides": sides,
+            "table": lines,
+        }
         record["ten_times"] = more
         options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 

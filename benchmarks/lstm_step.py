@@ -1,11 +1,15 @@
-"""Measures a training step of the paper's ranker of two LSTMs on a processor: ours, and two plain ways through torch.
+"""Measures a training step of the paper's ranker of two LSTMs on a processor.
 
-A step is forward and backward over a batch of contexts of MultiWOZ with twenty responses each, at the sizes of the
-recipe. Ours reads parts of like length, padded, by torch's fused LSTM; the others read packed sequences, which is how
-torch leaves padding out, or the whole batch padded to its longest text. All have the same weights and loss, and take
-turns; the peak memory of each comes from one step in a process of its own.
+Ours, and two plain ways through torch.
 
-    python benchmarks/lstm_step.py --output lstm_step.json    # MultiWOZ from HF_DIALEMB_DATA; a minute or two
+A step is forward and backward over a batch of contexts of MultiWOZ with twenty responses each, at
+the sizes of the recipe. Ours reads parts of like length, padded, by torch's fused LSTM; the others
+read packed sequences, which is how torch leaves padding out, or the whole batch padded to its
+longest text. All have the same weights and loss, and take turns; the peak memory of each comes from
+one step in a process of its own.
+
+    python benchmarks/lstm_step.py --output lstm_step.json    # MultiWOZ from HF_DIALEMB_DATA; a
+    minute or two
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from processes import answer_of, peak_bytes
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.data import load_dialogues
 from hf_dialemb.methods import batching, get_method
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.modeling.modeling_dual_encoder import WordTower
@@ -35,7 +39,9 @@ PAIRS, EPOCHS = 32, 20
 def packed(tower: Any, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
     """Return the last states of a tower, by packed sequences."""
     lengths = attention_mask.sum(-1).clamp(min=1)
-    sequences = pack_padded_sequence(tower.words(input_ids), lengths, batch_first=True, enforce_sorted=False)
+    sequences = pack_padded_sequence(
+        tower.words(input_ids), lengths, batch_first=True, enforce_sorted=False
+    )
     states: Tensor = tower.reader(sequences)[1][0][0]
     return states
 
@@ -57,7 +63,11 @@ def prepare(dialogues: int, steps: int) -> tuple[Any, list[dict[str, Tensor]], i
     rows = [examples.example(0, number) for number in range(steps * PAIRS)]
     parts = (rows[start : start + PAIRS] for start in range(0, len(rows), PAIRS))
     batches = [method.collate(part, tokenizer, model.config, count) for part in parts]
-    return model, batches, sum(turn.role == "assistant" for each in whole for turn in each.turns[1:])
+    return (
+        model,
+        batches,
+        sum(turn.role == "assistant" for each in whole for turn in each.turns[1:]),
+    )
 
 
 def forward_backward(way: str, model: Any, batch: dict[str, Tensor]) -> float:
@@ -70,7 +80,8 @@ def forward_backward(way: str, model: Any, batch: dict[str, Tensor]) -> float:
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Lets the ways take turns, a step each."""
-    words = ("--dialogues", str(options.dialogues))  # the peaks first: a child's starts from its parent's
+    # the peaks first: a child's starts from its parent's
+    words = ("--dialogues", str(options.dialogues))
     peaks = {way: answer_of(__file__, "--peak", way, *words) for way in WAYS}
     model, batches, turns = prepare(options.dialogues, options.steps + 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
@@ -85,8 +96,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             losses.setdefault(way, loss)
         optimizer.step()
     taken = {way: found[1:] for way, found in seconds.items()}  # the first step of each sets up
-    tokens = [int(batch["attention_mask"].sum() + batch["candidate_mask"].sum()) for batch in batches[1:]]
-    weights = sum(value.numel() for name, value in model.named_parameters() if ".reader.weight" in name) // 2
+    tokens = [
+        int(batch["attention_mask"].sum() + batch["candidate_mask"].sum()) for batch in batches[1:]
+    ]
+    weights = (
+        sum(value.numel() for name, value in model.named_parameters() if ".reader.weight" in name)
+        // 2
+    )
     hours = median(taken["ours"]) * turns / PAIRS * EPOCHS / 3600
     return {
         "machine": describe_machine(),
@@ -103,9 +119,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     """Measures, and prints and writes the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=8, help="of each way (default: 8)")
-    parser.add_argument("--dialogues", type=int, default=1_000, help="of MultiWOZ's training split (default: 1000)")
+    parser.add_argument(
+        "--dialogues", type=int, default=1_000, help="of MultiWOZ's training split (default: 1000)"
+    )
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--peak", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -118,7 +138,9 @@ def main() -> None:
     for way, found in record["seconds"].items():
         peak, loss = record["peak_mib"][way], record["losses"][way]
         print(f"{way:22} {median(found):.2f} s a step, {peak:,.0f} MiB, loss {loss:.6f}")
-    print(f"ours: {record['hours']:.1f} hours for {EPOCHS} epochs of {record['contexts']:,} contexts")
+    print(
+        f"ours: {record['hours']:.1f} hours for {EPOCHS} epochs of {record['contexts']:,} contexts"
+    )
     if options.output:
         options.output.write_text(json.dumps(record, indent=1) + "\n")
 

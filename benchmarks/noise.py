@@ -1,13 +1,17 @@
-"""Measures what encoders lose on speech that a machine transcribed: the same texts in three dresses.
+"""Measures what encoders lose on speech that a machine transcribed.
 
-"Bare" is lower case without punctuation. "Misheard" is bare, with a tenth of the words replaced by words that sound
-alike, and fillers between one word in twenty and the next. Words sound alike if their codes by Metaphone are equal or
-one letter apart; the words are those of all-MiniLM-L6-v2's vocabulary. A text is always misheard in the same way.
+The same texts in three dresses.
 
-Everything that is encoded wears the dress, examples of intents and actions too. The parts of corpora and the settings
-are those of encoders.py, on test splits, or on the dev splits that choose.
+"Bare" is lower case without punctuation. "Misheard" is bare, with a tenth of the words replaced by
+words that sound alike, and fillers between one word in twenty and the next. Words sound alike if
+their codes by Metaphone are equal or one letter apart; the words are those of all-MiniLM-L6-v2's
+vocabulary. A text is always misheard in the same way.
 
-    python benchmarks/noise.py --model all-MiniLM-L6-v2 dialogue-minilm action-minilm --output docs/results/noise.json
+Everything that is encoded wears the dress, examples of intents and actions too. The parts of
+corpora and the settings are those of encoders.py, on test splits, or on the dev splits that choose.
+
+    python benchmarks/noise.py --model all-MiniLM-L6-v2 dialogue-minilm action-minilm --output
+    docs/results/noise.json
 
 What was measured is kept beside the output, in a folder, and not measured again. Needs jellyfish.
 """
@@ -29,7 +33,6 @@ from encoders import DIALOGUES, EVALUATION, LIMIT, Figures, kept
 from hardware import describe_machine
 
 import hf_dialemb
-from hf_dialemb.checkpoints.pretrained import MINILM
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.drawing import table_lines
 from hf_dialemb.encoders import Encoder
@@ -37,7 +40,8 @@ from hf_dialemb.evaluation.tasks.actions import compare_actions, load_actions
 from hf_dialemb.evaluation.tasks.domains import load_domains
 from hf_dialemb.evaluation.tasks.intents import load_intents
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.runs.files import write_json_atomically
+from hf_dialemb.storage.files import write_json_atomically
+from hf_dialemb.storage.pretrained import MINILM
 from hf_dialemb.training.distil import word_pieces
 
 MISHEARD = 0.1
@@ -53,7 +57,10 @@ HEADS = {"domains": "MAP", "intents": "Intents", "actions": "Actions"}
 
 
 def variants(code: str) -> set[str]:
-    """Return a code and what is left of it without one of its letters: codes a letter apart share one of these."""
+    """Return a code and what is left of it without one of its letters.
+
+    Codes a letter apart share one of these.
+    """
     return {code, *(code[:place] + code[place + 1 :] for place in range(len(code)))}
 
 
@@ -72,10 +79,16 @@ def words_by_code() -> dict[str, list[str]]:
 def sound_alikes(word: str) -> list[str]:
     """Find what a word is misheard as: none for numbers and for words with apostrophes."""
     code = jellyfish.metaphone(word) if word.isascii() and word.isalpha() else ""
-    near = {other for variant in variants(code) if variant for other in words_by_code()[variant]} - {word}
+    near = {
+        other for variant in variants(code) if variant for other in words_by_code()[variant]
+    } - {word}
     # Equal codes first, then what is spelt most alike; the word itself decides ties.
     rank = {
-        other: (jellyfish.metaphone(other) != code, -jellyfish.jaro_winkler_similarity(word, other), other)
+        other: (
+            jellyfish.metaphone(other) != code,
+            -jellyfish.jaro_winkler_similarity(word, other),
+            other,
+        )
         for other in near
     }
     return sorted(near, key=rank.__getitem__)[:ALIKE]
@@ -87,7 +100,9 @@ def bare(text: str) -> str:
 
 
 def misheard(text: str, share: float = MISHEARD, seed: str | None = None) -> str:
-    """Write a text as a machine may have heard it, with this share of its words misheard, and half as many fillers."""
+    """Write a text as a machine may have heard it, with this share of its words misheard, and half
+    as many fillers.
+    """
     chance, words = random.Random(text if seed is None else seed), []
     for word in bare(text).split():
         if chance.random() < share / 2:
@@ -105,12 +120,17 @@ DRESSES: dict[str, Callable[[str], str]] = {"written": str, "bare": bare, "mishe
 def dressed(dialogues: list[Dialogue], dress: str) -> list[Dialogue]:
     """Dress every turn."""
     return [
-        replace(own, turns=tuple(replace(turn, content=DRESSES[dress](turn.content)) for turn in own.turns))
+        replace(
+            own,
+            turns=tuple(replace(turn, content=DRESSES[dress](turn.content)) for turn in own.turns),
+        )
         for own in dialogues
     ]
 
 
-def measure(encoder: Encoder, task: str, corpus: str, split: str, dress: str, seeds: range) -> Figures:
+def measure(
+    encoder: Encoder, task: str, corpus: str, split: str, dress: str, seeds: range
+) -> Figures:
     """Measure an encoder on a part of a corpus in a dress."""
     part = CorpusPart(corpus, None, split, LIMIT["domains"] if task == "domains" else None)
     if task == "actions":
@@ -129,10 +149,18 @@ def main() -> None:
     """Measure what is missing, print the table and write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", nargs="+", required=True, help="encoders, by name or folder")
-    parser.add_argument("--split", choices=PARTS, default="test", help="test splits, or those that choose")
-    parser.add_argument("--seeds", type=int, default=3, help="repeats of what draws at random (default: 3)")
-    parser.add_argument("--output", type=Path, default=Path("noise.json"), help="where the figures go")
-    parser.add_argument("--work", type=Path, help="folder of what was measured (default: beside the output)")
+    parser.add_argument(
+        "--split", choices=PARTS, default="test", help="test splits, or those that choose"
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="repeats of what draws at random (default: 3)"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("noise.json"), help="where the figures go"
+    )
+    parser.add_argument(
+        "--work", type=Path, help="folder of what was measured (default: beside the output)"
+    )
     options = parser.parse_args()
     folder = options.work or options.output.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
@@ -144,13 +172,17 @@ def main() -> None:
             for dress in DRESSES:
                 found = []
                 for corpus in corpora:
-                    measured = partial(measure, encoder, task, corpus, options.split, dress, range(options.seeds))
+                    measured = partial(
+                        measure, encoder, task, corpus, options.split, dress, range(options.seeds)
+                    )
                     file = folder / f"{name}-{corpus}-{options.split}-{task}-{dress}.json"
                     found += kept(file, measured).values()
                 line[f"{task} {dress}"] = sum(found) / len(found)
         lines[name] = line
         table = draw(lines)
-        write_json_atomically(options.output, {"machine": describe_machine(), "lines": lines, "table": table})
+        write_json_atomically(
+            options.output, {"machine": describe_machine(), "lines": lines, "table": table}
+        )
     print("\n".join(draw(lines)))
 
 
@@ -161,7 +193,10 @@ def draw(lines: dict[str, dict[str, float]]) -> list[str]:
         heads += [f"{head}, written", *list(DRESSES)[1:]]
         for row, line in zip(rows, lines.values(), strict=True):
             written = line[f"{task} written"]
-            row += [f"{written:.1f}", *(f"{line[f'{task} {dress}'] - written:+.1f}" for dress in list(DRESSES)[1:])]
+            row += [
+                f"{written:.1f}",
+                *(f"{line[f'{task} {dress}'] - written:+.1f}" for dress in list(DRESSES)[1:]),
+            ]
     return table_lines(["Encoder"], heads, rows)
 
 

@@ -1,9 +1,11 @@
 """What the released dial2vec program computes in a training step, restated in our own words.
 
-Every sample is padded to 512 tokens, all samples of a batch go through the encoder at once with materialised attention,
-and the interaction of the two speakers is computed with one L x L matrix per sample. Only the upper layers learn.
+Every sample is padded to 512 tokens, all samples of a batch go through the encoder at once with
+materialised attention, and the interaction of the two speakers is computed with one L x L matrix
+per sample. Only the upper layers learn.
 
-Letters of shapes: B dialogues, N samples of a dialogue (the intact one first), L = 512 tokens, D width.
+Letters of shapes: B dialogues, N samples of a dialogue (the intact one first), L = 512 tokens, D
+width.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ LENGTH = 512
 def features(batch: dict[str, Tensor]) -> dict[str, Tensor]:
     """Turn our batch into the program's features, each (B, N, 512).
 
-    Turns are numbered downwards to 1 for a dialogue's last, positions start afresh in each turn, and everything is 0 at
-    padding.
+    Turns are numbered downwards to 1 for a dialogue's last, positions start afresh in each turn,
+    and everything is 0 at padding.
 
     Args:
-        batch: ``input_ids``, ``attention_mask``, ``role_ids`` and ``turn_ids`` (from 0), each (B, N, at most 512).
+        batch: ``input_ids``, ``attention_mask``, ``role_ids`` and ``turn_ids`` (from 0), each (B,
+            N, at most 512).
 
     Returns:
         The same keys, and ``position_ids``.
@@ -52,19 +55,34 @@ class OfficialDial2Vec(nn.Module):
     """
 
     def __init__(
-        self, encoder_config: BertConfig, turn_rows: int, frozen_layers: int, window: int, temperature: float
+        self,
+        encoder_config: BertConfig,
+        turn_rows: int,
+        frozen_layers: int,
+        window: int,
+        temperature: float,
     ) -> None:
         super().__init__()
-        self.encoder = BertModel._from_config(encoder_config, attn_implementation="eager", add_pooling_layer=False)
+        self.encoder = BertModel._from_config(
+            encoder_config, attn_implementation="eager", add_pooling_layer=False
+        )
         self.turn_embeddings = nn.Embedding(turn_rows, encoder_config.hidden_size)
         self.role_embeddings = nn.Embedding(2, encoder_config.hidden_size)
         self.window, self.temperature = window, temperature
-        learning = {f"encoder.encoder.layer.{n}." for n in range(frozen_layers, encoder_config.num_hidden_layers)}
+        learning = {
+            f"encoder.encoder.layer.{n}."
+            for n in range(frozen_layers, encoder_config.num_hidden_layers)
+        }
         for name, parameter in self.named_parameters():
             parameter.requires_grad_(any(name.startswith(layer) for layer in learning))
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, role_ids: Tensor, turn_ids: Tensor, position_ids: Tensor
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        role_ids: Tensor,
+        turn_ids: Tensor,
+        position_ids: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Compute the loss of a batch of features, each (B, N, L).
 
@@ -73,7 +91,8 @@ class OfficialDial2Vec(nn.Module):
         """
         batch, samples, _ = input_ids.shape
         tokens, mask, roles, turns, positions = (
-            tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids, position_ids)
+            tensor.flatten(0, 1)
+            for tensor in (input_ids, attention_mask, role_ids, turn_ids, position_ids)
         )
         vectors = self.encoder.get_input_embeddings()(tokens)
         vectors = vectors + self.turn_embeddings(turns) + self.role_embeddings(roles)
@@ -100,8 +119,10 @@ def interaction(hidden: Tensor, mask: Tensor, roles: Tensor, turns: Tensor, wind
     second = ((roles == 1) * mask).unsqueeze(-1).to(hidden.dtype)
     first_tokens, second_tokens = hidden * first, hidden * second
     near = (turns.unsqueeze(-1) - turns.unsqueeze(-2)).abs() <= window  # (B * N, L, L)
-    products = torch.bmm(first_tokens, second_tokens.transpose(1, 2)) * near  # rows: first speaker's tokens
-    first_cross = torch.bmm(products.transpose(1, 2), first_tokens)  # (B * N, L, D) at the second speaker's tokens
+    # rows: first speaker's tokens
+    products = torch.bmm(first_tokens, second_tokens.transpose(1, 2)) * near
+    # (B * N, L, D) at the second speaker's tokens
+    first_cross = torch.bmm(products.transpose(1, 2), first_tokens)
     second_cross = torch.bmm(products, second_tokens)  # at the first speaker's tokens
     return torch.stack(
         [
@@ -113,7 +134,8 @@ def interaction(hidden: Tensor, mask: Tensor, roles: Tensor, turns: Tensor, wind
 
 
 def contrastive_loss(cosines: Tensor, temperature: float) -> Tensor:
-    """Return the cross entropy of the intact dialogue among its copies, summed over speakers and divided by N.
+    """Return the cross entropy of the intact dialogue among its copies, summed over speakers and
+    divided by N.
 
     Args:
         cosines: (B, N, 2), the intact dialogue first.

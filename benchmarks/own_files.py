@@ -1,7 +1,9 @@
-"""Writes made-up conversations into files as people have them, reads each back, and compares it with what was written.
+"""Writes made-up conversations into files as people have them, reads each back, and compares it
+with what was written.
 
-Every file has its own order of dates, encoding, separator, header, language and faults. A file is read right, asked
-about (refused, or read with a remark that names what was taken), or wrong without a word.
+Every file has its own order of dates, encoding, separator, header, language and faults. A file is
+read right, asked about (refused, or read with a remark that names what was taken), or wrong without
+a word.
 
     python benchmarks/own_files.py [--files 200]
 """
@@ -25,15 +27,17 @@ from pathlib import Path
 
 from hf_dialemb import load_dialogues
 from hf_dialemb.errors import InputError
-from hf_dialemb.runs.files import write_json_atomically
+from hf_dialemb.storage.files import write_json_atomically
 
 ROOT = Path(__file__).parents[1]
 MONTHS = {
     "en": "January February March April May June July August September October November December",
     "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
     "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre "
+    "diciembre",
+    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro "
+    "dezembro",
 }
 Write = Callable[[datetime], str]
 
@@ -48,7 +52,10 @@ DATES: dict[str, tuple[Write, bool]] = {
     "iso with offset": (lambda time: time.strftime("%Y-%m-%dT%H:%M:%S+00:00"), True),
     "year first": (lambda time: time.strftime("%Y/%m/%d %H:%M"), True),
     "British": (lambda time: time.strftime("%d/%m/%Y %H:%M"), False),
-    "American": (lambda time: f"{time.month}/{time.day}/{time.year} {time.strftime('%I:%M %p')}", False),
+    "American": (
+        lambda time: f"{time.month}/{time.day}/{time.year} {time.strftime('%I:%M %p')}",
+        False,
+    ),
     "American, 24 hours": (lambda time: time.strftime("%m/%d/%Y %H:%M"), False),
     "German": (lambda time: time.strftime("%d.%m.%Y %H:%M"), True),
     "Dutch": (lambda time: time.strftime("%d-%m-%Y %H:%M"), False),
@@ -65,7 +72,10 @@ DATES: dict[str, tuple[Write, bool]] = {
     "compact": (lambda time: time.strftime("%Y%m%d%H%M%S"), True),
     "serial": (lambda time: f"{(time - datetime(1899, 12, 30)) / timedelta(days=1):.10f}", True),
     "mail": (lambda time: format_datetime(time.replace(tzinfo=UTC)), True),
-    **{f"month in {language}": (partial(_with_month, names.split()), True) for language, names in MONTHS.items()},
+    **{
+        f"month in {language}": (partial(_with_month, names.split()), True)
+        for language, names in MONTHS.items()
+    },
 }
 HEADERS = {  # id, speaker, text, time
     "plain": ("id", "speaker", "text", "time"),
@@ -83,10 +93,31 @@ HEADERS = {  # id, speaker, text, time
 }
 SPEAKERS = (("customer", "agent"), ("User", "Bot"), ("visitor", "operator"), ("client", "support"))
 TEXTS = {
-    "ascii": ("my card was stolen", "which number does it have", "it is on its way", "thanks a lot, bye", "one; two"),
-    "latin": ("mi tarjeta fue robada, ¿qué hago?", "Größe und Straße, bitte", "où est le colis ?", "São João às dez"),
-    "cyrillic": ("моя карта украдена", "какой у неё номер", "посылка уже в пути", "спасибо большое, до свидания"),
-    "japanese": ("カードが盗まれました", "番号を教えてください", "荷物は配送中です", "ありがとうございました"),
+    "ascii": (
+        "my card was stolen",
+        "which number does it have",
+        "it is on its way",
+        "thanks a lot, bye",
+        "one; two",
+    ),
+    "latin": (
+        "mi tarjeta fue robada, ¿qué hago?",
+        "Größe und Straße, bitte",
+        "où est le colis ?",
+        "São João às dez",
+    ),
+    "cyrillic": (
+        "моя карта украдена",
+        "какой у неё номер",
+        "посылка уже в пути",
+        "спасибо большое, до свидания",
+    ),
+    "japanese": (
+        "カードが盗まれました",
+        "番号を教えてください",
+        "荷物は配送中です",
+        "ありがとうございました",
+    ),
 }
 ENCODINGS = {
     "ascii": ("utf-8", "utf-8-sig", "utf-16"),
@@ -121,14 +152,21 @@ class Variant:
 def variant(seed: int) -> Variant:
     """Write a file of made-up conversations."""
     draw = random.Random(seed)
-    script, dates, header = draw.choice(list(TEXTS)), draw.choice(list(DATES)), draw.choice(list(HEADERS))
+    script, dates, header = (
+        draw.choice(list(TEXTS)),
+        draw.choice(list(DATES)),
+        draw.choice(list(HEADERS)),
+    )
     encoding, separator = draw.choice(ENCODINGS[script]), draw.choice(",;\t|")
     wide, shuffled, missing = draw.random() < 0.2, draw.random() < 0.4, draw.random() < 0.4
-    days = 365 * 4 if draw.random() < 0.6 else 12  # in the first days of a month, nothing decides the order of dates
+    # in the first days of a month, nothing decides the order of dates
+    days = 365 * 4 if draw.random() < 0.6 else 12
     speakers, names = draw.choice(SPEAKERS), HEADERS[header]
     rows, truth = list[list[str]](), Truth()
     for number in range(draw.randint(5, 14)):
-        time = datetime(2021, draw.randint(1, 9), 1) + timedelta(draw.randrange(days), minutes=draw.randrange(1300))
+        time = datetime(2021, draw.randint(1, 9), 1) + timedelta(
+            draw.randrange(days), minutes=draw.randrange(1300)
+        )
         identifier = f"{chr(97 + seed % 26)}{number}"
         turns = truth[identifier] = []
         for place in range(draw.randint(1, 3) * 2):
@@ -141,7 +179,9 @@ def variant(seed: int) -> Variant:
             else:
                 turns.append(("assistant" if side else "user", text, said))
             row = (
-                [identifier, *([text, ""] if not side else ["", text])] if wide else [identifier, speakers[side], text]
+                [identifier, *([text, ""] if not side else ["", text])]
+                if wide
+                else [identifier, speakers[side], text]
             )
             rows.append([*row, shown])
     columns = [names[0], "customer", "agent", names[3]] if wide else list(names)
@@ -150,9 +190,17 @@ def variant(seed: int) -> Variant:
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=separator).writerows([columns, *rows])
     content = text.getvalue()
-    if content.encode(encoding, "replace").decode(encoding) != content:  # a month or a header of another script
+    if (
+        content.encode(encoding, "replace").decode(encoding) != content
+    ):  # a month or a header of another script
         encoding = "utf-8"
-    written = {"dates": dates, "header": header, "encoding": encoding, "separator": separator, "script": script}
+    written = {
+        "dates": dates,
+        "header": header,
+        "encoding": encoding,
+        "separator": separator,
+        "script": script,
+    }
     written |= {"form": "wide" if wide else "long", "rows": "shuffled" if shuffled else "in order"}
     ending = "tsv" if separator == "\t" else "csv"
     return Variant(f"{seed}.{ending}", content.encode(encoding), truth, dates, written)
@@ -180,7 +228,8 @@ def judge(written: Variant, folder: Path, **options: str) -> tuple[str, str]:
     finally:
         logger.removeHandler(remarks)
     read = {
-        dialogue.id: [(turn.role, turn.content, turn.time[:16]) for turn in dialogue.turns] for dialogue in dialogues
+        dialogue.id: [(turn.role, turn.content, turn.time[:16]) for turn in dialogue.turns]
+        for dialogue in dialogues
     }
     differences = _differences(written.truth, read)
     unsaid = [part for part in differences if not any(word in remarks.text for word in WORDS[part])]
@@ -194,18 +243,25 @@ def _differences(truth: Truth, read: Truth) -> list[str]:
         return ["dialogues"]
 
     def part(dialogues: Truth, *columns: int) -> dict[str, list[tuple[str, ...]]]:
-        return {id: [tuple(turn[column] for column in columns) for turn in turns] for id, turns in dialogues.items()}
+        return {
+            id: [tuple(turn[column] for column in columns) for turn in turns]
+            for id, turns in dialogues.items()
+        }
 
     if any(sorted(texts) != sorted(part(read, 1)[id]) for id, texts in part(truth, 1).items()):
         return ["texts"]
-    roles = any(sorted(turns) != sorted(part(read, 0, 1)[id]) for id, turns in part(truth, 0, 1).items())
+    roles = any(
+        sorted(turns) != sorted(part(read, 0, 1)[id]) for id, turns in part(truth, 0, 1).items()
+    )
     times = part(truth, 1, 2) != part(read, 1, 2)
     return ["roles"] * roles + ["times"] * times
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read all files, and write the counts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--files", type=int, default=200)
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "results" / "own_files.json")
     options = parser.parse_args(arguments)
@@ -223,8 +279,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record = {answer: counts[answer] for answer in ("right", "asked", "wrong")}
     record["asked about dates, and right with --dates"] = answered["right"]
     encodings = len({encoding for names in ENCODINGS.values() for encoding in names})
-    axes = f"{options.files} files: {len(DATES)} forms of dates, {len(HEADERS)} headers, {encodings} encodings"
-    table = [f"| {axes} | Files |", "| :-- | --: |", *(f"| {name} | {count} |" for name, count in record.items())]
+    axes = (
+        f"{options.files} files: {len(DATES)} forms of dates, {len(HEADERS)} headers, "
+        f"{encodings} encodings"
+    )
+    table = [
+        f"| {axes} | Files |",
+        "| :-- | --: |",
+        *(f"| {name} | {count} |" for name, count in record.items()),
+    ]
     print(json.dumps(record))
     write_json_atomically(options.output, {"files": options.files, **record, "table": table})
     return int(counts["wrong"] > 0)

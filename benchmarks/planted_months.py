@@ -1,12 +1,17 @@
-"""Two months of one desk with planted changes: does the comparison name them, and nothing else first?
+"""Two months of one desk with planted changes.
 
-Dialogues of three domains of SGD's development split are dealt to January and February. February has what January has
-not: in half of the restaurant calls the assistant asks for a deposit, which the customer gives; a third of the calls on
-homes ends as the customer goes elsewhere; and the calls of two more domains, banks and weather, are a new topic each.
-Topics of January are found and kept, and February is compared with them, flows included. The first five findings
-should be these, in words, and all of them be there.
+Does the comparison name them, and nothing else first?
 
-    HF_DIALEMB_DATA=corpora python benchmarks/planted_months.py --output docs/results/planted_months.json
+Dialogues of three domains of SGD's development split are dealt to January and February. February
+has what January has
+not: in half of the restaurant calls the assistant asks for a deposit, which the customer gives; a
+third of the calls on homes ends as the customer goes elsewhere; and the calls of two more domains,
+banks and weather, are a new topic each. Topics of January are found and kept, and February is
+compared with them, flows included. The first five findings should be these, in words, and all of
+them be there.
+
+    HF_DIALEMB_DATA=corpora python benchmarks/planted_months.py --output
+    docs/results/planted_months.json
 """
 
 from __future__ import annotations
@@ -18,10 +23,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import hf_dialemb
-from hf_dialemb.corpora import single_domain
+from hf_dialemb.apps.topics.topics import Topics
+from hf_dialemb.data import single_domain
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.runs.files import write_json_atomically
-from hf_dialemb.topics.topics import Topics
+from hf_dialemb.storage.files import write_json_atomically
 
 KEPT, NEW = ("Restaurants", "Homes", "Flights"), ("Banks", "Weather")
 ASKS = (
@@ -29,7 +34,11 @@ ASKS = (
     "There is a ten pound deposit. What is your card number, please?",
     "Before I go on, a deposit is due. May I take your card details?",
 )
-GIVES = ("Charge the card ending in 4471.", "It is 5500 1233 9011 4471.", "Yes, take it from my visa.")
+GIVES = (
+    "Charge the card ending in 4471.",
+    "It is 5500 1233 9011 4471.",
+    "Yes, take it from my visa.",
+)
 LEAVES = "That is too much trouble. I will go elsewhere. Bye."
 
 
@@ -39,7 +48,11 @@ def months(dialogues: Sequence[Dialogue]) -> tuple[list[Dialogue], list[Dialogue
     for dialogue in dialogues:
         of_domain.get(dialogue.domains[0].partition("_")[0], []).append(dialogue)
     january = [own for name in KEPT for own in of_domain[name][::2]]
-    february = [planted(name, place, own) for name in KEPT for place, own in enumerate(of_domain[name][1::2])]
+    february = [
+        planted(name, place, own)
+        for name in KEPT
+        for place, own in enumerate(of_domain[name][1::2])
+    ]
     return january, february + [own for name in NEW for own in of_domain[name]]
 
 
@@ -62,13 +75,17 @@ def compared(folder: Path, encoder: str | None, actions: str | None) -> Topics:
     before = hf_dialemb.find_topics(january, encoder, title="January", cache=folder / "cache")
     before.save(folder)
     before.save_flows(folder, actions).save(folder)
-    after = hf_dialemb.load_topics(folder).update(february, title="February", cache=folder / "cache")
+    after = hf_dialemb.load_topics(folder).update(
+        february, title="February", cache=folder / "cache"
+    )
     return after.save_flows(folder / "february", actions).compared_with(folder)
 
 
 def main() -> None:
     """Compare, and write the findings."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", help="encoder of dialogues (default: the package's)")
     parser.add_argument("--actions", help="encoder of utterances (default: the package's)")
     parser.add_argument("--output", type=Path, required=True, help="the results file")

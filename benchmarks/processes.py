@@ -1,4 +1,7 @@
-"""Processes that benchmarks measure in: each side has its own, as a child's peak memory starts from its parent's."""
+"""Processes that benchmarks measure in.
+
+Each side has its own, as a child's peak memory starts from its parent's.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hf_dialemb.runs.hardware import peak_memory as peak_bytes
+from hf_dialemb.storage.hardware import peak_memory as peak_bytes
 
 __all__ = ["answer_of", "peak_bytes"]
 
@@ -20,16 +23,22 @@ OUT_OF_MEMORY = "-9 means out of memory"
 def answer_of(*words: str | Path, environment: Mapping[str, str] | None = None) -> Any:
     """Run Python with these words, and read its last line, which is JSON."""
     command = [sys.executable, *map(str, words)]
-    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, env=_environment(environment))
+    run = subprocess.run(
+        command, check=False, stdout=subprocess.PIPE, text=True, env=_environment(environment)
+    )
     if run.returncode:
-        raise SystemExit(f"{' '.join(command)[:200]} ended (status {run.returncode}); {OUT_OF_MEMORY}")
+        raise SystemExit(
+            f"{' '.join(command)[:200]} ended (status {run.returncode}); {OUT_OF_MEMORY}"
+        )
     return json.loads(run.stdout.splitlines()[-1])
 
 
 class Side:
     """A process that answers each line with one of JSON; the first answer says that it is ready."""
 
-    def __init__(self, name: str, *words: str | Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, *words: str | Path, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.name = name
         self.process = subprocess.Popen(
             [sys.executable, *map(str, words)],
@@ -45,7 +54,10 @@ class Side:
         line = self.process.stdout.readline()
         if not line:
             status = self.process.wait()
-            raise SystemExit(f"The process of '{self.name}' ended (status {status}); {OUT_OF_MEMORY}: ask for less")
+            raise SystemExit(
+                f"The process of '{self.name}' ended (status {status}); {OUT_OF_MEMORY}: ask for "
+                "less"
+            )
         return json.loads(line)
 
     def ask(self, line: str) -> Any:

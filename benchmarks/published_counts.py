@@ -1,6 +1,7 @@
 """Published sizes of the corpora, and why ours may differ.
 
-``splits`` has pairs of items and utterances of train, dev and test, as far as they exist; None where no count exists.
+``splits`` has pairs of items and utterances of train, dev and test, as far as they exist; None
+where no count exists.
 """
 
 PUBLISHED = {
@@ -9,7 +10,8 @@ PUBLISHED = {
     "camrest676": {"splits": [(676, 5_488)], "note": "published as a whole; cut 3:1:1"},
     "chitchat": {
         "splits": [(7_168, 258_145)],
-        "note": "published as a whole; cut 18:1:1 by a hash of the id; 33 messages without text are left out",
+        "note": "published as a whole; cut 18:1:1 by a hash of the id; 33 messages without text "
+        "are left out",
     },
     "clinc150": {
         "splits": [(15_000, 15_000), (3_000, 3_000), (4_500, 4_500)],
@@ -24,7 +26,10 @@ PUBLISHED = {
         "splits": [(1_618, 28_808), (500, 8_318), (1_117, 22_474)],
         "note": "silences, blanks and database queries are no utterances",
     },
-    "ecommerce": {"splits": [(154, 154), (154, 154), (1_000, 1_000)], "note": "published as lines, one per candidate"},
+    "ecommerce": {
+        "splits": [(154, 154), (154, 154), (1_000, 1_000)],
+        "note": "published as lines, one per candidate",
+    },
     "ecommerce_dialogues": {"splits": [(1_000, None)]},
     "ecommerce_retrieval": {"splits": [(2_373, 2_373)]},
     "ecommerce_sts": {"splits": [(500, 500)]},
@@ -41,19 +46,28 @@ PUBLISHED = {
         "splits": [(2_425, 12_732), (302, 1_567), (304, 1_629)],
         "note": "blank turns, and one dialogue without turns, are left out",
     },
-    "muldogo": {"splits": [(9_900, 81_676), (1_413, 11_585), (2_834, 23_336)], "note": "blank turns are left out"},
+    "muldogo": {
+        "splits": [(9_900, 81_676), (1_413, 11_585), (2_834, 23_336)],
+        "note": "blank turns are left out",
+    },
     "multiwoz": {"splits": [(2_494, None), (999, 14_730), (1_000, 14_744)]},
     "multiwoz20_single_domain": {"splits": [(2_924, 28_912)]},
     "multiwoz21_restaurant": {"splits": [(442, 4_048)]},
     "multiwoz22_text": {"splits": [(512, 7_060)]},
-    "self_dialogue": {"splits": [(24_165, 372_718)], "note": "published as a whole; one dialogue has no sentence"},
+    "self_dialogue": {
+        "splits": [(24_165, 372_718)],
+        "note": "published as a whole; one dialogue has no sentence",
+    },
     "sgd": {
         "splits": [(14_734, 285_590), (2_482, 48_726), (3_817, 73_118)],
         "note": "two blank final turns are left out",
     },
     "sim_m": {"splits": [(384, 3_562), (120, 1_134), (264, 2_464)]},
     "snips": {"splits": [(13_784, 13_784), (700, 700)]},
-    "star": {"splits": [(6_652, 108_137)], "note": "447 dialogues hold no utterance; published without splits"},
+    "star": {
+        "splits": [(6_652, 108_137)],
+        "note": "447 dialogues hold no utterance; published without splits",
+    },
     "taskmaster1": {"splits": [(1, 20)]},
     "taskmaster4": {"splits": [(710, 2_669)]},
     "titan": {"splits": [(903, 14_188)]},

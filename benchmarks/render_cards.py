@@ -1,7 +1,10 @@
-"""Writes model_cards/*.md from the records beside them and the results: python benchmarks/render_cards.py [--check].
+"""Writes model_cards/*.md from the records beside them and the results.
 
-A record (``model_cards/NAME.json``) is what ``dialemb model card --record`` keeps of a model's folders. Its figures
-come from all files of docs/results/benchmark that have some of the model, otherwise from those of docs/results.
+Python benchmarks/render_cards.py [--check].
+
+A record (``model_cards/NAME.json``) is what ``dialemb model card --record`` keeps of a model's
+folders. Its figures come from all files of docs/results/benchmark that have some of the model,
+otherwise from those of docs/results.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ from pathlib import Path
 
 from hf_dialemb.errors import InputError
 from hf_dialemb.hub.card.card import render_record
+from hf_dialemb.hub.card.card_record import read_record
 from hf_dialemb.hub.card.figures import is_measured_in
-from hf_dialemb.hub.card.record import read_record
 
 ROOT = Path(__file__).parents[1]
 CARDS, RESULTS = ROOT / "model_cards", ROOT / "docs" / "results"
@@ -24,7 +27,11 @@ def render(path: Path) -> str:
     """Render the card of a record."""
     record = read_record(path)
     for folder in (RESULTS / "benchmark", RESULTS):
-        files = [file for file in sorted(folder.glob("*.json")) if is_results(file) and is_measured_in(record, file)]
+        files = [
+            file
+            for file in sorted(folder.glob("*.json"))
+            if is_results(file) and is_measured_in(record, file)
+        ]
         if files:
             break
     return render_record(record, files)
@@ -38,10 +45,16 @@ def is_results(file: Path) -> bool:
 def main() -> int:
     """Rewrites the cards, or only tells whether they are up to date."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a card is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; exit 1 if a card is out of date"
+    )
     check = parser.parse_args().check
     records = sorted(CARDS.glob("*.json"))
-    stale = {card for card in CARDS.glob("*.md") if card.with_suffix(".json") not in records and card.stem != "README"}
+    stale = {
+        card
+        for card in CARDS.glob("*.md")
+        if card.with_suffix(".json") not in records and card.stem != "README"
+    }
     try:
         cards = {path.with_suffix(".md"): render(path) for path in records}
     except InputError as error:
@@ -53,7 +66,10 @@ def main() -> int:
             if not check:
                 path.write_text(text, encoding="utf-8")
     for path in sorted(stale if check else stale - set(cards)):
-        print(f"model_cards/{path.name}: run python benchmarks/render_cards.py, or remove it", file=sys.stderr)
+        print(
+            f"model_cards/{path.name}: run python benchmarks/render_cards.py, or remove it",
+            file=sys.stderr,
+        )
     return 1 if check and stale else 0
 
 

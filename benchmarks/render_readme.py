@@ -2,11 +2,12 @@
 
     python benchmarks/render_readme.py [--check]
 
-A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file;
-``<!-- results: FILE models=A,paper:B tasks=T metrics=M settings=,S -->`` shows these alone: models by how their names
-begin, of tasks, metrics and settings those that are listed; ``<!-- results: FILE name=N -->`` shows the table N of a
-program's several. Between ``<!-- forms -->`` and ``<!-- end -->`` stands the table of the forms in which conversations
-are read. The pages of docs/results, which stand beside results files, are written as the commands write them.
+A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that
+results file; ``<!-- results: FILE models=A,paper:B tasks=T metrics=M settings=,S -->`` shows these
+alone: models by how their names begin, of tasks, metrics and settings those that are listed; ``<!--
+results: FILE name=N -->`` shows the table N of a program's several. Between ``<!-- forms -->`` and
+``<!-- end -->`` stands the table of the forms in which conversations are read. The pages of
+docs/results, which stand beside results files, are written as the commands write them.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hf_dialemb.corpora.own.form import FOLDER, RECORD, TABLE, TEXT, Form
-from hf_dialemb.corpora.own.forms import FORMS
+from hf_dialemb.apps.files.form import FOLDER, RECORD, TABLE, TEXT, Form
+from hf_dialemb.apps.files.forms import FORMS
+from hf_dialemb.evaluation.evaluating import page_of
+from hf_dialemb.evaluation.results.result_tables import is_in_short, markdown_table, paper_table
 from hf_dialemb.evaluation.results.rows import Row, read_results
-from hf_dialemb.evaluation.results.tables import is_in_short, markdown_table, paper_table
-from hf_dialemb.evaluation.run import page_of
-from hf_dialemb.papers.tables import ensemble_tables, flow_means
+from hf_dialemb.papers.paper_tables import ensemble_tables, flow_means
 
 ROOT = Path(__file__).parents[1]
 KINDS = (RECORD, FOLDER, TABLE, TEXT)
@@ -35,10 +36,15 @@ def render(text: str) -> str:
     """Replace every results block of a text by what its file says."""
 
     def block(found: re.Match[str]) -> str:
-        chosen = {key: values.split(",") for key, values in (item.split("=", 1) for item in found[3].split())}
+        chosen = {
+            key: values.split(",")
+            for key, values in (item.split("=", 1) for item in found[3].split())
+        }
         return f"{found[1]}{table(ROOT / found[2], chosen)}\n{found[4]}"
 
-    return FORMS_BLOCK.sub(lambda found: f"{found[1]}{forms_table()}\n{found[2]}", BLOCK.sub(block, text))
+    return FORMS_BLOCK.sub(
+        lambda found: f"{found[1]}{forms_table()}\n{found[2]}", BLOCK.sub(block, text)
+    )
 
 
 def forms_table() -> str:
@@ -47,9 +53,19 @@ def forms_table() -> str:
     def place(form: Form) -> tuple[int, bool, str, str]:
         return KINDS.index(form.container), not form.vendor, form.vendor.casefold(), form.name
 
-    lines = ["| From | Form | How to export | A dialogue is | Who speaks | Left out and counted |", "|" + " :-- |" * 6]
+    lines = [
+        "| From | Form | How to export | A dialogue is | Who speaks | Left out and counted |",
+        "|" + " :-- |" * 6,
+    ]
     for form in sorted(FORMS.values(), key=place):
-        cells = (form.vendor or "many", form.name, form.export, form.dialogue, form.speakers, form.left_out)
+        cells = (
+            form.vendor or "many",
+            form.name,
+            form.export,
+            form.dialogue,
+            form.speakers,
+            form.left_out,
+        )
         lines.append(f"| {' | '.join(cell.replace('|', ', ') for cell in cells)} |")
     return "".join(f"{line}\n" for line in lines)
 
@@ -71,7 +87,9 @@ def table(path: Path, chosen: Mapping[str, Sequence[str]]) -> str:
             figures = markdown_table(results.results)
         return f"{figures}\n`{run['command']}` on {run['hardware']}\n"
     lines = record[chosen.get("name", ["table"])[0]]
-    if not any(line.startswith("|") for line in lines):  # plain text keeps its columns only in a code block
+    if not any(
+        line.startswith("|") for line in lines
+    ):  # plain text keeps its columns only in a code block
         lines = ["```text", *lines, "```"]
     return "".join(f"{line}\n" for line in lines)
 
@@ -79,21 +97,33 @@ def table(path: Path, chosen: Mapping[str, Sequence[str]]) -> str:
 def shown(row: Row, chosen: Mapping[str, Sequence[str]]) -> bool:
     """Says whether a figure was asked for."""
     model = f"paper:{row.model}" if row.quoted_from else row.model
-    wanted = all(getattr(row, key[:-1]) in values for key, values in chosen.items() if key != "models")
+    wanted = all(
+        getattr(row, key[:-1]) in values for key, values in chosen.items() if key != "models"
+    )
     return wanted and model.startswith(tuple(chosen.get("models", [""]))) and is_in_short(row)
 
 
 def main() -> int:
     """Rewrites the pages, or only tells whether they are up to date."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a table is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; exit 1 if a table is out of date"
+    )
     check = parser.parse_args().check
     results = (ROOT / "docs" / "results").rglob("*.md")
-    for page in (ROOT / "README.md", ROOT / "benchmarks" / "README.md", *(ROOT / "docs").glob("*.md"), *results):
+    for page in (
+        ROOT / "README.md",
+        ROOT / "benchmarks" / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *results,
+    ):
         before, beside = page.read_text(encoding="utf-8"), page.with_suffix(".json")
         after = page_of(read_results(beside)) if beside.is_file() else render(before)
         if check and after != before:
-            print(f"{page.name} is out of date: run python benchmarks/render_readme.py", file=sys.stderr)
+            print(
+                f"{page.name} is out of date: run python benchmarks/render_readme.py",
+                file=sys.stderr,
+            )
             return 1
         if after != before:
             page.write_text(after, encoding="utf-8")

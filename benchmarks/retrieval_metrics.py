@@ -1,16 +1,19 @@
-"""Measures retrieval and relatedness over all pairs of dialogues, beside the matrix product that they need.
+"""Measures retrieval and relatedness over all pairs of dialogues, beside the matrix product that
+they need.
 
-Every dialogue ranks all others by cosine: mean average precision, mean reciprocal rank and Spearman's correlation of
-each query. The bare product computes the same cosines, block by block and in the same precision (float64), and throws
-them away. At sizes that it survives, a plain script does it with scikit-learn and scipy. Each side has a process of its
-own, so that its peak memory is its own, the vectors and what is imported included. The sides take turns; seconds are
-the median of the rounds.
+Every dialogue ranks all others by cosine: mean average precision, mean reciprocal rank and
+Spearman's correlation of each query. The bare product computes the same cosines, block by block and
+in the same precision (float64), and throws them away. At sizes that it survives, a plain script
+does it with scikit-learn and scipy. Each side has a process of its own, so that its peak memory is
+its own, the vectors and what is imported included. The sides take turns; seconds are the median of
+the rounds.
 
     python benchmarks/retrieval_metrics.py --output retrieval_metrics.json       # 8 minutes
     python benchmarks/retrieval_metrics.py --dialogues 5000 --beside 1000        # a smoke run
 
-On a machine with more than two cores, put ``taskset -c 0,1`` before it to measure what two can do. Seconds of the
-processor are printed too: other work on the machine changes them less. Exit code 1: a bound does not hold.
+On a machine with more than two cores, put ``taskset -c 0,1`` before it to measure what two can do.
+Seconds of the processor are printed too: other work on the machine changes them less. Exit code 1:
+a bound does not hold.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ def make_vectors(folder: Path, count: int, seed: int) -> None:
 
     generator = np.random.default_rng(seed)
     labels = generator.choice(LABELS, count, p=generator.dirichlet(np.full(LABELS, 2.0)))
-    vectors = generator.standard_normal((LABELS, WIDTH))[labels] + 2.0 * generator.standard_normal((count, WIDTH))
+    vectors = generator.standard_normal((LABELS, WIDTH))[labels] + 2.0 * generator.standard_normal(
+        (count, WIDTH)
+    )
     np.save(folder / "vectors.npy", vectors.astype(np.float32))
     np.save(folder / "labels.npy", labels)
 
@@ -81,7 +86,13 @@ def run_script(vectors: Any, labels: Any) -> list[float]:
         scores, relevant = cosines[row, others], labels[others] == labels[row]
         if relevant.any():
             rank = 1 + (scores > scores[relevant].max()).sum()
-            found.append((average_precision_score(relevant, scores), 1 / rank, spearmanr(scores, relevant).statistic))
+            found.append(
+                (
+                    average_precision_score(relevant, scores),
+                    1 / rank,
+                    spearmanr(scores, relevant).statistic,
+                )
+            )
     return [float(value) for value in np.mean(found, axis=0)]
 
 
@@ -92,7 +103,7 @@ def measure(folder: Path, side: str) -> dict[str, Any]:
     """Run one side; return its figures, seconds and the peak memory of this process."""
     import numpy as np
 
-    import hf_dialemb.evaluation.tasks.domains  # noqa: F401 - what takes time is measured without what it imports
+    import hf_dialemb.evaluation.tasks.domains  # noqa: F401
 
     vectors, labels = np.load(folder / "vectors.npy"), np.load(folder / "labels.npy")
     start, processor = time.perf_counter(), time.process_time()
@@ -114,18 +125,29 @@ def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             start_worker_of_vectors(folder, count, options.seed)
-            found: dict[str, list[Any]] = {side: [] for side in SIDES if side != SCRIPT or count in options.beside}
+            found: dict[str, list[Any]] = {
+                side: [] for side in SIDES if side != SCRIPT or count in options.beside
+            }
             for side in [*found] * options.rounds:
                 found[side].append(answer_of(__file__, "--work", folder, side))
-                print(f"{side}, {count:,} dialogues: {found[side][-1]['seconds']:.1f} s", file=sys.stderr)
+                print(
+                    f"{side}, {count:,} dialogues: {found[side][-1]['seconds']:.1f} s",
+                    file=sys.stderr,
+                )
             result += map(in_one, found.values())
     return result
 
 
 def in_one(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Make one row of a side's rounds: medians, all its seconds, and the highest peak."""
-    medians = {name: statistics.median(row[name] for row in rows) for name in ("seconds", "processor_seconds")}
-    more = {"rounds": [row["seconds"] for row in rows], "peak_bytes": max(row["peak_bytes"] for row in rows)}
+    medians = {
+        name: statistics.median(row[name] for row in rows)
+        for name in ("seconds", "processor_seconds")
+    }
+    more = {
+        "rounds": [row["seconds"] for row in rows],
+        "peak_bytes": max(row["peak_bytes"] for row in rows),
+    }
     return {**rows[0], **medians, **more}
 
 
@@ -137,11 +159,15 @@ def start_worker_of_vectors(folder: Path, count: int, seed: int) -> None:
 
 def tables(rows: list[dict[str, Any]]) -> list[str]:
     """Render the figures as lines of text."""
-    lines = [f"{'dialogues':>9} {'':<8} {'seconds':>8} {'of processor':>12} {'peak MiB':>9}  MAP, MRR, Spearman"]
+    lines = [
+        f"{'dialogues':>9} {'':<8} {'seconds':>8} {'of processor':>12} {'peak MiB':>9}  MAP, MRR, "
+        "Spearman"
+    ]
     for row in rows:
         figures = " ".join(f"{100 * value:7.3f}" for value in row["figures"])
         lines.append(
-            f"{row['dialogues']:>9,} {row['side']:<8} {row['seconds']:>8.1f} {row['processor_seconds']:>12.1f} "
+            f"{row['dialogues']:>9,} {row['side']:<8} {row['seconds']:>8.1f} "
+            f"{row['processor_seconds']:>12.1f} "
             f"{row['peak_bytes'] / 2**20:>9,.0f}  {figures}".rstrip()
         )
     return lines
@@ -151,20 +177,32 @@ def judge(rows: list[dict[str, Any]]) -> dict[str, bool]:
     """Says what holds of what must hold."""
     size = rows[-1]["dialogues"]
     last, bare = (
-        next(row for row in rows if row["side"] == side and row["dialogues"] == size) for side in (OURS, PRODUCT)
+        next(row for row in rows if row["side"] == side and row["dialogues"] == size)
+        for side in (OURS, PRODUCT)
     )
     gibibytes = last["peak_bytes"] / 2**30
     multiple, worked = (last[name] / bare[name] for name in ("seconds", "processor_seconds"))
     found = {
-        f"{size:,} dialogues take less than {GIBIBYTES:g} GiB ({gibibytes:.2f})": gibibytes < GIBIBYTES,
-        f"{size:,} dialogues take at most {MULTIPLE:g} times the bare product ({multiple:.2f}; of the processor "
+        f"{size:,} dialogues take less than {GIBIBYTES:g} GiB ({gibibytes:.2f})": gibibytes
+        < GIBIBYTES,
+        f"{size:,} dialogues take at most {MULTIPLE:g} times the bare product ({multiple:.2f}; of "
+        "the processor "
         f"{worked:.2f})": multiple <= MULTIPLE,
     }
     for row in rows:
         if row["side"] == SCRIPT:
-            ours = next(each for each in rows if each["side"] == OURS and each["dialogues"] == row["dialogues"])
-            apart = max(abs(one - other) for one, other in zip(ours["figures"], row["figures"], strict=True))
-            words = f"{row['dialogues']:,} dialogues have the script's figures to {AGREEMENT:g} ({apart:.1e})"
+            ours = next(
+                each
+                for each in rows
+                if each["side"] == OURS and each["dialogues"] == row["dialogues"]
+            )
+            apart = max(
+                abs(one - other) for one, other in zip(ours["figures"], row["figures"], strict=True)
+            )
+            words = (
+                f"{row['dialogues']:,} dialogues have the script's figures to {AGREEMENT:g} "
+                f"({apart:.1e})"
+            )
             found[words] = apart <= AGREEMENT
     return found
 
@@ -172,9 +210,17 @@ def judge(rows: list[dict[str, Any]]) -> dict[str, bool]:
 def main() -> int:
     """Measures, prints the table and the verdicts, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dialogues", type=int, default=50_000, help="of the largest size (default: 50000)")
-    parser.add_argument("--beside", type=int, nargs="*", default=[2000, 5000], metavar="N",
-                        help="sizes at which the plain script runs too (default: 2000 5000)")  # fmt: skip
+    parser.add_argument(
+        "--dialogues", type=int, default=50_000, help="of the largest size (default: 50000)"
+    )
+    parser.add_argument(
+        "--beside",
+        type=int,
+        nargs="*",
+        default=[2000, 5000],
+        metavar="N",
+        help="sizes at which the plain script runs too (default: 2000 5000)",
+    )
     parser.add_argument("--rounds", type=int, default=3, help="of each side (default: 3)")
     parser.add_argument("--seed", type=int, default=0, help="makes up the vectors (default: 0)")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
@@ -191,11 +237,19 @@ def main() -> int:
 
     rows = measure_all(options)
     verdicts = judge(rows)
-    lines = tables(rows) + [f"{'holds' if holds else 'FAILS'}: {sentence}" for sentence, holds in verdicts.items()]
+    lines = tables(rows) + [
+        f"{'holds' if holds else 'FAILS'}: {sentence}" for sentence, holds in verdicts.items()
+    ]
     print("\n".join(lines))
     if options.output:
         settings = {"width": WIDTH, "labels": LABELS, "seed": options.seed}
-        figures = {"machine": describe_machine(), **settings, "sides": rows, "verdicts": verdicts, "table": lines}
+        figures = {
+            "machine": describe_machine(),
+            **settings,
+            "sides": rows,
+            "verdicts": verdicts,
+            "table": lines,
+        }
         options.output.write_text(json.dumps(figures, indent=2) + "\n")
     return 0 if all(verdicts.values()) else 1
 

@@ -1,7 +1,9 @@
-"""Measures how long a fresh interpreter takes to import hf_dialemb, to print help, and to search in stored vectors.
+"""Measures how long a fresh interpreter takes to import hf_dialemb, to print help, and to search in
+stored vectors.
 
-Importing the package must not import torch, so both are far faster than torch alone. The commands take turns, so that
-other work on the machine strikes all of them alike; the bounds are compared with the medians.
+Importing the package must not import torch, so both are far faster than torch alone. The commands
+take turns, so that other work on the machine strikes all of them alike; the bounds are compared
+with the medians.
 
     python benchmarks/startup.py
     python benchmarks/startup.py --repeats 15 --output startup.json
@@ -30,27 +32,51 @@ STORED = 176
 COMMANDS = {
     "python -c 'pass'": ["-c", "pass"],
     "import hf_dialemb": ["-c", "import hf_dialemb"],
-    "dialemb --help": ["-m", "hf_dialemb.cli", "--help"],
+    "dialemb --help": ["-m", "hf_dialemb.apps.cli", "--help"],
     "import torch": ["-c", "import torch"],
 }
 LAUNCH = """import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
-"""Runs a command and prints its peak memory: a small process, as a child's peak starts from its parent's."""
+"""Runs a command and prints its peak memory.
+
+A small process, as a child's peak starts from its parent's.
+"""
 BOUNDS = {"import hf_dialemb": 0.3, "dialemb --help": 0.5, SEARCH: 1.5}
 """Seconds that the median must stay below."""
 
 
 def search_command(folder: Path) -> list[str]:
-    """Embeds the 176 dialogues of star_small's test split with dialogue-static; lists the words of a search in them."""
-    from hf_dialemb.corpora import load_dialogues
-    from hf_dialemb.corpora.own.records import write_jsonl
+    """Embeds the 176 dialogues of star_small's test split with dialogue-static.
+
+    Lists the words of a search in them.
+    """
+    from hf_dialemb.apps.files.json_files import write_jsonl
+    from hf_dialemb.data import load_dialogues
 
     calls, stored = folder / "calls.jsonl", folder / "vectors.parquet"
     write_jsonl(load_dialogues("star_small", split="test")[:STORED], calls)
-    made = ["-m", "hf_dialemb.cli", "embed", "--input", str(calls), "--model", "dialogue-static"]
-    subprocess.run([sys.executable, *made, "--output", str(stored)], check=True, stdout=subprocess.DEVNULL)
-    found = ["-m", "hf_dialemb.cli", "search", "--corpus", str(calls), "--vectors", str(stored)]
+    made = [
+        "-m",
+        "hf_dialemb.apps.cli",
+        "embed",
+        "--input",
+        str(calls),
+        "--model",
+        "dialogue-static",
+    ]
+    subprocess.run(
+        [sys.executable, *made, "--output", str(stored)], check=True, stdout=subprocess.DEVNULL
+    )
+    found = [
+        "-m",
+        "hf_dialemb.apps.cli",
+        "search",
+        "--corpus",
+        str(calls),
+        "--vectors",
+        str(stored),
+    ]
     return [*found, "--query", "my card was stolen"]
 
 
@@ -80,14 +106,18 @@ def _measured(commands: dict[str, list[str]], repeats: int) -> dict[str, list[fl
 def imports_torch() -> bool:
     """Says whether importing hf_dialemb brings torch along."""
     code = "import hf_dialemb, sys; print('torch' in sys.modules)"
-    answer = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
     return answer.stdout.strip() == "True"
 
 
 def main() -> int:
     """Measures, prints the table and the verdicts, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=7, help="measured runs of each command (default: 7)")
+    parser.add_argument(
+        "--repeats", type=int, default=7, help="measured runs of each command (default: 7)"
+    )
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
 

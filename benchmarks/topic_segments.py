@@ -1,10 +1,12 @@
 """How well conversations are split where their topic changes, beside TextTiling and other ways.
 
-The dialogues of SGD with several services; the topic changes with a turn of the user's whose intent is of another
-service. Boundary similarity (Fournier, 2013) is 1 for the same boundaries, and counts half for one that is a turn off.
-TextTiling (Hearst, 1997) is that of nltk, of which turns are the paragraphs.
+The dialogues of SGD with several services; the topic changes with a turn of the user's whose intent
+is of another service. Boundary similarity (Fournier, 2013) is 1 for the same boundaries, and counts
+half for one that is a turn off. TextTiling (Hearst, 1997) is that of nltk, of which turns are the
+paragraphs.
 
-    HF_DIALEMB_DATA=corpora python benchmarks/topic_segments.py --output docs/results/topic_segments.json
+    HF_DIALEMB_DATA=corpora python benchmarks/topic_segments.py --output
+    docs/results/topic_segments.json
 
 Needs nltk. ``--split dev`` tries other thresholds; that of the package was chosen there.
 """
@@ -20,10 +22,10 @@ from hardware import describe_machine
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 import hf_dialemb
-from hf_dialemb.corpora import single_domain
+from hf_dialemb.apps.topics.segments import CHANGE, ENCODER, boundaries
+from hf_dialemb.data import single_domain
 from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.runs.files import write_json_atomically
-from hf_dialemb.topics.segments import CHANGE, ENCODER, boundaries
+from hf_dialemb.storage.files import write_json_atomically
 
 MOST = 300
 TRIED = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -53,7 +55,10 @@ def services_of(dialogues: list[Dialogue]) -> dict[str, set[str]]:
 
 
 def changes(dialogue: Dialogue, services: dict[str, set[str]]) -> list[int] | None:
-    """Return the turns at which the service changes; nothing of a dialogue in which an intent is of no one service."""
+    """Return the turns at which the service changes.
+
+    Nothing of a dialogue in which an intent is of no one service.
+    """
     places, last = [], ""
     for place, turn in enumerate(dialogue.turns):
         for intent in turn.intents[:1]:
@@ -83,7 +88,9 @@ def similarity(found: list[int], right: list[int]) -> float:
 
 
 def tiled(dialogue: Dialogue) -> list[int]:
-    """Split a dialogue by nltk's TextTiling, with its own settings where the dialogue is long enough."""
+    """Split a dialogue by nltk's TextTiling, with its own settings where the dialogue is long
+    enough.
+    """
     from nltk.tokenize import TextTilingTokenizer
 
     text = "\n\n" + "\n\n".join(turn.content for turn in dialogue.turns)
@@ -98,21 +105,33 @@ def tiled(dialogue: Dialogue) -> list[int]:
 def row(name: str, found: list[list[int]], right: list[list[int]]) -> dict[str, object]:
     """Make a row: mean boundary similarity, and the boundaries of a dialogue."""
     scores = [similarity(*pair) for pair in zip(found, right, strict=True)]
-    return {"name": name, "similarity": float(np.mean(scores)), "boundaries": float(np.mean(list(map(len, found))))}
+    return {
+        "name": name,
+        "similarity": float(np.mean(scores)),
+        "boundaries": float(np.mean(list(map(len, found)))),
+    }
 
 
 def main() -> None:
     """Measures the ways, and writes figures and their table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--split", choices=("dev", "test"), default="test", help="which part (default: test)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--split", choices=("dev", "test"), default="test", help="which part (default: test)"
+    )
     parser.add_argument("--model", nargs="+", default=(ENCODER,), help="the encoders")
     parser.add_argument("--output", type=Path, required=True, help="the results file")
     options = parser.parse_args()
     whole = hf_dialemb.load_dialogues("sgd", split=options.split)
     services = services_of(whole)
-    several = [(dialogue, changes(dialogue, services)) for dialogue in whole if len(dialogue.domains) > 1]
+    several = [
+        (dialogue, changes(dialogue, services)) for dialogue in whole if len(dialogue.domains) > 1
+    ]
     known = [(dialogue, right) for dialogue, right in several if right]
-    chosen = [known[place] for place in np.sort(np.random.default_rng(0).permutation(len(known))[:MOST])]
+    chosen = [
+        known[place] for place in np.sort(np.random.default_rng(0).permutation(len(known))[:MOST])
+    ]
     dialogues, right = [dialogue for dialogue, _ in chosen], [places for _, places in chosen]
     rows = [row("true boundaries", right, right), row("no boundary", [[] for _ in right], right)]
     rows.append(row("TextTiling", [tiled(dialogue) for dialogue in dialogues], right))
@@ -122,9 +141,17 @@ def main() -> None:
             name = f"{model}, from {change}" if options.split == "dev" else f"--segments, {model}"
             rows.append(row(name, boundaries(dialogues, encoder, change), right))
     lines = ["| Way | Boundary similarity | Boundaries a dialogue |", "| :-- | --: | --: |"]
-    lines += [f"| {one['name']} | {one['similarity']:.3f} | {one['boundaries']:.2f} |" for one in rows]
+    lines += [
+        f"| {one['name']} | {one['similarity']:.3f} | {one['boundaries']:.2f} |" for one in rows
+    ]
     counted = Counter({"dialogues": len(chosen), "of several services": len(several)})
-    record = {"split": options.split, "hardware": describe_machine(), **counted, "rows": rows, "table": lines}
+    record = {
+        "split": options.split,
+        "hardware": describe_machine(),
+        **counted,
+        "rows": rows,
+        "table": lines,
+    }
     write_json_atomically(options.output, record)
     print("\n".join(lines))
 

@@ -1,11 +1,13 @@
 """Topics of test splits that chose nothing, beside BERTopic over all-MiniLM-L6-v2.
 
-Dialogues of one domain each, at most 600 of a corpus, are clustered without labels; purity and NMI are those at the
-number of topics that was found, means and standard deviations over five seeds of Louvain's method and of UMAP. BERTopic
-leaves outliers: they count as one more topic, or are given to the nearest.
-With ``--split dev`` other settings of ours are tried too; those of the package were chosen on such splits.
+Dialogues of one domain each, at most 600 of a corpus, are clustered without labels; purity and NMI
+are those at the number of topics that was found, means and standard deviations over five seeds of
+Louvain's method and of UMAP. BERTopic leaves outliers: they count as one more topic, or are given
+to the nearest. With ``--split dev`` other settings of ours are tried too; those of the package were
+chosen on such splits.
 
-    HF_DIALEMB_DATA=corpora python benchmarks/topics.py --output docs/results/topics.json   # half an hour
+    HF_DIALEMB_DATA=corpora python benchmarks/topics.py --output docs/results/topics.json   # half
+    an hour
 
 Vectors are kept in a folder beside the output. BERTopic comes with the extra ``topics``.
 """
@@ -23,17 +25,21 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.preprocessing import normalize
 
 import hf_dialemb
-from hf_dialemb.checkpoints.pretrained import MINILM
-from hf_dialemb.corpora import single_domain
+from hf_dialemb.apps.topics import topic_clustering
+from hf_dialemb.data import single_domain
 from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.runs.files import kept_vectors, write_json_atomically
-from hf_dialemb.topics import clustering
+from hf_dialemb.storage.files import kept_vectors, write_json_atomically
+from hf_dialemb.storage.pretrained import MINILM
 
 CORPORA = ("sgd", "multiwoz", "self_dialogue", "star")
 OURS = "dialogue-minilm"
 MOST = 600
 SEEDS = range(5)
-TRIED = [(neighbours, resolution) for neighbours in (8, 10, 12, 15, 20) for resolution in (0.8, 1.0, 1.2, 1.5)]
+TRIED = [
+    (neighbours, resolution)
+    for neighbours in (8, 10, 12, 15, 20)
+    for resolution in (0.8, 1.0, 1.2, 1.5)
+]
 
 
 def drawn(corpus: str, split: str) -> list[Dialogue]:
@@ -52,8 +58,13 @@ def as_text(dialogue: Dialogue) -> str:
     return "\n".join(turn.content for turn in dialogue.turns)
 
 
-def bertopic(dialogues: list[Dialogue], vectors: np.ndarray, seed: int) -> tuple[object, np.ndarray]:
-    """Run BERTopic with its own settings, and a seed; return it, and the topic of each dialogue; -1 are outliers."""
+def bertopic(
+    dialogues: list[Dialogue], vectors: np.ndarray, seed: int
+) -> tuple[object, np.ndarray]:
+    """Run BERTopic with its own settings, and a seed; return it, and the topic of each dialogue.
+
+    -1 are outliers.
+    """
     from bertopic import BERTopic
     from umap import UMAP
 
@@ -64,74 +75,112 @@ def bertopic(dialogues: list[Dialogue], vectors: np.ndarray, seed: int) -> tuple
 
 def by_seed(unit: np.ndarray) -> list[np.ndarray]:
     """Find topics with each seed."""
-    return [clustering.find_clusters(unit, seed=seed) for seed in SEEDS]
+    return [topic_clustering.find_clusters(unit, seed=seed) for seed in SEEDS]
 
 
 def with_nearest(labels: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Give outliers to the topic whose mean is nearest."""
     unit = normalize(vectors)
-    means = normalize(np.stack([unit[labels == number].mean(axis=0) for number in range(labels.max() + 1)]))
+    means = normalize(
+        np.stack([unit[labels == number].mean(axis=0) for number in range(labels.max() + 1)])
+    )
     return np.where(labels < 0, (unit @ means.T).argmax(axis=1), labels)
 
 
 def figures(name: str, corpus: str, truth: list[str], found: list[np.ndarray]) -> dict[str, object]:
-    """Make a row: how many topics were found, and how well they fit the true ones, in percent; a labelling a seed."""
+    """Make a row: how many topics were found, and how well they fit the true ones, in percent.
+
+    A labelling a seed.
+    """
     pure = [100 * contingency_matrix(truth, each).max(axis=0).sum() / len(truth) for each in found]
     nmi = [100 * normalized_mutual_info_score(truth, each) for each in found]
     numbers = [len(set(each[each >= 0].tolist())) for each in found]
-    row: dict[str, object] = {"name": name, "corpus": corpus, "dialogues": len(truth), "true": len(set(truth))}
+    row: dict[str, object] = {
+        "name": name,
+        "corpus": corpus,
+        "dialogues": len(truth),
+        "true": len(set(truth)),
+    }
     for key, values in (("found", numbers), ("purity", pure), ("nmi", nmi)):
         row |= {key: float(np.mean(values)), f"{key}_std": float(np.std(values, ddof=1))}
     return row
 
 
 def measured(corpus: str, split: str, cache: Path) -> list[dict[str, object]]:
-    """Measures a corpus: ours, BERTopic with its outliers, and with each of them given to a topic."""
+    """Measures a corpus.
+
+    Ours, BERTopic with its outliers, and with each of them given to a topic.
+    """
     dialogues = drawn(corpus, split)
     truth = [dialogue.domains[0] for dialogue in dialogues]
     ours, minilm = (
-        kept_vectors(cache / f"{corpus}-{split}-{model}.safetensors", partial(encoded, model, dialogues))
+        kept_vectors(
+            cache / f"{corpus}-{split}-{model}.safetensors", partial(encoded, model, dialogues)
+        )
         for model in (OURS, MINILM.rpartition("/")[2])
     )
     unit, rows = normalize(ours), []
     if split == "dev":
-        chosen = clustering.NEIGHBOURS, clustering.RESOLUTION
-        for neighbours, clustering.RESOLUTION in TRIED:
-            clustering.NEIGHBOURS = (neighbours,)
-            name = f"{neighbours} neighbours, resolution {clustering.RESOLUTION}"
+        chosen = topic_clustering.NEIGHBOURS, topic_clustering.RESOLUTION
+        for neighbours, topic_clustering.RESOLUTION in TRIED:
+            topic_clustering.NEIGHBOURS = (neighbours,)
+            name = f"{neighbours} neighbours, resolution {topic_clustering.RESOLUTION}"
             rows.append(figures(name, corpus, truth, by_seed(unit)))
-        clustering.NEIGHBOURS, clustering.RESOLUTION = chosen
+        topic_clustering.NEIGHBOURS, topic_clustering.RESOLUTION = chosen
     rows.append(figures("dialemb topics", corpus, truth, by_seed(unit)))
     rows.append(figures("dialemb topics over MiniLM", corpus, truth, by_seed(normalize(minilm))))
     labels = [bertopic(dialogues, minilm, seed)[1] for seed in SEEDS]
     rows.append(figures("BERTopic over MiniLM", corpus, truth, labels))
     rows.append(
-        figures("BERTopic, outliers to the nearest", corpus, truth, [with_nearest(each, minilm) for each in labels])
+        figures(
+            "BERTopic, outliers to the nearest",
+            corpus,
+            truth,
+            [with_nearest(each, minilm) for each in labels],
+        )
     )
     return rows
 
 
 def table(rows: list[dict[str, object]]) -> list[str]:
     """Make a line for each corpus and way."""
-    lines = ["| Corpus (dialogues) | Way | Topics, found / true | Purity | NMI |", "| :-- | :-- | --: | --: | --: |"]
+    lines = [
+        "| Corpus (dialogues) | Way | Topics, found / true | Purity | NMI |",
+        "| :-- | :-- | --: | --: | --: |",
+    ]
     for row in rows:
         found = f"{row['found']:g} / {row['true']}"
         purity, nmi = (f"{row[key]:.1f} ± {row[f'{key}_std']:.1f}" for key in ("purity", "nmi"))
-        lines.append(f"| {row['corpus']} ({row['dialogues']}) | {row['name']} | {found} | {purity} | {nmi} |")
+        lines.append(
+            f"| {row['corpus']} ({row['dialogues']}) | {row['name']} | {found} | {purity} | {nmi} |"
+        )
     return lines
 
 
 def main() -> None:
     """Measures the corpora, and writes figures and their table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--split", choices=("dev", "test"), default="test", help="which part (default: test)")
-    parser.add_argument("--corpus", nargs="+", default=CORPORA, help="which corpora (default: all four)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--split", choices=("dev", "test"), default="test", help="which part (default: test)"
+    )
+    parser.add_argument(
+        "--corpus", nargs="+", default=CORPORA, help="which corpora (default: all four)"
+    )
     parser.add_argument("--output", type=Path, required=True, help="the results file")
-    parser.add_argument("--cache", type=Path, help="where vectors are kept (default: a folder beside the output)")
+    parser.add_argument(
+        "--cache", type=Path, help="where vectors are kept (default: a folder beside the output)"
+    )
     options = parser.parse_args()
     cache = options.cache or options.output.with_suffix("")
     rows = [row for corpus in options.corpus for row in measured(corpus, options.split, cache)]
-    record = {"split": options.split, "hardware": describe_machine(), "rows": rows, "table": table(rows)}
+    record = {
+        "split": options.split,
+        "hardware": describe_machine(),
+        "rows": rows,
+        "table": table(rows),
+    }
     write_json_atomically(options.output, record)
     print("\n".join(record["table"]))
 

@@ -1,11 +1,14 @@
-"""Measure `dialemb topics` over many dialogues: minutes, memory, and how far apart the frames of its page are.
+"""Measure `dialemb topics` over many dialogues.
 
-The dialogues of SGD are repeated; from the second round on, a seed drops a tenth of the words. In Chromium without a
-window, the map is zoomed and drawn many times; and on a desktop a mouse zooms, drags and points at it, one event after
-the other, and the page notes when each frame begins. The phone is a window of its size and pixels, also with the
-processor slowed down.
+Minutes, memory, and how far apart the frames of its page are.
 
-    HF_DIALEMB_DATA=corpora python benchmarks/topics_scale.py --output docs/results/topics_scale.json   # 10 minutes
+The dialogues of SGD are repeated; from the second round on, a seed drops a tenth of the words. In
+Chromium without a window, the map is zoomed and drawn many times; and on a desktop a mouse zooms,
+drags and points at it, one event after the other, and the page notes when each frame begins. The
+phone is a window of its size and pixels, also with the processor slowed down.
+
+    HF_DIALEMB_DATA=corpora python benchmarks/topics_scale.py --output
+    docs/results/topics_scale.json   # 10 minutes
 """
 
 from __future__ import annotations
@@ -23,16 +26,25 @@ from hardware import describe_machine
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import hf_dialemb
-from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.runs.files import write_json_atomically
+from hf_dialemb.data import write_jsonl
+from hf_dialemb.storage.files import write_json_atomically
 
 MODEL = "dialogue-static"
 CORPUS = "sgd"
 EVENTS = 80  # of the mouse, of each kind
 WARM_UP = 5  # of these, whose frames are not counted
 DESKTOP = {"viewport": {"width": 1440, "height": 900}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 3, "is_mobile": True, "has_touch": True}
-SCREENS = {"desktop": (DESKTOP, 1), "phone": (PHONE, 1), "phone, processor 4 times slower": (PHONE, 4)}
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 3,
+    "is_mobile": True,
+    "has_touch": True,
+}
+SCREENS = {
+    "desktop": (DESKTOP, 1),
+    "phone": (PHONE, 1),
+    "phone, processor 4 times slower": (PHONE, 4),
+}
 WATCH = """() => {
   window.began = [];
   const note = (now) => { began.push(now); requestAnimationFrame(note); };
@@ -71,7 +83,11 @@ def pointed(page: Page, event: int, x: float, y: float) -> None:
     page.mouse.move(x - 100 + 5 * (event % 40), y - 60 + 7 * (event % 17))
 
 
-ACTIONS: dict[str, Callable[[Page, int, float, float], None]] = {"zoom": zoomed, "drag": dragged, "point": pointed}
+ACTIONS: dict[str, Callable[[Page, int, float, float], None]] = {
+    "zoom": zoomed,
+    "drag": dragged,
+    "point": pointed,
+}
 
 
 def frames_of(page: Page, act: Callable[[Page, int, float, float], None]) -> dict[str, float]:
@@ -126,18 +142,26 @@ def tables(rows: list[dict[str, object]]) -> list[str]:
     for row in rows:
         for screen, actions in row["frames"].items():
             for action, frames in actions.items():
-                times = " | ".join(f"{frames[key]:.1f}" for key in ("median", "percentile95", "most"))
+                times = " | ".join(
+                    f"{frames[key]:.1f}" for key in ("median", "percentile95", "most")
+                )
                 lines.append(f"| {row['count']:,} | {screen} | {action} | {times} |")
     return lines
 
 
 def main() -> None:
     """Measure each size, and write the figures and their tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dialogues", type=int, nargs="+", default=[100_000], help="sizes (default: 100000)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--dialogues", type=int, nargs="+", default=[100_000], help="sizes (default: 100000)"
+    )
     parser.add_argument("--output", type=Path, required=True, help="the results file")
     options = parser.parse_args()
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))))
+    browser = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome")))
+    )
     dialogues = hf_dialemb.load_dialogues(CORPUS, split="train")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -147,10 +171,18 @@ def main() -> None:
             figures = measured(["topics", source, "--model", MODEL, "--output", output], size)
             page = output / "index.html"
             with sync_playwright() as tool:
-                frames = page_of(tool.chromium.launch(executable_path=browser, args=["--no-sandbox"]), page)
+                frames = page_of(
+                    tool.chromium.launch(executable_path=browser, args=["--no-sandbox"]), page
+                )
             rows.append({**figures, "page_bytes": page.stat().st_size, "frames": frames})
             shutil.rmtree(output)
-    record = {"machine": describe_machine(), "model": MODEL, "corpus": CORPUS, "rows": rows, "table": tables(rows)}
+    record = {
+        "machine": describe_machine(),
+        "model": MODEL,
+        "corpus": CORPUS,
+        "rows": rows,
+        "table": tables(rows),
+    }
     write_json_atomically(options.output, record)
     print("\n".join(record["table"]))
 

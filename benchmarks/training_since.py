@@ -1,7 +1,8 @@
 """Training steps of today's code beside an earlier commit's: the recipes of the package.
 
-Both sides run `dialemb train` with the same recipe, data and seeds, each in a process of its own, in turns. A round's
-ratio is the median step of the earlier commit divided by ours; the first steps do not count.
+Both sides run `dialemb train` with the same recipe, data and seeds, each in a process of its own,
+in turns. A round's ratio is the median step of the earlier commit divided by ours; the first steps
+do not count.
 
     python benchmarks/training_since.py --output docs/results/training_since.json
 
@@ -22,7 +23,7 @@ from statistics import median
 from hardware import describe_machine
 
 from hf_dialemb.drawing import table_lines
-from hf_dialemb.runs.files import write_json_atomically
+from hf_dialemb.storage.files import write_json_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 SINCE = "91196f0"
@@ -42,7 +43,7 @@ class Clock(TrainerCallback):
         self.seconds.append(time.perf_counter() - self.begun)
 
 trainer.DEFAULT_CALLBACKS.append(Clock)
-from hf_dialemb.cli import main
+from hf_dialemb.apps.cli import main
 output, *words = sys.argv[1:]
 code = main(["train", *words])
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -52,14 +53,31 @@ sys.exit(code)
 
 
 def step(source: Path, recipe: str, steps: int) -> dict[str, float]:
-    """Trains for some steps; returns the median seconds of one, and the peak memory of the process."""
+    """Trains for some steps.
+
+    Returns the median seconds of one, and the peak memory of the process.
+    """
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         words = {"--max_steps": steps, "--average_with_backbone": 0, "--save_strategy": "no"}
-        given = ["--config", recipe, *(str(word) for pair in words.items() for word in pair), "--warmup_steps", "2"]
+        given = [
+            "--config",
+            recipe,
+            *(str(word) for pair in words.items() for word in pair),
+            "--warmup_steps",
+            "2",
+        ]
         env = {**os.environ, "PYTHONPATH": str(source / "src"), "TQDM_DISABLE": "1"}
         subprocess.run(
-            [sys.executable, "-c", TRAIN, str(folder / "steps.json"), *given, "--output_dir", str(folder / "run")],
+            [
+                sys.executable,
+                "-c",
+                TRAIN,
+                str(folder / "steps.json"),
+                *given,
+                "--output_dir",
+                str(folder / "run"),
+            ],
             cwd=folder,
             env=env,
             stdout=subprocess.DEVNULL,
@@ -88,7 +106,9 @@ def table(rows: list[dict[str, object]]) -> list[str]:
     """Make a line for each recipe."""
     lines = []
     for row in rows:
-        spread = f"{median(row['ratios']):.2f} ({min(row['ratios']):.2f} to {max(row['ratios']):.2f})"
+        spread = (
+            f"{median(row['ratios']):.2f} ({min(row['ratios']):.2f} to {max(row['ratios']):.2f})"
+        )
         seconds = [f"{median(row[name]):.2f}" for name in ("seconds", "seconds_before")]
         peaks = [f"{row[name]:,.0f}" for name in ("peak_mib", "peak_mib_before")]
         lines.append([row["recipe"], spread, *seconds, *peaks])
@@ -98,25 +118,51 @@ def table(rows: list[dict[str, object]]) -> list[str]:
 
 def main() -> None:
     """Check the earlier commit out beside this one, and measure the recipes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--since", default=SINCE, help=f"the earlier commit (default: {SINCE})")
-    parser.add_argument("--recipes", nargs="+", default=RECIPES, help="default: those of four methods over MiniLM")
+    parser.add_argument(
+        "--recipes", nargs="+", default=RECIPES, help="default: those of four methods over MiniLM"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="pairs of each recipe (default: 3)")
-    parser.add_argument("--steps", type=int, default=13, help=f"steps of each run (default: 13, {WARM} do not count)")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=13,
+        help=f"steps of each run (default: 13, {WARM} do not count)",
+    )
     parser.add_argument("--output", type=Path, required=True, help="the results file")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         before = Path(made) / "before"
         subprocess.run(
-            ["git", "-C", str(ROOT), "worktree", "add", "-q", "--detach", str(before), options.since], check=True
+            [
+                "git",
+                "-C",
+                str(ROOT),
+                "worktree",
+                "add",
+                "-q",
+                "--detach",
+                str(before),
+                options.since,
+            ],
+            check=True,
         )
         try:
-            rows = [measured(recipe, before, options.rounds, options.steps) for recipe in options.recipes]
+            rows = [
+                measured(recipe, before, options.rounds, options.steps)
+                for recipe in options.recipes
+            ]
         finally:
-            subprocess.run(["git", "-C", str(ROOT), "worktree", "remove", "--force", str(before)], check=True)
+            subprocess.run(
+                ["git", "-C", str(ROOT), "worktree", "remove", "--force", str(before)], check=True
+            )
     lines = table(rows)
     write_json_atomically(
-        options.output, {"since": options.since, "machine": describe_machine(), "rows": rows, "table": lines}
+        options.output,
+        {"since": options.since, "machine": describe_machine(), "rows": rows, "table": lines},
     )
     print("\n".join(lines))
 

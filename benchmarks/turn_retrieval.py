@@ -1,11 +1,13 @@
-"""Measure how well questions find the turns that answer them, and write docs/results/turn_retrieval.json.
+"""Measure how well questions find the turns that answer them, and write
+docs/results/turn_retrieval.json.
 
     python benchmarks/turn_retrieval.py --data-dir DATA MODEL...
 
-The folder holds the corpora (docs/corpora.md) and LoCoMo's conversations, as locomo_dev/locomo_dev.tar.xz. LoCoMo may
-be used for research only: it chose the weights of words, speakers and times, and no model learnt from it. In a log of
-Ubuntu IRC, a message is the question, and what it replies to is the answer; nothing after the question is known. Of
-SGD, each slot is asked for. The same command goes on where it was stopped.
+The folder holds the corpora (docs/corpora.md) and LoCoMo's conversations, as
+locomo_dev/locomo_dev.tar.xz. LoCoMo may be used for research only: it chose the weights of words,
+speakers and times, and no model learnt from it. In a log of Ubuntu IRC, a message is the question,
+and what it replies to is the answer; nothing after the question is known. Of SGD, each slot is
+asked for. The same command goes on where it was stopped.
 """
 
 import argparse
@@ -19,7 +21,7 @@ from pathlib import Path
 
 from hf_dialemb import Dialogue, Turn, evaluate, load_dialogues
 from hf_dialemb.evaluation.results.rows import Row, with_ties
-from hf_dialemb.runs.files import write_text_atomically
+from hf_dialemb.storage.files import write_text_atomically
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "turn_retrieval.json"
 SETTINGS = {
@@ -62,29 +64,48 @@ def main() -> None:
     parser.add_argument("models", nargs="+")
     data = os.environ.get("HF_DIALEMB_DATA")
     parser.add_argument("--data-dir", type=Path, default=data, required=data is None)
-    parser.add_argument("--limit", type=int, default=600, help="the most questions of a corpus (default: 600)")
-    parser.add_argument("--logs", type=int, default=2, help="how many logs of Ubuntu IRC, the first (default: 2)")
+    parser.add_argument(
+        "--limit", type=int, default=600, help="the most questions of a corpus (default: 600)"
+    )
+    parser.add_argument(
+        "--logs", type=int, default=2, help="how many logs of Ubuntu IRC, the first (default: 2)"
+    )
     parser.add_argument("--corpora", nargs="+", default=["locomo", "ubuntu_irc"], help="or sgd")
     parser.add_argument("--split", default="test", help="of Ubuntu IRC and SGD")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     load = {
         "locomo": lambda: locomo(options.data_dir),
-        "ubuntu_irc": lambda: load_dialogues("ubuntu_irc_logs", options.data_dir, options.split)[: options.logs],
+        "ubuntu_irc": lambda: load_dialogues("ubuntu_irc_logs", options.data_dir, options.split)[
+            : options.logs
+        ],
         "sgd": lambda: load_dialogues("sgd", options.data_dir, options.split),
     }
     command = " ".join(["python", "benchmarks/turn_retrieval.py", *sys.argv[1:]])
     before = json.loads(options.output.read_text()) if options.output.exists() else {}
     entries = before["entries"] if before.get("command") == command else []
     for corpus in options.corpora:
-        place, rows, dialogues = f"{corpus}/{'dev' if corpus == 'locomo' else options.split}", [], load[corpus]()
+        place, rows, dialogues = (
+            f"{corpus}/{'dev' if corpus == 'locomo' else options.split}",
+            [],
+            load[corpus](),
+        )
         for model in options.models:
             if any((entry["corpus"], entry["model"]) == (place, named(model)) for entry in entries):
                 continue
             rows += measured(model, dialogues, options.limit)
-            entries = [entry for entry in entries if entry["corpus"] != place or entry["model"] not in names(rows)]
+            entries = [
+                entry
+                for entry in entries
+                if entry["corpus"] != place or entry["model"] not in names(rows)
+            ]
             entries += [{"corpus": place, **entry} for entry in entries_of(with_ties(rows))]
-            record = {"command": command, "entries": entries, "table": table(entries), "short": short(entries)}
+            record = {
+                "command": command,
+                "entries": entries,
+                "table": table(entries),
+                "short": short(entries),
+            }
             write_text_atomically(options.output, json.dumps(record, indent=1) + "\n")
             print("\n".join(table(entries)), flush=True)
 
@@ -101,7 +122,10 @@ def names(rows: list[Row]) -> list[str]:
 
 
 def entries_of(rows: list[Row]) -> list[dict]:
-    """Make an entry for each model; nDCG names the models of this process that differ by no more than noise."""
+    """Make an entry for each model.
+
+    NDCG names the models of this process that differ by no more than noise.
+    """
     figures = {model: defaultdict(dict) for model in names(rows)}
     for row in rows:
         figures[named(row.model)][row.setting][row.metric] = round(row.mean, 1)
@@ -133,7 +157,10 @@ def table(entries: list[dict]) -> list[str]:
             cell = f"{found['ndcg10']} / {found['recall10']}"
             best = setting == "" and entry["model"] in leading(entries, entry["corpus"])
             rows.setdefault(model, {})[entry["corpus"]] = f"**{cell}**" if best else cell
-    lines = [f"| nDCG@10 / recall@10 | {' | '.join(corpora)} |", f"| :-- |{' --: |' * len(corpora)}"]
+    lines = [
+        f"| nDCG@10 / recall@10 | {' | '.join(corpora)} |",
+        f"| :-- |{' --: |' * len(corpora)}",
+    ]
     for model, cells in rows.items():
         lines.append(f"| {model} | {' | '.join(cells.get(corpus, '') for corpus in corpora)} |")
     return lines
@@ -144,7 +171,9 @@ def short(entries: list[dict]) -> list[str]:
     names = {"locomo/dev": "LoCoMo (dev)", "ubuntu_irc/test": "Ubuntu IRC (test)"}
     rows: dict[str, dict[str, str]] = {"BM25": {}}
     for entry in entries:
-        alone, words, together = (entry["figures"][name]["ndcg10"] for name in ("alone", "words", ""))
+        alone, words, together = (
+            entry["figures"][name]["ndcg10"] for name in ("alone", "words", "")
+        )
         rows["BM25"][entry["corpus"]] = str(words)
         best = entry["model"] in leading(entries, entry["corpus"])
         rows.setdefault(entry["model"], {})[entry["corpus"]] = (
@@ -152,7 +181,8 @@ def short(entries: list[dict]) -> list[str]:
         )
     lines = [f"| | {' | '.join(names.values())} |", f"| :-- |{' --: |' * len(names)}"]
     return lines + [
-        f"| {model} | {' | '.join(cells.get(name, '') for name in names)} |" for model, cells in rows.items()
+        f"| {model} | {' | '.join(cells.get(name, '') for name in names)} |"
+        for model, cells in rows.items()
     ]
 
 

@@ -1,8 +1,10 @@
 """The processes behind ``utterance_step.py``, which starts them; not meant to be run by hand.
 
-``prepare FOLDER OPTIONS`` writes the backbone, the dialogues and the texts of every batch into the folder. ``gradients
-FOLDER SIDE`` compares the gradients of one batch with and without gradient caching. ``work FOLDER SIDE`` lets a trainer
-run: it stops before every step until a line comes on standard input, and answers each step with a line of JSON.
+``prepare FOLDER OPTIONS`` writes the backbone, the dialogues and the texts of every batch into the
+folder. ``gradients FOLDER SIDE`` compares the gradients of one batch with and without gradient
+caching. ``work FOLDER SIDE`` lets a trainer
+run: it stops before every step until a line comes on standard input, and answers each step with a
+line of JSON.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from torch.nn.functional import cosine_similarity
 from transformers import AutoTokenizer, BertConfig, BertModel, Trainer, TrainerCallback
 from transformers.utils.logging import disable_progress_bar
 
-from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
-from hf_dialemb.corpora import load_dialogues, read_jsonl, write_jsonl
-from hf_dialemb.corpora.labels import unified_dialogue
+from hf_dialemb.data import load_dialogues, read_jsonl, write_jsonl
+from hf_dialemb.data.labels import unified_dialogue
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.layout import Truncation, tokenize_utterances
+from hf_dialemb.storage.pretrained import MINILM, resolve_backbone
 
 METHODS: dict[str, dict[str, Any]] = {
     "dse": {"negative_weights": "plain", "max_tokens": 32},
@@ -43,7 +45,10 @@ DIALOGUES = 1000
 """Dialogues that the batches are drawn from."""
 
 DIRECTIONS: Any = ("query_to_doc", "query_to_query", "doc_to_query", "doc_to_doc")
-"""The comparisons of the peer's pair loss: those of DSE, every utterance of the batch with every other."""
+"""The comparisons of the peer's pair loss.
+
+Those of DSE, every utterance of the batch with every other.
+"""
 
 COMPARED = 16
 """Pairs of the first batch whose cosines show that all sides read the same."""
@@ -54,8 +59,8 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         folder: Where to.
-        options: ``small``, ``data_dir``, ``seed``, ``device``, ``steps`` (batches of a side) and ``batches`` (a method
-            and its pairs a batch each).
+        options: ``small``, ``data_dir``, ``seed``, ``device``, ``steps`` (batches of a side) and
+            ``batches`` (a method and its pairs a batch each).
     """
     dropout = write_backbone(folder / "backbone", options["small"], options["seed"])
     dialogues, corpus = _dialogues(options)
@@ -66,9 +71,15 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
         rows = in_our_order(dialogues, method, pairs, options["steps"], options["seed"])
         _rows_file(folder, method, pairs).write_text(json.dumps(rows), encoding="utf-8")
         texts, count = [text for row in rows for text in row["texts"]], Truncation()
-        lengths = tokenize_utterances(texts, tokenizer, METHODS[method]["max_tokens"], count)["attention_mask"].sum(-1)
+        lengths = tokenize_utterances(texts, tokenizer, METHODS[method]["max_tokens"], count)[
+            "attention_mask"
+        ].sum(-1)
         mean, longest = float(lengths.double().mean()), int(lengths.max())
-        found = {"mean_length": mean, "maximal_length": longest, "truncated": count.truncated / len(texts)}
+        found = {
+            "mean_length": mean,
+            "maximal_length": longest,
+            "truncated": count.truncated / len(texts),
+        }
         found["texts"] = len(texts) / options["steps"]
         batches.append({"method": method, "pairs": pairs, **found})
     accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else None
@@ -78,18 +89,26 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
         "dropout": dropout,
         "threads": torch.get_num_threads(),
         "accelerator": accelerator if options["device"] == "auto" else None,
-        "versions": {name: version(name) for name in ("torch", "transformers", "sentence-transformers", "accelerate")},
+        "versions": {
+            name: version(name)
+            for name in ("torch", "transformers", "sentence-transformers", "accelerate")
+        },
     }
 
 
 def write_backbone(folder: Path, small: bool, seed: int) -> float:
-    """Write all-MiniLM-L6-v2, or a tiny BERT of random weights, for both libraries; return its dropout."""
+    """Write all-MiniLM-L6-v2, or a tiny BERT of random weights, for both libraries.
+
+    Return its dropout.
+    """
     from sentence_transformers import SentenceTransformer
 
     source = resolve_backbone(MINILM)
     if small:
         torch.manual_seed(seed)
-        config = BertConfig(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, intermediate_size=256)
+        config = BertConfig(
+            num_hidden_layers=2, hidden_size=64, num_attention_heads=4, intermediate_size=256
+        )
         BertModel(config).save_pretrained(folder)
         AutoTokenizer.from_pretrained(source).save_pretrained(folder)
         source = str(folder)
@@ -99,14 +118,22 @@ def write_backbone(folder: Path, small: bool, seed: int) -> float:
     return float(backbone.auto_model.config.hidden_dropout_prob)
 
 
-def in_our_order(dialogues: list[Dialogue], method: str, pairs: int, steps: int, seed: int) -> list[dict[str, Any]]:
-    """List the examples that our trainer reads in a number of steps, in its order; pairs come first in their texts."""
+def in_our_order(
+    dialogues: list[Dialogue], method: str, pairs: int, steps: int, seed: int
+) -> list[dict[str, Any]]:
+    """List the examples that our trainer reads in a number of steps, in its order.
+
+    Pairs come first in their texts.
+    """
     from hf_dialemb.training.data import EpochSampler
 
     found = get_method(method)
     examples = found.examples(dialogues, found.config_class(**METHODS[method]), seed)
     if len(examples) < pairs * steps:
-        raise SystemExit(f"{method}: {len(examples)} pairs, {pairs * steps} are needed: fewer --steps or --many-pairs")
+        raise SystemExit(
+            f"{method}: {len(examples)} pairs, {pairs * steps} are needed: fewer --steps or "
+            "--many-pairs"
+        )
     rows = []
     for number in list(EpochSampler(examples, pairs, seed))[: pairs * steps]:
         example = examples.example(0, number)
@@ -157,7 +184,7 @@ def trainer_settings(folder: Path, side: dict[str, Any]) -> dict[str, Any]:
 def our_trainer(folder: Path, side: dict[str, Any], dropout: float | None = None) -> Trainer:
     """Build our trainer as ``dialemb train`` does, on a CPU with plain attention."""
     from hf_dialemb.training.arguments import make_settings
-    from hf_dialemb.training.run import build_trainer
+    from hf_dialemb.training.training_run import build_trainer
 
     settings = {
         "method": side["method"],
@@ -169,16 +196,22 @@ def our_trainer(folder: Path, side: dict[str, Any], dropout: float | None = None
         **trainer_settings(folder, side),
     }
     dialogues = list(read_jsonl(folder / "dialogues.jsonl"))
-    return build_trainer(make_settings(settings), str(folder / "backbone"), dialogues, [], lambda line: None)
+    return build_trainer(
+        make_settings(settings), str(folder / "backbone"), dialogues, [], lambda line: None
+    )
 
 
 def peer_trainer(folder: Path, side: dict[str, Any]) -> Trainer:
     """Build the trainer of sentence-transformers, fed with the same texts in the same order."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
-    from sentence_transformers.sentence_transformer.training_args import SentenceTransformerTrainingArguments
+    from sentence_transformers.sentence_transformer.training_args import (
+        SentenceTransformerTrainingArguments,
+    )
 
-    model = SentenceTransformer(str(folder / "backbone"), device="cpu" if side["device"] == "cpu" else None)
+    model = SentenceTransformer(
+        str(folder / "backbone"), device="cpu" if side["device"] == "cpu" else None
+    )
     model.max_seq_length = METHODS[side["method"]]["max_tokens"]
     rows = json.loads(_rows_file(folder, side["method"], side["pairs"]).read_text(encoding="utf-8"))
     labelled = rows[0]["label"] is not None
@@ -189,7 +222,8 @@ def peer_trainer(folder: Path, side: dict[str, Any]) -> Trainer:
         count = max(len(row["texts"]) for row in rows)
         names = ["anchor", "positive", *(f"negative_{at}" for at in range(1, count - 1))]
         columns = {
-            name: [row["texts"][at] if at < len(row["texts"]) else "" for row in rows] for at, name in enumerate(names)
+            name: [row["texts"][at] if at < len(row["texts"]) else "" for row in rows]
+            for at, name in enumerate(names)
         }
     arguments = SentenceTransformerTrainingArguments(
         per_device_train_batch_size=side["pairs"] * (2 if labelled else 1),
@@ -197,7 +231,10 @@ def peer_trainer(folder: Path, side: dict[str, Any]) -> Trainer:
         **trainer_settings(folder, side),
     )
     return SentenceTransformerTrainer(
-        model=model, args=arguments, train_dataset=Dataset.from_dict(columns), loss=_peer_loss(model, side)
+        model=model,
+        args=arguments,
+        train_dataset=Dataset.from_dict(columns),
+        loss=_peer_loss(model, side),
     )
 
 
@@ -209,7 +246,9 @@ def _peer_loss(model: Any, side: dict[str, Any]) -> torch.nn.Module:
     if side["method"] == "dialogue_cse":
         return losses.MultipleNegativesRankingLoss(model)
     if (size := side["chunk_size"]) is not None:
-        return losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=size, directions=DIRECTIONS)
+        return losses.CachedMultipleNegativesRankingLoss(
+            model, mini_batch_size=size, directions=DIRECTIONS
+        )
     return losses.MultipleNegativesRankingLoss(model, directions=DIRECTIONS)
 
 
@@ -222,34 +261,48 @@ def _as_they_come(dataset: Any, batch_size: int, drop_last: bool, **_: Any) -> A
 
 @torch.no_grad()
 def first_cosines(trainer: Any, side: dict[str, Any]) -> list[float]:
-    """Embeds the first pairs of the first batch, without dropout and head, and returns each pair's cosine."""
+    """Embeds the first pairs of the first batch, without dropout and head, and returns each pair's
+    cosine.
+    """
     model, batch = trainer.model, next(iter(trainer.get_train_dataloader()))
     model.train(False)
     if side["program"] == "ours":
         parts = [batch[name][:COMPARED] for name in ("input_ids", "attention_mask")]
-        if side["method"] == "dialogue_cse":  # the first turn of each context, and the response behind the last
+        if (
+            side["method"] == "dialogue_cse"
+        ):  # the first turn of each context, and the response behind the last
             places = parts[1].any(-1).int().argmax(1), 2 * model.config.context_turns
-            parts = [torch.stack([part[range(len(part)), place] for place in places], 1) for part in parts]
+            parts = [
+                torch.stack([part[range(len(part)), place] for place in places], 1)
+                for part in parts
+            ]
         parts = [part.reshape(-1, part.shape[-1]) for part in parts]
         embeddings = model.embed(*parts).unflatten(0, (-1, 2))
         anchors, positives = embeddings.unbind(1)
     else:
         features, _ = trainer.collect_features(batch)
-        rows = COMPARED * (2 if len(features) == 1 else 1)  # one column of utterances, or the two of pairs first
-        columns = [model(_first_rows(column, rows))["sentence_embedding"] for column in features[:2]]
-        anchors, positives = columns if len(columns) == 2 else columns[0].unflatten(0, (-1, 2)).unbind(1)
+        # one column of utterances, or the two of pairs first
+        rows = COMPARED * (2 if len(features) == 1 else 1)
+        columns = [
+            model(_first_rows(column, rows))["sentence_embedding"] for column in features[:2]
+        ]
+        anchors, positives = (
+            columns if len(columns) == 2 else columns[0].unflatten(0, (-1, 2)).unbind(1)
+        )
     return [float(value) for value in cosine_similarity(anchors, positives)]
 
 
 def _first_rows(column: dict[str, Any], rows: int) -> dict[str, Any]:
-    return {name: value[:rows] if isinstance(value, Tensor) else value for name, value in column.items()}
+    return {
+        name: value[:rows] if isinstance(value, Tensor) else value for name, value in column.items()
+    }
 
 
 class Turns(TrainerCallback):
     """Holds a trainer before each step until a line comes in, and answers the step when it is done.
 
-    Between two answers lies everything that the trainer does for a step: to read and to tokenise a batch, forward,
-    backward, the gradient's norm and the optimiser.
+    Between two answers lies everything that the trainer does for a step: to read and to tokenise a
+    batch, forward, backward, the gradient's norm and the optimiser.
 
     Args:
         answers: Where the answers go.
@@ -287,20 +340,25 @@ def work(folder: Path, side: dict[str, Any], answers: Any) -> None:
     trainer = our_trainer(folder, side) if ours else peer_trainer(folder, side)
     model: Any = trainer.model
     backbone = model.encoder if ours else model[0].auto_model
-    first = {"cosines": first_cosines(trainer, side), "attention": backbone.config._attn_implementation}
+    first = {
+        "cosines": first_cosines(trainer, side),
+        "attention": backbone.config._attn_implementation,
+    }
     trainer.add_callback(Turns(answers, first))
     trainer.train()
 
 
 def gradients(folder: Path, side: dict[str, Any]) -> dict[str, float]:
-    """Compare the gradients of one batch, in float32 and without dropout, with and without gradient caching.
+    """Compare the gradients of one batch, in float32 and without dropout, with and without gradient
+    caching.
 
     Args:
         folder: What `prepare` wrote.
         side: One of ours, with its ``chunk_size``.
 
     Returns:
-        The largest gradient of any parameter, the largest difference, and the difference of the losses.
+        The largest gradient of any parameter, the largest difference, and the difference of the
+        losses.
     """
     trainer = our_trainer(folder, side, dropout=0.0)
     model: Any = trainer.model.train(True)  # type: ignore[union-attr]
@@ -312,7 +370,9 @@ def gradients(folder: Path, side: dict[str, Any]) -> dict[str, float]:
         loss = model(**batch).loss
         loss.backward()
         losses.append(float(loss.detach()))
-        found.append({name: value.grad for name, value in model.named_parameters() if value.grad is not None})
+        found.append(
+            {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
+        )
     plain, cached = found
     if plain.keys() != cached.keys():
         raise SystemExit("The gradients with and without caching are not of the same parameters")
@@ -320,21 +380,28 @@ def gradients(folder: Path, side: dict[str, Any]) -> dict[str, float]:
         "loss": losses[0],
         "loss_difference": abs(losses[0] - losses[1]),
         "largest_gradient": max(float(value.abs().max()) for value in plain.values()),
-        "largest_difference": max(float((plain[name] - cached[name]).abs().max()) for name in plain),
+        "largest_difference": max(
+            float((plain[name] - cached[name]).abs().max()) for name in plain
+        ),
     }
 
 
 def main() -> None:
     """Prepare, compare gradients, or let one side work until standard input ends."""
-    answers, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints must not disturb the answers
+    # whatever a library prints must not disturb the answers
+    answers, sys.stdout = (sys.stdout, sys.stderr)
     disable_progress_bar()
     with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")  # when memory runs out, let it be this process that ends
+        # when memory runs out, let it be this process that ends
+        Path("/proc/self/oom_score_adj").write_text("1000")
     action, folder, argument = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
     if action == "work":
         work(folder, argument, answers)
     else:
-        print(json.dumps({"prepare": prepare, "gradients": gradients}[action](folder, argument)), file=answers)
+        print(
+            json.dumps({"prepare": prepare, "gradients": gradients}[action](folder, argument)),
+            file=answers,
+        )
 
 
 if __name__ == "__main__":

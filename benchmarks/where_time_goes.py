@@ -1,9 +1,11 @@
 """Shows where the time of encoding and of training goes, on one thread, by the shares of a profile.
 
-Each operator has its own time by torch's profiler. The rest of the time is that of Python, of autograd and of the
-profiler. Texts are encoded once before, so that kernels are there for every length.
+Each operator has its own time by torch's profiler. The rest of the time is that of Python, of
+autograd and of the profiler. Texts are encoded once before, so that kernels are there for every
+length.
 
-    python benchmarks/where_time_goes.py --output docs/results/where_time_goes.json     # SGD from HF_DIALEMB_DATA
+    python benchmarks/where_time_goes.py --output docs/results/where_time_goes.json     # SGD from
+    HF_DIALEMB_DATA
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-os.environ |= {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}  # so that the parts add up to the time that passes
+# so that the parts add up to the time that passes
+os.environ |= {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 from encoding import texts
 from hardware import describe_machine
@@ -43,7 +46,8 @@ KINDS = {
 """What is told, and what the names of torch's operators have within; the first that fits."""
 REST, TOKENISING, OUTSIDE = "other operators", "tokenising", "Python, files"
 COLUMNS = (*KINDS, REST, TOKENISING)
-SHOWN = ("products", "attention", "copies, casts", TOKENISING, OUTSIDE)  # all others are shown as one
+# all others are shown as one
+SHOWN = ("products", "attention", "copies, casts", TOKENISING, OUTSIDE)
 STATIC = "dialogue-static"
 SPECS = {"dialogue-minilm": "float32", "dialogue-minilm@bfloat16": "bfloat16", STATIC: STATIC}
 STEPS = 8
@@ -55,8 +59,13 @@ RECIPES = {
 }
 
 
-def shares(work: Callable[[], object], counted: Callable[[], Counter[str]] | None = None) -> dict[str, float]:
-    """Profiles some work; returns what share of the time each kind takes. ``counted`` tells seconds so far."""
+def shares(
+    work: Callable[[], object], counted: Callable[[], Counter[str]] | None = None
+) -> dict[str, float]:
+    """Profiles some work; returns what share of the time each kind takes.
+
+    ``counted`` tells seconds so far.
+    """
     before = counted() if counted else Counter()
     spent: Counter[str] = Counter()
     started = time.perf_counter()
@@ -73,19 +82,28 @@ def shares(work: Callable[[], object], counted: Callable[[], Counter[str]] | Non
             for event in found.key_averages():
                 if event.key.startswith("aten::"):
                     spent[kind_of(event.key, KINDS)] += event.self_cpu_time_total / 1e6
-    return {**{kind: spent[kind] / seconds for kind in COLUMNS}, OUTSIDE: 1 - spent.total() / seconds}
+    return {
+        **{kind: spent[kind] / seconds for kind in COLUMNS},
+        OUTSIDE: 1 - spent.total() / seconds,
+    }
 
 
 def kind_of(name: str, kinds: dict[str, tuple[str, ...]]) -> str:
     """Says of what kind an operator is."""
-    return next((kind for kind, parts in kinds.items() if any(part in name.lower() for part in parts)), REST)
+    return next(
+        (kind for kind, parts in kinds.items() if any(part in name.lower() for part in parts)), REST
+    )
 
 
 @contextmanager
 def tokenising(spent: Counter[str]) -> Iterator[None]:
     """Count the seconds of transformers' tokenizers."""
     inner: Any = TokenizersBackend._encode_plus
-    with patch.object(TokenizersBackend, "_encode_plus", lambda *given, **more: timed(spent, inner, *given, **more)):
+    with patch.object(
+        TokenizersBackend,
+        "_encode_plus",
+        lambda *given, **more: timed(spent, inner, *given, **more),
+    ):
         yield
 
 
@@ -126,7 +144,10 @@ def encoding() -> dict[str, dict[str, float]]:
             words = encoder.embed_texts = CountedWords(encoder.embed_texts)
             counted = lambda words=words: Counter(words.spent)  # noqa: E731
         inputs = texts(*(4000, 400) if spec == STATIC else (400, 40))
-        for name, work in (("utterances", encoder.encode_utterances), ("dialogues", encoder.encode)):
+        for name, work in (
+            ("utterances", encoder.encode_utterances),
+            ("dialogues", encoder.encode),
+        ):
             work(inputs[name])
             found[f"encode {name}, {SPECS[spec]}"] = shares(partial(work, inputs[name]), counted)
     return found
@@ -134,7 +155,9 @@ def encoding() -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Profiles, prints the table, and writes the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
     found = encoding()
@@ -155,11 +178,15 @@ def table(found: dict[str, dict[str, float]]) -> list[str]:
     lines = [f"| | {' | '.join(SHOWN)} | {REST} |", f"| :-- |{' --: |' * (len(SHOWN) + 1)}"]
     for name, each in found.items():
         cells = [each[kind] for kind in SHOWN]
-        lines.append(f"| {name} | {' | '.join(f'{share:.0%}' for share in (*cells, 1 - sum(cells)))} |")
+        lines.append(
+            f"| {name} | {' | '.join(f'{share:.0%}' for share in (*cells, 1 - sum(cells)))} |"
+        )
     return lines
 
 
-def steps(method: str, dialogues: list[Any], folder: Path, settings: dict[str, Any]) -> dict[str, float]:
+def steps(
+    method: str, dialogues: list[Any], folder: Path, settings: dict[str, Any]
+) -> dict[str, float]:
     """Profiles the steps of a training, without what comes before them."""
     from hf_dialemb.training.trainer import DialogueTrainer
 
@@ -174,7 +201,13 @@ def steps(method: str, dialogues: list[Any], folder: Path, settings: dict[str, A
     DialogueTrainer._inner_training_loop = profiled
     try:
         hf_dialemb.train(
-            method, dialogues, recipe=RECIPES[method], output_dir=folder, max_steps=STEPS, use_cpu=True, **settings
+            method,
+            dialogues,
+            recipe=RECIPES[method],
+            output_dir=folder,
+            max_steps=STEPS,
+            use_cpu=True,
+            **settings,
         )
     finally:
         DialogueTrainer._inner_training_loop = inner

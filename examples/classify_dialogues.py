@@ -1,7 +1,9 @@
-"""Learns what dialogues are about, with scikit-learn: python examples/classify_dialogues.py [MODEL [FILE]].
+"""Learns what dialogues are about, with scikit-learn.
 
-FILE is your own conversations, by default made-up ones. It needs `domains`, each on four dialogues or more. A quarter
-of the dialogues is kept for the test.
+Python examples/classify_dialogues.py [MODEL [FILE]].
+
+FILE is your own conversations, by default made-up ones. It needs `domains`, each on four dialogues
+or more. A quarter of the dialogues is kept for the test.
 """
 
 import sys
@@ -26,10 +28,16 @@ else:
     dialogues = [dialogue for dialogue in dialogues if counts[dialogue.domains[0]] >= 4]
     labels = [dialogue.domains[0] for dialogue in dialogues]
     if len(set(labels)) < 2:
-        raise SystemExit(f"{source}: expected two domains or more, each on four dialogues or more; add labels")
+        raise SystemExit(
+            f"{source}: expected two domains or more, each on four dialogues or more; add labels"
+        )
     train, test = train_test_split(dialogues, random_state=0, stratify=labels)
 pipeline = make_pipeline(DialogueVectorizer(model), LogisticRegression(max_iter=1000))
 search = GridSearchCV(pipeline, {"logisticregression__C": [1, 100]}, cv=2)
-search.fit([dialogue.to_messages() for dialogue in train], [dialogue.domains[0] for dialogue in train])
-accuracy = search.score([dialogue.to_messages() for dialogue in test], [dialogue.domains[0] for dialogue in test])
+search.fit(
+    [dialogue.to_messages() for dialogue in train], [dialogue.domains[0] for dialogue in train]
+)
+accuracy = search.score(
+    [dialogue.to_messages() for dialogue in test], [dialogue.domains[0] for dialogue in test]
+)
 print(f"accuracy {accuracy:.2f} with C={search.best_params_['logisticregression__C']}")

@@ -1,8 +1,10 @@
-"""Topics of dialogues, and who raises them, with BERTopic: python examples/dialogue_topics.py [MODEL [FILE]].
+"""Topics of dialogues, and who raises them, with BERTopic.
 
-Needs bertopic and umap-learn: pip install "hf-dialemb[topics,umap]". BERTopic gets ready vectors, so that any encoder
-of dialogues serves. FILE is your own conversations, by default made-up ones. First topics of whole dialogues are
-found; then each speaker's turns are looked at by themselves.
+Python examples/dialogue_topics.py [MODEL [FILE]].
+
+Needs bertopic and umap-learn: pip install "hf-dialemb[topics,umap]". BERTopic gets ready vectors,
+so that any encoder of dialogues serves. FILE is your own conversations, by default made-up ones.
+First topics of whole dialogues are found; then each speaker's turns are looked at by themselves.
 """
 
 import sys
@@ -23,7 +25,9 @@ model, source = [*sys.argv[1:], *("all-MiniLM-L6-v2", "sample")[len(sys.argv) - 
 encoder = load_encoder(model)
 dialogues = load_dialogues(source, split="dev") if source == "sample" else load_dialogues(source)
 if len(dialogues) < 32:
-    raise SystemExit(f"{source}: got {len(dialogues)} dialogues, expected at least 32 to find topics; give more")
+    raise SystemExit(
+        f"{source}: got {len(dialogues)} dialogues, expected at least 32 to find topics; give more"
+    )
 
 
 def text_of(dialogue):
@@ -32,16 +36,23 @@ def text_of(dialogue):
 
 
 def topics_of(documents):
-    """Finds the topics of dialogues; returns the topic model and the number of each dialogue's topic."""
+    """Finds the topics of dialogues.
+
+    Returns the topic model and the number of each dialogue's topic.
+    """
     model = BERTopic(
         embedding_model=None,
-        umap_model=UMAP(n_components=5, n_neighbors=5, min_dist=0.0, metric="cosine", random_state=0, n_jobs=1),
+        umap_model=UMAP(
+            n_components=5, n_neighbors=5, min_dist=0.0, metric="cosine", random_state=0, n_jobs=1
+        ),
         hdbscan_model=HDBSCAN(min_cluster_size=len(documents) // 16, copy=True),
         vectorizer_model=CountVectorizer(stop_words="english"),
         ctfidf_model=ClassTfidfTransformer(reduce_frequent_words=True),
         calculate_probabilities=False,
     )
-    numbers, _ = model.fit_transform([text_of(document) for document in documents], encoder.encode(documents))
+    numbers, _ = model.fit_transform(
+        [text_of(document) for document in documents], encoder.encode(documents)
+    )
     return model, numbers
 
 

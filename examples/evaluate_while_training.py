@@ -1,7 +1,10 @@
-"""Measures a sentence-transformers model while it trains: python examples/evaluate_while_training.py [STEPS [FILE]].
+"""Measures a sentence-transformers model while it trains.
 
-The model learns that two turns which follow each other belong together. FILE is your own conversations, by default
-made-up ones. Those with `domains` are measured by them, one in four; the others are learnt from.
+Python examples/evaluate_while_training.py [STEPS [FILE]].
+
+The model learns that two turns which follow each other belong together. FILE is your own
+conversations, by default made-up ones. Those with `domains` are measured by them, one in four; the
+others are learnt from.
 """
 
 import sys
@@ -9,12 +12,16 @@ import tempfile
 from itertools import pairwise
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from hf_dialemb import load_dialogues
-from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
 from hf_dialemb.integrations import DialogueDomainEvaluator, TaskEvaluator
+from hf_dialemb.storage.pretrained import MINILM, resolve_backbone
 
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
@@ -29,14 +36,25 @@ else:
     held_out = set(dev)
     train = [dialogue for dialogue in dialogues if dialogue not in held_out]
     if len({dialogue.domains[0] for dialogue in dev}) < 2:
-        raise SystemExit(f"{source}: got {len(dev)} dialogues to measure, expected two domains among them; add labels")
+        raise SystemExit(
+            f"{source}: got {len(dev)} dialogues to measure, expected two domains among them; add "
+            "labels"
+        )
 turns = [pair for dialogue in train for pair in pairwise(dialogue.turns)]
-pairs = Dataset.from_list([{"anchor": turn.content, "positive": reply.content} for turn, reply in turns])
+pairs = Dataset.from_list(
+    [{"anchor": turn.content, "positive": reply.content} for turn, reply in turns]
+)
 
 model = SentenceTransformer(resolve_backbone(MINILM), device="cpu")
-evaluators = [DialogueDomainEvaluator(dev, [dialogue.domains[0] for dialogue in dev], seeds=range(3), name="dev")]
+evaluators = [
+    DialogueDomainEvaluator(
+        dev, [dialogue.domains[0] for dialogue in dev], seeds=range(3), name="dev"
+    )
+]
 if source == "sample":  # a task reads a corpus and its splits by name
-    evaluators.insert(0, TaskEvaluator("response-selection", source, split="dev", limit=100, seeds=range(3)))
+    evaluators.insert(
+        0, TaskEvaluator("response-selection", source, split="dev", limit=100, seeds=range(3))
+    )
 arguments = SentenceTransformerTrainingArguments(
     output_dir=tempfile.mkdtemp(),
     max_steps=steps,
@@ -50,7 +68,11 @@ arguments = SentenceTransformerTrainingArguments(
     report_to="none",
 )
 trainer = SentenceTransformerTrainer(
-    model=model, args=arguments, train_dataset=pairs, loss=MultipleNegativesRankingLoss(model), evaluator=evaluators
+    model=model,
+    args=arguments,
+    train_dataset=pairs,
+    loss=MultipleNegativesRankingLoss(model),
+    evaluator=evaluators,
 )
 print(f"purity before: {evaluators[-1](model)['dev_purity']:.1f}")
 trainer.train()

@@ -1,10 +1,11 @@
 """Vectors from transformers' own pipeline: python examples/feature_extraction.py [FOLDER [FILE]].
 
-FOLDER is what `dialemb export` wrote. The pipeline reads texts, so a dialogue is rendered by the chat template first.
-Of a dialogue encoder (dial2vec) it returns the dialogue's vector. Of a plain encoder, such as an exported DSE or,
-without a folder, all-MiniLM-L6-v2, it returns a vector for each token, and their mean has to be taken. Either has the
-direction of the vector that SentenceTransformer gives, as long as nothing is cut. FILE is your own conversations, by
-default made-up ones; the first three are compared.
+FOLDER is what `dialemb export` wrote. The pipeline reads texts, so a dialogue is rendered by the
+chat template first. Of a dialogue encoder (dial2vec) it returns the dialogue's vector. Of a plain
+encoder, such as an exported DSE or, without a folder, all-MiniLM-L6-v2, it returns a vector for
+each token, and their mean has to be taken. Either has the direction of the vector that
+SentenceTransformer gives, as long as nothing is cut. FILE is your own conversations, by default
+made-up ones; the first three are compared.
 """
 
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 from transformers import pipeline
 
 import hf_dialemb
-from hf_dialemb.checkpoints.pretrained import MINILM, resolve_backbone
+from hf_dialemb.storage.pretrained import MINILM, resolve_backbone
 
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
@@ -29,8 +30,11 @@ def embed(dialogue):
         text, written = " ".join(turn.content for turn in dialogue.turns), True
     else:
         text, written = tokenizer.apply_chat_template(dialogue.to_messages(), tokenize=False), False
-    found = np.array(extractor(text, tokenize_kwargs={"add_special_tokens": written, "truncation": True}))
-    return found[0] if found.ndim == 2 else found[0].mean(axis=0)  # (1, D), or (1, L, D) of L tokens
+    found = np.array(
+        extractor(text, tokenize_kwargs={"add_special_tokens": written, "truncation": True})
+    )
+    # (1, D), or (1, L, D) of L tokens
+    return found[0] if found.ndim == 2 else found[0].mean(axis=0)
 
 
 split = {"split": "dev"} if source == "sample" else {}  # a file has no splits

@@ -1,7 +1,10 @@
-"""Find dialogues with LangChain's vector store in memory: python examples/langchain_search.py [MODEL [FILE [QUERY]]].
+"""Find dialogues with LangChain's vector store in memory.
 
-Needs langchain-core. `DialogueEmbeddings` is for you to copy: documents hold transcripts, which are encoded as
-dialogues. FILE holds your own conversations, by default made-up ones, and QUERY is what you look for in them.
+Python examples/langchain_search.py [MODEL [FILE [QUERY]]].
+
+Needs langchain-core. `DialogueEmbeddings` is for you to copy: documents hold transcripts, which are
+encoded as dialogues. FILE holds your own conversations, by default made-up ones, and QUERY is what
+you look for in them.
 """
 
 import sys
@@ -33,18 +36,27 @@ class DialogueEmbeddings(Embeddings):
 
 defaults = ("all-MiniLM-L6-v2", "sample", "I would like to fly to Athens with two bags.")
 model, source, query = [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]]
-dialogues = load_dialogues(source, split="dev")[:50] if source == "sample" else load_dialogues(source)
+dialogues = (
+    load_dialogues(source, split="dev")[:50] if source == "sample" else load_dialogues(source)
+)
 store = InMemoryVectorStore(DialogueEmbeddings(model))
 store.add_documents(
     [
-        Document(to_transcript(dialogue), id=dialogue.id, metadata={"domain": " ".join(dialogue.domains)})
+        Document(
+            to_transcript(dialogue), id=dialogue.id, metadata={"domain": " ".join(dialogue.domains)}
+        )
         for dialogue in dialogues
     ]
 )
 
-messages = [{"role": "assistant", "content": "How can I help you?"}, {"role": "user", "content": query}]
+messages = [
+    {"role": "assistant", "content": "How can I help you?"},
+    {"role": "user", "content": query},
+]
 for document in store.similarity_search(to_transcript(Dialogue.from_messages(messages)), k=3):
     print(document.metadata["domain"], document.id, document.page_content.splitlines()[0])
 domain = "hotel" if source == "sample" else " ".join(dialogues[0].domains)
-for document in store.similarity_search(query, k=1, filter=lambda document: document.metadata["domain"] == domain):
+for document in store.similarity_search(
+    query, k=1, filter=lambda document: document.metadata["domain"] == domain
+):
     print(document.metadata["domain"], document.id, document.page_content.splitlines()[0])

@@ -1,7 +1,10 @@
-"""Find dialogues with LlamaIndex's index in memory: python examples/llama_index_search.py [MODEL [FILE [QUERY]]].
+"""Find dialogues with LlamaIndex's index in memory.
 
-Needs llama-index-core. `DialogueEmbedding` is for you to copy: nodes hold transcripts, which are encoded as dialogues.
-FILE holds your own conversations, by default made-up ones, and QUERY is what you look for in them.
+Python examples/llama_index_search.py [MODEL [FILE [QUERY]]].
+
+Needs llama-index-core. `DialogueEmbedding` is for you to copy: nodes hold transcripts, which are
+encoded as dialogues. FILE holds your own conversations, by default made-up ones, and QUERY is what
+you look for in them.
 """
 
 import sys
@@ -45,7 +48,9 @@ class DialogueEmbedding(BaseEmbedding):
 
 defaults = ("all-MiniLM-L6-v2", "sample", "I would like to fly to Athens with two bags.")
 model, source, asked = [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]]
-dialogues = load_dialogues(source, split="dev")[:50] if source == "sample" else load_dialogues(source)
+dialogues = (
+    load_dialogues(source, split="dev")[:50] if source == "sample" else load_dialogues(source)
+)
 nodes = [
     TextNode(
         id_=dialogue.id,
@@ -57,8 +62,13 @@ nodes = [
 ]
 index = VectorStoreIndex(nodes, embed_model=DialogueEmbedding(model))
 
-messages = [{"role": "assistant", "content": "How can I help you?"}, {"role": "user", "content": asked}]
-for hit in index.as_retriever(similarity_top_k=3).retrieve(to_transcript(Dialogue.from_messages(messages))):
+messages = [
+    {"role": "assistant", "content": "How can I help you?"},
+    {"role": "user", "content": asked},
+]
+for hit in index.as_retriever(similarity_top_k=3).retrieve(
+    to_transcript(Dialogue.from_messages(messages))
+):
     print(hit.metadata["domain"], hit.node_id, hit.text.splitlines()[0])
 domain = "hotel" if source == "sample" else " ".join(dialogues[0].domains)
 of_domain = MetadataFilters(filters=[MetadataFilter(key="domain", value=domain)])

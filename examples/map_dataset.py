@@ -1,8 +1,8 @@
 """Adds vectors to a dataset, with two processes: python examples/map_dataset.py [MODEL [FILE]].
 
-FILE is your own conversations, by default made-up ones. Each process loads the model once. A second call with the
-same weights is read from the cache of datasets. Processes are spawned, not forked: neither the threads of torch nor
-CUDA live through a fork.
+FILE is your own conversations, by default made-up ones. Each process loads the model once. A second
+call with the same weights is read from the cache of datasets. Processes are spawned, not forked:
+neither the threads of torch nor CUDA live through a fork.
 """
 
 import sys
@@ -19,7 +19,9 @@ if "--help" in sys.argv:
 if __name__ == "__main__":
     multiprocess.set_start_method("spawn")
     model, source = [*sys.argv[1:], *("all-MiniLM-L6-v2", "sample")[len(sys.argv) - 1 :]]
-    dialogues = load_dialogues(source, split="dev") if source == "sample" else load_dialogues(source)
+    dialogues = (
+        load_dialogues(source, split="dev") if source == "sample" else load_dialogues(source)
+    )
     encoder = BatchEncoder(model)
     records = [dialogue.to_json() for dialogue in dialogues]
     dataset = Dataset.from_list(records).map(encoder, batched=True, batch_size=32, num_proc=2)

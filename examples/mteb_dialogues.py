@@ -1,7 +1,9 @@
-"""Runs MTEB on the dialogues of a corpus: python examples/mteb_dialogues.py [CORPUS [SPLIT [MODEL]]].
+"""Runs MTEB on the dialogues of a corpus.
 
-Without words, all-MiniLM-L6-v2 is measured on the synthetic corpus that the package generates. Nothing is downloaded
-or sent anywhere, and results are not cached.
+Python examples/mteb_dialogues.py [CORPUS [SPLIT [MODEL]]].
+
+Without words, all-MiniLM-L6-v2 is measured on the synthetic corpus that the package generates.
+Nothing is downloaded or sent anywhere, and results are not cached.
 """
 
 import sys

@@ -1,6 +1,7 @@
 """Finds the conversations nearest to one: python examples/nearest_dialogues.py [MODEL [FILE]].
 
-MODEL is any encoder, by default the one that comes with the package; FILE is your own conversations.
+MODEL is any encoder, by default the one that comes with the package; FILE is your own
+conversations.
 """
 
 import sys

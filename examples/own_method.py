@@ -1,13 +1,17 @@
-"""A method of one's own in a file: SimCSE without labels (Gao et al., EMNLP 2021), with [CLS] pooling.
+"""A method of one's own in a file.
 
-An utterance and itself under another dropout are a positive pair; the other utterances of the batch are its negatives.
+SimCSE without labels (Gao et al., EMNLP 2021), with [CLS] pooling.
+
+An utterance and itself under another dropout are a positive pair; the other utterances of the batch
+are its negatives.
 
     dialemb train calls.jsonl --method own_method.py --output runs/own
     dialemb embed calls.jsonl --method own_method.py --model runs/own --output vectors.parquet
     dialemb publish runs/own --method own_method.py --repo-id org/own
 
-In Python, `hf_dialemb.train("own_method.py", ...)` trains it, and `hf_dialemb.register("own_method.py")` lets
-`load_encoder`, `AutoModel` and all else know it. An installed package names it by an entry point instead:
+In Python, `hf_dialemb.train("own_method.py", ...)` trains it, and
+`hf_dialemb.register("own_method.py")` lets `load_encoder`, `AutoModel` and all else know it. An
+installed package names it by an entry point instead:
 
     [project.entry-points."hf_dialemb.methods"]
     simcse = "my_package.own_method"
@@ -33,7 +37,10 @@ from hf_dialemb.ranges import ABOVE_ZERO, Ranges
 
 @strict
 class SimCSEConfig(UtteranceConfig):
-    """Settings of SimCSE, beside those of `UtteranceConfig`; the temperature divides the cosines."""
+    """Settings of SimCSE, beside those of `UtteranceConfig`.
+
+    The temperature divides the cosines.
+    """
 
     model_type = "simcse"
     ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO}
@@ -55,18 +62,25 @@ class SimCSEModel(UtteranceEncoder):
         similarities = ones @ others.T
         targets = torch.arange(len(ones), device=ones.device)
         loss = nn.functional.cross_entropy(similarities / self.config.loss_temperature, targets)
-        return UtteranceOutput(loss, embeddings[::2], similarities=positives_first(similarities.detach()))
+        return UtteranceOutput(
+            loss, embeddings[::2], similarities=positives_first(similarities.detach())
+        )
 
 
 class SimCSEExamples(Examples):
     """The distinct utterances of dialogues; example i does not depend on seed or epoch."""
 
     def __init__(self, dialogues: Sequence[Dialogue], config: SimCSEConfig, seed: int) -> None:
-        super().__init__(list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns)))
+        super().__init__(
+            list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
+        )
 
 
 def collate(
-    examples: list[str], tokenizer: PreTrainedTokenizerBase, config: SimCSEConfig, truncation: Truncation
+    examples: list[str],
+    tokenizer: PreTrainedTokenizerBase,
+    config: SimCSEConfig,
+    truncation: Truncation,
 ) -> dict[str, Tensor]:
     """Lays out each utterance twice: ``input_ids``, ``attention_mask``, each (B, 2, L) int64."""
     twice = [text for text in examples for _ in range(2)]
@@ -82,5 +96,6 @@ METHOD = Method(
     collate,
     in_batch_negatives=True,
     title="SimCSE",
-    what="An utterance under two dropouts is a positive pair in training. The vector of an utterance is that of [CLS].",
+    what="An utterance under two dropouts is a positive pair in training. The vector of an "
+    "utterance is that of [CLS].",
 )

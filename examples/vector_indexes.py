@@ -1,9 +1,12 @@
-"""Keeps dialogues in an index of faiss and of usearch: python examples/vector_indexes.py [MODEL [FILE [FOLDER]]].
+"""Keeps dialogues in an index of faiss and of usearch.
 
-Needs both: pip install "hf-dialemb[faiss,usearch]". The indexes hold vectors by number; what is known of the dialogues
-lies beside them, a line each in the same order. Each index is built, saved, loaded, and asked for the dialogues nearest
-to another, then for those of one domain alone. `datasets.Dataset.add_faiss_index` does the first of it for a dataset.
-FILE is your own conversations, by default made-up ones; of yours, the first one is the query. FOLDER is where the
+Python examples/vector_indexes.py [MODEL [FILE [FOLDER]]].
+
+Needs both: pip install "hf-dialemb[faiss,usearch]". The indexes hold vectors by number; what is
+known of the dialogues lies beside them, a line each in the same order. Each index is built, saved,
+loaded, and asked for the dialogues nearest to another, then for those of one domain alone.
+`datasets.Dataset.add_faiss_index` does the first of it for a dataset. FILE is your own
+conversations, by default made-up ones; of yours, the first one is the query. FOLDER is where the
 indexes go.
 """
 
@@ -16,7 +19,7 @@ import numpy as np
 import usearch.index
 
 from hf_dialemb import Dialogue, load_dialogues
-from hf_dialemb.corpora.own.records import read_jsonl, write_jsonl
+from hf_dialemb.apps.files.json_files import read_jsonl, write_jsonl
 from hf_dialemb.evaluation import load_encoder
 
 if "--help" in sys.argv:
@@ -28,7 +31,9 @@ folder = Path(folder or tempfile.mkdtemp())
 if source == "sample":
     corpus, domains = load_dialogues("sample", split="dev"), ("hotel",)
     asks = {"role": "user", "content": "I would like to fly to Athens with two bags."}
-    query = Dialogue.from_messages([asks, {"role": "assistant", "content": "Shall I change your ticket?"}])
+    query = Dialogue.from_messages(
+        [asks, {"role": "assistant", "content": "Shall I change your ticket?"}]
+    )
 else:
     corpus = load_dialogues(source)
     query, domains = corpus[0], corpus[0].domains
@@ -65,13 +70,16 @@ def show(title, rows, cosines):
     print(title)
     for row, cosine in zip(rows, cosines, strict=True):
         print(
-            f"{cosine:7.3f} {dialogues[row].id} {' '.join(dialogues[row].domains)}: {dialogues[row].turns[0].content}"
+            f"{cosine:7.3f} {dialogues[row].id} {' '.join(dialogues[row].domains)}: "
+            f"{dialogues[row].turns[0].content}"
         )
 
 
 cosines, rows = flat.search(asked[None], top)
 show("faiss", rows[0], cosines[0])
-cosines, rows = flat.search(asked[None], top, params=faiss.SearchParameters(sel=faiss.IDSelectorBatch(alike)))
+cosines, rows = flat.search(
+    asked[None], top, params=faiss.SearchParameters(sel=faiss.IDSelectorBatch(alike))
+)
 show("faiss, one domain", rows[0], cosines[0])
 found = graph.search(asked, top)
 show("usearch", found.keys, 1 - found.distances)

@@ -1,4 +1,5 @@
-"""Programs in processes of their own, forked from one that has imported the libraries, which takes ten seconds."""
+"""Programs in processes of their own, forked from one that has imported the libraries, which takes
+ten seconds."""
 
 import atexit
 import importlib
@@ -12,25 +13,44 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-LIBRARIES = ("torch", "transformers", "sentence_transformers", "datasets", "accelerate", "transformers.trainer",
-             "transformers.models.bert.modeling_bert", "sklearn.cluster")  # fmt: skip
+LIBRARIES = (
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "datasets",
+    "accelerate",
+    "transformers.trainer",
+    "transformers.models.bert.modeling_bert",
+    "sklearn.cluster",
+)
 
-COMMAND = "import sys; from hf_dialemb.cli import main; assert main(sys.argv[1:]) == 0"
+COMMAND = "import sys; from hf_dialemb.apps.cli import main; assert main(sys.argv[1:]) == 0"
 """The command line."""
 
 
-def run_afresh(program: str, *words: object, environment: dict[str, str] | None = None, folder: Path | str = "."):
+def run_afresh(
+    program: str,
+    *words: object,
+    environment: dict[str, str] | None = None,
+    folder: Path | str = ".",
+):
     """Run a program as ``python -c`` does, and return how it ended, as `subprocess.run` does."""
     return _run(_ask, program, words, environment, folder)
 
 
-def run_forked(program: str, *words: object, environment: dict[str, str] | None = None, folder: Path | str = "."):
+def run_forked(
+    program: str,
+    *words: object,
+    environment: dict[str, str] | None = None,
+    folder: Path | str = ".",
+):
     """Do the same in a fork of this process, which has imported this package too."""
     return _run(_forked, program, words, environment, folder)
 
 
 def stand_in(run) -> SimpleNamespace:
-    """Return what stands for the module `subprocess` where it starts Python, with one of these two ways to run."""
+    """Return what stands for the module `subprocess` where it starts Python, with one of these two
+    ways to run."""
 
     def run_words(words: list[str], env: dict[str, str], cwd: str, **_: object):
         return run(*words[2:], environment=env, folder=cwd)
@@ -46,12 +66,15 @@ def printed_afresh(program: str, *words: object, **options: object) -> str:
 
 
 def of_two_ranks(program: str, *, machines: int = 1) -> str:
-    """Return a program that becomes two processes of one training, as launchers start them, and waits for both."""
+    """Return a program that becomes two processes of one training, as launchers start them, and
+    waits for both."""
     return (
         "import os, socket\nwith socket.socket() as free:\n    free.bind(('127.0.0.1', 0))\n"
-        "    os.environ.update(WORLD_SIZE='2', MASTER_ADDR='127.0.0.1', MASTER_PORT=str(free.getsockname()[1]))\n"
+        "    os.environ.update(WORLD_SIZE='2', MASTER_ADDR='127.0.0.1', "
+        "MASTER_PORT=str(free.getsockname()[1]))\n"
         "second = os.fork()\nrank = int(not second)\n"
-        f"os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank // {machines}), LOCAL_WORLD_SIZE='{2 // machines}')\n"
+        f"os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank // {machines}), "
+        f"LOCAL_WORLD_SIZE='{2 // machines}')\n"
         f"{program}\nassert not second or os.waitpid(second, 0)[1] == 0\n"
     )
 
@@ -66,7 +89,9 @@ def _run(ask, program: str, words: tuple, environment: dict[str, str] | None, fo
 
 @cache
 def _server() -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def _ask(*request: object) -> int:
@@ -89,11 +114,13 @@ def _forked(program: str, *surroundings: object) -> int:
 
 
 def _begin(words: list[str], folder: str, environment: dict[str, str], files: list[str]) -> None:
-    """Make the process what a new one would be, with the libraries' settings read anew from the environment."""
+    """Make the process what a new one would be, with the libraries' settings read anew from the
+    environment."""
     for descriptor, file in enumerate((os.devnull, *files)):
         os.dup2(os.open(file, os.O_RDWR | os.O_CREAT), descriptor)
     sys.stdin, sys.stdout, sys.stderr = map(os.fdopen, range(3), "rww")
-    atexit._clear()  # what is to be done at the end of the process that forked is not for its children
+    # what is to be done at the end of the process that forked is not for its children
+    atexit._clear()
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)

@@ -5,13 +5,20 @@ import shutil
 from pathlib import Path
 from typing import Any, Self
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
+    None,
+)
 
-SIDES = "(({left, right, top, bottom}) => [left, right, top, bottom])(one.getBoundingClientRect())"  # for `Browser.all`
+# for `Browser.all`
+SIDES = "(({left, right, top, bottom}) => [left, right, top, bottom])(one.getBoundingClientRect())"
 
 
 class Browser:
-    """One page of a browser, a context manager; ``problems`` are uncaught exceptions and errors of its console."""
+    """One page of a browser, a context manager.
+
+    ``problems`` are uncaught exceptions and errors of its console.
+    """
 
     def __init__(self, profile: Path) -> None:
         from playwright.sync_api import sync_playwright
@@ -24,7 +31,9 @@ class Browser:
         self._page = self._context.pages[0]
         self.problems: list[str] = []
         self._page.on("pageerror", lambda error: self.problems.append(str(error)[:500]))
-        self._page.on("console", lambda said: said.type == "error" and self.problems.append(said.text))
+        self._page.on(
+            "console", lambda said: said.type == "error" and self.problems.append(said.text)
+        )
         self._session = self._context.new_cdp_session(self._page)
 
     def __enter__(self) -> Self:
@@ -40,14 +49,18 @@ class Browser:
 
     def run(self, script: str) -> Any:
         """Runs a script in the page and returns its value, that of a promise once it is there."""
-        answer = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        answer = self.send(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
         if "exceptionDetails" in answer:
             raise RuntimeError(json.dumps(answer["exceptionDetails"])[:2000])
         return answer["result"].get("value")
 
     def until(self, condition: str, seconds: int = 60) -> Any:
         """Waits until a condition of the page holds, and returns what it gives."""
-        return self._page.wait_for_function(f"() => {condition}", timeout=seconds * 1000).json_value()
+        return self._page.wait_for_function(
+            f"() => {condition}", timeout=seconds * 1000
+        ).json_value()
 
     def open(self, address: str) -> None:
         self._page.goto(address)
@@ -74,4 +87,6 @@ class Browser:
 
     def all(self, selector: str, value: str = "one.textContent") -> Any:
         """Lists a value of all that a selector finds, such as their texts."""
-        return self.run(f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => {value})")
+        return self.run(
+            f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => {value})"
+        )

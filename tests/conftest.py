@@ -9,14 +9,15 @@ from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# On models this small a second thread gains nothing and loses much on busy cores, in other threads and processes too.
+# On models this small a second thread gains nothing and loses much on busy cores, in other threads
+# and processes too.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
 import torch
 
-from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.data import load_dialogues
 from hf_dialemb.dialogue import Dialogue
 
 
@@ -24,10 +25,13 @@ from hf_dialemb.dialogue import Dialogue
 def pytest_runtest_setup() -> None:
     torch.set_num_threads(1)  # again, as numba, which some libraries bring, takes all
     gc.collect()
-    gc.freeze()  # or each training, whose libraries collect garbage, looks through all that was ever imported
+    # or each training, whose libraries collect garbage, looks through all that was ever imported
+    gc.freeze()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """Keep which tests `make unit` skipped: `make slow` runs them with more libraries."""
     if skipped := os.environ.get("HF_DIALEMB_SKIPPED"):
         names = {report.nodeid for report in terminalreporter.stats.get("skipped", ())}
@@ -53,7 +57,10 @@ def tiny_backbones(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) -> 
     from architectures import save_architecture
 
     names = ("roberta", "mpnet", "distilbert", "modernbert")
-    made = {name: str(save_architecture(name, tmp_path_factory.mktemp(name), tiny_bert)) for name in names}
+    made = {
+        name: str(save_architecture(name, tmp_path_factory.mktemp(name), tiny_bert))
+        for name in names
+    }
     return {"bert": tiny_bert, **made}
 
 
@@ -71,7 +78,10 @@ def towers(sample_dialogues: list[Dialogue]) -> list[object]:
     from checkpoints import dual_encoder
 
     kinds = enumerate([("dot", 1.0), ("cosine", 0.05)])
-    return [dual_encoder(sample_dialogues, seed, score=score, loss_temperature=heat) for seed, (score, heat) in kinds]
+    return [
+        dual_encoder(sample_dialogues, seed, score=score, loss_temperature=heat)
+        for seed, (score, heat) in kinds
+    ]
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +106,8 @@ def data_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) -> Path:
-    """An untrained dial2vec around `tiny_bert` whose turn and role tables say something, as training writes it."""
+    """An untrained dial2vec around `tiny_bert` whose turn and role tables say something, as
+    training writes it."""
     from hf_dialemb.methods.dial2vec import Dial2VecModel
 
     model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)
@@ -111,7 +122,10 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) ->
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_processes() -> Iterator[None]:
-    """What is exported is loaded in processes that need not import the libraries again; see `afresh`."""
+    """What is exported is loaded in processes that need not import the libraries again.
+
+    See `afresh`.
+    """
     from afresh import run_afresh, stand_in
 
     from hf_dialemb.hub import published_folder
@@ -123,8 +137,11 @@ def quick_processes() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def exporting(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, list[str]]]:
-    """A function that exports a checkpoint by the command; it returns the folder and the lines that were printed."""
-    from hf_dialemb.cli import main
+    """A function that exports a checkpoint by the command.
+
+    It returns the folder and the lines that were printed.
+    """
+    from hf_dialemb.apps.cli import main
 
     def export(model: object, *options: str) -> tuple[Path, list[str]]:
         folder, printed = tmp_path_factory.mktemp("exports") / "published", io.StringIO()
@@ -137,15 +154,19 @@ def exporting(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[P
 
 @pytest.fixture
 def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """A function that runs a command, which must end in one sentence and nothing else, and returns it."""
-    from hf_dialemb.cli import main
+    """A function that runs a command, which must end in one sentence and nothing else, and returns
+    it."""
+    from hf_dialemb.apps.cli import main
 
     def run(*words: object, code: int = 2) -> str:
         capsys.readouterr()
         assert main([str(word) for word in words]) == code
-        printed = capsys.readouterr().err.replace("\r", "\n")  # warnings and progress bars may stand around it
+        # warnings and progress bars may stand around it
+        printed = capsys.readouterr().err.replace("\r", "\n")
         assert "Traceback" not in printed
-        (sentence,) = (line for line in printed.splitlines() if "error:" in line or line.startswith("usage:"))
+        (sentence,) = (
+            line for line in printed.splitlines() if "error:" in line or line.startswith("usage:")
+        )
         assert sentence.startswith("dialemb: error: ")
         return sentence
 
@@ -155,7 +176,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 @pytest.fixture
 def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """A function that runs a command, which must end well, and returns what it printed."""
-    from hf_dialemb.cli import main
+    from hf_dialemb.apps.cli import main
 
     def run(*words: object) -> str:
         capsys.readouterr()

@@ -14,7 +14,10 @@ def vector(text):
 
 def embeddings(texts):
     """An answer with vectors; the last text comes first, which the protocol allows."""
-    data = [{"object": "embedding", "index": place, "embedding": vector(text)} for place, text in enumerate(texts)]
+    data = [
+        {"object": "embedding", "index": place, "embedding": vector(text)}
+        for place, text in enumerate(texts)
+    ]
     usage = {"prompt_tokens": 1, "total_tokens": 1}
     return {"object": "list", "model": "small", "data": data[::-1], "usage": usage}
 
@@ -26,7 +29,8 @@ def says(text):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with what the test has put on the server's list, then with vectors or with how many requests there were.
+    """Answers with what the test has put on the server's list, then with vectors or with how many
+    requests there were.
 
     What is on the list is (status, body, and perhaps headers).
     """
@@ -36,7 +40,11 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append((self.path, self.headers["Authorization"], request))
         status, body, *headers = self.server.answers.pop(0) if self.server.answers else (200, None)
         if body is None:
-            body = embeddings(request["input"]) if "input" in request else says(f"name {len(self.server.requests)}")
+            body = (
+                embeddings(request["input"])
+                if "input" in request
+                else says(f"name {len(self.server.requests)}")
+            )
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **dict(*headers)}.items():
@@ -51,10 +59,13 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(monkeypatch):
-    """Runs a server with lists of requests that came and answers to give, and names it in the environment."""
+    """Runs a server with lists of requests that came and answers to give, and names it in the
+    environment."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
         running.requests, running.answers = [], []
-        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{running.server_port}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -1,12 +1,26 @@
-"""Flows for tests, from words: a letter is an utterance and what it does, a capital one the assistant's; from turns."""
+"""Flows for tests, from words.
+
+A letter is an utterance and what it does, a capital one the assistant's; from turns.
+"""
 
 import numpy as np
 
+from hf_dialemb.apps.flow.flow import (
+    EXAMPLES,
+    Cluster,
+    Flow,
+    numbered,
+    read_utterances,
+    restricted_to,
+)
+from hf_dialemb.apps.flow.graph import transition_graph
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.flow.flow import EXAMPLES, Cluster, Flow, numbered, read_utterances, restricted_to
-from hf_dialemb.flow.graph import transition_graph
 
-HELLO, ASK, BYE = ("user", "greet", "hello"), ("assistant", "ask", "where to?"), ("assistant", "bye", "done")
+HELLO, ASK, BYE = (
+    ("user", "greet", "hello"),
+    ("assistant", "ask", "where to?"),
+    ("assistant", "bye", "done"),
+)
 ORDER = {
     "d1": [HELLO, ASK, ("user", "place", "Paris"), BYE],
     "d2": [("user", "greet", "hi"), ASK, ("user", "place", "Rome"), BYE],
@@ -28,7 +42,10 @@ def grouped(title, utterances, names):
 
 def flow_of_turns(dialogues, title="A flow"):
     """Builds a flow of dialogues that are lists of (role, name of state, text)."""
-    said = [Dialogue(tuple(Turn(role, text) for role, _, text in turns), id=name) for name, turns in dialogues.items()]
+    said = [
+        Dialogue(tuple(Turn(role, text) for role, _, text in turns), id=name)
+        for name, turns in dialogues.items()
+    ]
     names = [(role, name) for turns in dialogues.values() for role, name, _ in turns]
     return grouped(title, read_utterances(said), names)
 
@@ -42,7 +59,9 @@ def flow_of_actions(dialogues, title=""):
 
 def states(*words):
     """The trajectories of dialogues that are a word each."""
-    return [[("assistant" if letter.isupper() else "user", letter) for letter in word] for word in words]
+    return [
+        [("assistant" if letter.isupper() else "user", letter) for letter in word] for word in words
+    ]
 
 
 def graph(*words):
@@ -69,7 +88,11 @@ def random_words(seed, count=60, letters="abcABCD", longest=9):
     generator = np.random.default_rng(seed)
     shares = 1 / np.arange(1, len(letters) + 1) ** 1.5
     return [
-        "".join(generator.choice(list(letters), generator.integers(1, longest + 1), p=shares / shares.sum()))
+        "".join(
+            generator.choice(
+                list(letters), generator.integers(1, longest + 1), p=shares / shares.sum()
+            )
+        )
         for _ in range(count)
     ]
 
@@ -84,7 +107,9 @@ def random_flow(dialogues=150, states=12, turns=12, seed=0):
         for turn in range(int(rng.integers(1, turns + 1))):
             role = "user" if turn % 2 == 0 or rng.random() < 0.1 else "assistant"
             place = int(rng.choice(states, p=ways[role][place]))
-            path.append((role, f"{role} says {place}", f"{role} words {place} {int(rng.integers(4))}"))
+            path.append(
+                (role, f"{role} says {place}", f"{role} words {place} {int(rng.integers(4))}")
+            )
         made[f"d{number}"] = path
     return flow_of_turns(made)
 
@@ -94,9 +119,18 @@ def hundred_thousand():
     rng = np.random.default_rng(0)
     words = [f"word{number}" for number in range(2000)]
     texts = [" ".join(rng.choice(words, 10)) for _ in range(10_000)]
-    drawn = zip(rng.integers(0, 100, 100_000).tolist(), rng.integers(0, 10_000, 100_000).tolist(), strict=True)
-    turns = [("user", f"state {state}", f"{texts[text]} {place}") for place, (state, text) in enumerate(drawn)]
-    return flow_of_turns({f"d{first}": turns[first : first + 10] for first in range(0, 100_000, 10)})
+    drawn = zip(
+        rng.integers(0, 100, 100_000).tolist(),
+        rng.integers(0, 10_000, 100_000).tolist(),
+        strict=True,
+    )
+    turns = [
+        ("user", f"state {state}", f"{texts[text]} {place}")
+        for place, (state, text) in enumerate(drawn)
+    ]
+    return flow_of_turns(
+        {f"d{first}": turns[first : first + 10] for first in range(0, 100_000, 10)}
+    )
 
 
 def angles(*degrees):

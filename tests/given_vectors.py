@@ -6,7 +6,8 @@ from hf_dialemb.dialogue import Dialogue, Turn
 
 
 class Given:
-    """An encoder that gives each text the vector that a function says, and remembers what it was asked."""
+    """An encoder that gives each text the vector that a function says, and remembers what it was
+    asked."""
 
     name = "given"
 
@@ -28,7 +29,10 @@ def hashed(text):
 
 def said(*labelled):
     """Dialogues of one utterance each, from texts and their intents."""
-    return [Dialogue((Turn("user", text, intents=tuple(intents.split())),)) for text, intents in labelled]
+    return [
+        Dialogue((Turn("user", text, intents=tuple(intents.split())),))
+        for text, intents in labelled
+    ]
 
 
 def figures(found):
@@ -43,10 +47,13 @@ def clouds(random, count=60, width=8, labels=4):
 
 
 def copies(random):
-    """Ten vectors, each twenty times, whose products, summed in another order, would differ in the last digits."""
+    """Ten vectors, each twenty times, whose products, summed in another order, would differ in the
+    last digits."""
     return np.tile(random.normal(size=(10, 33)).astype(np.float32), (20, 1)), np.arange(200) % 7
 
 
 def corners(random, count=60, labels=4):
     """Vectors with few distinct values, so that many cosines are exactly equal."""
-    return random.integers(-1, 2, size=(count, 3)).astype(float), random.integers(0, labels, size=count)
+    return random.integers(-1, 2, size=(count, 3)).astype(float), random.integers(
+        0, labels, size=count
+    )

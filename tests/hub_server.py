@@ -1,4 +1,6 @@
-"""A small Hub on loopback over real HTTP: repositories that can be created, uploaded to and downloaded from.
+"""A small Hub on loopback over real HTTP.
+
+Repositories that can be created, uploaded to and downloaded from.
 
 Commits appear whole or not at all. `LocalHub.faults` strike single requests.
 """
@@ -49,7 +51,11 @@ class Entry(NamedTuple):
         return self.sha256 if self.large else self.blob
 
     def row(self, path: str) -> dict:
-        large = {"lfs": {"oid": self.sha256, "size": len(self.content), "pointerSize": 130}} if self.large else {}
+        large = (
+            {"lfs": {"oid": self.sha256, "size": len(self.content), "pointerSize": 130}}
+            if self.large
+            else {}
+        )
         return {"type": "file", "path": path, "size": len(self.content), "oid": self.blob, **large}
 
 
@@ -79,7 +85,9 @@ class Repository:
 
     def add(self, branch: str, summary: str, files: dict[str, Entry]) -> Commit:
         parent = self.branches.get(branch)
-        oid = hashlib.sha1(f"{self.name} {len(self.commits)} {parent} {summary}".encode()).hexdigest()
+        oid = hashlib.sha1(
+            f"{self.name} {len(self.commits)} {parent} {summary}".encode()
+        ).hexdigest()
         self.commits[oid] = Commit(oid, parent, summary, files)
         self.branches[branch] = oid
         return self.commits[oid]
@@ -87,16 +95,27 @@ class Repository:
     def rows(self, revision: str, folder: str, deep: bool) -> list[dict]:
         """Return the contents of a folder as the Hub lists them."""
         start = f"{folder}/" if folder else ""
-        inside = {path: entry for path, entry in self.at(revision).files.items() if path.startswith(start)}
-        folders = {parent.as_posix() for path in inside for parent in Path(path).parents} - {".", folder}
-        rows = [{"type": "directory", "path": path, "size": 0, "oid": "0" * 40} for path in sorted(folders)]
+        inside = {
+            path: entry for path, entry in self.at(revision).files.items() if path.startswith(start)
+        }
+        folders = {parent.as_posix() for path in inside for parent in Path(path).parents} - {
+            ".",
+            folder,
+        }
+        rows = [
+            {"type": "directory", "path": path, "size": 0, "oid": "0" * 40}
+            for path in sorted(folders)
+        ]
         rows += [entry.row(path) for path, entry in inside.items()]
         return [row for row in rows if deep or "/" not in row["path"].removeprefix(start)]
 
 
 @dataclass
 class Fault:
-    """A fault of the next requests whose ``METHOD /path`` matches: a status, a cut, or a download with a wrong byte."""
+    """A fault of the next requests whose ``METHOD /path`` matches.
+
+    A status, a cut, or a download with a wrong byte.
+    """
 
     pattern: str
     status: int = 0
@@ -112,7 +131,8 @@ class Fault:
 
 
 class LocalHub:
-    """Repositories by kind (``models``, ``datasets``, ``spaces``) and name, the faults, and the requests so far."""
+    """Repositories by kind (``models``, ``datasets``, ``spaces``) and name, the faults, and the
+    requests so far."""
 
     def __init__(self) -> None:
         self.repositories: dict[tuple[str, str], Repository] = {}
@@ -124,9 +144,15 @@ class LocalHub:
         self.tokens: set[str] = set()
 
     def environment(self, cache: Path) -> dict[str, str]:
-        """Return the variables of a process that takes this server for the Hub, and keeps its cache in a folder."""
+        """Return the variables of a process that takes this server for the Hub, and keeps its cache
+        in a folder."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
-        places = {"HF_ENDPOINT": self.address, "HF_HOME": str(cache), "HF_TOKEN": TOKEN, "HF_HUB_OFFLINE": "0"}
+        places = {
+            "HF_ENDPOINT": self.address,
+            "HF_HOME": str(cache),
+            "HF_TOKEN": TOKEN,
+            "HF_HUB_OFFLINE": "0",
+        }
         return {**kept, **places, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
     def asked(self, pattern: str) -> list[str]:
@@ -146,7 +172,9 @@ class LocalHub:
         return commits
 
     def files(self, kind: str, name: str, revision: str = "main") -> dict[str, bytes]:
-        return {path: entry.content for path, entry in self.get(kind, name).at(revision).files.items()}
+        return {
+            path: entry.content for path, entry in self.get(kind, name).at(revision).files.items()
+        }
 
     def create(self, kind: str, name: str, private: bool = False) -> Repository:
         if (kind, name) in self.repositories:
@@ -159,13 +187,18 @@ class LocalHub:
         """Make a repository of a folder, or a further commit."""
         folder = Path(folder)
         files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
-        entries = {str(file.relative_to(folder)): Entry(file.read_bytes(), file.suffix in LARGE) for file in files}
+        entries = {
+            str(file.relative_to(folder)): Entry(file.read_bytes(), file.suffix in LARGE)
+            for file in files
+        }
         repository = self.repositories.get((kind, name)) or self.create(kind, name)
         commit = repository.add("main", "fill", entries)
         repository.branches |= {tag: commit.oid} if tag else {}
         return commit
 
-    def modes(self, repository: Repository, revision: str, files: list[dict], ignore: str | None) -> list[dict]:
+    def modes(
+        self, repository: Repository, revision: str, files: list[dict], ignore: str | None
+    ) -> list[dict]:
         """Return how each file is to be sent, and the digest of the file that is there."""
         present = repository.at(revision).files
         if ignore is None:
@@ -183,7 +216,11 @@ class LocalHub:
             header, *records = [json.loads(line) for line in lines.splitlines()]
             latest = repository.at(branch)
             if header["value"].get("parentCommit", latest.oid) != latest.oid:
-                raise RefusalError(412, "ParentCommit", "A commit has happened since. Please refresh and try again.")
+                raise RefusalError(
+                    412,
+                    "ParentCommit",
+                    "A commit has happened since. Please refresh and try again.",
+                )
             files = dict(latest.files)
             for key, value in ((record["key"], record["value"]) for record in records):
                 if key == "file":
@@ -207,7 +244,9 @@ class _Handler(BaseHTTPRequestHandler):
         with self.hub.lock:
             self.hub.requests.append(request)
             self.hub.tokens.add((self.headers.get("Authorization") or "").removeprefix("Bearer "))
-            self.fault = next((fault for fault in self.hub.faults if fault.strikes(request)), Fault(""))
+            self.fault = next(
+                (fault for fault in self.hub.faults if fault.strikes(request)), Fault("")
+            )
         try:
             if self.fault.cut:
                 self.rfile.read1(100)
@@ -221,18 +260,27 @@ class _Handler(BaseHTTPRequestHandler):
         if self.fault.status:
             return self.fault.status, b"{}", {"X-Error-Message": "as injected"}
         try:
-            if self.command not in ("GET", "HEAD") and not self.is_known() and not path.endswith("validate-yaml"):
+            if (
+                self.command not in ("GET", "HEAD")
+                and not self.is_known()
+                and not path.endswith("validate-yaml")
+            ):
                 raise RefusalError(401, "", "Invalid username or password.")
             for pattern, methods, action in _ROUTES:
                 if self.command in methods.split() and (match := re.fullmatch(pattern, path)):
-                    return action(self, **{name: unquote(value or "") for name, value in match.groupdict().items()})
+                    return action(
+                        self,
+                        **{name: unquote(value or "") for name, value in match.groupdict().items()},
+                    )
             raise RefusalError(404, "EntryNotFound", f"no such route: {self.command} {path}")
         except RefusalError as refusal:
             headers = {"X-Error-Code": refusal.code, "X-Error-Message": refusal.sentence}
             return refusal.status, json.dumps({"error": refusal.sentence}).encode(), headers
 
     def is_known(self) -> bool:
-        return self.headers.get("Authorization") == f"Bearer {TOKEN}" or self.path.startswith("/lfs/")
+        return self.headers.get("Authorization") == f"Bearer {TOKEN}" or self.path.startswith(
+            "/lfs/"
+        )
 
     def repository(self, kind: str, name: str) -> Repository:
         repository = self.hub.get(kind or "models", name)
@@ -261,7 +309,13 @@ class _Handler(BaseHTTPRequestHandler):
         repository = self.repository(kind, name)
         commit = repository.at(revision or "main")
         siblings = [{"rfilename": path} for path in commit.files]
-        known = {"id": name, "modelId": name, "sha": commit.oid, "private": repository.private, "siblings": siblings}
+        known = {
+            "id": name,
+            "modelId": name,
+            "sha": commit.oid,
+            "private": repository.private,
+            "siblings": siblings,
+        }
         return _json({**known, "tags": [], "downloads": 0, "likes": 0})
 
     def tree(self, kind: str, name: str, revision: str, folder: str):
@@ -270,7 +324,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def create(self):
         record = json.loads(self.body)
-        name = f"{record['organization']}/{record['name']}" if record.get("organization") else record["name"]
+        name = (
+            f"{record['organization']}/{record['name']}"
+            if record.get("organization")
+            else record["name"]
+        )
         kind = f"{record.get('type', 'model')}s"
         url = {"url": f"{self.hub.address}/{'' if kind == 'models' else f'{kind}/'}{name}"}
         try:
@@ -288,7 +346,13 @@ class _Handler(BaseHTTPRequestHandler):
     def preupload(self, kind: str, name: str, revision: str):
         record = json.loads(self.body)
         repository = self.repository(kind, name)
-        return _json({"files": self.hub.modes(repository, revision, record["files"], record.get("gitIgnore"))})
+        return _json(
+            {
+                "files": self.hub.modes(
+                    repository, revision, record["files"], record.get("gitIgnore")
+                )
+            }
+        )
 
     def batch(self, kind: str, name: str):
         self.repository(kind, name)
@@ -305,11 +369,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def commit(self, kind: str, name: str, revision: str):
         commit = self.hub.commit(self.repository(kind, name), revision, self.body)
-        return _json({"commitUrl": f"{self.hub.address}/{name}/commit/{commit.oid}", "commitOid": commit.oid})
+        return _json(
+            {"commitUrl": f"{self.hub.address}/{name}/commit/{commit.oid}", "commitOid": commit.oid}
+        )
 
     def branch(self, kind: str, name: str, revision: str):
         repository = self.repository(kind, name)
-        repository.branches[revision] = repository.at(json.loads(self.body or b"{}").get("startingPoint", "main")).oid
+        repository.branches[revision] = repository.at(
+            json.loads(self.body or b"{}").get("startingPoint", "main")
+        ).oid
         return _json({})
 
     def answer(self, status: int, content: bytes, headers: dict[str, str]) -> None:
@@ -323,7 +391,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *words: object) -> None:
         pass
 
-    do_GET = do_HEAD = do_POST = do_PUT = handle_request  # noqa: N815 - the library's names
+    do_GET = do_HEAD = do_POST = do_PUT = handle_request  # noqa: N815
 
 
 def _json(value: object):
@@ -338,13 +406,15 @@ _ROUTES = [
     (rf"{_PAGE}/resolve/{_REVISION}/(?P<path>.+)", "GET HEAD", _Handler.resolve),
     (rf"{_OF}(?:/revision/{_REVISION})?", "GET HEAD", _Handler.info),
     (rf"{_OF}/tree/{_REVISION}/?(?P<folder>.*)", "GET HEAD", _Handler.tree),
-    ("/api/repos/create", "POST", _Handler.create), ("/api/whoami-v2", "GET", _Handler.user),
+    ("/api/repos/create", "POST", _Handler.create),
+    ("/api/whoami-v2", "GET", _Handler.user),
     ("/api/validate-yaml", "POST", _Handler.validate),
     (rf"{_OF}/preupload/{_REVISION}", "POST", _Handler.preupload),
     (rf"{_PAGE}\.git/info/lfs/objects/batch", "POST", _Handler.batch),
-    (r"/lfs/(?P<oid>[0-9a-f]{64})", "PUT", _Handler.put), (rf"{_OF}/commit/{_REVISION}", "POST", _Handler.commit),
+    (r"/lfs/(?P<oid>[0-9a-f]{64})", "PUT", _Handler.put),
+    (rf"{_OF}/commit/{_REVISION}", "POST", _Handler.commit),
     (rf"{_OF}/branch/{_REVISION}", "POST", _Handler.branch),
-]  # fmt: skip
+]
 
 
 class _Server(ThreadingHTTPServer):

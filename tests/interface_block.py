@@ -1,4 +1,7 @@
-"""The block of the README on Python, on dialogues made in memory; it is run from the installed wheel as well."""
+"""The block of the README on Python, on dialogues made in memory.
+
+It is run from the installed wheel as well.
+"""
 
 import tempfile
 from pathlib import Path
@@ -18,9 +21,18 @@ def dialogues_in_memory() -> list[dict]:
             "domains": [domain],
             "messages": [
                 {"role": "user", "content": f"I want to {wish} for {number} people on {day}"},
-                {"role": "assistant", "content": f"Of course, which {domain} do you want to {wish}?"},
-                {"role": "user", "content": f"The {domain} in the {('north', 'south')[number % 2]}, please"},
-                {"role": "assistant", "content": f"Your {domain} is booked, is there anything else on {day}?"},
+                {
+                    "role": "assistant",
+                    "content": f"Of course, which {domain} do you want to {wish}?",
+                },
+                {
+                    "role": "user",
+                    "content": f"The {domain} in the {('north', 'south')[number % 2]}, please",
+                },
+                {
+                    "role": "assistant",
+                    "content": f"Your {domain} is booked, is there anything else on {day}?",
+                },
             ],
         }
         for domain, wish in WISHES.items()
@@ -31,7 +43,9 @@ def dialogues_in_memory() -> list[dict]:
 def run_block(folder: Path, backbone: str) -> None:
     """Does every line of the block, and looks at what comes out."""
     dialogues = dialogues_in_memory()
-    run = hf_dialemb.train("dial2vec", dialogues, recipe="own_minilm", backbone=backbone, output_dir=folder / "mine")
+    run = hf_dialemb.train(
+        "dial2vec", dialogues, recipe="own_minilm", backbone=backbone, output_dir=folder / "mine"
+    )
     encoder = hf_dialemb.load_encoder(folder / "mine")
     vectors = encoder.encode(dialogues)
     assert (len(vectors), vectors.dtype.name) == (18, "float32")
@@ -51,13 +65,24 @@ def run_block(folder: Path, backbone: str) -> None:
 
 
 def run_check() -> None:
-    """Measures the encoders that come with the package: their committed figures, to a tenth of a point."""
-    committed = read_results(Path(__file__).parents[1] / "docs" / "results" / "shipped.json").results
+    """Measures the encoders that come with the package.
+
+    Their committed figures, to a tenth of a point.
+    """
+    committed = read_results(
+        Path(__file__).parents[1] / "docs" / "results" / "shipped.json"
+    ).results
     names = list(dict.fromkeys(row.model for row in committed))
     found = hf_dialemb.evaluate(names, "star_small", tasks=["domains"], seeds=3).results
     for before, now in zip(committed, found, strict=True):
-        if before.std is None and before.task != "encoding":  # else clusters and pairs are drawn, or it is a time
-            assert (now.model, now.metric, now.setting) == (before.model, before.metric, before.setting)
+        if (
+            before.std is None and before.task != "encoding"
+        ):  # else clusters and pairs are drawn, or it is a time
+            assert (now.model, now.metric, now.setting) == (
+                before.model,
+                before.metric,
+                before.setting,
+            )
             assert abs(now.mean - before.mean) < 0.1, f"got {now}, expected {before}"
 
 

@@ -1,4 +1,7 @@
-"""Runs that are killed: an exception in this process stands for it, or another process gets the signal."""
+"""Runs that are killed.
+
+An exception in this process stands for it, or another process gets the signal.
+"""
 
 from pathlib import Path
 
@@ -26,4 +29,8 @@ def kill(owner, name, calls, work, *request):
 
 def files_of(folder: Path) -> dict[str, bytes]:
     """What lies in a folder, hidden files too."""
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }

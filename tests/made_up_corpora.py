@@ -1,4 +1,7 @@
-"""Corpora made up for a test: files written in the format of a corpus, and what its reader says of them."""
+"""Corpora made up for a test.
+
+Files written in the format of a corpus, and what its reader says of them.
+"""
 
 import gzip
 import io
@@ -14,10 +17,10 @@ from types import ModuleType
 import pytest
 from hypothesis import strategies as st
 
-from hf_dialemb.corpora import CORPORA, get_corpus, load_examples, write_jsonl
-from hf_dialemb.corpora.corpus import Corpus
-from hf_dialemb.corpora.own.options import ReadingOptions
-from hf_dialemb.corpora.own.reading import read_own
+from hf_dialemb.apps.files.reading import read_own
+from hf_dialemb.apps.files.reading_options import ReadingOptions
+from hf_dialemb.data import CORPORA, get_corpus, load_examples, write_jsonl
+from hf_dialemb.data.corpus import Corpus
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 
@@ -29,7 +32,9 @@ WRONG = [None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LO
 
 def needs(*names):
     """Skip a test where one of the corpora is not installed."""
-    return pytest.mark.skipif(not {*names} <= {*CORPORA}, reason=f"not installed: {', '.join(names)}")
+    return pytest.mark.skipif(
+        not {*names} <= {*CORPORA}, reason=f"not installed: {', '.join(names)}"
+    )
 
 
 def folder_of(name):
@@ -45,7 +50,10 @@ def expected_of(name):
 
 
 def write(folder, files):
-    """Writes files below a folder; what is neither text nor bytes is written as JSON. Returns the folder."""
+    """Writes files below a folder; what is neither text nor bytes is written as JSON.
+
+    Returns the folder.
+    """
     for path, content in files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +64,8 @@ def write(folder, files):
 
 
 def pack(path, files):
-    """Packs files, which are pairs of a name and its content or, in a tar, the type of a link to elsewhere."""
+    """Packs files, which are pairs of a name and its content or, in a tar, the type of a link to
+    elsewhere."""
     pairs = files.items() if isinstance(files, dict) else files
     if path.suffix == ".zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -94,7 +103,10 @@ def refusal(path, content, **options):
 
 
 def mutated(content, draw):
-    """A file as it should not be: a value of its JSON changed or lost; a line or cell changed, lost or twice; cut."""
+    """A file as it should not be: a value of its JSON changed or lost.
+
+    A line or cell changed, lost or twice; cut.
+    """
     with suppress(ValueError):
         try:
             documents = [json.loads(content)]
@@ -108,14 +120,30 @@ def mutated(content, draw):
     parts = content.split(mark)
     position = draw(st.integers(0, len(parts) - 1))
     part = parts[position]
-    others = [b"", LONG.encode(), b"\xc3\x28\xff", b'"' + part, b"\x00" + part, b"{" + part, part[: len(part) // 2]]
-    parts[position : position + 1] = draw(st.sampled_from([[], [part] * 2, *([other] for other in others)]))
+    others = [
+        b"",
+        LONG.encode(),
+        b"\xc3\x28\xff",
+        b'"' + part,
+        b"\x00" + part,
+        b"{" + part,
+        part[: len(part) // 2],
+    ]
+    parts[position : position + 1] = draw(
+        st.sampled_from([[], [part] * 2, *([other] for other in others)])
+    )
     return mark.join(parts if draw(st.booleans()) else parts[: position + 1])
 
 
 def mutated_value(value, draw):
     """Changes one value somewhere inside; deep ones are as likely as shallow ones."""
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    keys = (
+        list(value)
+        if isinstance(value, dict)
+        else range(len(value))
+        if isinstance(value, list)
+        else ()
+    )
     if not keys or draw(st.integers(0, 4)) == 0:
         return draw(st.sampled_from(WRONG))
     key = draw(st.sampled_from(keys))
@@ -133,18 +161,31 @@ def register(monkeypatch, folder, name, splits, terms="permissive", **more):
         write_jsonl(splits[split], folder / name / f"{split}.jsonl")
 
     def records(source, split):
-        return ((place, json.loads(line)) for place, stream in source.files(f"{split}.jsonl") for line in stream)
+        return (
+            (place, json.loads(line))
+            for place, stream in source.files(f"{split}.jsonl")
+            for line in stream
+        )
 
     files, source = {split: (f"{split}.jsonl",) for split in splits}, f"https://example.org/{name}"
-    licence = {"permissive": "MIT", "share-alike": "CC BY-SA 4.0", "research": "CC BY-NC 4.0"}[terms]
+    licence = {"permissive": "MIT", "share-alike": "CC BY-SA 4.0", "research": "CC BY-NC 4.0"}[
+        terms
+    ]
     module = ModuleType(name)
-    module.CORPORA = (Corpus(name, files, records, Dialogue.from_json, source, licence, terms, extract="a|b", **more),)
+    module.CORPORA = (
+        Corpus(
+            name, files, records, Dialogue.from_json, source, licence, terms, extract="a|b", **more
+        ),
+    )
     monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setitem(CORPORA, name, name)
 
 
 def register_two(monkeypatch, folder, dialogues):
-    """Registers two corpora, beside those that are there, in whose train splits something leaks, some without an id."""
+    """Registers two corpora, beside those that are there, in whose train splits something leaks,
+    some without an id."""
     nameless = [replace(each, id="") for each in dialogues[3:20]]
-    register(monkeypatch, folder, "one", {"train": [*dialogues[6:], *nameless], "dev": dialogues[:6]})
+    register(
+        monkeypatch, folder, "one", {"train": [*dialogues[6:], *nameless], "dev": dialogues[:6]}
+    )
     register(monkeypatch, folder, "two", {"train": nameless[::-1], "test": dialogues[8:10]})

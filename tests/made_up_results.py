@@ -3,12 +3,24 @@
 from hf_dialemb.evaluation.results.rows import Row
 
 RUN = {
-    "command": "dialemb papers benchmark --suite small --model one two", "config": {}, "seeds": [0, 1],
+    "command": "dialemb papers benchmark --suite small --model one two",
+    "config": {},
+    "seeds": [0, 1],
     "commit": "abc123",
-    "versions": {"python": "3.11.7", "numpy": "2.4.6"}, "hardware": "a machine, 2 cores", "seconds": 3725.0,
-}  # fmt: skip
+    "versions": {"python": "3.11.7", "numpy": "2.4.6"},
+    "hardware": "a machine, 2 cores",
+    "seconds": 3725.0,
+}
 
 
-def row(model="ours", mean=50.0, corpus="sgd", task="dialogue-retrieval", metric="map", setting="", **more):
+def row(
+    model="ours",
+    mean=50.0,
+    corpus="sgd",
+    task="dialogue-retrieval",
+    metric="map",
+    setting="",
+    **more,
+):
     what = {"corpus": corpus, "split": "test", "task": task, "metric": metric, "setting": setting}
     return Row(model=model, mean=mean, **what, **more)

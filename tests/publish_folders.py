@@ -27,31 +27,61 @@ def write(folder: Path, **texts: str) -> Path:
 
 
 def model_folder(folder: Path, seed: int = 0, parts: int = 1) -> Path:
-    """Write a published encoder: a BERT of one layer, its weights drawn by the seed, in ``parts`` files."""
+    """Write a published encoder.
+
+    A BERT of one layer, its weights drawn by the seed, in ``parts`` files.
+    """
     config = BertConfig(
-        vocab_size=2, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4,
+        vocab_size=2,
+        hidden_size=4,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=4,
         max_position_embeddings=4,
-    )  # fmt: skip
+    )
     vocabulary = {"[UNK]": 0, "/home": 1}
-    tokenizer = {"added_tokens": [], "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}}
+    tokenizer = {
+        "added_tokens": [],
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
+    }
     state = BertModel(config).state_dict()
-    files = [f"model-{part}.safetensors" for part in range(parts)] if parts > 1 else ["model.safetensors"]
+    files = (
+        [f"model-{part}.safetensors" for part in range(parts)]
+        if parts > 1
+        else ["model.safetensors"]
+    )
     places = {name: files[number % parts] for number, name in enumerate(state)}
-    settings = {"config": {"model_type": "bert", **config.to_diff_dict()}, "modules": [], "tokenizer": tokenizer}
+    settings = {
+        "config": {"model_type": "bert", **config.to_diff_dict()},
+        "modules": [],
+        "tokenizer": tokenizer,
+    }
     if parts > 1:
         settings["model.safetensors.index"] = {"metadata": {}, "weight_map": places}
-    write(folder, README__md=CARD, **{f"{name}__json": json.dumps(record) for name, record in settings.items()})
+    write(
+        folder,
+        README__md=CARD,
+        **{f"{name}__json": json.dumps(record) for name, record in settings.items()},
+    )
     random = np.random.default_rng(seed)
     for file in files:
         names = [name for name in state if places[name] == file]
-        save_file({name: random.random(state[name].shape, dtype=np.float32) for name in names}, folder / file)
+        save_file(
+            {name: random.random(state[name].shape, dtype=np.float32) for name in names},
+            folder / file,
+        )
     return folder
 
 
 def dataset_folder(folder: Path) -> Path:
-    configs = "configs:\n- config_name: default\n  data_files:\n  - {split: train, path: train/*.jsonl}\n"
+    configs = (
+        "configs:\n- config_name: default\n  data_files:\n  - {split: train, path: train/*.jsonl}\n"
+    )
     write(folder, README__md=f"---\nlicense: mit\n{configs}---\n# Calls\n")
-    write(folder / "train", calls__jsonl='{"messages": [{"role": "user", "content": "look into /home/me/x"}]}\n')
+    write(
+        folder / "train",
+        calls__jsonl='{"messages": [{"role": "user", "content": "look into /home/me/x"}]}\n',
+    )
     return folder
 
 
@@ -64,11 +94,15 @@ def metric_folder(folder: Path, name: str = "ndcg") -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    files = (
+        path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    )
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def seen(hub, kind: str = "models", name: str = "org/small", revision: str = "main") -> dict[str, bytes]:
+def seen(
+    hub, kind: str = "models", name: str = "org/small", revision: str = "main"
+) -> dict[str, bytes]:
     """Return the files of a repository without the Hub's own."""
     files = hub.files(kind, name, revision)
     assert files.pop(".gitattributes")

@@ -1,4 +1,7 @@
-"""Tiny untrained models of every published method: training folders, published folders, results files."""
+"""Tiny untrained models of every published method.
+
+Training folders, published folders, results files.
+"""
 
 import json
 import os
@@ -10,41 +13,64 @@ from typing import NamedTuple
 import torch
 from afresh import printed_afresh
 
-from hf_dialemb.cli import main
+from hf_dialemb.apps.cli import main
 from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from hf_dialemb.hub.card.card import render_record
-from hf_dialemb.hub.card.record import make_record
+from hf_dialemb.hub.card.card_record import make_record
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.published_folder import WITHOUT_PACKAGE
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.multi_granularity import MultiGranularityModel
-from hf_dialemb.runs.folder import RunFolder
+from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.arguments import make_settings
 from hf_dialemb.training.data import weights_digest
 
 REPO = "org/some-model"
 SETTINGS_FILE, REPORT_FILE = "training_settings.json", "training_report.json"
 SETTINGS = {
-    "dial2vec": {"average_with_backbone": 0.5}, "dse": {"max_tokens": 32, "encoding_tokens": 32},
-    "dialog2flow": {"target": "joint"}, "dialogue_cse": {"frozen_layers": 1}, "turns": {},
+    "dial2vec": {"average_with_backbone": 0.5},
+    "dse": {"max_tokens": 32, "encoding_tokens": 32},
+    "dialog2flow": {"target": "joint"},
+    "dialogue_cse": {"frozen_layers": 1},
+    "turns": {},
     "dual_encoder": {"hidden_size": 12, "embedding_size": 8, "max_context_tokens": 40},
     "transformer_dual_encoder": {"max_context_tokens": 40},
-}  # fmt: skip
+}
 """Settings of each method beside the defaults."""
 
 ENSEMBLE = "multi_granularity"
 REPORT = {
-    "steps": 1234, "dialogues": 4321, "examples": 98765, "processes": 2, "seconds": 4567.8,
-    "truncation": "3 of 4,000 utterances were truncated (7 of 90,000 tokens dropped)", "checkpoint": "last",
-    "hardware": "2 x Quick GPU", "energy": None, "resumed_from": None, "log": [],
-    "held_out": {"dialogues": 1200, "sides": {"before": 50.04, "after": 61.0}, "map": {"before": 70.0, "after": 72.5}},
-}  # fmt: skip
+    "steps": 1234,
+    "dialogues": 4321,
+    "examples": 98765,
+    "processes": 2,
+    "seconds": 4567.8,
+    "truncation": "3 of 4,000 utterances were truncated (7 of 90,000 tokens dropped)",
+    "checkpoint": "last",
+    "hardware": "2 x Quick GPU",
+    "energy": None,
+    "resumed_from": None,
+    "log": [],
+    "held_out": {
+        "dialogues": 1200,
+        "sides": {"before": 50.04, "after": 61.0},
+        "map": {"before": 70.0, "after": 72.5},
+    },
+}
 
 
-def train(method: str, backbone: str, dialogues, folder: Path, seed: int = 0, **more: object) -> Path:
+def train(
+    method: str, backbone: str, dialogues, folder: Path, seed: int = 0, **more: object
+) -> Path:
     """Write the folder of a training, without training."""
     start = None if get_method(method).from_scratch else backbone
-    place = {"method": method, "backbone": start, "output_dir": folder, "use_cpu": True, "seed": seed}
+    place = {
+        "method": method,
+        "backbone": start,
+        "output_dir": folder,
+        "use_cpu": True,
+        "seed": seed,
+    }
     settings = make_settings(place | SETTINGS[method] | more)
     torch.manual_seed(seed)
     for part in get_method(method).model_class.build(start, dialogues, None, **settings.method):
@@ -60,7 +86,16 @@ def train_ensemble(dialogues, folder: Path) -> Path:
     members = []
     for level in (1, 2):
         granular = {"granularity": level, "granularity_model": folder / "baseline"}
-        members.append(train("dual_encoder", "", dialogues, folder / f"granularity-{level}", seed=level, **granular))
+        members.append(
+            train(
+                "dual_encoder",
+                "",
+                dialogues,
+                folder / f"granularity-{level}",
+                seed=level,
+                **granular,
+            )
+        )
     ensemble = folder / "multi-granularity"
     for part in MultiGranularityModel.from_members([str(member) for member in members]):
         part.save_pretrained(ensemble)
@@ -86,7 +121,9 @@ def measure(path: Path, model: Path | str, reference: Path | str | None) -> Path
         Row(task="encoding", metric="seconds", setting="", mean=17.5),
     ]
     rows = rows_of(str(model), "sgd", "test", measured)
-    rows += rows_of("dial2vec (PLATO)", "sgd", "test", [Row(**purity, mean=99.875)], quoted_from="a table")
+    rows += rows_of(
+        "dial2vec (PLATO)", "sgd", "test", [Row(**purity, mean=99.875)], quoted_from="a table"
+    )
     if reference is not None:
         measured = [Row(**purity, mean=83.5, std=0.7, n=10), Row(**uniformity, mean=-1.5)]
         rows += rows_of(str(reference), "sgd", "test", measured)
@@ -103,13 +140,20 @@ class Made(NamedTuple):
     reference: Path | None
 
     def card(self, *results: Path, licences=None) -> str:
-        return render_record(make_record(self.folder, self.run, licences), list(results) or [self.results], REPO)
+        return render_record(
+            make_record(self.folder, self.run, licences), list(results) or [self.results], REPO
+        )
 
     def evaluation(self, *results: Path, licences=None) -> str:
         return section(self.card(*results, licences=licences), "Evaluation")
 
     def command(self, *words: object) -> int:
-        return main([str(word) for word in ("model", "card", "--model", self.folder, "--run", self.run, *words)])
+        return main(
+            [
+                str(word)
+                for word in ("model", "card", "--model", self.folder, "--run", self.run, *words)
+            ]
+        )
 
     def learnt_from(self, corpus, **settings) -> None:
         change(self.run / SETTINGS_FILE, lambda record: record.update(corpus=corpus, **settings))
@@ -118,8 +162,12 @@ class Made(NamedTuple):
         change(self.results, lambda record: record["run"]["config"].update(config))
 
     def rename(self, field: str, names: dict[str, str]) -> None:
-        change(self.results, lambda record: [row.update({field: names.get(row[field], row[field])})
-                                             for row in record["results"]])  # fmt: skip
+        change(
+            self.results,
+            lambda record: [
+                row.update({field: names.get(row[field], row[field])}) for row in record["results"]
+            ],
+        )
 
 
 def change(path: Path, change) -> None:

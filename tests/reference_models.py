@@ -1,4 +1,7 @@
-"""Plain programs for what the package does faster: contrastive losses, and PLATO's own forward pass."""
+"""Plain programs for what the package does faster.
+
+Contrastive losses, and PLATO's own forward pass.
+"""
 
 import math
 import struct
@@ -10,7 +13,10 @@ from torch import Tensor
 
 
 def dse(queries: Tensor, responses: Tensor, temperature: float, form: str) -> float:
-    """DSE's loss of M pairs of unit vectors: equations 1 to 3, or its program's form, or NT-Xent."""
+    """DSE's loss of M pairs of unit vectors.
+
+    Equations 1 to 3, or its program's form, or NT-Xent.
+    """
     rows = [*queries, *responses]
     count, total = len(rows), 0.0
     for i in range(count):
@@ -24,14 +30,21 @@ def dse(queries: Tensor, responses: Tensor, temperature: float, form: str) -> fl
             denominator = e[partner] + sum(e[j] / mean * e[j] for j in negatives)
         else:
             denominator = sum(
-                math.exp(e[j] / mean * float(rows[i] @ rows[j]) / temperature) for j in range(count) if j != i
+                math.exp(e[j] / mean * float(rows[i] @ rows[j]) / temperature)
+                for j in range(count)
+                if j != i
             )
         total -= math.log(e[partner] / denominator)
     return total / count
 
 
-def dialog2flow(anchors: Tensor, positives: Tensor, targets: list[list[float]], temperature: float) -> float:
-    """Dialog2Flow's loss of N pairs of unit vectors: equation 5 with the targets of 1 or 4, in both directions."""
+def dialog2flow(
+    anchors: Tensor, positives: Tensor, targets: list[list[float]], temperature: float
+) -> float:
+    """Dialog2Flow's loss of N pairs of unit vectors.
+
+    Equation 5 with the targets of 1 or 4, in both directions.
+    """
     total, count = 0.0, len(anchors)
     for a, b in ((anchors, positives), (positives, anchors)):
         for i in range(count):
@@ -49,7 +62,9 @@ def soft_targets(labels: Tensor, temperature: float) -> list[list[float]]:
 
 def unit(rows: int, width: int, seed: int) -> Tensor:
     """Random unit vectors in float64."""
-    vectors = torch.randn(rows, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    vectors = torch.randn(
+        rows, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)
+    )
     return torch.nn.functional.normalize(vectors)
 
 
@@ -57,25 +72,36 @@ HEAD = 64
 PADDLE = "Model/UnifiedTransformer_0"
 
 
-def random_state(words: int, layers: int = 2, width: int = 128, inner: int = 256) -> dict[str, torch.Tensor]:
+def random_state(
+    words: int, layers: int = 2, width: int = 128, inner: int = 256
+) -> dict[str, torch.Tensor]:
     """The state dictionary of the port to torch, drawn at random."""
     tables = {"token": words, "pos": 512, "type": 2, "turn": 16}
     shapes = {
         **{f"embedder.{name}_embedding.weight": (rows, width) for name, rows in tables.items()},
-        "embed_layer_norm.weight": (width,), "embed_layer_norm.bias": (width,), "mask_embed": (1, 1, width),
-        "latent_embeddings": (20, width), "post_network.weight": (20, width), "discriminator.0.weight": (1, width),
-        "discriminator.0.bias": (1,), "bow_predictor.weight": (words, width),
-    }  # fmt: skip
+        "embed_layer_norm.weight": (width,),
+        "embed_layer_norm.bias": (width,),
+        "mask_embed": (1, 1, width),
+        "latent_embeddings": (20, width),
+        "post_network.weight": (20, width),
+        "discriminator.0.weight": (1, width),
+        "discriminator.0.bias": (1,),
+        "bow_predictor.weight": (words, width),
+    }
     for number in range(layers):
         block = {
-            "attn.linear_qkv": (3 * width, width), "attn.linear_out": (width, width),
-            "ff.linear_hidden.0": (inner, width), "ff.linear_out": (width, inner),
-        }  # fmt: skip
+            "attn.linear_qkv": (3 * width, width),
+            "attn.linear_out": (width, width),
+            "ff.linear_hidden.0": (inner, width),
+            "ff.linear_out": (width, inner),
+        }
         for name, shape in block.items():
             shapes[f"layers.{number}.{name}.weight"] = shape
             shapes[f"layers.{number}.{name}.bias"] = shape[:1]
         for name in ("attn_norm", "ff_norm"):
-            shapes[f"layers.{number}.{name}.weight"] = shapes[f"layers.{number}.{name}.bias"] = (width,)
+            shapes[f"layers.{number}.{name}.weight"] = shapes[f"layers.{number}.{name}.bias"] = (
+                width,
+            )
     generator = torch.Generator().manual_seed(4)
     return {name: torch.randn(shape, generator=generator) * 0.2 for name, shape in shapes.items()}
 
@@ -120,25 +146,41 @@ def write_paddle(path: Path, arrays: dict[str, np.ndarray], packed: bool = False
         for name, array in arrays.items():
             sizes = [varint(size) for size in array.shape]
             joined = b"".join(sizes)
-            dims = b"\x12" + varint(len(joined)) + joined if packed else b"".join(b"\x10" + size for size in sizes)
+            dims = (
+                b"\x12" + varint(len(joined)) + joined
+                if packed
+                else b"".join(b"\x10" + size for size in sizes)
+            )
             message = b"\x08\x05" + dims
-            stream.write(b"NAME" + struct.pack("<Q", len(name)) + name.encode() + struct.pack("<I", 0))
+            stream.write(
+                b"NAME" + struct.pack("<Q", len(name)) + name.encode() + struct.pack("<I", 0)
+            )
             stream.write(struct.pack("<i", len(message)) + message + array.astype("<f4").tobytes())
 
 
 def forward(state: dict[str, torch.Tensor], ids, mask, positions, types, turns) -> torch.Tensor:
-    """The last layer's vectors, (B, L, D): post-norm blocks, a fused projection, masked weights set to zero."""
+    """The last layer's vectors, (B, L, D).
+
+    Post-norm blocks, a fused projection, masked weights set to zero.
+    """
     width = state["embed_layer_norm.weight"].shape[0]
     count = len({name.split(".")[1] for name in state if name.startswith("layers.")})
 
     def norm(values, name):
-        return torch.nn.functional.layer_norm(values, (width,), state[f"{name}.weight"], state[f"{name}.bias"], 1e-6)
+        return torch.nn.functional.layer_norm(
+            values, (width,), state[f"{name}.weight"], state[f"{name}.bias"], 1e-6
+        )
 
     def linear(values, name):
         return values @ state[f"{name}.weight"].T + state[f"{name}.bias"]
 
-    table = {name: state[f"embedder.{name}_embedding.weight"] for name in ("token", "pos", "type", "turn")}
-    hidden = table["token"][ids] + table["pos"][positions] + table["type"][types] + table["turn"][turns]
+    table = {
+        name: state[f"embedder.{name}_embedding.weight"]
+        for name in ("token", "pos", "type", "turn")
+    }
+    hidden = (
+        table["token"][ids] + table["pos"][positions] + table["type"][types] + table["turn"][turns]
+    )
     hidden = norm(hidden, "embed_layer_norm")
     closed = (mask.unsqueeze(1) * mask.unsqueeze(2) == 0).unsqueeze(1)  # (B, 1, L, L)
     for number in range(count):
@@ -159,7 +201,8 @@ def forward(state: dict[str, torch.Tensor], ids, mask, positions, types, turns) 
 def embed(state: dict[str, torch.Tensor], dialogue, words) -> np.ndarray:
     """dial2vec's embedding: the last 15 turns, 512 tokens of them, the sum of the speakers' means.
 
-    PLATO's state has the user as type 1 and the assistant as 0; ``words`` gives a text's WordPiece ids.
+    PLATO's state has the user as type 1 and the assistant as 0; ``words`` gives a text's WordPiece
+    ids.
     """
     kept = dialogue.turns[-15:]
     rows = []

@@ -4,15 +4,22 @@ from hf_dialemb.dialogue import Dialogue, Turn
 
 
 def dialogue(*contents, id="", domains=(), roles=("user", "assistant")):
-    turns = tuple(Turn(roles[place % len(roles)], content) for place, content in enumerate(contents))
+    turns = tuple(
+        Turn(roles[place % len(roles)], content) for place, content in enumerate(contents)
+    )
     return Dialogue(turns, id, domains)
 
 
 CHATS = [
-    [{"role": "user", "content": "I need a cheap hotel."}, {"role": "assistant", "content": "For how many nights?"}],
+    [
+        {"role": "user", "content": "I need a cheap hotel."},
+        {"role": "assistant", "content": "For how many nights?"},
+    ],
     [{"role": "user", "content": "My card was stolen!"}],
 ]
 DIALOGUES = [
-    dialogue("book hotel", "cheap hotel"), dialogue("taxi north please"),
-    dialogue("book hotel", "thanks", "book hotel"), dialogue("train north", "train north please"),
-]  # fmt: skip
+    dialogue("book hotel", "cheap hotel"),
+    dialogue("taxi north please"),
+    dialogue("book hotel", "thanks", "book hotel"),
+    dialogue("train north", "train north please"),
+]

@@ -1,4 +1,7 @@
-"""The documents: every code block of the README and of the tutorials runs, in order, a page in a folder of its own."""
+"""The documents.
+
+Every code block of the README and of the tutorials runs, in order, a page in a folder of its own.
+"""
 
 import re
 import shlex
@@ -9,8 +12,13 @@ import pytest
 import hf_dialemb
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", *(f"docs/tutorials/{name}.md" for name in ("analyst", "engineer", "researcher"))]
-BLOCK = re.compile(r"^(?:<!-- not run: (?P<reason>.+?) -->\n+)?```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.M | re.S)
+PAGES = [
+    "README.md",
+    *(f"docs/tutorials/{name}.md" for name in ("analyst", "engineer", "researcher")),
+]
+BLOCK = re.compile(
+    r"^(?:<!-- not run: (?P<reason>.+?) -->\n+)?```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.M | re.S
+)
 # Where a page would train or embed for minutes: by page, what it says and what is run.
 SHORTER = {
     "README.md": {
@@ -18,18 +26,24 @@ SHORTER = {
         "labelled.jsonl --output": "labelled.jsonl --seeds 2 --task domains --output",
     },
     "docs/tutorials/analyst.md": {'split="test"):': 'split="test")[:48]:'},
-    "docs/tutorials/engineer.md": {'train, recipe="own_minilm", ': 'train[:48], recipe="own_minilm", '},
+    "docs/tutorials/engineer.md": {
+        'train, recipe="own_minilm", ': 'train[:48], recipe="own_minilm", '
+    },
     "docs/tutorials/researcher.md": {
         "--seeds 3": "--seeds 2 --limit 40",
         "range(3)": "range(2), limit=40",
         "_steps 10": "_steps 2",
     },
-}  # fmt: skip
+}
 
 
 def test_the_reference_has_every_public_name():
     pages = (ROOT / "docs" / "reference").glob("*.md")
-    listed = {name for page in pages for name in re.findall(r"^::: hf_dialemb\.\S+\.(\w+)$", page.read_text(), re.M)}
+    listed = {
+        name
+        for page in pages
+        for name in re.findall(r"^::: hf_dialemb\.\S+\.(\w+)$", page.read_text(), re.M)
+    }
     assert set(hf_dialemb.__all__) <= listed
 
 
@@ -40,10 +54,13 @@ def blocks(page):
 
 
 def make_files():
-    """What the README takes for granted: conversations as a table and as JSON, and labelled ones."""
+    """What the README takes for granted.
+
+    Conversations as a table and as JSON, and labelled ones.
+    """
     import csv
 
-    from hf_dialemb.corpora import write_jsonl
+    from hf_dialemb.data import write_jsonl
 
     found = hf_dialemb.load_dialogues("star_small", split="test")[:24]
     write_jsonl(found, "labelled.jsonl")
@@ -55,8 +72,11 @@ def make_files():
 
 
 def run_page(page):
-    """Run a page in this process: Python in one namespace, commands through the command line's own function."""
-    from hf_dialemb.cli import main
+    """Run a page in this process.
+
+    Python in one namespace, commands through the command line's own function.
+    """
+    from hf_dialemb.apps.cli import main
 
     if page == "README.md":
         make_files()

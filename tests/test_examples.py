@@ -16,8 +16,8 @@ import pytest
 from checkpoints import save_dse
 from sentence_transformers import SentenceTransformer
 
-from hf_dialemb.corpora import load_dialogues, write_jsonl
-from hf_dialemb.corpora.readers.star import packed
+from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb.data.readers.star import packed
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
@@ -50,7 +50,10 @@ def run(monkeypatch, capsys):
 def published(tiny_checkpoint, tiny_bert, tmp_path_factory) -> dict[str, str]:
     """What `dialemb export` writes of a dialogue encoder and of an utterance encoder."""
     folder = tmp_path_factory.mktemp("published")
-    sources = {"dial2vec": tiny_checkpoint, "dse": save_dse(tiny_bert, folder / "trained", max_tokens=256)}
+    sources = {
+        "dial2vec": tiny_checkpoint,
+        "dse": save_dse(tiny_bert, folder / "trained", max_tokens=256),
+    }
     for name, source in sources.items():
         write_checkpoint(*load_checkpoint(str(source)), folder / name)
     return {name: str(folder / name) for name in sources}
@@ -82,34 +85,48 @@ def test_most_dialogues_are_told_right(run):
 @weights
 def test_a_model_is_measured_before_and_after_it_trains(run):
     lines = [line.split(":")[0] for line in run("evaluate_while_training.py", "1")[1]]
-    assert [line for line in lines if line.startswith("purity ")] == ["purity before", "purity after"]
+    assert [line for line in lines if line.startswith("purity ")] == [
+        "purity before",
+        "purity after",
+    ]
 
 
 @slow
 @needs("mteb")
 def test_mteb_gives_a_score_a_task(tiny_bert, run):
     lines = [line.split(": ") for line in run("mteb_dialogues.py", "sample", "dev", tiny_bert)[1]]
-    scores = {name[0].split("-")[1]: float(name[1]) for name in lines if name[0].startswith("sample-")}
+    scores = {
+        name[0].split("-")[1]: float(name[1]) for name in lines if name[0].startswith("sample-")
+    }
     assert list(scores) == ["DomainClustering", "DomainRetrieval", "ResponseSelection"]
     assert all(0 < score <= 1 for score in scores.values())
 
 
 @slow
 @weights
-@pytest.mark.parametrize("library", [pytest.param("langchain", marks=needs("langchain_core")),
-                                     pytest.param("llama_index", marks=needs("llama_index"))])  # fmt: skip
+@pytest.mark.parametrize(
+    "library",
+    [
+        pytest.param("langchain", marks=needs("langchain_core")),
+        pytest.param("llama_index", marks=needs("llama_index")),
+    ],
+)
 def test_stores_find_dialogues_of_the_asked_domain(library, run):
     found = [line.split()[0] for line in run(f"{library}_search.py")[1]]
     assert found == ["flight"] * 3 + ["hotel"]
 
 
 @pytest.mark.parametrize("method", ["dial2vec", "dse"])
-def test_the_pipeline_gives_the_vectors_of_sentence_transformers(published, method, sample_dialogues, run):
+def test_the_pipeline_gives_the_vectors_of_sentence_transformers(
+    published, method, sample_dialogues, run
+):
     found, _ = run("feature_extraction.py", published[method])
     model = SentenceTransformer(published[method], device="cpu")
     short = [Dialogue(dialogue.turns[:2]) for dialogue in sample_dialogues[:4]]
     expected = model.encode([dialogue.to_messages() for dialogue in short])
-    np.testing.assert_allclose([found["embed"](dialogue) for dialogue in short], expected, atol=1e-5)
+    np.testing.assert_allclose(
+        [found["embed"](dialogue) for dialogue in short], expected, atol=1e-5
+    )
     tokens = found["extractor"]("a room")
     assert np.shape(tokens) == ((1, 16) if method == "dial2vec" else (1, np.shape(tokens)[1], 16))
 
@@ -118,7 +135,9 @@ def test_the_pipeline_gives_the_vectors_of_sentence_transformers(published, meth
 def test_a_dataset_is_mapped_by_two_processes(published, tmp_path):
     command = [sys.executable, str(EXAMPLES / "map_dataset.py"), published["dial2vec"]]
     environment = {**os.environ, "HF_DATASETS_CACHE": str(tmp_path)}
-    line = subprocess.run(command, env=environment, check=True, stdout=-1, text=True).stdout.splitlines()[-1]
+    line = subprocess.run(
+        command, env=environment, check=True, stdout=-1, text=True
+    ).stdout.splitlines()[-1]
     expected = load_encoder(published["dial2vec"]).encode(load_dialogues("sample", split="dev"))
     _, shape, deviation = re.fullmatch(r"(\S+) (\(.+\)) (\S+)", line).groups()
     assert shape == str(expected.shape)
@@ -135,8 +154,15 @@ def test_indexes_find_the_same_and_filter(run, tmp_path):
     assert blocks["faiss, one domain"] == blocks["usearch, one domain"]
     products = found["vectors"] @ found["asked"]
     best = sorted(found["alike"], key=lambda row: -products[row])[:3]
-    assert all(found["dialogues"][row].id in line for row, line in zip(best, blocks["faiss, one domain"], strict=True))
-    assert {path.name for path in tmp_path.iterdir()} == {"dialogues.jsonl", "vectors.faiss", "vectors.usearch"}
+    assert all(
+        found["dialogues"][row].id in line
+        for row, line in zip(best, blocks["faiss, one domain"], strict=True)
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "dialogues.jsonl",
+        "vectors.faiss",
+        "vectors.usearch",
+    }
 
 
 @slow
@@ -157,20 +183,30 @@ def own(tmp_path_factory) -> tuple[Path, Path]:
     tasks = sorted({dialogue.domains for dialogue in dialogues})[:3]
     dialogues = [dialogue for dialogue in dialogues if dialogue.domains in tasks][:60]
     write_jsonl(dialogues, folder / "labelled.jsonl")
-    write_jsonl([replace(dialogue, domains=()) for dialogue in dialogues[:8]], folder / "plain.jsonl")
+    write_jsonl(
+        [replace(dialogue, domains=()) for dialogue in dialogues[:8]], folder / "plain.jsonl"
+    )
     return folder / "labelled.jsonl", folder / "plain.jsonl"
 
 
 @slow
-@pytest.mark.parametrize(("name", "model", "refusal"), [
-    ("classify_dialogues.py", "dialogue-static", "add labels"),
-    pytest.param("dialogue_topics.py", "dialogue-static", "expected at least 32", marks=needs("bertopic", "umap")),
-    ("feature_extraction.py", "dial2vec", ""),
-    ("few_shot_classifier.py", "dse", "add labels"),
-    pytest.param("langchain_search.py", "dialogue-static", "", marks=needs("langchain_core")),
-    pytest.param("llama_index_search.py", "dialogue-static", "", marks=needs("llama_index")),
-    pytest.param("vector_indexes.py", "dialogue-static", "", marks=needs("faiss", "usearch")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "model", "refusal"),
+    [
+        ("classify_dialogues.py", "dialogue-static", "add labels"),
+        pytest.param(
+            "dialogue_topics.py",
+            "dialogue-static",
+            "expected at least 32",
+            marks=needs("bertopic", "umap"),
+        ),
+        ("feature_extraction.py", "dial2vec", ""),
+        ("few_shot_classifier.py", "dse", "add labels"),
+        pytest.param("langchain_search.py", "dialogue-static", "", marks=needs("langchain_core")),
+        pytest.param("llama_index_search.py", "dialogue-static", "", marks=needs("llama_index")),
+        pytest.param("vector_indexes.py", "dialogue-static", "", marks=needs("faiss", "usearch")),
+    ],
+)
 def test_it_takes_your_own_file_and_says_what_it_lacks(name, model, refusal, own, published, run):
     labelled, plain = own
     model = published.get(model, model)
@@ -184,5 +220,10 @@ def test_a_split_has_as_many_dialogues_of_each_of_sixteen_tasks(split, size):
     dialogues = load_dialogues("star_small", None, split)
     domains = Counter(dialogue.domains for dialogue in dialogues)
     assert (len(domains), {*domains.values()}) == (16, {size})
-    assert all(dialogue.id.startswith("Complete/") and len(dialogue.roles) == 2 for dialogue in dialogues)
-    assert "Copyright (c) 2020 Rasa Technologies" in packed(split).with_name("star_small_licence.txt").read_text()
+    assert all(
+        dialogue.id.startswith("Complete/") and len(dialogue.roles) == 2 for dialogue in dialogues
+    )
+    assert (
+        "Copyright (c) 2020 Rasa Technologies"
+        in packed(split).with_name("star_small_licence.txt").read_text()
+    )

@@ -1,4 +1,7 @@
-"""The Python interface: the block of the README, dialogues in memory in every form, runs that load as what they are."""
+"""The Python interface.
+
+The block of the README, dialogues in memory in every form, runs that load as what they are.
+"""
 
 import json
 from pathlib import Path
@@ -9,11 +12,11 @@ from interface_block import dialogues_in_memory, run_block
 from sentence_transformers import SentenceTransformer
 
 import hf_dialemb
-from hf_dialemb.cli import main
-from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.corpora.own.check import check
-from hf_dialemb.corpora.own.hub_dataset import to_dataset
-from hf_dialemb.corpora.own.records import write_jsonl
+from hf_dialemb.apps.cli import main
+from hf_dialemb.apps.files.check import check
+from hf_dialemb.apps.files.hub_dataset import to_dataset
+from hf_dialemb.apps.files.json_files import write_jsonl
+from hf_dialemb.data import load_dialogues
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import METHODS
@@ -25,7 +28,9 @@ DIALOGUES = dialogues_in_memory()
 @pytest.fixture(scope="module")
 def run(tiny_bert, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "mine"
-    return hf_dialemb.train("dse", DIALOGUES, backbone=tiny_bert, max_steps=3, save_steps=2, output_dir=folder)
+    return hf_dialemb.train(
+        "dse", DIALOGUES, backbone=tiny_bert, max_steps=3, save_steps=2, output_dir=folder
+    )
 
 
 def test_the_block_of_the_readme(tiny_bert, tmp_path):
@@ -55,7 +60,9 @@ def test_a_folder_of_a_run_loads_as_what_it_is(method, tiny_bert, tmp_path, run)
         assert np.allclose(found, hf_dialemb.load_encoder(place).encode(DIALOGUES), atol=1e-5)
 
 
-@pytest.mark.skipif("deep_attention_matching" not in METHODS, reason="deep_attention_matching is not installed")
+@pytest.mark.skipif(
+    "deep_attention_matching" not in METHODS, reason="deep_attention_matching is not installed"
+)
 def test_a_folder_of_a_ranker_that_embeds_nothing_says_so(tmp_path):
     settings = {"num_candidates": 3, "embedding_size": 8, "num_blocks": 1, "max_steps": 1}
     hf_dialemb.train("deep_attention_matching", DIALOGUES, output_dir=tmp_path, **settings)
@@ -111,7 +118,10 @@ DIALOGUE = Dialogue.from_messages(MESSAGES, id="a", domains=["greeting"])
 
 def test_every_form_gives_the_same_dialogues(tmp_path):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    rows = [{"id": "a", "role": turn["role"], "content": turn["content"], "domain": "greeting"} for turn in MESSAGES]
+    rows = [
+        {"id": "a", "role": turn["role"], "content": turn["content"], "domain": "greeting"}
+        for turn in MESSAGES
+    ]
     whole, dataset, frame = DIALOGUE.to_json(), to_dataset([DIALOGUE]), pandas.DataFrame(rows)
     write_jsonl([DIALOGUE], tmp_path / "own.jsonl")
     dataset.to_parquet(tmp_path / "own.parquet")
@@ -119,7 +129,14 @@ def test_every_form_gives_the_same_dialogues(tmp_path):
     frame.to_excel(tmp_path / "own.xlsx", index=False)
     files = [tmp_path / f"own.{ending}" for ending in ("jsonl", "csv", "parquet", "xlsx")]
     lists = [DIALOGUE], (DIALOGUE,), iter([DIALOGUE]), [whole], iter([whole])
-    tables = dataset, dataset.to_pandas(), dataset.data.table, frame, polars.DataFrame(rows), polars.DataFrame([whole])
+    tables = (
+        dataset,
+        dataset.to_pandas(),
+        dataset.data.table,
+        frame,
+        polars.DataFrame(rows),
+        polars.DataFrame([whole]),
+    )
     for source in (*lists, *tables, *files, *map(str, files)):
         assert load_dialogues(source) == [DIALOGUE]
     assert load_dialogues([MESSAGES]) == [Dialogue.from_messages(MESSAGES)]
@@ -129,12 +146,21 @@ def test_every_form_gives_the_same_dialogues(tmp_path):
 
 def test_a_table_in_memory_is_read_as_its_file(tmp_path):
     pandas = pytest.importorskip("pandas")
-    cells = {"id": [2, None, 1, 1], "role": ["Ann", None, "Zoe", "Ann"], "text": ["Hi", None, "Ho", "True"]}
-    frame = pandas.DataFrame({**cells, "time": pandas.to_datetime(["2026-01-01", None, "2026-01-03", "2026-01-02"])})
+    cells = {
+        "id": [2, None, 1, 1],
+        "role": ["Ann", None, "Zoe", "Ann"],
+        "text": ["Hi", None, "Ho", "True"],
+    }
+    frame = pandas.DataFrame(
+        {**cells, "time": pandas.to_datetime(["2026-01-01", None, "2026-01-03", "2026-01-02"])}
+    )
     frame.astype({"id": "Int64"}).to_csv(tmp_path / "own.csv", index=False)
     found = load_dialogues(frame)
     assert found == load_dialogues(tmp_path / "own.csv")
-    assert [(each.id, each.time) for each in found] == [("2", "2026-01-01T00:00:00"), ("1", "2026-01-02T00:00:00")]
+    assert [(each.id, each.time) for each in found] == [
+        ("2", "2026-01-01T00:00:00"),
+        ("1", "2026-01-02T00:00:00"),
+    ]
 
 
 def test_columns_and_roles_are_said_and_guessed_as_in_files(caplog):
@@ -145,8 +171,13 @@ def test_columns_and_roles_are_said_and_guessed_as_in_files(caplog):
     assert not caplog.messages
     load_dialogues(table, columns=words["columns"])
     told = "say load_dialogues(..., roles='Ann=user,Bob=assistant')"
-    assert caplog.messages == [f"dialogues: roles: guessed Ann: user; Bob: assistant; to confirm or change it, {told}"]
-    with pytest.raises(InputError, match=r"^the table:1: got no column for content .* say which with load_dialogues"):
+    assert caplog.messages == [
+        f"dialogues: roles: guessed Ann: user; Bob: assistant; to confirm or change it, {told}"
+    ]
+    with pytest.raises(
+        InputError,
+        match=r"^the table:1: got no column for content .* say which with load_dialogues",
+    ):
         load_dialogues(table)
     said = {"system": "Be kind.", "Ann": "Hello", "bot": "Hi"}
     chat = [{"role": role, "content": content} for role, content in said.items()]
@@ -166,7 +197,9 @@ def test_a_split_of_what_has_none_is_refused(tmp_path):
         (lambda: hf_dialemb.evaluate("tfidf", DIALOGUES, split="nope"), "what is in memory"),
         (lambda: load_dialogues([DIALOGUE], split="dev"), "what is in memory"),
     ):
-        with pytest.raises(InputError, match=r"^split: got '\w+', but .* has no splits and is read whole; ") as refused:
+        with pytest.raises(
+            InputError, match=r"^split: got '\w+', but .* has no splits and is read whole; "
+        ) as refused:
             call()
         assert of in str(refused.value)
     assert load_dialogues(file) == load_dialogues(file, split="all") == [DIALOGUE]
@@ -177,11 +210,17 @@ def test_anything_else_is_refused_in_one_sentence():
         ("where is my card", "got the text 'where is my card'"),
         (["where is my card"], r"dialogues\[0\]: got the text .* encode_utterances"),
         ([["where", "is"]], r"dialogues\[0\]: got a list of texts"),
-        (MESSAGES, r"dialogues\[0\]: got one message"), (DIALOGUE, "got one Dialogue, .* put it into a list"),
-        ([], "got none"), (3, "got one int"),
-        ([MESSAGES, [{"role": "user"}], [{"role": "user"}]], r"dialogues: 2 of 3 cannot be read.* dialogues\[1\]"),
+        (MESSAGES, r"dialogues\[0\]: got one message"),
+        (DIALOGUE, "got one Dialogue, .* put it into a list"),
+        ([], "got none"),
+        (3, "got one int"),
+        (
+            [MESSAGES, [{"role": "user"}], [{"role": "user"}]],
+            r"dialogues: 2 of 3 cannot be read.* "
+            r"dialogues\[1\]",
+        ),
         ("no/such.jsonl", "no/such.jsonl"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError, match=said) as refused:
             load_dialogues(source)
         assert "\n" not in str(refused.value)

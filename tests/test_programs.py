@@ -1,4 +1,7 @@
-"""The programs of benchmarks/ and training_scripts/ run, at sizes that take seconds; examples are in test_examples."""
+"""The programs of benchmarks/ and training_scripts/ run, at sizes that take seconds.
+
+Examples are in test_examples.
+"""
 
 import contextlib
 import importlib
@@ -17,31 +20,51 @@ import torch
 from afresh import printed_afresh, run_afresh
 
 import hf_dialemb
-from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.data import load_dialogues
 
 ROOT = Path(__file__).parents[1]
-HELPERS = {"hardware", "processes", "published_counts", "encoder_tables", "faiss_index", "official_dial2vec",
-           "dial2vec_step_worker", "utterance_step_worker"}  # fmt: skip
+HELPERS = {
+    "hardware",
+    "processes",
+    "published_counts",
+    "encoder_tables",
+    "faiss_index",
+    "official_dial2vec",
+    "dial2vec_step_worker",
+    "utterance_step_worker",
+}
 DATA = {"corpora", "widths", "turn_scale"}
 """Those that read corpora from HF_DIALEMB_DATA."""
 
 SAMPLED = {"topics", "topic_names", "topics_kept", "planted_months", "where_time_goes", "widths"}
 """Those that ask the package for real corpora: the sample is given to them instead."""
 
-NEEDS = {"index_scale": ("lancedb", "faiss"), "turn_scale": ("lancedb",),
-         "noise": ("jellyfish",),
-         **dict.fromkeys(("topics_page", "topics_scale"), ("playwright",)),
-         **dict.fromkeys(("topics", "topic_names"), ("bertopic", "umap")),
-         **dict.fromkeys(("conversion", "corpus_scale", "render_readme"), ("hf_dialemb.papers",))}  # fmt: skip
+NEEDS = {
+    "index_scale": ("lancedb", "faiss"),
+    "turn_scale": ("lancedb",),
+    "noise": ("jellyfish",),
+    **dict.fromkeys(("topics_page", "topics_scale"), ("playwright",)),
+    **dict.fromkeys(("topics", "topic_names"), ("bertopic", "umap")),
+    **dict.fromkeys(("conversion", "corpus_scale", "render_readme"), ("hf_dialemb.papers",)),
+}
 HELP_ALONE = {"gpu", "training_since", "bench", "topic_segments", "peers"}
-"""Programs that need a GPU, an earlier commit, the others, nltk or peers' weights; their command lines are read."""
+"""Programs that need a GPU, an earlier commit, the others, nltk or peers' weights.
+
+Their command lines are read.
+"""
 
 
 def here(program):
-    """Stand for `answer_of` where other constants hold in this process: it does what the program asks of itself."""
+    """Stand for `answer_of` where other constants hold in this process.
+
+    It does what the program asks of itself.
+    """
 
     def answer_of(file, *words, environment=None):
-        with contextlib.redirect_stdout(io.StringIO()) as output, pytest.MonkeyPatch.context() as patch:
+        with (
+            contextlib.redirect_stdout(io.StringIO()) as output,
+            pytest.MonkeyPatch.context() as patch,
+        ):
             patch.setattr(sys, "argv", [str(file), *map(str, words)])
             program.main()
         return json.loads(output.getvalue().splitlines()[-1])
@@ -52,13 +75,20 @@ def here(program):
 def running(file):
     """A program that runs a file as Python does."""
     folder, path = str(Path(file).parent), str(file)
-    return f"import runpy, sys; sys.path.insert(0, {folder!r}); runpy.run_path({path!r}, run_name='__main__')"
+    return (
+        f"import runpy, sys; sys.path.insert(0, {folder!r}); runpy.run_path({path!r}, "
+        "run_name='__main__')"
+    )
 
 
 def answer_of(file, *words, environment=None):
     """Stand for `processes.answer_of`: fork from a process that has imported the libraries."""
     program, *words = words if file == "-c" else (running(file), *words)
-    return json.loads(printed_afresh(program, *words, environment=os.environ | (environment or {})).splitlines()[-1])
+    return json.loads(
+        printed_afresh(program, *words, environment=os.environ | (environment or {})).splitlines()[
+            -1
+        ]
+    )
 
 
 AT_PIPES = """
@@ -71,7 +101,10 @@ os.dup2(os.open(sys.argv.pop(1), os.O_WRONLY), 1)
 
 
 def side(name, file, *words, environment=None):
-    """Stand for `processes.Side`: the process is a fork that goes on, and answers through a pipe."""
+    """Stand for `processes.Side`.
+
+    The process is a fork that goes on, and answers through a pipe.
+    """
     made = object.__new__(importlib.import_module("processes").Side)
     with tempfile.TemporaryDirectory() as place:
         pipes = [f"{place}/{end}" for end in ("in", "out")]
@@ -79,8 +112,11 @@ def side(name, file, *words, environment=None):
             os.mkfifo(pipe)
         program, surroundings = AT_PIPES + running(file), os.environ | (environment or {})
         printed_afresh(program, *pipes, *words, environment=surroundings)
-        stdin, stdout = open(pipes[0], "w"), open(pipes[1])  # noqa: SIM115, PTH123 - as Popen has them
-    made.name, made.process = name, SimpleNamespace(stdin=stdin, stdout=stdout, kill=stdin.close, wait=stdout.close)
+        stdin, stdout = open(pipes[0], "w"), open(pipes[1])  # noqa: PTH123, SIM115
+    made.name, made.process = (
+        name,
+        SimpleNamespace(stdin=stdin, stdout=stdout, kill=stdin.close, wait=stdout.close),
+    )
     return made
 
 
@@ -98,54 +134,137 @@ STATIC = {"OURS": "dialogue-static", "MINILM": "dialogue-static"}
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "attention": ("--rounds 1", {"LENGTHS": (16,), "TOKENS": 64}),
     "checkpoint_times": ("RUNS --recipe own_minilm --steps 1 --output OUT", {"answer_of": here}),
-    "context": ("--model action-static --output OUT",
-                {"PARTS": ("star_small/test",), "FEWEST": 5, "MOST": 9, "SEEDS": range(1)}),
-    "conversion": ("--output OUT", {"WORDS": 1300, "WIDTH": 64, "INNER": 128, "LAYERS": 1,
-                   "FORMS": lambda program: dict([*program.FORMS.items()][:1])}),
+    "context": (
+        "--model action-static --output OUT",
+        {"PARTS": ("star_small/test",), "FEWEST": 5, "MOST": 9, "SEEDS": range(1)},
+    ),
+    "conversion": (
+        "--output OUT",
+        {
+            "WORDS": 1300,
+            "WIDTH": 64,
+            "INNER": 128,
+            "LAYERS": 1,
+            "FORMS": lambda program: dict([*program.FORMS.items()][:1]),
+        },
+    ),
     "corpora": ("--measure snips", {}),
     "corpus_scale": ("--of embed --dialogues 8 --output OUT", {"CORPUS": "sample"}),
-    "demo_recipe": ("--output OUT --work FOLDER", {"load_dialogues": samples, "RATES": (1e-4,), "BACK": (0.5,),
-                    "CORPORA": {"sgd": "SGD"},
-                    "TRAIN": 2, "MEASURED": 2, "DOMAINS": 2, "SEEDS": range(1), "OPTIONS": {"max_steps": 1}}),
-    "dial2vec_step": ("--small --steps 1 --warm-up 0 --dialogues 2 --data-dir FOLDER --output OUT",
-                      {"SIDES": lambda program: {name: program.SIDES[name] for name in program.COMPARED[:2]}}),
+    "demo_recipe": (
+        "--output OUT --work FOLDER",
+        {
+            "load_dialogues": samples,
+            "RATES": (1e-4,),
+            "BACK": (0.5,),
+            "CORPORA": {"sgd": "SGD"},
+            "TRAIN": 2,
+            "MEASURED": 2,
+            "DOMAINS": 2,
+            "SEEDS": range(1),
+            "OPTIONS": {"max_steps": 1},
+        },
+    ),
+    "dial2vec_step": (
+        "--small --steps 1 --warm-up 0 --dialogues 2 --data-dir FOLDER --output OUT",
+        {"SIDES": lambda program: {name: program.SIDES[name] for name in program.COMPARED[:2]}},
+    ),
     "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {"READ": "sample"}),
-    "encoding": ("--model all-MiniLM-L6-v2 --word @bfloat16 dialogue-static --utterances 8 --dialogues 2 --rounds 1 "
-                 "--output OUT", {}),
+    "encoding": (
+        "--model all-MiniLM-L6-v2 --word @bfloat16 dialogue-static --utterances 8 "
+        "--dialogues 2 --rounds 1 "
+        "--output OUT",
+        {},
+    ),
     "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
     "habits": ("--only test_published.py --output OUT", {}),
     "granularity_sampling": ("--responses 600 --beside 300 --checked 20 --output OUT", {}),
-    "index_scale": ("--vectors 600 --output OUT", {"QUERIES": 3, "TIMES": 1, "CORPUS": "sample", "answer_of": here}),
-    "learning_curve": ("--run tiny=RUN --backbone BERT --corpus sample --split dev --seeds 1 --output OUT", {}),
-    "lstm_step": ("--steps 1 --dialogues 60 --output OUT", {"PAIRS": 4, "load_dialogues": samples, "answer_of": here}),
-    "noise": ("--model dialogue-static --split dev --seeds 1 --output OUT",
-              {"PARTS": {"dev": {"domains": ("sample",)}}, "HEADS": {"domains": "MAP"}}),
+    "index_scale": (
+        "--vectors 600 --output OUT",
+        {"QUERIES": 3, "TIMES": 1, "CORPUS": "sample", "answer_of": here},
+    ),
+    "learning_curve": (
+        "--run tiny=RUN --backbone BERT --corpus sample --split dev --seeds 1 --output OUT",
+        {},
+    ),
+    "lstm_step": (
+        "--steps 1 --dialogues 60 --output OUT",
+        {"PAIRS": 4, "load_dialogues": samples, "answer_of": here},
+    ),
+    "noise": (
+        "--model dialogue-static --split dev --seeds 1 --output OUT",
+        {"PARTS": {"dev": {"domains": ("sample",)}}, "HEADS": {"domains": "MAP"}},
+    ),
     "own_files": ("--files 10 --output OUT", {}),
-    "own_recipe": ("--peer dialogue-static --output OUT", {
-        "load_dialogues": samples, "SIZE": 24, "CHOOSING": lambda program: {"a": program.Part("sgd", "dev")},
-        "REPORTING": lambda program: {"b": program.Part("sgd", "test")}, "SHARES": {"half": 0.5}, "AXES": (2,),
-        "SEEDS": range(1), "OPTIONS": {"max_steps": 1, "per_device_train_batch_size": 2, "max_tokens": 32}}),
-    "planted_months": ("--model dialogue-static --actions dialogue-static --output OUT",
-                       {"KEPT": ("restaurant", "hotel", "flight"), "NEW": ("banking", "doctor")}),
+    "own_recipe": (
+        "--peer dialogue-static --output OUT",
+        {
+            "load_dialogues": samples,
+            "SIZE": 24,
+            "CHOOSING": lambda program: {"a": program.Part("sgd", "dev")},
+            "REPORTING": lambda program: {"b": program.Part("sgd", "test")},
+            "SHARES": {"half": 0.5},
+            "AXES": (2,),
+            "SEEDS": range(1),
+            "OPTIONS": {"max_steps": 1, "per_device_train_batch_size": 2, "max_tokens": 32},
+        },
+    ),
+    "planted_months": (
+        "--model dialogue-static --actions dialogue-static --output OUT",
+        {"KEPT": ("restaurant", "hotel", "flight"), "NEW": ("banking", "doctor")},
+    ),
     "render_cards": ("--check", {}),
     "render_readme": ("--check", {}),
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
-    "startup": ("--repeats 1 --output OUT", {"STORED": 9, "answer_of": lambda program: lambda *words: 1024}),
+    "startup": (
+        "--repeats 1 --output OUT",
+        {"STORED": 9, "answer_of": lambda program: lambda *words: 1024},
+    ),
     "topic_names": ("--corpus sgd --chats chats.json --output OUT", {**STATIC, "SEEDS": range(1)}),
     "topics": ("--corpus sgd --output OUT", {**STATIC, "SEEDS": range(2)}),
     "topics_kept": ("--split test --output OUT", {"OURS": "dialogue-static", "EVERY": 20}),
     "topics_page": ("--limit 40 --domain= --output FOLDER", {}),
     "topics_scale": ("--dialogues 9 --output OUT", {"CORPUS": "sample", "EVENTS": 6, "WARM_UP": 1}),
-    "turn_retrieval": ("dialogue-static --corpora sgd --limit 20 --output OUT", {"load_dialogues": samples}),
-    "turn_scale": ("--output OUT", {"SIZES": (300,), "CONVERSATIONS": 5, "REPEATS": 1, "READ": 2, "EVERY": 99,
-                   "CORPUS": "sample", "answer_of": here}),
-    "under_load": ("--seconds 0 --way ours --rounds 1 --output OUT", {"answer_of": here, "TEXTS": 4}),
+    "turn_retrieval": (
+        "dialogue-static --corpora sgd --limit 20 --output OUT",
+        {"load_dialogues": samples},
+    ),
+    "turn_scale": (
+        "--output OUT",
+        {
+            "SIZES": (300,),
+            "CONVERSATIONS": 5,
+            "REPEATS": 1,
+            "READ": 2,
+            "EVERY": 99,
+            "CORPUS": "sample",
+            "answer_of": here,
+        },
+    ),
+    "under_load": (
+        "--seconds 0 --way ours --rounds 1 --output OUT",
+        {"answer_of": here, "TEXTS": 4},
+    ),
     "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
-    "where_time_goes": ("--output OUT", {"SPECS": {"dialogue-static": "static"}, "RECIPES": {"dse": "dse_minilm"},
-                        "STEPS": 1, "texts": lambda program: lambda *_, texts=program.texts: texts(200, 20)}),
-    "widths": ("--model dialogue-static --output OUT", {"WIDTHS": (48,), "ROTATED_ON": ("sgd/train",), "PER_CORPUS": 4,
-               "DIALOGUES": ("sample",), "INTENTS": ("snips",)}),
-}  # fmt: skip
+    "where_time_goes": (
+        "--output OUT",
+        {
+            "SPECS": {"dialogue-static": "static"},
+            "RECIPES": {"dse": "dse_minilm"},
+            "STEPS": 1,
+            "texts": lambda program: lambda *_, texts=program.texts: texts(200, 20),
+        },
+    ),
+    "widths": (
+        "--model dialogue-static --output OUT",
+        {
+            "WIDTHS": (48,),
+            "ROTATED_ON": ("sgd/train",),
+            "PER_CORPUS": 4,
+            "DIALOGUES": ("sample",),
+            "INTENTS": ("snips",),
+        },
+    ),
+}
 
 
 def test_every_program_is_run_or_has_a_reason():
@@ -157,7 +276,10 @@ def test_every_program_is_run_or_has_a_reason():
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Runs a program of benchmarks/ in this process with other constants, or those made of its own; its exit code."""
+    """Runs a program of benchmarks/ in this process with other constants, or those made of its own.
+
+    Its exit code.
+    """
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     monkeypatch.chdir(ROOT)
 
@@ -181,8 +303,16 @@ def run(monkeypatch, tmp_path):
 def trained(tiny_bert, tmp_path_factory) -> Path:
     """A training that kept its only checkpoint."""
     place = tmp_path_factory.mktemp("runs") / "tiny-0"
-    steps = {"max_steps": 1, "save_steps": 1, "max_dialogues": 20, "use_cpu": True, "disable_tqdm": True}
-    return hf_dialemb.train("dse", "sample", backbone=tiny_bert, output_dir=place, exclude="none", **steps).path
+    steps = {
+        "max_steps": 1,
+        "save_steps": 1,
+        "max_dialogues": 20,
+        "use_cpu": True,
+        "disable_tqdm": True,
+    }
+    return hf_dialemb.train(
+        "dse", "sample", backbone=tiny_bert, output_dir=place, exclude="none", **steps
+    ).path
 
 
 @pytest.mark.slow
@@ -193,27 +323,54 @@ def test_a_benchmark_runs(name, run, trained, tiny_bert, tmp_path, monkeypatch):
     missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
-    places = {"OUT": tmp_path / "out.json", "FOLDER": tmp_path / "folder", "RUN": trained, "RUNS": trained.parent,
-              "BERT": tiny_bert}  # fmt: skip
+    places = {
+        "OUT": tmp_path / "out.json",
+        "FOLDER": tmp_path / "folder",
+        "RUN": trained,
+        "RUNS": trained.parent,
+        "BERT": tiny_bert,
+    }
     if name in SAMPLED:
         monkeypatch.setattr(hf_dialemb, "load_dialogues", sample)
     words, constants = RUNS[name]
-    filled = [next((word.replace(key, str(place)) for key, place in places.items() if word.split("=")[-1] == key), word)
-              for word in words.split()]  # fmt: skip
-    assert run(name, filled, constants) in (None, 0, 1)  # 1: a bound of the whole size does not hold
+    filled = [
+        next(
+            (
+                word.replace(key, str(place))
+                for key, place in places.items()
+                if word.split("=")[-1] == key
+            ),
+            word,
+        )
+        for word in words.split()
+    ]
+    assert run(name, filled, constants) in (
+        None,
+        0,
+        1,
+    )  # 1: a bound of the whole size does not hold
     assert "OUT" not in words or (tmp_path / "out.json").stat().st_size
 
 
 @pytest.mark.slow
 def test_planted_changes_of_a_month_are_the_first_findings(run, data_dir, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_DIALEMB_DATA", str(data_dir))
-    words = ["--model", "dialogue-static", "--actions", "action-static", "--output", str(tmp_path / "out.json")]
+    words = [
+        "--model",
+        "dialogue-static",
+        "--actions",
+        "action-static",
+        "--output",
+        str(tmp_path / "out.json"),
+    ]
     assert run("planted_months", words, {}) is None
     sizes, *findings = json.loads((tmp_path / "out.json").read_text())["table"]
     assert sizes.startswith("January: ")
     planted = [
-        r"New topic: .*(account|weather|humid)", "Worse ends: .*(home|apartment|house).*cancelled", "New step in .*",
-    ]  # fmt: skip
+        r"New topic: .*(account|weather|humid)",
+        "Worse ends: .*(home|apartment|house).*cancelled",
+        "New step in .*",
+    ]
     first = findings[:5]
     assert all(any(re.match(change, line) for line in first[:3]) for change in planted)
     assert all(any(re.match(change, line) for change in planted) for line in first)
@@ -231,9 +388,14 @@ def test_a_program_that_needs_more_shows_its_help(name, run, capsys):
 
 def test_ratios_well_below_the_committed_ones_have_fallen(run):
     bench = importlib.import_module("bench")
-    encode, (title, other) = "encode dialogues, dialogue-static", ("import hf_dialemb", "import torch")
+    encode, (title, other) = (
+        "encode dialogues, dialogue-static",
+        ("import hf_dialemb", "import torch"),
+    )
     rows = [bench.row(title, other, [15.0, 17.0, 16.0])]
-    rows += [bench.row(f"{encode} (5,231 a second)", "sentence-transformers", [130.0, 131.0, 129.0])]
+    rows += [
+        bench.row(f"{encode} (5,231 a second)", "sentence-transformers", [130.0, 131.0, 129.0])
+    ]
     assert "| 130.00 (129.00 to 131.00) | 100, and 5,000 a second |" in bench.table(rows)[3]
     quicker = bench.row(f"{encode} (6,000 a second)", "sentence-transformers", [131.0])
     assert bench.fallen([rows[0], quicker], rows) == bench.fallen(rows, rows) == []
@@ -250,9 +412,21 @@ def test_without_a_gpu_its_program_says_so_and_measures_nothing(run, tmp_path, c
 
 @pytest.mark.slow
 def test_the_training_scripts_run(trained, tiny_bert, tmp_path):
-    words = "--method dse --corpus sample --max_steps 1 --max_dialogues 9 --per_device_train_batch_size 2"
+    words = (
+        "--method dse --corpus sample --max_steps 1 --max_dialogues 9 "
+        "--per_device_train_batch_size 2"
+    )
     scripts = [["train.py", *words.split(), "--backbone", tiny_bert, "--output_dir", str(tmp_path)]]
-    search = ["--backbone", tiny_bert, "--model", str(trained), "--by", "sample/dev", "--limit", "9"]
+    search = [
+        "--backbone",
+        tiny_bert,
+        "--model",
+        str(trained),
+        "--by",
+        "sample/dev",
+        "--limit",
+        "9",
+    ]
     scripts += [["choose_weights.py", *search, "--output", str(tmp_path / "search.json")]]
     scripts += [["pack_star.py", "--help"], ["ship.py"]]
     for script, code in zip(scripts, (0, 0, 0, 1), strict=True):
@@ -261,14 +435,27 @@ def test_the_training_scripts_run(trained, tiny_bert, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (find_spec("jellyfish") and find_spec("peft")), reason="not installed: jellyfish, peft")
+@pytest.mark.skipif(
+    not (find_spec("jellyfish") and find_spec("peft")), reason="not installed: jellyfish, peft"
+)
 def test_an_encoder_hears_and_its_training_merges(tmp_path):
-    words = ["--model", "dialogue-minilm", "--corpus", "sample/train", "--exclude", "sample/dev", "--steps", "1"]
+    words = [
+        "--model",
+        "dialogue-minilm",
+        "--corpus",
+        "sample/train",
+        "--exclude",
+        "sample/dev",
+        "--steps",
+        "1",
+    ]
     program = f"import sys; sys.path.insert(0, {str(ROOT / 'benchmarks')!r}); "
     program += running(ROOT / "training_scripts" / "hear.py")
     done = run_afresh(program, *words, "--output", str(tmp_path / "heard"), folder=ROOT)
     assert done.returncode == 0, done.stderr[-2000:]
-    run = hf_dialemb.merge("all-MiniLM-L6-v2", {tmp_path / "heard": 1}, 16, output_dir=tmp_path / "merged")
+    run = hf_dialemb.merge(
+        "all-MiniLM-L6-v2", {tmp_path / "heard": 1}, 16, output_dir=tmp_path / "merged"
+    )
     assert {"sample/train", "sgd/train"} <= set(run.settings()["corpus"])
     texts = ["may I have your number?"]
     before = hf_dialemb.load_encoder("dialogue-minilm").encode_utterances(texts)

@@ -48,18 +48,33 @@ def test_transcripts_and_json_lines_are_read(read, tmp_path):
     line = json.dumps({"id": "call-17", "messages": first.to_messages()})
     assert read(f" {line}\n\n", None)[0].id == "call-17"
     (tmp_path / "calls.JSONL").write_text(f"{line}\n")
-    assert [dialogue.id for dialogue in read(text, str(tmp_path / "calls.JSONL"))] == ["1", "2", "call-17"]
+    assert [dialogue.id for dialogue in read(text, str(tmp_path / "calls.JSONL"))] == [
+        "1",
+        "2",
+        "call-17",
+    ]
     (tmp_path / "calls.txt").write_text(text)
     assert read(None, str(tmp_path / "calls.txt")) == [first, second]
 
 
-@pytest.mark.parametrize(("pasted", "sentence"), [
-    ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
-    ("user: A\n---\nuser:", r"Pasted text: got no dialogue \(left out a turn without text\), expected lines"),
-    ('{"messages": []}', r"Pasted text: got no dialogue \(left out a dialogue in which nobody says anything\)"),
-    ("\n".join(["user: a"] * 201), "Dialogue 1: got 201 turns, expected at most 200"),
-    ("user: " + "a" * 1_000_000, "Pasted text: got more than 1,000,000 bytes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pasted", "sentence"),
+    [
+        ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
+        (
+            "user: A\n---\nuser:",
+            r"Pasted text: got no dialogue \(left out a turn without text\), "
+            r"expected lines",
+        ),
+        (
+            '{"messages": []}',
+            r"Pasted text: got no dialogue \(left out a dialogue in which nobody says "
+            r"anything\)",
+        ),
+        ("\n".join(["user: a"] * 201), "Dialogue 1: got 201 turns, expected at most 200"),
+        ("user: " + "a" * 1_000_000, "Pasted text: got more than 1,000,000 bytes"),
+    ],
+)
 def test_what_cannot_be_read_is_told_in_one_sentence(read, pasted, sentence):
     with pytest.raises(InputError, match=sentence):
         read(pasted, None)
@@ -83,13 +98,23 @@ def test_what_visitors_write_is_escaped(tiny_checkpoint):
     from comparing import Comparer
 
     comparer = Comparer(str(tiny_checkpoint))
-    dialogues = [Dialogue((Turn("user", HOSTILE), Turn("assistant", HOSTILE)), name) for name in (HOSTILE, "2")]
+    dialogues = [
+        Dialogue((Turn("user", HOSTILE), Turn("assistant", HOSTILE)), name)
+        for name in (HOSTILE, "2")
+    ]
     comparison = comparer.compare(dialogues, with_examples=False)
     assert comparison.method == "PCA"
     assert comparison.points.shape == (2, 2)
     figure = rendering.picture(comparison, 0).to_json()
-    html = rendering.similar(comparison, 1) + rendering.replies([(HOSTILE, 1.0)], "Score") + rendering.note(HOSTILE)
-    for shown in (html, *(point for trace in json.loads(figure)["data"] for point in trace["text"])):
+    html = (
+        rendering.similar(comparison, 1)
+        + rendering.replies([(HOSTILE, 1.0)], "Score")
+        + rendering.note(HOSTILE)
+    )
+    for shown in (
+        html,
+        *(point for trace in json.loads(figure)["data"] for point in trace["text"]),
+    ):
         assert "<img" not in shown
         assert "&lt;img" in shown
     assert "<img" not in rendering.similar(comparison, 0)
@@ -114,7 +139,9 @@ def test_neighbours_are_ranked_among_the_examples(tiny_checkpoint):
 def test_a_ranker_ranks_replies(sample_dialogues, tmp_path):
     from comparing import Comparer
 
-    comparer = Comparer(checkpoints.save(checkpoints.dual_encoder(sample_dialogues), tmp_path / "ranker"))
+    comparer = Comparer(
+        checkpoints.save(checkpoints.dual_encoder(sample_dialogues), tmp_path / "ranker")
+    )
     comparison = comparer.compare(sample_dialogues[:2], with_examples=False)
     ranked = comparer.replies(comparison, 0, "yes\n\n no \nyes\n")
     assert sorted(text for text, _ in ranked) == ["no", "yes"]
@@ -139,11 +166,17 @@ def address(sample_dialogues, tmp_path_factory):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = {
-        **os.environ, "DIALEMB_MODEL": model, "GRADIO_SERVER_PORT": str(port), "OMP_NUM_THREADS": "1",
-        "GRADIO_TEMP_DIR": str(folder / "uploads"), "PYTHONUNBUFFERED": "1",
-    }  # fmt: skip
+        **os.environ,
+        "DIALEMB_MODEL": model,
+        "GRADIO_SERVER_PORT": str(port),
+        "OMP_NUM_THREADS": "1",
+        "GRADIO_TEMP_DIR": str(folder / "uploads"),
+        "PYTHONUNBUFFERED": "1",
+    }
     command = [sys.executable, str(SPACE / "app.py")]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as run:
         try:
             log = [""]
             while "Running on local URL" not in log[-1]:
@@ -163,12 +196,17 @@ def test_the_page_in_a_browser(address, tmp_path):
     with Browser(tmp_path / "profile") as page:
         page.size(1280, 900)
         page.open(f"{address}/?__theme=light")
-        page.until("document.querySelector('#compare') && document.querySelector('#pasted textarea')")
+        page.until(
+            "document.querySelector('#compare') && document.querySelector('#pasted textarea')"
+        )
         assert not page.run("document.fonts.size"), "no font comes from elsewhere"
         press(page, "example")
         page.until("document.querySelector('#pasted textarea').value.includes('---')")
         page.run("document.querySelector('#with-examples input').click()")  # the map by PCA
-        text = f"user: A room {HOSTILE}\nassistant: For two?\n---\nuser: My <b>parcel</b>\nassistant: Where?"
+        text = (
+            f"user: A room {HOSTILE}\nassistant: For two?\n---\nuser: My "
+            "<b>parcel</b>\nassistant: Where?"
+        )
         page.run(f"""{{
           const field = document.querySelector('#pasted textarea')
           Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(field, {json.dumps(text)})
@@ -177,24 +215,32 @@ def test_the_page_in_a_browser(address, tmp_path):
         press(page, "compare")
         page.until("document.querySelector('#similar table')")
         page.until("document.querySelectorAll('#map .js-plotly-plot .point').length == 2")
-        assert page.run("document.querySelector('#status').innerText").startswith("Read 2 dialogues with 4 turns.")
+        assert page.run("document.querySelector('#status').innerText").startswith(
+            "Read 2 dialogues with 4 turns."
+        )
         assert "My <b>parcel</b>" in page.run("document.querySelector('#similar').innerText")
         for width in (1280, 390):
             page.size(width, 900)
             page.until(f"innerWidth == {width} && document.documentElement.scrollWidth <= {width}")
         page.run("document.body.classList.add('dark')")
-        page.until("getComputedStyle(document.querySelector('#similar td')).color.match(/\\d+/)[0] > 200")
+        page.until(
+            "getComputedStyle(document.querySelector('#similar td')).color.match(/\\d+/)[0] > 200"
+        )
 
         press(page, "rank")
         page.until("document.querySelectorAll('#replies tbody tr').length == 5")
 
         bad = tmp_path / "calls.jsonl"
-        bad.write_text('{"messages": [{"role": "user", "content": "a"}]}\n{"messages": 3}\n', encoding="utf-8")
+        bad.write_text(
+            '{"messages": [{"role": "user", "content": "a"}]}\n{"messages": 3}\n', encoding="utf-8"
+        )
         page.choose_file("#upload input[type=file]", bad)
         page.until("document.querySelector('#upload').innerText.includes('calls')")
         press(page, "compare")
         told = page.until("document.querySelector('#status .problem')?.innerText")
-        assert told.startswith("calls.jsonl, line 2: field messages: got int, expected a list of messages")
+        assert told.startswith(
+            "calls.jsonl, line 2: field messages: got int, expected a list of messages"
+        )
         assert "\n" not in told
         page.until("!document.querySelector('#similar')?.offsetParent")
         assert page.run("document.title") == "Compare dialogues", "nothing that was written may run"

@@ -1,4 +1,7 @@
-"""The package without `papers/`: everything imports, the commands are there, and the README's Python block runs."""
+"""The package without `papers/`.
+
+Everything imports, the commands are there, and the README's Python block runs.
+"""
 
 import shutil
 from pathlib import Path
@@ -19,12 +22,12 @@ for file in root.rglob("*.py"):
     name = ".".join(file.relative_to(root.parent).with_suffix("").parts).removesuffix(".__init__")
     if not name.endswith("__main__"):
         importlib.import_module(name)
-from hf_dialemb.corpora import CORPORA
+from hf_dialemb.data import CORPORA
 from hf_dialemb.evaluation.tasks.task import TASKS
 from hf_dialemb.methods import METHODS
 for registry in (CORPORA, TASKS, METHODS):
     assert set(registry) == set(registry.own)
-from hf_dialemb.cli import main
+from hf_dialemb.apps.cli import main
 main(["--help"])
 """
 BLOCK = f"""{COPY}
@@ -37,7 +40,9 @@ run_block(pathlib.Path.cwd(), sys.argv[3])
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
-    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("papers", "__pycache__"))
+    shutil.copytree(
+        ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("papers", "__pycache__")
+    )
     shutil.copytree(ROOT / "training_scripts", folder / "training_scripts")
     return folder
 

@@ -1,12 +1,13 @@
-"""Runs of training as users start them, on dialogues that the package generates, and what they leave behind."""
+"""Runs of training as users start them, on dialogues that the package generates, and what they
+leave behind."""
 
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 
-from hf_dialemb.runs.folder import RunFolder
-from hf_dialemb.training import run
+from hf_dialemb.storage.run_folder import RunFolder
+from hf_dialemb.training import training_run
 from hf_dialemb.training.arguments import make_settings
 from hf_dialemb.training.settings import Settings
 
@@ -23,13 +24,17 @@ def settings_in(output_dir: Path, **values: object) -> Settings:
 
 def words_of(output_dir: Path, **values: object) -> list[str]:
     """The same settings as a command line."""
-    return [word for name, value in values_in(output_dir, **values).items() for word in (f"--{name}", str(value))]
+    return [
+        word
+        for name, value in values_in(output_dir, **values).items()
+        for word in (f"--{name}", str(value))
+    ]
 
 
 def train(folder: Path, **values: object) -> str:
     """Trains in this process; returns the lines that were reported."""
     lines: list[str] = []
-    run.run_training(settings_in(folder, **values), lines.append)
+    training_run.run_training(settings_in(folder, **values), lines.append)
     return "\n".join(lines)
 
 

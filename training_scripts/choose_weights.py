@@ -1,7 +1,8 @@
 """Choose the weights of a merge on dev splits: python training_scripts/choose_weights.py --help.
 
-A coordinate search, twice around, for the best average of retrieval by domain (MAP). Of the tries within a tenth of the
-spread of the best it prints the one with the smallest weights, which change the backbone least.
+A coordinate search, twice around, for the best average of retrieval by domain (MAP). Of the tries
+within a tenth of the spread of the best it prints the one with the smallest weights, which change
+the backbone least.
 """
 
 import argparse
@@ -9,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.encoders.loading import model_encoder
-from hf_dialemb.evaluation.results.tables import table_lines
+from hf_dialemb.data import load_dialogues
+from hf_dialemb.encoders.load_encoder import model_encoder
+from hf_dialemb.evaluation.results.result_tables import table_lines
 from hf_dialemb.methods.merged import MergedModel
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
-from hf_dialemb.runs.files import write_json_atomically
-from hf_dialemb.runs.hardware import bfloat16_where_faster
+from hf_dialemb.storage.files import write_json_atomically
+from hf_dialemb.storage.hardware import bfloat16_where_faster
 
 GRID = (0.0, 0.5, 1.0, 1.5, 2.0)
 
@@ -23,7 +24,10 @@ GRID = (0.0, 0.5, 1.0, 1.5, 2.0)
 def drawn(name: str, most: int) -> list:
     """Draw dialogues of one domain from a set, always the same ones."""
     dialogues = [dialogue for dialogue in load_dialogues(name) if len(dialogue.domains) == 1]
-    return [dialogues[row] for row in sorted(np.random.default_rng(0).permutation(len(dialogues))[:most])]
+    return [
+        dialogues[row]
+        for row in sorted(np.random.default_rng(0).permutation(len(dialogues))[:most])
+    ]
 
 
 def main() -> None:
@@ -43,11 +47,18 @@ def main() -> None:
         if not any(weights):
             return -np.inf
         if weights not in tries:
-            parts = {path: weight for path, weight in zip(options.model, weights, strict=True) if weight}
+            parts = {
+                path: weight for path, weight in zip(options.model, weights, strict=True) if weight
+            }
             with bfloat16_where_faster():
-                encoder = model_encoder(*MergedModel.from_parts(options.backbone, parts, options.rank), "merged")
+                encoder = model_encoder(
+                    *MergedModel.from_parts(options.backbone, parts, options.rank), "merged"
+                )
                 tries[weights] = {
-                    name: 100 * retrieval_scores(encoder.encode(held), [item.domains[0] for item in held])["map"]
+                    name: 100
+                    * retrieval_scores(encoder.encode(held), [item.domains[0] for item in held])[
+                        "map"
+                    ]
                     for name, held in sets.items()
                 }
             print(weights, tries[weights], flush=True)
@@ -64,8 +75,14 @@ def main() -> None:
         "rank": options.rank,
         "limit": options.limit,
     }
-    rows = [[*map("{:g}".format, each), *map("{:.2f}".format, [*tries[each].values(), mean(each)])] for each in tries]
-    record = [{"weights": dict(zip(options.model, each, strict=True)), "figures": tries[each]} for each in tries]
+    rows = [
+        [*map("{:g}".format, each), *map("{:.2f}".format, [*tries[each].values(), mean(each)])]
+        for each in tries
+    ]
+    record = [
+        {"weights": dict(zip(options.model, each, strict=True)), "figures": tries[each]}
+        for each in tries
+    ]
     table = table_lines((), [*names, *options.by, "Mean"], rows)
     write_json_atomically(options.output, {"search": search, "tries": record, "table": table})
     enough = max(map(mean, tries)) - 0.1 * (max(map(mean, tries)) - min(map(mean, tries)))

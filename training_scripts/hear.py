@@ -1,9 +1,12 @@
-"""Teach an encoder what misheard words mean: PYTHONPATH=benchmarks python training_scripts/hear.py --help.
+"""Teach an encoder what misheard words mean.
 
-The encoder reads utterances as a machine may have heard them, and learns to give the vectors that it gave to them as
-written: it is its own teacher, so that what it knows stays (self-distillation). The loss is a cosine's, and that of
-finding an utterance's vector among those of its batch. `benchmarks/noise.py` mishears, here twice as many words as it
-measures. Needs jellyfish and peft.
+PYTHONPATH=benchmarks python training_scripts/hear.py --help.
+
+The encoder reads utterances as a machine may have heard them, and learns to give the vectors that
+it gave to them as
+written: it is its own teacher, so that what it knows stays (self-distillation). The loss is a
+cosine's, and that of finding an utterance's vector among those of its batch. `benchmarks/noise.py`
+mishears, here twice as many words as it measures. Needs jellyfish and peft.
 """
 
 from __future__ import annotations
@@ -18,18 +21,22 @@ import torch
 from datasets import Dataset
 from noise import DRESSES, MISHEARD, misheard
 from peft import LoraConfig, get_peft_model
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 import hf_dialemb
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.results.learnt import sets_behind
+from hf_dialemb.evaluation.results.contamination import sets_behind
 from hf_dialemb.methods import get_method
-from hf_dialemb.runs.files import appearing_whole, write_json_atomically
-from hf_dialemb.runs.folder import RunFolder
-from hf_dialemb.runs.hardware import bfloat16_where_faster, describe_hardware
+from hf_dialemb.storage.files import appearing_whole, write_json_atomically
+from hf_dialemb.storage.hardware import bfloat16_where_faster, describe_hardware
+from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.settings import RunArguments
 
@@ -39,7 +46,9 @@ TEMPERATURE, BATCH, RANK, RATE = 0.05, 64, 32, 1e-3
 
 
 class Heard(nn.Module):
-    """Ten times the cosine distance to the teacher's vector, and the cross-entropy of it among the batch's vectors."""
+    """Ten times the cosine distance to the teacher's vector, and the cross-entropy of it among the
+    batch's vectors.
+    """
 
     def __init__(self, model: SentenceTransformer) -> None:
         super().__init__()
@@ -54,17 +63,27 @@ class Heard(nn.Module):
 
 
 def utterances(corpora: list[str], exclude: list[str], count: int, seed: int) -> list[str]:
-    """Draw distinct utterances, as many of each corpus where it has them; then leave out those of evaluation sets."""
+    """Draw distinct utterances, as many of each corpus where it has them.
+
+    Then leave out those of evaluation sets.
+    """
     chance, texts = random.Random(seed), []
     for place, corpus in enumerate(corpora):
-        own = {turn.content for dialogue in hf_dialemb.load_dialogues(corpus) for turn in dialogue.turns}
+        own = {
+            turn.content
+            for dialogue in hf_dialemb.load_dialogues(corpus)
+            for turn in dialogue.turns
+        }
         fitting = [text for text in sorted(own.difference(texts)) if len(text.split()) in WORDS]
         share = (count - len(texts)) // (len(corpora) - place)
         texts += chance.sample(fitting, min(share, len(fitting)))
     chance.shuffle(texts)
     run = RunArguments(corpus=corpora, exclude=exclude, min_turns=1)
     alone = [Dialogue((Turn("user", text),), str(place)) for place, text in enumerate(texts)]
-    return [dialogue.turns[0].content for dialogue in training_dialogues(run, get_method("dse"), seed, print, alone)]
+    return [
+        dialogue.turns[0].content
+        for dialogue in training_dialogues(run, get_method("dse"), seed, print, alone)
+    ]
 
 
 def dressed(texts: list[str], seed: int) -> list[str]:
@@ -72,7 +91,9 @@ def dressed(texts: list[str], seed: int) -> list[str]:
     chance = random.Random(seed)
     drawn = chance.choices([*SHARES], [*SHARES.values()], k=len(texts))
     return [
-        misheard(text, 2 * MISHEARD, f"{seed} {text}") if dress == "misheard" else DRESSES[dress](text)
+        misheard(text, 2 * MISHEARD, f"{seed} {text}")
+        if dress == "misheard"
+        else DRESSES[dress](text)
         for dress, text in zip(drawn, texts, strict=True)
     ]
 
@@ -81,20 +102,29 @@ def main() -> None:
     """Train, and write a folder that `dialemb model merge` takes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="the encoder, as dialogue-minilm")
-    parser.add_argument("--corpus", nargs="+", required=True, help="what it hears, smaller corpora first")
-    parser.add_argument("--exclude", nargs="+", required=True, help="evaluation sets to keep out, or none")
+    parser.add_argument(
+        "--corpus", nargs="+", required=True, help="what it hears, smaller corpora first"
+    )
+    parser.add_argument(
+        "--exclude", nargs="+", required=True, help="evaluation sets to keep out, or none"
+    )
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, required=True, help="must not exist yet")
     options = parser.parse_args()
     if options.output.exists():
-        raise InputError(f"output: {options.output} exists already; choose a new folder or remove it")
+        raise InputError(
+            f"output: {options.output} exists already; choose a new folder or remove it"
+        )
     started = time.time()
     texts = utterances(options.corpus, options.exclude, options.steps * BATCH, options.seed)
     model = SentenceTransformer(str(hf_dialemb.weights(options.model)))
     with bfloat16_where_faster():
         vectors = hf_dialemb.load_encoder(options.model).encode_utterances(texts)
-    heard = {"text": dressed(texts, options.seed), "label": normalize(torch.from_numpy(vectors), dim=-1).numpy()}
+    heard = {
+        "text": dressed(texts, options.seed),
+        "label": normalize(torch.from_numpy(vectors), dim=-1).numpy(),
+    }
     train(model, Dataset.from_dict(heard), options)
     with appearing_whole(options.output) as folder:
         model.save(str(folder))
@@ -104,28 +134,60 @@ def main() -> None:
 def train(model: SentenceTransformer, heard: Dataset, options: argparse.Namespace) -> None:
     """Learn low-rank differences of all linear layers, and add them to the weights."""
     targets = ["query", "key", "value", "dense"]
-    adapted = get_peft_model(model[0].auto_model, LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules=targets))
+    adapted = get_peft_model(
+        model[0].auto_model, LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules=targets)
+    )
     with tempfile.TemporaryDirectory() as unused:
         arguments = SentenceTransformerTrainingArguments(
-            output_dir=unused, max_steps=options.steps, per_device_train_batch_size=BATCH, warmup_steps=50,
-            learning_rate=RATE, lr_scheduler_type="linear", weight_decay=0.01, bf16=True,
-            use_cpu=not torch.cuda.is_available(), seed=options.seed, save_strategy="no", logging_steps=50,
+            output_dir=unused,
+            max_steps=options.steps,
+            per_device_train_batch_size=BATCH,
+            warmup_steps=50,
+            learning_rate=RATE,
+            lr_scheduler_type="linear",
+            weight_decay=0.01,
+            bf16=True,
+            use_cpu=not torch.cuda.is_available(),
+            seed=options.seed,
+            save_strategy="no",
+            logging_steps=50,
             report_to="none",
-        )  # fmt: skip
-        SentenceTransformerTrainer(model=model, args=arguments, train_dataset=heard, loss=Heard(model)).train()
+        )
+        SentenceTransformerTrainer(
+            model=model, args=arguments, train_dataset=heard, loss=Heard(model)
+        ).train()
     adapted.merge_and_unload()
 
 
 def record(run: RunFolder, options: argparse.Namespace, examples: int, seconds: float) -> None:
     """Write what the training learnt from, with what its teacher had learnt from."""
     behind = {"/".join(filter(None, names)) for names in sets_behind(options.model)}
-    settings = {"method": "heard", "backbone": options.model, "corpus": sorted(behind | {*options.corpus})}
-    settings |= {"train_split": "all", "exclude": options.exclude, "checkpoint_selection": "last", "seed": options.seed}
+    settings = {
+        "method": "heard",
+        "backbone": options.model,
+        "corpus": sorted(behind | {*options.corpus}),
+    }
+    settings |= {
+        "train_split": "all",
+        "exclude": options.exclude,
+        "checkpoint_selection": "last",
+        "seed": options.seed,
+    }
     settings |= {"shares": SHARES, "rank": RANK, "learning_rate": RATE}
     write_json_atomically(run.settings_file, settings)
-    report = {"steps": options.steps, "dialogues": examples, "examples": examples, "processes": 1, "seconds": seconds}
+    report = {
+        "steps": options.steps,
+        "dialogues": examples,
+        "examples": examples,
+        "processes": 1,
+        "seconds": seconds,
+    }
     truncation = f"0 of {examples:,} utterances were truncated"  # none has more than 20 words
-    report |= {"truncation": truncation, "checkpoint": "last", "hardware": describe_hardware(torch.cuda.is_available())}
+    report |= {
+        "truncation": truncation,
+        "checkpoint": "last",
+        "hardware": describe_hardware(torch.cuda.is_available()),
+    }
     write_json_atomically(run.report_file, report)
 
 

@@ -12,24 +12,26 @@ from pathlib import Path
 
 import yaml
 
-from hf_dialemb.checkpoints.pretrained import FOLDER, RECORD, model_file, resolve_backbone
-from hf_dialemb.corpora import CORPORA, get_corpus
-from hf_dialemb.corpora.corpus import TERMS
+from hf_dialemb.data import CORPORA, get_corpus
+from hf_dialemb.data.corpus import TERMS
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.results.learnt import learnt_sets
+from hf_dialemb.evaluation.results.contamination import learnt_sets
+from hf_dialemb.evaluation.results.result_tables import markdown_table, table_lines
 from hf_dialemb.evaluation.results.rows import merge_results, read_results
-from hf_dialemb.evaluation.results.tables import markdown_table, table_lines
 from hf_dialemb.hashing import sha256
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.published_folder import PublishedFolder
-from hf_dialemb.runs.files import appearing_whole, write_json_atomically
-from hf_dialemb.runs.folder import RunFolder
+from hf_dialemb.storage.files import appearing_whole, write_json_atomically
+from hf_dialemb.storage.pretrained import FOLDER, RECORD, model_file, resolve_backbone
+from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.merge import ADAPTER
 
 _KINDS = {
-    "merged": "An adapter of rank {rank} over {backbone}: what {parts} moved, added to its weights. Texts up to "
+    "merged": "An adapter of rank {rank} over {backbone}: what {parts} moved, added to its "
+    "weights. Texts up to "
     "{max_tokens} tokens; a vector is the mean of the tokens'; a dialogue is read as one text.",
-    "distilled": "A table of word vectors, {dimensions} numbers each, that learnt to agree with {teacher}. A vector is "
+    "distilled": "A table of word vectors, {dimensions} numbers each, that learnt to agree with "
+    "{teacher}. A vector is "
     "the mean of the word pieces'; no length is too long, and no GPU or torch is needed.",
 }
 
@@ -44,7 +46,8 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
         output: The folder of all encoders.
 
     Raises:
-        InputError: The run has no small form, or learnt from a corpus of an unknown licence or for research alone.
+        InputError: The run has no small form, or learnt from a corpus of an unknown licence or for
+            research alone.
     """
     with appearing_whole(output / name) as folder:
         backbone = backbone_weights = None
@@ -79,18 +82,30 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
 def _card(run: Path, name: str, results: Sequence[Path]) -> str:
     settings = RunFolder(run).settings()
     facts = dict(settings, teacher=Path(str(settings["backbone"])).name)
-    facts["parts"] = ", ".join(f"{Path(part).name} x {weight:g}" for part, weight in settings.get("parts", {}).items())
+    facts["parts"] = ", ".join(
+        f"{Path(part).name} x {weight:g}" for part, weight in settings.get("parts", {}).items()
+    )
     lines, terms = [], set()
     for corpus, split in sorted(learnt_sets(settings)):
         if corpus not in CORPORA:
-            raise InputError(f"{run}: learnt from '{corpus}', whose licence the catalogue does not know; train without")
+            raise InputError(
+                f"{run}: learnt from '{corpus}', whose licence the catalogue does not know; train "
+                "without"
+            )
         known = get_corpus(corpus)
         terms.add(known.terms)
         lines.append([corpus, split, known.licence, known.source])
     if not terms <= set(TERMS) - {"research"}:
-        raise InputError(f"{run}: learnt from a corpus that is for research alone; train without it")
+        raise InputError(
+            f"{run}: learnt from a corpus that is for research alone; train without it"
+        )
     tags = ["sentence-transformers", "dialogue", "hf_dialemb"]
-    front = {"license": "apache-2.0", "library_name": tags[0], "pipeline_tag": "sentence-similarity", "tags": tags}
+    front = {
+        "license": "apache-2.0",
+        "library_name": tags[0],
+        "pipeline_tag": "sentence-similarity",
+        "tags": tags,
+    }
     rows = merge_results([read_results(path) for path in results])
     body = [
         f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n# {name}\n",
@@ -99,7 +114,8 @@ def _card(run: Path, name: str, results: Sequence[Path]) -> str:
         f'SentenceTransformer(str(hf_dialemb.weights("{name}")))  # the same vectors\n```\n',
         "## Learnt from\n",
         *table_lines(("Corpus", "Split", "Licence", "Source"), (), lines),
-        "\nWhat is measured below is none of these splits, unless marked †; single utterances of Dialog2Flow's "
+        "\nWhat is measured below is none of these splits, unless marked †; single utterances of "
+        "Dialog2Flow's "
         "evaluation file stand in SGD's train split too. `make checkpoints` makes it again.\n",
         *(["## Figures\n\n" + markdown_table(rows)] if rows else []),
     ]

@@ -1,7 +1,7 @@
 """A page that compares dialogues: python examples/space/app.py.
 
-DIALEMB_MODEL names the model, a folder or a Hub id; by default it is all-MiniLM-L6-v2. Replies are ranked as well where
-the model is a ranker of responses.
+DIALEMB_MODEL names the model, a folder or a Hub id; by default it is all-MiniLM-L6-v2. Replies are
+ranked as well where the model is a ranker of responses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from comparing import Comparer, Comparison
 from reading import MAX_BYTES, read
 
 from hf_dialemb import InputError, load_dialogues
-from hf_dialemb.evaluation.tasks.next_utterance import is_ensemble
+from hf_dialemb.evaluation.tasks.next_utterance_task import is_ensemble
 from hf_dialemb.integrations import to_transcript
 
 PLACEHOLDER = """user: My card was stolen.
@@ -36,7 +36,9 @@ def compare(pasted, upload, with_examples):
         return rendering.note(str(error), problem=True), *nothing
     turns = sum(len(dialogue.turns) for dialogue in dialogues)
     count = len(comparison.dialogues) - comparison.own
-    status = f"Read {len(dialogues)} dialogues with {turns} turns" + (f", and {count} examples." if count else ".")
+    status = f"Read {len(dialogues)} dialogues with {turns} turns" + (
+        f", and {count} examples." if count else "."
+    )
     if comparison.method:
         status += f" The map is made by {comparison.method}."
     menu = gr.update(choices=rendering.choices(comparison), value=0)
@@ -63,45 +65,68 @@ def rank(comparison: Comparison | None, row, pool):
 
 def example():
     """Returns two more dialogues, as they may be pasted."""
-    return "\n---\n".join(to_transcript(dialogue) for dialogue in load_dialogues("sample", split="dev")[-2:])
+    return "\n---\n".join(
+        to_transcript(dialogue) for dialogue in load_dialogues("sample", split="dev")[-2:]
+    )
 
 
-with gr.Blocks(title="Compare dialogues", analytics_enabled=False, delete_cache=(3600, 3600)) as page:
-    gr.Markdown("# Compare dialogues\nWhich conversations are about the same? Paste some, or upload a file.")
+with gr.Blocks(
+    title="Compare dialogues", analytics_enabled=False, delete_cache=(3600, 3600)
+) as page:
+    gr.Markdown(
+        "# Compare dialogues\nWhich conversations are about the same? Paste some, or upload a file."
+    )
     comparison = gr.State(time_to_live=3600)
     with gr.Row():
         with gr.Column(scale=1, min_width=320):
             pasted = gr.Textbox(
-                label="Dialogues: a turn a line, dialogues parted by ---, or JSON lines with messages",
-                placeholder=PLACEHOLDER, lines=10, max_lines=20, elem_id="pasted",
-            )  # fmt: skip
+                label="Dialogues: a turn a line, dialogues parted by ---, or JSON lines with "
+                "messages",
+                placeholder=PLACEHOLDER,
+                lines=10,
+                max_lines=20,
+                elem_id="pasted",
+            )
             upload = gr.File(label="Or a file (.txt, .jsonl)", height=140, elem_id="upload")
             with_examples = gr.Checkbox(
-                True, label=f"Compare with {len(comparer.examples)} synthetic examples too", elem_id="with-examples",
+                True,
+                label=f"Compare with {len(comparer.examples)} synthetic examples too",
+                elem_id="with-examples",
                 visible=comparer.embeds,
-            )  # fmt: skip
+            )
             with gr.Row():
                 go = gr.Button("Compare", variant="primary", elem_id="compare", min_width=120)
                 fill = gr.Button("Example", elem_id="example", min_width=120)
-            gr.Markdown(f"Model: `{Path(comparer.name).name if Path(comparer.name).is_dir() else comparer.name}`")
+            gr.Markdown(
+                f"Model: `{Path(comparer.name).name if Path(comparer.name).is_dir() else comparer.name}`"
+            )
         with gr.Column(scale=2, min_width=320):
             status = gr.HTML(rendering.note("What is found will stand here."), elem_id="status")
             with gr.Column(visible=False) as results:
-                chosen = gr.Dropdown(label="Dialogue", choices=[], interactive=True, elem_id="chosen")
+                chosen = gr.Dropdown(
+                    label="Dialogue", choices=[], interactive=True, elem_id="chosen"
+                )
                 similar = gr.HTML(elem_id="similar", visible=comparer.embeds)
                 picture = gr.Plot(label="Map", elem_id="map", visible=comparer.embeds)
                 with gr.Column(visible=comparer.ranker is not None):
                     pool = gr.Textbox(
-                        label="Replies to choose from, one a line (none: what assistants say here and in the examples)",
-                        lines=4, max_lines=12, elem_id="pool",
-                    )  # fmt: skip
+                        label="Replies to choose from, one a line (none: what assistants say here "
+                        "and in the examples)",
+                        lines=4,
+                        max_lines=12,
+                        elem_id="pool",
+                    )
                     ask = gr.Button("Rank replies", elem_id="rank")
                     replies = gr.HTML(elem_id="replies")
     go.click(
-        compare, [pasted, upload, with_examples], [status, comparison, results, chosen, similar, picture, replies],
+        compare,
+        [pasted, upload, with_examples],
+        [status, comparison, results, chosen, similar, picture, replies],
         api_visibility="private",
-    )  # fmt: skip
-    chosen.input(choose, [comparison, chosen], [similar, picture, replies], api_visibility="private")
+    )
+    chosen.input(
+        choose, [comparison, chosen], [similar, picture, replies], api_visibility="private"
+    )
     ask.click(rank, [comparison, chosen, pool], replies, api_visibility="private")
     fill.click(example, None, pasted, api_visibility="private")
 page.queue(max_size=20, default_concurrency_limit=1)

@@ -1,4 +1,7 @@
-"""The model behind the page: vectors, neighbours and a map of dialogues, and replies where the model ranks them."""
+"""The model behind the page.
+
+Vectors, neighbours and a map of dialogues, and replies where the model ranks them.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from hf_dialemb import Dialogue, InputError, load_dialogues
+from hf_dialemb.apps.search.rank import Ranked, rank_pool
+from hf_dialemb.apps.search.search import nearest
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.evaluation.maps import method_of, project
-from hf_dialemb.retrieval.rank import Ranked, rank_pool
-from hf_dialemb.retrieval.search import nearest
 
 EXAMPLES = 60
 NEIGHBOURS = 5
@@ -76,7 +79,9 @@ class Comparer:
         if with_examples:
             vectors = np.concatenate([vectors, self._example_vectors])
         everything = [*dialogues, *(self.examples if with_examples else ())]
-        return Comparison(everything, len(dialogues), vectors, project(vectors), method_of(len(vectors)))
+        return Comparison(
+            everything, len(dialogues), vectors, project(vectors), method_of(len(vectors))
+        )
 
     def replies(self, comparison: Comparison, row: int, pool: str) -> Ranked:
         """Ranks replies after a dialogue.
@@ -84,23 +89,34 @@ class Comparer:
         Args:
             comparison: The dialogues.
             row: Which of them.
-            pool: A reply a line; if it is blank, all that the assistants say in the dialogues and the examples.
+            pool: A reply a line; if it is blank, all that the assistants say in the dialogues and
+                the examples.
 
         Returns:
             The best replies with their scores.
 
         Raises:
-            InputError: There are too many replies, one is too long, or a speaker is unknown to the model.
+            InputError: There are too many replies, one is too long, or a speaker is unknown to the
+                model.
         """
         texts = [line.strip() for line in pool.splitlines() if line.strip()]
         if len(texts) > MAX_POOL:
-            raise InputError(f"Got {len(texts):,} replies, expected at most {MAX_POOL}; leave some out")
+            raise InputError(
+                f"Got {len(texts):,} replies, expected at most {MAX_POOL}; leave some out"
+            )
         longest = max(map(len, texts), default=0)
         if longest > MAX_CHARACTERS:
-            raise InputError(f"Got a reply of {longest:,} characters, expected at most {MAX_CHARACTERS}; cut it")
+            raise InputError(
+                f"Got a reply of {longest:,} characters, expected at most {MAX_CHARACTERS}; cut it"
+            )
         if not texts:
             known = [*comparison.dialogues[: comparison.own], *self.examples]
-            texts = [turn.content for dialogue in known for turn in dialogue.turns if turn.role == "assistant"]
+            texts = [
+                turn.content
+                for dialogue in known
+                for turn in dialogue.turns
+                if turn.role == "assistant"
+            ]
         distinct = list(dict.fromkeys(texts))[:MAX_POOL]
         (ranked,) = rank_pool(self.ranker, [comparison.dialogues[row]], distinct, REPLIES)
         return ranked

@@ -1,4 +1,7 @@
-"""Dialogues that a visitor pastes or uploads: JSON lines or transcripts, within limits, mistakes in one sentence."""
+"""Dialogues that a visitor pastes or uploads.
+
+JSON lines or transcripts, within limits, mistakes in one sentence.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 from hf_dialemb import Dialogue, InputError
-from hf_dialemb.corpora.own.findings import Finding, Notes
-from hf_dialemb.corpora.own.reading import find_own
+from hf_dialemb.apps.files.findings import Finding, Notes
+from hf_dialemb.apps.files.reading import find_own
 
 MAX_BYTES = 1_000_000
 MAX_DIALOGUES = 200
@@ -34,20 +37,29 @@ def read(pasted: str | None, upload: str | None) -> list[Dialogue]:
     Raises:
         InputError: There is none, one is malformed, or there is more than the page takes.
     """
-    dialogues = _dialogues(pasted.encode("utf-8", "replace"), PASTED) if pasted and pasted.strip() else []
+    dialogues = (
+        _dialogues(pasted.encode("utf-8", "replace"), PASTED) if pasted and pasted.strip() else []
+    )
     if upload:
         dialogues += _uploaded(Path(upload))
     if not dialogues:
         raise InputError("There is no dialogue yet; paste one, upload a file or press Example")
     _check(dialogues)
-    return [Dialogue(found.turns, found.id or f"{row}", found.domains) for row, found in enumerate(dialogues, start=1)]
+    return [
+        Dialogue(found.turns, found.id or f"{row}", found.domains)
+        for row, found in enumerate(dialogues, start=1)
+    ]
 
 
 def _uploaded(path: Path) -> list[Dialogue]:
     if path.suffix.lower() not in (".jsonl", ".txt"):
-        raise InputError(f"{path.name}: expected a .jsonl or .txt file; save the dialogues as one of these")
+        raise InputError(
+            f"{path.name}: expected a .jsonl or .txt file; save the dialogues as one of these"
+        )
     if path.stat().st_size > MAX_BYTES:
-        raise InputError(f"{path.name}: got more than {MAX_BYTES:,} bytes; leave some dialogues out")
+        raise InputError(
+            f"{path.name}: got more than {MAX_BYTES:,} bytes; leave some dialogues out"
+        )
     content = path.read_bytes()
     if not content.strip():
         raise InputError(f"{path.name}: got an empty file, expected dialogues; choose another")
@@ -69,7 +81,9 @@ def _dialogues(content: bytes, name: str, json_lines: bool = False) -> list[Dial
     _check_count(len(texts))
     found = []
     for before, text in texts:  # blank lines, so that errors count lines as the visitor does
-        found += [Dialogue(dialogue.turns) for dialogue in _own(b"\n" * before + text, name, ".txt")]
+        found += [
+            Dialogue(dialogue.turns) for dialogue in _own(b"\n" * before + text, name, ".txt")
+        ]
     return found
 
 
@@ -78,9 +92,15 @@ def _own(content: bytes, name: str, ending: str) -> list[Dialogue]:
         path = Path(folder) / f"dialogues{ending}"
         path.write_bytes(content)
         try:
-            return [finding.dialogue for finding in map(_whole, find_own(path, Notes())) if finding.dialogue]
+            return [
+                finding.dialogue
+                for finding in map(_whole, find_own(path, Notes()))
+                if finding.dialogue
+            ]
         except InputError as error:
-            sentence = re.sub(rf"{re.escape(str(path))}:(\d+)", rf"{_literal(name)}, line \1", str(error))
+            sentence = re.sub(
+                rf"{re.escape(str(path))}:(\d+)", rf"{_literal(name)}, line \1", str(error)
+            )
             raise InputError(sentence.replace(str(path), name).replace(_OPTION, "")) from None
 
 
@@ -97,7 +117,9 @@ def _literal(name: str) -> str:
 
 def _check_count(found: int) -> None:
     if found > MAX_DIALOGUES:
-        raise InputError(f"Got {found:,} dialogues, expected at most {MAX_DIALOGUES}; leave some out")
+        raise InputError(
+            f"Got {found:,} dialogues, expected at most {MAX_DIALOGUES}; leave some out"
+        )
 
 
 def _check(dialogues: list[Dialogue]) -> None:
@@ -105,9 +127,12 @@ def _check(dialogues: list[Dialogue]) -> None:
     for row, dialogue in enumerate(dialogues, start=1):
         name = f"Dialogue {dialogue.id or row}"
         if len(dialogue.turns) > MAX_TURNS:
-            raise InputError(f"{name}: got {len(dialogue.turns):,} turns, expected at most {MAX_TURNS}; cut it")
+            raise InputError(
+                f"{name}: got {len(dialogue.turns):,} turns, expected at most {MAX_TURNS}; cut it"
+            )
         longest = max(len(turn.content) for turn in dialogue.turns)
         if longest > MAX_CHARACTERS:
             raise InputError(
-                f"{name}: got a turn of {longest:,} characters, expected at most {MAX_CHARACTERS:,}; cut it"
+                f"{name}: got a turn of {longest:,} characters, expected at most "
+                f"{MAX_CHARACTERS:,}; cut it"
             )

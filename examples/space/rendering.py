@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from comparing import Comparison
 
 from hf_dialemb import Dialogue
-from hf_dialemb.corpora.show import visible
-from hf_dialemb.retrieval.rank import Ranked
+from hf_dialemb.apps.search.rank import Ranked
+from hf_dialemb.data.show import visible
 
 _COLOURS = {"examples": "#8a94a6", "yours": "#2f8fd3", "chosen": "#e0661a"}
 
@@ -46,7 +46,9 @@ def similar(comparison: Comparison, row: int) -> str:
     """Writes the dialogues that are nearest to one."""
     found = comparison.neighbours(row)
     if not found:
-        return note("There is no other dialogue to compare with; add one, or compare with the examples.")
+        return note(
+            "There is no other dialogue to compare with; add one, or compare with the examples."
+        )
     lines = "".join(
         f'<tr><td class="figure">{cosine:.3f}</td><td>{_dialogue(comparison, other)}</td></tr>'
         for other, cosine in found
@@ -59,10 +61,14 @@ def similar(comparison: Comparison, row: int) -> str:
 def replies(ranked: Ranked, title: str) -> str:
     """Writes ranked replies; ``title`` says what the figures are."""
     lines = "".join(
-        f'<tr><td class="figure">{score:.4g}</td><td>{escape(visible(text))}</td></tr>' for text, score in ranked
+        f'<tr><td class="figure">{score:.4g}</td><td>{escape(visible(text))}</td></tr>'
+        for text, score in ranked
     )
     head = f'<thead><tr><th scope="col">{title}</th><th scope="col">Reply</th></tr></thead>'
-    return f'<table class="found"><caption>What fits next</caption>{head}<tbody>{lines}</tbody></table>'
+    return (
+        '<table class="found"><caption>What fits '
+        f"next</caption>{head}<tbody>{lines}</tbody></table>"
+    )
 
 
 def picture(comparison: Comparison, row: int) -> go.Figure | None:
@@ -114,5 +120,8 @@ def _dialogue(comparison: Comparison, row: int) -> str:
         f"<li><b>{escape(turn.role)}</b> {escape(visible(' '.join(turn.content.split())))}</li>"
         for turn in dialogue.turns
     )
-    title = f"<b>{escape(name_of(comparison, row))}</b> {escape(shortened(dialogue.turns[0].content, 90))}"
+    title = (
+        f"<b>{escape(name_of(comparison, row))}</b> "
+        f"{escape(shortened(dialogue.turns[0].content, 90))}"
+    )
     return f"<details><summary>{title}</summary><ul>{turns}</ul></details>"

@@ -1,12 +1,15 @@
-"""Dialogue embeddings for Hugging Face: learn vectors of dialogues from the conversations themselves.
+"""Dialogue embeddings for Hugging Face.
+
+Learn vectors of dialogues from the conversations themselves.
 
 >>> encoder = hf_dialemb.load_encoder("all-MiniLM-L6-v2")
 >>> run = hf_dialemb.train("dial2vec", dialogues, recipe="own_minilm", output_dir="runs/mine")
 >>> results = hf_dialemb.evaluate([run, encoder], dialogues, tasks=["domains"])
 >>> flow = hf_dialemb.extract_flow(dialogues, encoder=run.encoder())
 
-Importing the package is enough for ``AutoModel.from_pretrained`` and ``SentenceTransformer`` to load its checkpoints;
-torch and transformers are imported only when something asks for them. The public names are those of ``__init__.pyi``.
+Importing the package is enough for ``AutoModel.from_pretrained`` and ``SentenceTransformer`` to
+load its checkpoints; torch and transformers are imported only when something asks for them. The
+public names are those of ``__init__.pyi``.
 """
 
 from types import ModuleType
@@ -25,7 +28,7 @@ __getattr__, __dir__, __all__ = names_of_stub(__name__, __file__)
 def _register_on_first_use(auto: ModuleType) -> None:
     original = vars(auto.AutoConfig)["from_pretrained"]
 
-    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - stands in for transformers' own method
+    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
         auto.AutoConfig.from_pretrained = original
         register()
         return cls.from_pretrained(*args, **kwargs)
@@ -33,10 +36,15 @@ def _register_on_first_use(auto: ModuleType) -> None:
     auto.AutoConfig.from_pretrained = classmethod(from_pretrained)
 
 
-# transformers has no plugin hook, and importing it here would cost every user of this package two seconds. Every loader
-# (AutoModel, AutoTokenizer, SentenceTransformer) asks AutoConfig first, so the methods register themselves at its first
-# call; a method whose module is imported by name registers at once.
-wrapt.register_post_import_hook(_register_on_first_use, "transformers.models.auto.configuration_auto")
+# transformers has no plugin hook, and importing it here would cost every user of this package two
+# seconds. Every loader (AutoModel, AutoTokenizer, SentenceTransformer) asks AutoConfig first, so
+# the methods register themselves at its first call; a method whose module is imported by name
+# registers at once.
+wrapt.register_post_import_hook(
+    _register_on_first_use, "transformers.models.auto.configuration_auto"
+)
 for _name in METHODS.own:
     _module = METHODS[_name].partition(":")[0]
-    wrapt.register_post_import_hook(lambda _, name=_name: register_method(get_method(name)), _module)
+    wrapt.register_post_import_hook(
+        lambda _, name=_name: register_method(get_method(name)), _module
+    )

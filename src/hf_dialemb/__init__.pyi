@@ -1,13 +1,17 @@
 """The public names, each with its place: what ``import hf_dialemb`` offers, read by it and by type checkers alike."""
 
-from .checkpoints.pretrained import weights as weights
-from .corpora import load_dialogues as load_dialogues
+from .apps.flow.extract import extract_flow as extract_flow
+from .apps.search.dialogue_index import DialogueIndex as DialogueIndex
+from .apps.search.search import search as search
+from .apps.search.turn_index import TurnIndex as TurnIndex
+from .apps.topics.model import find_topics as find_topics
+from .apps.topics.model import load_topics as load_topics
+from .data import load_dialogues as load_dialogues
 from .dialogue import Dialogue as Dialogue
 from .dialogue import Turn as Turn
-from .encoders.loading import load_encoder as load_encoder
+from .encoders.load_encoder import load_encoder as load_encoder
 from .errors import InputError as InputError
-from .evaluation.run import evaluate as evaluate
-from .flow.extract import extract_flow as extract_flow
+from .evaluation.evaluating import evaluate as evaluate
 from .hub.publishing import push as push
 from .methods import register as register
 from .methods.dial2vec import Dial2VecConfig as Dial2VecConfig
@@ -22,7 +26,7 @@ from .methods.dual_encoder import DualEncoderConfig as DualEncoderConfig
 from .methods.dual_encoder import DualEncoderModel as DualEncoderModel
 from .methods.dual_encoder import TransformerDualEncoderConfig as TransformerDualEncoderConfig
 from .methods.dual_encoder import TransformerDualEncoderModel as TransformerDualEncoderModel
-from .methods.encoder import encode as encode
+from .methods.encoding import encode as encode
 from .methods.merged import MergedConfig as MergedConfig
 from .methods.merged import MergedModel as MergedModel
 from .methods.method import Method as Method
@@ -32,13 +36,9 @@ from .methods.ranker import load_ranker as load_ranker
 from .methods.turns import TurnsConfig as TurnsConfig
 from .methods.turns import TurnsModel as TurnsModel
 from .methods.utterance import encode_utterances as encode_utterances
-from .retrieval.dialogue_index import DialogueIndex as DialogueIndex
-from .retrieval.search import search as search
-from .retrieval.turn_index import TurnIndex as TurnIndex
-from .topics.model import find_topics as find_topics
-from .topics.model import load_topics as load_topics
+from .storage.pretrained import weights as weights
 from .training.merge import merge as merge
-from .training.run import train as train
 from .training.trainer import DialogueTrainer as DialogueTrainer
+from .training.training_run import train as train
 
 __version__: str

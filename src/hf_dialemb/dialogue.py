@@ -1,9 +1,10 @@
 """Turn and Dialogue: the form of a conversation in memory, from and to chat messages.
 
-A dialogue in a file is a JSON object: ``{"id": "...", "messages": [{"role": "user", "content": "..."}], "domains":
-["hotel"], "time": "2026-01-31T14:05:00"}``. A message may have the speaker's ``name``, ``dialogue_acts`` (names),
-``slots`` (objects with ``name`` and ``value``), ``intents`` (names) and the ``time`` when it was said. A dialogue may
-have ``metadata``: an object of names and values.
+A dialogue in a file is a JSON object: ``{"id": "...", "messages": [{"role": "user", "content":
+"..."}], "domains": ["hotel"], "time": "2026-01-31T14:05:00"}``. A message may have the speaker's
+``name``, ``dialogue_acts`` (names), ``slots`` (objects with ``name`` and ``value``), ``intents``
+(names) and the ``time`` when it was said. A dialogue may have ``metadata``: an object of names and
+values.
 """
 
 import json
@@ -50,25 +51,36 @@ class Turn:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise InputError(
-                f"field role: got {self.role!r}, expected one of {', '.join(ROLES)}; rename the speaker in your data, "
+                f"field role: got {self.role!r}, expected one of {', '.join(ROLES)}; rename the "
+                "speaker in your data, "
                 "or, where a command has --roles, say who it is (--roles NAME=user)"
             )
         if not isinstance(self.content, str) or not self.content.strip():
-            raise InputError(f"field content: got {self.content!r}, expected text; remove the turn or give it text")
+            raise InputError(
+                f"field content: got {self.content!r}, expected text; remove the turn or give it "
+                "text"
+            )
 
     @classmethod
-    def from_message(cls, message: Any) -> Self:  # noqa: ANN401
+    def from_message(cls, message: Any) -> Self:
         """Build a turn from a chat message; raise InputError if a field is malformed."""
         if not isinstance(message, Mapping):
-            raise InputError(f"got {type(message).__name__}, expected an object with 'role' and 'content'")
+            raise InputError(
+                f"got {type(message).__name__}, expected an object with 'role' and 'content'"
+            )
         for needed in ("role", "content"):
             if message.get(needed) is None:
-                raise InputError(f"field {needed} is missing; give every message a 'role' and a 'content'")
+                raise InputError(
+                    f"field {needed} is missing; give every message a 'role' and a 'content'"
+                )
         slots = message.get("slots") or ()
         listed = isinstance(slots, Sequence) and not isinstance(slots, str)
         for slot in slots if listed else [slots]:
             if not isinstance(slot, Mapping) or not isinstance(slot.get("name"), str):
-                raise InputError(f"field slots: got {slots!r}, expected a list of objects with 'name' and 'value'")
+                raise InputError(
+                    f"field slots: got {slots!r}, expected a list of objects with 'name' and "
+                    "'value'"
+                )
         name = message.get("name")
         return cls(
             message["role"],
@@ -89,7 +101,11 @@ class Turn:
             "intents": list(self.intents),
             "time": self.time,
         }
-        return {"role": self.role, "content": self.content, **{name: value for name, value in labels.items() if value}}
+        return {
+            "role": self.role,
+            "content": self.content,
+            **{name: value for name, value in labels.items() if value},
+        }
 
 
 @dataclass(frozen=True)
@@ -101,7 +117,8 @@ class Dialogue:
         id: A name that is unique in its corpus, or empty.
         domains: Labels of its topics; a single-domain dialogue has exactly one.
         time: When it began, in ISO 8601, or empty.
-        metadata: What else is known of it, such as its channel or its agent, by name; it does not enter comparisons.
+        metadata: What else is known of it, such as its channel or its agent, by name; it does not
+            enter comparisons.
 
     Raises:
         InputError: There is no turn.
@@ -115,7 +132,10 @@ class Dialogue:
 
     def __post_init__(self) -> None:
         if not self.turns:
-            raise InputError("field messages: got no turn, expected at least one; remove the dialogue or add its turns")
+            raise InputError(
+                "field messages: got no turn, expected at least one; remove the dialogue or add "
+                "its turns"
+            )
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -131,33 +151,46 @@ class Dialogue:
         time: str = "",
         metadata: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Build a dialogue from chat messages; raise InputError with the number of a malformed message.
+        """Build a dialogue from chat messages.
 
-        A message has ``role`` and ``content``, and may have ``name``, ``time`` and the labels of a `Turn`.
+        Raise InputError with the number of a malformed message.
+
+        A message has ``role`` and ``content``, and may have ``name``, ``time`` and the labels of a
+        `Turn`.
         """
         if isinstance(messages, str | Mapping) or not isinstance(messages, Sequence):
-            raise InputError(f"field messages: got {type(messages).__name__}, expected a list of messages")
+            raise InputError(
+                f"field messages: got {type(messages).__name__}, expected a list of messages"
+            )
         turns = []
         for index, message in enumerate(messages):
             try:
                 turns.append(Turn.from_message(message))
             except InputError as error:
                 raise InputError(f"messages[{index}]: {error}") from None
-        return cls(tuple(turns), id, _names(domains, "domains") if domains else (), time, metadata or {})
+        return cls(
+            tuple(turns), id, _names(domains, "domains") if domains else (), time, metadata or {}
+        )
 
     def to_messages(self) -> list[dict[str, str]]:
         """Return the plain chat messages, as chat templates and sentence-transformers take them."""
         return [{"role": turn.role, "content": turn.content} for turn in self.turns]
 
     @classmethod
-    def from_json(cls, record: Any) -> Self:  # noqa: ANN401 - whatever a JSON line holds
-        """Build a dialogue from a parsed JSON object; raise InputError with the name of a malformed field."""
+    def from_json(cls, record: Any) -> Self:
+        """Build a dialogue from a parsed JSON object.
+
+        Raise InputError with the name of a malformed field.
+        """
         if not isinstance(record, Mapping):
-            raise InputError(f"got {type(record).__name__}, expected an object with the field 'messages'")
+            raise InputError(
+                f"got {type(record).__name__}, expected an object with the field 'messages'"
+            )
         if "messages" not in record:
             raise InputError(
                 f"field messages is missing (found: {', '.join(map(str, record)) or 'no field'}); "
-                "write each dialogue as an object with 'messages': a list of objects with 'role' and 'content'"
+                "write each dialogue as an object with 'messages': a list of objects with 'role' "
+                "and 'content'"
             )
         name = "" if record.get("id") is None else record["id"]
         if not isinstance(name, str | int):
@@ -165,30 +198,45 @@ class Dialogue:
         time = iso_time(record.get("time"))
         metadata = record.get("metadata") or {}
         if not isinstance(metadata, Mapping):
-            raise InputError(f"field metadata: got {type(metadata).__name__}, expected an object of names and values")
-        return cls.from_messages(record["messages"], str(name), record.get("domains") or (), time, metadata)
+            raise InputError(
+                f"field metadata: got {type(metadata).__name__}, expected an object of names and "
+                "values"
+            )
+        return cls.from_messages(
+            record["messages"], str(name), record.get("domains") or (), time, metadata
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object, without unknown labels."""
         labels = {"domains": list(self.domains), "time": self.time, "metadata": dict(self.metadata)}
         messages = [turn.to_message() for turn in self.turns]
-        return {"id": self.id, "messages": messages, **{name: value for name, value in labels.items() if value}}
+        return {
+            "id": self.id,
+            "messages": messages,
+            **{name: value for name, value in labels.items() if value},
+        }
 
 
-def metadata_columns(dialogues: Sequence[Dialogue], others: Collection[str] = ()) -> dict[str, list[Any]]:
+def metadata_columns(
+    dialogues: Sequence[Dialogue], others: Collection[str] = ()
+) -> dict[str, list[Any]]:
     """Return the metadata as columns of a table, with None where a dialogue has no such value.
 
-    The values of a column have one type: texts, numbers, booleans or lists of texts. A name that ``others`` has too
-    begins with ``metadata_``.
+    The values of a column have one type: texts, numbers, booleans or lists of texts. A name that
+    ``others`` has too begins with ``metadata_``.
     """
     columns = {}
     for name in dict.fromkeys(name for dialogue in dialogues for name in dialogue.metadata):
         values = [dialogue.metadata.get(name) for dialogue in dialogues]
         kinds = {type(value) for value in values if value is not None}
         if len(kinds) > 1 and not kinds <= {int, float}:
-            values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+            values = [
+                value if value is None or isinstance(value, str) else json.dumps(value)
+                for value in values
+            ]
         plain_name = re.sub(r"[.`]", "_", name)  # a dot leads to a field of a column
-        taken = plain_name.lower() in others or plain_name[:1] in ("", "_")  # databases have own columns such as _rowid
+        # databases have own columns such as _rowid
+        taken = plain_name.lower() in others or plain_name[:1] in ("", "_")
         columns[f"metadata_{plain_name}" if taken else plain_name] = values
     return columns
 
@@ -199,7 +247,9 @@ def plain(text: str) -> str:
 
 
 def action_name(acts: Iterable[str], slots: Iterable[str]) -> str:
-    """Return the name of a turn's action, such as ``"inform, request area, food"``; empty without acts and slots.
+    """Return the name of a turn's action, such as ``"inform, request area, food"``.
+
+    Empty without acts and slots.
 
     Both lists are sorted, so that an action has one name (Dialog2Flow keeps the annotated order).
     """
@@ -214,8 +264,11 @@ def response_places(dialogue: Dialogue, responses: str) -> Iterator[int]:
             yield place
 
 
-def iso_time(value: Any) -> str:  # noqa: ANN401
-    """Return a time in ISO 8601, from that form or seconds since 1970; raise InputError for anything else."""
+def iso_time(value: Any) -> str:
+    """Return a time in ISO 8601, from that form or seconds since 1970.
+
+    Raise InputError for anything else.
+    """
     if value is None or value == "":
         return ""
     try:
@@ -224,13 +277,18 @@ def iso_time(value: Any) -> str:  # noqa: ANN401
         return (value if isinstance(value, datetime) else datetime.fromisoformat(value)).isoformat()
     except (TypeError, ValueError, OverflowError, OSError):
         raise InputError(
-            f"field time: got {value!r}, expected a time such as 2026-01-31T14:05:00; write it so, or remove it"
+            f"field time: got {value!r}, expected a time such as 2026-01-31T14:05:00; write it so, "
+            "or remove it"
         ) from None
 
 
-def _names(value: Any, field: str) -> tuple[str, ...]:  # noqa: ANN401
+def _names(value: Any, field: str) -> tuple[str, ...]:
     if value is None:
         return ()
-    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(name, str) for name in value):
+    if (
+        isinstance(value, str)
+        or not isinstance(value, Sequence)
+        or not all(isinstance(name, str) for name in value)
+    ):
         raise InputError(f"field {field}: got {value!r}, expected a list of strings")
     return tuple(value)

@@ -1,4 +1,7 @@
-"""The one error that a user's own input can raise, a sentence: what came, what was expected and what to do."""
+"""The one error that a user's own input can raise, a sentence.
+
+What came, what was expected and what to do.
+"""
 
 import errno
 from collections.abc import Iterable, Iterator
@@ -6,8 +9,14 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 
 _OF_OTHER_FORMS = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError
-)  # fmt: skip
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 _REMEDIES = {
     401: "run 'hf auth login' with a token that may write, or correct HF_TOKEN",
     403: "ask the owner for the right to write, or take a token that may write",
@@ -29,7 +38,10 @@ def nearest(got: str, known: Iterable[str]) -> str:
 
 
 def unknown_name(kind: str, got: str, known: Iterable[str]) -> InputError:
-    """Return the error for an unknown name of a kind, such as ``"corpus"``; it suggests the nearest known one."""
+    """Return the error for an unknown name of a kind, such as ``"corpus"``.
+
+    It suggests the nearest known one.
+    """
     names = sorted(known)
     return InputError(f"Unknown {kind} '{got}'.{nearest(got, names)} Known: {', '.join(names)}.")
 
@@ -62,10 +74,14 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         cause: BaseException = error
         while not isinstance(cause, HfHubHTTPError) and cause.__cause__ is not None:
             cause = cause.__cause__
-        reason = " ".join(str(getattr(cause, "server_message", None) or cause or type(cause).__name__).split())
+        reason = " ".join(
+            str(getattr(cause, "server_message", None) or cause or type(cause).__name__).split()
+        )
         if not isinstance(cause, HfHubHTTPError):
             reason = f"the Hub at {constants.ENDPOINT} cannot be reached or broke off ({reason})"
-            raise ConnectionError(errno.EIO, f"{reason}: check the network and {_AGAIN}", repo_id) from None
+            raise ConnectionError(
+                errno.EIO, f"{reason}: check the network and {_AGAIN}", repo_id
+            ) from None
         status = cause.response.status_code
         sentence = f"the Hub answers HTTP {status} ({reason}): {_REMEDIES.get(status, _AGAIN)}"
         if status >= 500 or status in _PASSING:

@@ -1,4 +1,7 @@
-"""Digests of files, of JSON values and of dialogues: what tells them apart from others of the same name."""
+"""Digests of files, of JSON values and of dialogues.
+
+What tells them apart from others of the same name.
+"""
 
 import hashlib
 import json
@@ -24,23 +27,35 @@ def sha256_of_files(folder: Path, files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def json_key(value: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
-    """Return the digest of a JSON value, 64 hex digits; mappings count in any order of their keys."""
+def json_key(value: Any) -> str:
+    """Return the digest of a JSON value, 64 hex digits.
+
+    Mappings count in any order of their keys.
+    """
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def dialogue_key(dialogue: Dialogue) -> str:
-    """Return the digest of who says what in a dialogue, 64 hex digits; labels make no difference."""
+    """Return the digest of who says what in a dialogue, 64 hex digits.
+
+    Labels make no difference.
+    """
     return json_key([[turn.role, turn.content] for turn in dialogue.turns])
 
 
 def utterance_key(text: str) -> str:
-    """Return the digest of an utterance by itself, 64 hex digits; it differs from that of any dialogue."""
+    """Return the digest of an utterance by itself, 64 hex digits.
+
+    It differs from that of any dialogue.
+    """
     return json_key(text)
 
 
 def text_key(dialogue: Dialogue) -> str:
-    """Return the digest of what is said in a dialogue, 16 hex digits; who says it makes no difference."""
+    """Return the digest of what is said in a dialogue, 16 hex digits.
+
+    Who says it makes no difference.
+    """
     return json_key([turn.content for turn in dialogue.turns])[:16]
 
 

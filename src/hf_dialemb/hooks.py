@@ -1,4 +1,7 @@
-"""Names that load at their first use: those of a stub, and registries that other packages add to by entry points."""
+"""Names that load at their first use.
+
+Those of a stub, and registries that other packages add to by entry points.
+"""
 
 import ast
 import sys
@@ -15,8 +18,15 @@ from .errors import InputError
 
 
 def entries(kind: str) -> dict[str, EntryPoint]:
-    """List the entry points of the group ``hf_dialemb.<kind>`` by name; one whose module is gone offers nothing."""
-    return {entry.name: entry for entry in entry_points(group=f"hf_dialemb.{kind}") if _is_there(entry.module)}
+    """List the entry points of the group ``hf_dialemb.<kind>`` by name.
+
+    One whose module is gone offers nothing.
+    """
+    return {
+        entry.name: entry
+        for entry in entry_points(group=f"hf_dialemb.{kind}")
+        if _is_there(entry.module)
+    }
 
 
 def _is_there(module: str) -> bool:
@@ -33,7 +43,9 @@ def load_file(path: str | Path) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     if not file.is_file():
-        raise InputError(f"{path}: no such file; give a Python file that ends in METHOD = Method(...)")
+        raise InputError(
+            f"{path}: no such file; give a Python file that ends in METHOD = Method(...)"
+        )
     spec = spec_from_file_location(name, file)
     assert spec is not None, "a file that ends in .py has a loader"
     assert spec.loader is not None
@@ -42,15 +54,19 @@ def load_file(path: str | Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise InputError(f"{path}: cannot be imported ({type(error).__name__}: {error}); correct it") from error
+        raise InputError(
+            f"{path}: cannot be imported ({type(error).__name__}: {error}); correct it"
+        ) from error
     return module
 
 
 class Registry(MutableMapping[str, Any]):
-    """Names of one kind: the package's own, and from the first look-up of another name on, those of entry points.
+    """Names of one kind.
 
-    An entry point of ``methods`` is the method of its name. Those of ``tasks``, ``corpora``, ``encoders`` and ``forms``
-    load a mapping from names.
+    The package's own, and from the first look-up of another name on, those of entry points.
+
+    An entry point of ``methods`` is the method of its name. Those of ``tasks``, ``corpora``,
+    ``encoders`` and ``forms`` load a mapping from names.
     """
 
     def __init__(self, kind: str, own: Mapping[str, Any]) -> None:
@@ -59,10 +75,10 @@ class Registry(MutableMapping[str, Any]):
         self._values = dict(own)
         self._complete = False
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - of the kind
+    def __getitem__(self, name: str) -> Any:
         return self._values[name] if name in self._values else self._all()[name]
 
-    def __setitem__(self, name: str, value: Any) -> None:  # noqa: ANN401
+    def __setitem__(self, name: str, value: Any) -> None:
         self._values[name] = value
 
     def __delitem__(self, name: str) -> None:
@@ -83,12 +99,20 @@ class Registry(MutableMapping[str, Any]):
         return self._values
 
 
-def names_of_stub(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose ``__init__.pyi`` lists its names."""
+def names_of_stub(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose ``__init__.pyi`` lists
+    its names.
+    """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    modules = {node.names[0].name: f".{node.module}" for node in stub.body if isinstance(node, ast.ImportFrom)}
+    modules = {
+        node.names[0].name: f".{node.module}"
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+    }
 
-    def get_attribute(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    def get_attribute(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(modules[name], package), name)

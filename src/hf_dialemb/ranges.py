@@ -24,12 +24,26 @@ def check_ranges(settings: object, ranges: Ranges) -> None:
         check_range(name, getattr(settings, name), *allowed)
 
 
-def check_range(name: str, value: float | None, low: float, high: float | None = None, exclusive: bool = False) -> None:
-    """Raise InputError unless ``low <= value <= high`` (``low < value`` if exclusive); None passes."""
+def check_range(
+    name: str, value: float | None, low: float, high: float | None = None, exclusive: bool = False
+) -> None:
+    """Raise InputError unless ``low <= value <= high`` (``low < value`` if exclusive).
+
+    None passes.
+    """
     if value is None:
         return
-    if not value >= low or (exclusive and value == low) or (high is not None and value > high):  # NaN is no value
-        bound = f"above {low}" if exclusive else f"at least {low}" if high is None else f"between {low} and {high}"
+    if (
+        not value >= low or (exclusive and value == low) or (high is not None and value > high)
+    ):  # NaN is no value
+        bound = (
+            f"above {low}"
+            if exclusive
+            else f"at least {low}"
+            if high is None
+            else f"between {low} and {high}"
+        )
         raise InputError(
-            f"{name}: got {value}, expected a value {bound}; change it in the config or on the command line"
+            f"{name}: got {value}, expected a value {bound}; change it in the config or on the "
+            "command line"
         )

@@ -1,4 +1,7 @@
-"""The papers' own lists and figures: what is quoted from where, what is left out, and going on after a stop."""
+"""The papers' own lists and figures.
+
+What is quoted from where, what is left out, and going on after a stop.
+"""
 
 import re
 import shutil
@@ -11,31 +14,37 @@ from given_vectors import Given, hashed, said
 from made_up_results import RUN, row
 from test_evaluation import learning_from
 
-from hf_dialemb import corpora
-from hf_dialemb.cli import main
-from hf_dialemb.corpora import MissingFilesError, loading
-from hf_dialemb.encoders.remembering import RememberingEncoder
+from hf_dialemb import data
+from hf_dialemb.apps.cli import main
+from hf_dialemb.data import MissingFilesError, loading
+from hf_dialemb.encoders.embedding_cache import RememberingEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import get_task, read_results
-from hf_dialemb.evaluation.results.learnt import NOTE
+from hf_dialemb.evaluation.evaluating import page_of, write_with_page
+from hf_dialemb.evaluation.results.contamination import NOTE
+from hf_dialemb.evaluation.results.result_tables import markdown_table, meanings, paper_table
 from hf_dialemb.evaluation.results.rows import Results
-from hf_dialemb.evaluation.results.tables import markdown_table, meanings, paper_table
-from hf_dialemb.evaluation.run import page_of, write_with_page
 from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.papers import benchmark
 from hf_dialemb.papers.benchmark import evaluate_suite
+from hf_dialemb.papers.benchmark_report import write_report
 from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
-from hf_dialemb.papers.report import write_report
 from hf_dialemb.papers.suites import SUITES, Entry, Suite
 
-NOT_READ = {"gsim", "six corpora", "ubuntu"}  # sim_m and sim_r in one, averages, and version 2: no corpora here
+# sim_m and sim_r in one, averages, and version 2: no corpora here
+NOT_READ = {"gsim", "six corpora", "ubuntu"}
 STAND_INS = {  # for corpora that are scarce
-    "dial2vec": {"star", "kvret", "dailydialog"}, "dse": {"sgd", "ubuntu_irc", "sim_m"},
-    "dialog2flow": {"star", "sgd", "multiwoz"}, "dialogue_cse": {"sgd"}, "mgt": {"sgd", "ubuntu_irc"},
-}  # fmt: skip
+    "dial2vec": {"star", "kvret", "dailydialog"},
+    "dse": {"sgd", "ubuntu_irc", "sim_m"},
+    "dialog2flow": {"star", "sgd", "multiwoz"},
+    "dialogue_cse": {"sgd"},
+    "mgt": {"sgd", "ubuntu_irc"},
+}
 TASKS = {"intent-fine-tuning": "intent-classification", "domains": "dialogue-retrieval"}
 ROW = row("ours", task="action-similarity", metric="f1", setting="1-shot", std=1.0, n=10)
-QUOTED = replace(ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)")
+QUOTED = replace(
+    ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)"
+)
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -43,19 +52,23 @@ def test_a_suite_quotes_paper_table_and_row_of_all_its_problems(suite):
     for fine_tunes, entries in enumerate(SUITES[suite]):
         assert len(set(entries)) == len(entries)
         for entry in entries:
-            assert corpora.get_corpus(entry.corpus).kind in get_task(entry.task).kinds
+            assert data.get_corpus(entry.corpus).kind in get_task(entry.task).kinds
             assert get_task(entry.task).fine_tunes == bool(fine_tunes)
         names = [entry.corpus for entry in entries]
         changes = sum(one != other for one, other in pairwise(names))
-        assert changes == max(len(set(names)) - 1, 0)  # all that is measured on a corpus comes one after the other
+        assert changes == max(
+            len(set(names)) - 1, 0
+        )  # all that is measured on a corpus comes one after the other
     quoted = quoted_figures(suite)
     source = r".+ \(.+( et al\.| and \w+), 20\d\d\), (Table \d+|section 4\.5).*, row \S.*"
     for each in quoted.rows:
         assert re.fullmatch(source, each.quoted_from), each.quoted_from
-        assert each.corpus in {*corpora.CORPORA, *NOT_READ}
+        assert each.corpus in {*data.CORPORA, *NOT_READ}
         assert each.split == "test"
         assert each.n > 1 or each.std is None
-    assert len({(row.model, row.corpus, row.task, row.metric, row.setting) for row in quoted.rows}) == len(quoted.rows)
+    assert len(
+        {(row.model, row.corpus, row.task, row.metric, row.setting) for row in quoted.rows}
+    ) == len(quoted.rows)
     assert set(quoted.shown) <= {row.model for row in quoted.rows}
     assert quoted.notes
     figures = {(row.corpus, row.task) for row in quoted.rows}
@@ -80,7 +93,10 @@ def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
 
 
 def test_the_papers_figures_stand_beside_a_task_but_not_in_its_results(tmp_path):
-    rows = (replace(ROW, corpus="dialog2flow_evaluation"), replace(ROW, corpus="calls.jsonl", mean=40.0))
+    rows = (
+        replace(ROW, corpus="dialog2flow_evaluation"),
+        replace(ROW, corpus="calls.jsonl", mean=40.0),
+    )
     output = tmp_path / "results.json"
     write_with_page(Results(RUN, rows), output)
     assert read_results(output).results == rows
@@ -90,7 +106,11 @@ def test_the_papers_figures_stand_beside_a_task_but_not_in_its_results(tmp_path)
     assert "| paper: D2F single (BERT-base) |" in beside
     assert "Burdisso" in beside
     write_with_page(Results(RUN, rows[1:]), output)
-    assert output.with_suffix(".md").read_text().endswith(f"\n\n{markdown_table(rows[1:])}\n{meanings(rows[1:])}")
+    assert (
+        output.with_suffix(".md")
+        .read_text()
+        .endswith(f"\n\n{markdown_table(rows[1:])}\n{meanings(rows[1:])}")
+    )
     assert {row.model for row in quoted_beside(rows)} == set(quoted_figures("dialog2flow").shown)
     assert quoted_beside(rows, ["dse"]) == []
 
@@ -111,16 +131,21 @@ def small(monkeypatch):
     def load(corpus, data_dir, split, **_):
         if corpus == "hwu64":
             raise MissingFilesError(f"{corpus} is not here")
-        return said(*((f"{corpus} {word} number {n}", word) for word in ("card", "loan") for n in range(12)))
+        return said(
+            *((f"{corpus} {word} number {n}", word) for word in ("card", "loan") for n in range(12))
+        )
 
     models = {name: Given(hashed) for name in ("one", "two", "tfidf")}
-    sizes = {"banking77": None, "snips": 20, "hwu64": None}  # those of a suite's own are no other choices
+    # those of a suite's own are no other choices
+    sizes = {"banking77": None, "snips": 20, "hwu64": None}
     problems = [Entry(corpus, "intent-classification", most) for corpus, most in sizes.items()]
     monkeypatch.setitem(SUITES, "dse", Suite(tuple(problems)))
-    monkeypatch.setattr(corpora, "load_dialogues", load)
+    monkeypatch.setattr(data, "load_dialogues", load)
     monkeypatch.setattr(loading, "data_hash", lambda corpus, data_dir: None)
     monkeypatch.setattr(benchmark, "check_request", lambda *arguments, **settings: None)
-    monkeypatch.setattr(benchmark, "RememberingEncoder", lambda model, cache: RememberingEncoder(models[model]))
+    monkeypatch.setattr(
+        benchmark, "RememberingEncoder", lambda model, cache: RememberingEncoder(models[model])
+    )
     monkeypatch.setattr(benchmark, "fingerprint", lambda model: f"weights of {model}")
     return models
 
@@ -136,7 +161,11 @@ def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, mo
     with pytest.raises(KeyboardInterrupt):
         run(output, "one", "two")
     kept = [row for row in read_results(output).results if row.quoted_from is None]
-    assert {(row.model, row.corpus) for row in kept} == {("one", "banking77"), ("one", "snips"), ("two", "banking77")}
+    assert {(row.model, row.corpus) for row in kept} == {
+        ("one", "banking77"),
+        ("one", "snips"),
+        ("two", "banking77"),
+    }
     small["two"].vector = hashed
     results = run(output, "two", "one")  # in any order
     assert set(kept) < set(results.results)
@@ -148,13 +177,19 @@ def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, mo
     problems = [(problem["corpus"], problem["limit"]) for problem in config["problems"]]
     assert problems == [("banking77", None), ("snips", 20)]
     tasks = ("intent-classification", "encoding")
-    measured = {(row.model, row.corpus, row.task) for row in results.results if row.quoted_from is None}
+    measured = {
+        (row.model, row.corpus, row.task) for row in results.results if row.quoted_from is None
+    }
     assert measured == set(product(("one", "two"), ("banking77", "snips"), tasks))
-    monkeypatch.setattr(benchmark, "fingerprint", lambda model: "new" if model == "one" else f"weights of {model}")
+    monkeypatch.setattr(
+        benchmark, "fingerprint", lambda model: "new" if model == "one" else f"weights of {model}"
+    )
     table = paper_table(run(output, "one", "two").results)
     assert (len(small["one"].calls), len(small["two"].calls)) == (4, 1 + 2)
     page = output.with_suffix(".md").read_text()
-    assert page.endswith(f"each of 2 models is on the tasks of dse. Look at Accuracy (1-shot) first.\n\n{table}")
+    assert page.endswith(
+        f"each of 2 models is on the tasks of dse. Look at Accuracy (1-shot) first.\n\n{table}"
+    )
     assert "| Figure | one | two | paper: DSE (BERT-base) |" in table
     assert "| 43.12 |" in table  # banking77, 1-shot
 
@@ -173,7 +208,11 @@ def test_one_model_that_fails_does_not_stop_the_others(small, monkeypatch):
     small["one"].vector = failing_at_snips(InputError("no words"))
     config = run(None, "one", "two").run["config"]
     assert config["not_measured"] == {"one, snips, test, intent-classification": "no words"}
-    assert [cell[:2] for cell in config["cells"]] == [["one", "banking77"], ["two", "banking77"], ["two", "snips"]]
+    assert [cell[:2] for cell in config["cells"]] == [
+        ["one", "banking77"],
+        ["two", "banking77"],
+        ["two", "snips"],
+    ]
     tasks = ["intent-classification", "intent-fine-tuning"]
     monkeypatch.setitem(SUITES, "dse", Suite(*((Entry("banking77", task),) for task in tasks)))
     config = run(None, "tfidf", fine_tune=True).run["config"]
@@ -189,7 +228,9 @@ def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_pa
     labels = ["card", "loan"] * 12
     dialogues = said(*((f"{label} {number}", "") for number, label in enumerate(labels)))
     loaded = {("mine", "test", "domains"): Problem({"corpus": "mine"}, None, dialogues, labels)}
-    monkeypatch.setattr(benchmark, "load_suite", lambda suite, *_, **__: {"dial2vec": (loaded, [])}[suite])
+    monkeypatch.setattr(
+        benchmark, "load_suite", lambda suite, *_, **__: {"dial2vec": (loaded, [])}[suite]
+    )
     entries = [Results(RUN | {"config": {"suite": suite}}, ()) for suite in ("dial2vec", "mgt")]
     (drawn,) = benchmark.draw_pictures(entries, list(models), tmp_path)
     assert (drawn.title, drawn.path.is_file()) == ("mine: a map", True)
@@ -201,22 +242,43 @@ def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch
         raise MissingFilesError("no corpus of the map")
 
     monkeypatch.setattr(benchmark, "load_suite", missing)
-    assert benchmark.draw_pictures([Results(RUN | {"config": {"suite": "dialog2flow"}}, ())], [], tmp_path) == []
+    assert (
+        benchmark.draw_pictures(
+            [Results(RUN | {"config": {"suite": "dialog2flow"}}, ())], [], tmp_path
+        )
+        == []
+    )
     assert "no picture of the suite dialog2flow: no corpus of the map" in caplog.text
 
 
 SMALLER = {
-    "dialog2flow": (Entry("dialog2flow_evaluation", "action-similarity"), Entry("spokenwoz", "flow-extraction")),
+    "dialog2flow": (
+        Entry("dialog2flow_evaluation", "action-similarity"),
+        Entry("spokenwoz", "flow-extraction"),
+    ),
     "dialogue_cse": (Entry("jddc_sts", "dialogue-sts"),),
 }
 
 
 @pytest.mark.slow
-def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_path, capsys, monkeypatch):
+def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(
+    data_dir, tmp_path, capsys, monkeypatch
+):
     for suite, entries in SMALLER.items():
         monkeypatch.setitem(SUITES, suite, Suite(entries))
     output = tmp_path / "benchmark"
-    words = ["papers", "benchmark", "--suite", "dialog2flow", "dialogue_cse", "--model", "tfidf", "lda", "--seeds", "1"]
+    words = [
+        "papers",
+        "benchmark",
+        "--suite",
+        "dialog2flow",
+        "dialogue_cse",
+        "--model",
+        "tfidf",
+        "lda",
+        "--seeds",
+        "1",
+    ]
     words += ["--limit", "150", "--data-dir", str(data_dir), "--output", str(output)]
     assert main(words) == 0
     printed = capsys.readouterr().out
@@ -242,7 +304,16 @@ def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
         ("dse --model tfidf tfidf", "got 'tfidf' more than once"),
         ("dse --seeds 0", "seeds: got none"),
     ):
-        command = ("papers", "benchmark", "--output", tmp_path / "out", "--model", "tfidf", "--suite", *words.split())
+        command = (
+            "papers",
+            "benchmark",
+            "--output",
+            tmp_path / "out",
+            "--model",
+            "tfidf",
+            "--suite",
+            *words.split(),
+        )
         assert message in refused(*command)
     assert not (tmp_path / "out").exists()
     none = r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"
@@ -250,20 +321,37 @@ def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
         evaluate_suite("dialog2flow", ["tfidf"], tmp_path)
 
 
-def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_checkpoint, tmp_path, monkeypatch):
+def test_a_suite_marks_what_an_earlier_version_measured_without_marks(
+    tiny_checkpoint, tmp_path, monkeypatch
+):
     monkeypatch.setitem(SUITES, "dial2vec", Suite((Entry("sample", "domains"),)))
     model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
     before, after = [], []
     for found in (before, after):
-        found += evaluate_suite("dial2vec", [str(model)], seeds=[0], cache=tmp_path / "kept").results
+        found += evaluate_suite(
+            "dial2vec", [str(model)], seeds=[0], cache=tmp_path / "kept"
+        ).results
         learning_from(model, "sample/test")
     assert not any(row.learnt for row in before)
-    assert after == [replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in before]
+    assert after == [
+        replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in before
+    ]
 
 
 def test_a_report_marks_learnt_figures_and_sets_others_in_bold(tmp_path):
-    figure = {"corpus": "star", "task": "action-similarity", "metric": "f1", "setting": "1-shot", "std": 1.0, "n": 10}
-    rows = (row("ours", 95.0, **figure, learnt=True), row("one", 80.0, **figure), row("two", 70.0, **figure))
+    figure = {
+        "corpus": "star",
+        "task": "action-similarity",
+        "metric": "f1",
+        "setting": "1-shot",
+        "std": 1.0,
+        "n": 10,
+    }
+    rows = (
+        row("ours", 95.0, **figure, learnt=True),
+        row("one", 80.0, **figure),
+        row("two", 70.0, **figure),
+    )
     write_report([Results(RUN, rows)], [], tmp_path / "report.md")
     page = (tmp_path / "report.md").read_text()
     assert "| 95.00† ± 1.00 | **80.00** ± 1.00 | 70.00 ± 1.00 |" in page

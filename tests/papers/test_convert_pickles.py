@@ -42,7 +42,9 @@ def hostile(trace: Path) -> dict[str, object]:
         "open": Calls(open, str(trace), "w"),
         "subprocess": Calls(subprocess.Popen, ["touch", str(trace)]),
         "getattr": Calls(getattr, Calls(__import__, "os"), "system"),
-        "a call of what getattr gives": Calls(Calls(getattr, Calls(__import__, "os"), "system"), f"touch {trace}"),
+        "a call of what getattr gives": Calls(
+            Calls(getattr, Calls(__import__, "os"), "system"), f"touch {trace}"
+        ),
         "torch.hub": Calls(torch.hub.load, "nobody/nothing"),
         "map": Calls(list, Calls(map, eval, [write])),
         "in a list": [1, [Calls(eval, write)]],
@@ -53,7 +55,11 @@ def hostile(trace: Path) -> dict[str, object]:
 
 
 kinds = pytest.mark.parametrize("kind", sorted(hostile(Path("x"))))
-TORCH_FORMS = [{"pickle_protocol": 2}, {"pickle_protocol": 4}, {"_use_new_zipfile_serialization": False}]
+TORCH_FORMS = [
+    {"pickle_protocol": 2},
+    {"pickle_protocol": 4},
+    {"_use_new_zipfile_serialization": False},
+]
 
 
 def paddle(path: Path) -> dict[str, np.ndarray]:
@@ -65,15 +71,21 @@ def paddle(path: Path) -> dict[str, np.ndarray]:
 def trace(monkeypatch, tmp_path):
     """Return a file that no pickle may write; modules are pickled by name."""
     monkeypatch.setitem(sys.modules, TRACE, types.ModuleType(TRACE))
-    monkeypatch.setitem(copyreg.dispatch_table, types.ModuleType, lambda module: (__import__, (module.__name__,)))
+    monkeypatch.setitem(
+        copyreg.dispatch_table, types.ModuleType, lambda module: (__import__, (module.__name__,))
+    )
     return tmp_path / TRACE
 
 
 @kinds
 @pytest.mark.parametrize("form", TORCH_FORMS)
 def test_no_torch_file_runs_anything(kind, form, trace, tmp_path):
-    torch.save({"bert.weight": torch.zeros(2), "extra": hostile(trace)[kind]}, tmp_path / "file.pt", **form)
-    with pytest.raises(InputError, match=r"do not trust|damaged or of another kind|expected") as error:
+    torch.save(
+        {"bert.weight": torch.zeros(2), "extra": hostile(trace)[kind]}, tmp_path / "file.pt", **form
+    )
+    with pytest.raises(
+        InputError, match=r"do not trust|damaged or of another kind|expected"
+    ) as error:
         read_torch(tmp_path / "file.pt")
     assert "\n" not in str(error.value)
     assert not trace.exists()
@@ -82,22 +94,27 @@ def test_no_torch_file_runs_anything(kind, form, trace, tmp_path):
 @kinds
 @pytest.mark.parametrize("protocol", [0, 2, 5])
 def test_no_file_of_arrays_runs_anything(kind, protocol, trace, tmp_path):
-    (tmp_path / "file").write_bytes(pickle.dumps({"w_0": np.zeros(2), "extra": hostile(trace)[kind]}, protocol))
+    (tmp_path / "file").write_bytes(
+        pickle.dumps({"w_0": np.zeros(2), "extra": hostile(trace)[kind]}, protocol)
+    )
     with pytest.raises(InputError, match=r"do not trust the file|expected"):
         paddle(tmp_path / "file")
     assert not trace.exists()
 
 
-@pytest.mark.parametrize(("program", "word"), [
-    (b"\x80\x02cos\nsystem\nX\x04\x00\x00\x00trueR.", "os.system"),  # no tuple of arguments
-    (b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93.", "builtins.eval"),
-    (b"(S'touch x'\nios\nsystem\n.", "os.system"),  # the opcode INST
-    (b"\x80\x02cnumpy\nload\n.", "numpy.load"),
-    (b"\x80\x02\x82\x01.", "cannot be read"),  # an extension's code
-    (b"\x80\x02K\x01Q.", "cannot be read"),  # a persistent id
-    (pickle.dumps({"w": np.array([{}, []], dtype=object)}, protocol=2), "expected"),
-    (pickle.dumps({"w": np.zeros(2, dtype=[("a", "f4")])}, protocol=2), "expected"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("program", "word"),
+    [
+        (b"\x80\x02cos\nsystem\nX\x04\x00\x00\x00trueR.", "os.system"),  # no tuple of arguments
+        (b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93.", "builtins.eval"),
+        (b"(S'touch x'\nios\nsystem\n.", "os.system"),  # the opcode INST
+        (b"\x80\x02cnumpy\nload\n.", "numpy.load"),
+        (b"\x80\x02\x82\x01.", "cannot be read"),  # an extension's code
+        (b"\x80\x02K\x01Q.", "cannot be read"),  # a persistent id
+        (pickle.dumps({"w": np.array([{}, []], dtype=object)}, protocol=2), "expected"),
+        (pickle.dumps({"w": np.zeros(2, dtype=[("a", "f4")])}, protocol=2), "expected"),
+    ],
+)
 def test_crafted_pickles_of_arrays_are_refused(program, word, tmp_path):
     (tmp_path / "file").write_bytes(program)
     with pytest.raises(InputError, match=word):
@@ -108,7 +125,12 @@ def test_crafted_pickles_of_arrays_are_refused(program, word, tmp_path):
 @pytest.mark.parametrize("dtype", ["<f4", ">f4", "<i8"])
 def test_arrays_read_as_pickle_reads_them(protocol, dtype, tmp_path):
     matrix = np.arange(6, dtype=dtype).reshape(2, 3)
-    arrays = {"matrix": matrix, "fortran": np.asfortranarray(matrix), "scalar": np.array(7, dtype), "none": matrix[:0]}
+    arrays = {
+        "matrix": matrix,
+        "fortran": np.asfortranarray(matrix),
+        "scalar": np.array(7, dtype),
+        "none": matrix[:0],
+    }
     named = collections.OrderedDict({**arrays, "pair": ("pair", matrix)})
     (tmp_path / "file").write_bytes(pickle.dumps(named, protocol=protocol))
     got = paddle(tmp_path / "file")

@@ -1,4 +1,5 @@
-"""Convert PLATO and dial2vec's own checkpoints from every released form, against a plain restatement."""
+"""Convert PLATO and dial2vec's own checkpoints from every released form, against a plain
+restatement."""
 
 import collections
 import io
@@ -18,7 +19,7 @@ from transformers import AutoModel, AutoTokenizer
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import register
-from hf_dialemb.methods.encoder import encode
+from hf_dialemb.methods.encoding import encode
 from hf_dialemb.papers.convert import convert
 
 RECIPE = Path(__file__).parents[2] / "training_scripts/recipes/dial2vec_plato.yaml"
@@ -26,7 +27,9 @@ WITH_VOCABULARY = ["archive", "torch, vocabulary beside", "torch, folder"]
 FORMS = ["torch", "torch before 1.6", "binary", "binary, packed", "pickle 2", "pickle 4", "archive"]
 
 
-def converted(source: Path, output: Path, vocabulary: Path | None = None, partial: bool = False) -> list[str]:
+def converted(
+    source: Path, output: Path, vocabulary: Path | None = None, partial: bool = False
+) -> list[str]:
     lines: list[str] = []
     convert(source, output, vocabulary=vocabulary, partial=partial, report=lines.append)
     return lines
@@ -53,7 +56,8 @@ def state(vocabulary) -> dict[str, torch.Tensor]:
 
 @pytest.fixture(scope="module")
 def dialogues(sample_dialogues) -> list[Dialogue]:
-    turns = [turn for dialogue in sample_dialogues[:6] for turn in dialogue.turns][:18]  # more than are read
+    # more than are read
+    turns = [turn for dialogue in sample_dialogues[:6] for turn in dialogue.turns][:18]
     alone = Dialogue((Turn("assistant", "Hello there!"),))
     return [*sample_dialogues[:3], Dialogue((*turns, Turn("user", "bye"))), alone]
 
@@ -66,12 +70,18 @@ def write(state, vocabulary):
         folder.mkdir(exist_ok=True)
         arrays, file = plain.paddle_arrays(state), folder / "PLATO.pdparams"
         if form.startswith("torch"):
-            torch.save(state, folder / "PLATO.pt", _use_new_zipfile_serialization=form != "torch before 1.6")
+            torch.save(
+                state,
+                folder / "PLATO.pt",
+                _use_new_zipfile_serialization=form != "torch before 1.6",
+            )
             if form in WITH_VOCABULARY:
                 shutil.copy(vocabulary, folder / "vocab.txt")
             return folder if form == "torch, folder" else folder / "PLATO.pt"
         if form.startswith("pickle"):
-            file.write_bytes(pickle.dumps({**arrays, "StructuredToParameterName@@": {}}, protocol=int(form[-1])))
+            file.write_bytes(
+                pickle.dumps({**arrays, "StructuredToParameterName@@": {}}, protocol=int(form[-1]))
+            )
         else:
             plain.write_paddle(file, arrays, packed=form == "binary, packed")
         if form != "archive":
@@ -111,10 +121,14 @@ def test_dialogues_embed_as_the_plain_restatement_does(checkpoint, state, dialog
     words = AutoTokenizer.from_pretrained(checkpoint)
     ours = encode(model, tokenizer, dialogues)
     for vector, dialogue in zip(ours, dialogues, strict=True):
-        expected = plain.embed(state, dialogue, lambda text: words(text, add_special_tokens=False)["input_ids"])
+        expected = plain.embed(
+            state, dialogue, lambda text: words(text, add_special_tokens=False)["input_ids"]
+        )
         assert np.abs(vector - expected).max() < 1e-5 * max(1, np.abs(expected).max())
     messages = [dialogue.to_messages() for dialogue in dialogues]
-    batch = tokenizer.apply_chat_template(messages, return_dict=True, return_tensors="pt", padding=True)
+    batch = tokenizer.apply_chat_template(
+        messages, return_dict=True, return_tensors="pt", padding=True
+    )
     with torch.inference_mode():
         rendered = model(**batch).pooler_output.numpy()
     assert np.abs(rendered - ours).max() < 1e-5
@@ -133,41 +147,76 @@ def test_all_forms_give_the_same_checkpoint(form, checkpoint, write, vocabulary,
 def test_layout_is_that_of_the_recipe_and_the_report_names_every_key(checkpoint, state):
     model, _ = load(checkpoint)
     types = state["embedder.type_embedding.weight"]
-    assert torch.equal(model.role_embeddings.weight, types[[1, 0]])  # ours begins with the user, theirs with the bot
+    assert torch.equal(
+        model.role_embeddings.weight, types[[1, 0]]
+    )  # ours begins with the user, theirs with the bot
     recipe = yaml.safe_load(RECIPE.read_text(encoding="utf-8"))
     same = set(recipe) & set(vars(model.config)) - {"frozen_layers"}
-    assert {"wrapped", "position_layout", "turn_order", "max_turns", "end_of_utterance", "window"} <= same
-    assert {name: getattr(model.config, name) for name in same} == {name: recipe[name] for name in same}
+    assert {
+        "wrapped",
+        "position_layout",
+        "turn_order",
+        "max_turns",
+        "end_of_utterance",
+        "window",
+    } <= same
+    assert {name: getattr(model.config, name) for name in same} == {
+        name: recipe[name] for name in same
+    }
     backbone = model.config.encoder_config
-    assert (backbone.layer_norm_eps, backbone.hidden_act, backbone.type_vocab_size) == (1e-6, "gelu", 1)
+    assert (backbone.layer_norm_eps, backbone.hidden_act, backbone.type_vocab_size) == (
+        1e-6,
+        "gelu",
+        1,
+    )
     report = report_of(checkpoint)
-    assert {placed["source"] for placed in report["used"]} | set(report["dropped"]) == set(plain.paddle_arrays(state))
+    assert {placed["source"] for placed in report["used"]} | set(report["dropped"]) == set(
+        plain.paddle_arrays(state)
+    )
     targets = [placed["target"] for placed in report["used"]]
     assert sorted([*targets, *report["made"]]) == sorted(load(checkpoint)[0].state_dict())
     assert (report["missing"], report["unexpected"]) == ([], [])
     assert all(report["dropped"].values())
     heads = {"mask_embed", "latent_embeddings", "post_network", "discriminator", "bow_predictor"}
-    dropped = {key.removeprefix(plain.PADDLE).strip("./").split("/")[0] for key in report["dropped"]}
+    dropped = {
+        key.removeprefix(plain.PADDLE).strip("./").split("/")[0] for key in report["dropped"]
+    }
     assert dropped == {"sequence_mask", *heads}
 
 
-def test_dial2vecs_own_checkpoint_is_plato_under_a_prefix(checkpoint, state, vocabulary, dialogues, tmp_path):
+def test_dial2vecs_own_checkpoint_is_plato_under_a_prefix(
+    checkpoint, state, vocabulary, dialogues, tmp_path
+):
     width = state["embed_layer_norm.weight"].shape[0]
-    kept = {name: value for name, value in state.items() if not name.startswith(("post_network", "bow_predictor"))}
-    kept |= {"pooler.dense.weight": torch.randn(width, width), "pooler.dense.bias": torch.randn(width)}
+    kept = {
+        name: value
+        for name, value in state.items()
+        if not name.startswith(("post_network", "bow_predictor"))
+    }
+    kept |= {
+        "pooler.dense.weight": torch.randn(width, width),
+        "pooler.dense.bias": torch.randn(width),
+    }
     source = tmp_path / "plato.sgd.0.2t.10ws.best_model.pkl"
-    torch.save(collections.OrderedDict({f"bert.{name}": value for name, value in kept.items()}), source)
+    torch.save(
+        collections.OrderedDict({f"bert.{name}": value for name, value in kept.items()}), source
+    )
     converted(source, tmp_path / "out", vocabulary)
-    assert np.array_equal(encode(*load(tmp_path / "out"), dialogues), encode(*load(checkpoint), dialogues))
+    assert np.array_equal(
+        encode(*load(tmp_path / "out"), dialogues), encode(*load(checkpoint), dialogues)
+    )
     dropped = set(report_of(tmp_path / "out")["dropped"])
     assert {"bert.pooler.dense.weight", "bert.mask_embed", "bert.discriminator.0.bias"} <= dropped
 
 
-@pytest.mark.parametrize(("name", "shape", "words"), [
-    ("layers.0.attn.linear_qkv.weight", (128, 384), ("(128, 384)", "(128, 128)")),
-    ("layers.0.ff.linear_out.bias", (127,), ("(127,)", "(128,)")),
-    ("embedder.turn_embedding.weight", (16,), ("(16,)", "two dimensions")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "shape", "words"),
+    [
+        ("layers.0.attn.linear_qkv.weight", (128, 384), ("(128, 384)", "(128, 128)")),
+        ("layers.0.ff.linear_out.bias", (127,), ("(127,)", "(128,)")),
+        ("embedder.turn_embedding.weight", (16,), ("(16,)", "two dimensions")),
+    ],
+)
 @pytest.mark.parametrize("partial", [False, True])
 def test_a_wrong_shape_is_always_refused(name, shape, words, partial, state, tmp_path, refusal):
     torch.save({**state, name: torch.zeros(shape)}, tmp_path / "PLATO.pt")
@@ -179,12 +228,15 @@ def test_vocabularies_that_do_not_fit_are_refused(write, vocabulary, tmp_path, r
     source = write("torch", tmp_path)
     lines = vocabulary.read_text(encoding="utf-8").splitlines()
     (tmp_path / "short.txt").write_text("\n".join(lines[:-1]), encoding="utf-8")
-    (tmp_path / "other.txt").write_text("\n".join("brandnew" if line == "[unused1]" else line for line in lines))
+    (tmp_path / "other.txt").write_text(
+        "\n".join("brandnew" if line == "[unused1]" else line for line in lines)
+    )
     for words, text in (
-        (None, "--vocab"), (tmp_path / "none.txt", "no such file"),
+        (None, "--vocab"),
+        (tmp_path / "none.txt", "no such file"),
         (tmp_path / "short.txt", f"got {len(lines) - 1} tokens, expected {len(lines)}"),
         (tmp_path / "other.txt", "end_of_utterance: '[unused1]'"),
-    ):  # fmt: skip
+    ):
         assert text in refusal(source, words)
 
 
@@ -197,23 +249,36 @@ def test_a_file_that_is_cut_off_is_refused(form, write, tmp_path, refusal):
         assert any(word in refusal(source) for word in ("damaged", "cut off")), share
 
 
-def test_other_keys_are_refused_and_partial_goes_on(tiny_bert, state, vocabulary, tmp_path, refusal):
+def test_other_keys_are_refused_and_partial_goes_on(
+    tiny_bert, state, vocabulary, tmp_path, refusal
+):
     bert = AutoModel.from_pretrained(tiny_bert).state_dict()
-    path, less = tmp_path / "PLATO.pt", {key: state[key] for key in state if key != "layers.1.ff_norm.bias"}
+    path, less = (
+        tmp_path / "PLATO.pt",
+        {key: state[key] for key in state if key != "layers.1.ff_norm.bias"},
+    )
     for content, text in (
         (bert, "expected the key 'embedder.token_embedding.weight' of PLATO"),
         ({f"bert.{key}": bert[key] for key in bert}, "got the backbone BERT, expected PLATO"),
         ([torch.zeros(2)], "got list under"),
         ({"epoch": 3}, "got int under 'epoch', expected a tensor"),
-        ({**state, "layers.1.adapter.weight": torch.zeros(2)}, "1 unexpected (layers.1.adapter.weight)"),
+        (
+            {**state, "layers.1.adapter.weight": torch.zeros(2)},
+            "1 unexpected (layers.1.adapter.weight)",
+        ),
         (less, "1 missing (encoder.encoder.layer.1.output.LayerNorm.bias)"),
     ):
         torch.save(content, path)
         assert text in refusal(path)
     torch.save(less, path)
     for name in ("partial", "again"):
-        assert "1 missing, 0 unexpected" in converted(path, tmp_path / name, vocabulary, partial=True)[-1]
-    first, second = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("partial", "again"))
+        assert (
+            "1 missing, 0 unexpected"
+            in converted(path, tmp_path / name, vocabulary, partial=True)[-1]
+        )
+    first, second = (
+        (tmp_path / name / "model.safetensors").read_bytes() for name in ("partial", "again")
+    )
     assert first == second
     path.write_text("hello")
     assert "of another kind" in refusal(path)
@@ -232,11 +297,28 @@ def test_the_input_is_one_file_of_weights_and_the_output_is_new(write, tmp_path,
 
 
 def test_the_command_prints_the_fate_of_every_key(write, vocabulary, tmp_path, printed):
-    words = ["papers", "convert", write("torch", tmp_path), "--vocab", vocabulary, "--output", tmp_path / "out"]
+    words = [
+        "papers",
+        "convert",
+        write("torch", tmp_path),
+        "--vocab",
+        vocabulary,
+        "--output",
+        tmp_path / "out",
+    ]
     *lines, last = printed(*words).splitlines()
-    assert "used        embedder.type_embedding.weight -> role_embeddings.weight [2, 128] (rows reversed)" in lines
+    assert (
+        "used        embedder.type_embedding.weight -> role_embeddings.weight [2, 128] (rows "
+        "reversed)" in lines
+    )
     for start in ("dropped     latent_embeddings: ", "made        center: zeros"):
         assert any(line.startswith(start) for line in lines)
     assert last == f"Wrote {tmp_path / 'out'}"
-    files = {"config.json", "model.safetensors", "conversion.json", "tokenizer.json", "tokenizer_config.json"}
+    files = {
+        "config.json",
+        "model.safetensors",
+        "conversion.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*files, "chat_template.jinja"}

@@ -1,4 +1,7 @@
-"""Deep Attention Matching: it equals its formulas one pair after the other, and nothing but words decides a score."""
+"""Deep Attention Matching.
+
+It equals its formulas one pair after the other, and nothing but words decides a score.
+"""
 
 import math
 from itertools import product
@@ -15,9 +18,13 @@ from hf_dialemb.papers.methods import deep_attention_matching as matching
 
 WORDS = 30
 SMALL = {
-    "vocab_size": WORDS, "embedding_size": 7, "num_blocks": 2, "max_turns": 4, "max_turn_tokens": 5,
+    "vocab_size": WORDS,
+    "embedding_size": 7,
+    "num_blocks": 2,
+    "max_turns": 4,
+    "max_turn_tokens": 5,
     "max_response_tokens": 10,
-}  # fmt: skip
+}
 # Contexts and candidates as token ids: of all lengths, some of them beyond the limits.
 CONTEXTS = [
     [[3, 4, 5], [6], [7, 8, 9, 10, 11, 12, 13]],
@@ -34,23 +41,41 @@ CANDIDATES = [
 def make(**settings: object) -> matching.DeepAttentionMatchingModel:
     """A tiny model in double precision whose parameters all say something."""
     torch.manual_seed(0)
-    model = matching.DeepAttentionMatchingModel(matching.DeepAttentionMatchingConfig(**{**SMALL, **settings})).double()
+    model = matching.DeepAttentionMatchingModel(
+        matching.DeepAttentionMatchingConfig(**{**SMALL, **settings})
+    ).double()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return model.eval()
 
 
-def padded(rows: list[list[list[int]]], first: bool, extra: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids and mask (B, N, L); missing texts come first or last, and what is masked is no pad token but any word."""
-    count, length = (max(map(len, rows)) + extra, max(len(text) for row in rows for text in row) + extra)
-    ids, mask = torch.randint(1, WORDS, (len(rows), count, length)), torch.zeros(len(rows), count, length).long()
+def padded(
+    rows: list[list[list[int]]], first: bool, extra: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and mask (B, N, L).
+
+    Missing texts come first or last, and what is masked is no pad token but any word.
+    """
+    count, length = (
+        max(map(len, rows)) + extra,
+        max(len(text) for row in rows for text in row) + extra,
+    )
+    ids, mask = (
+        torch.randint(1, WORDS, (len(rows), count, length)),
+        torch.zeros(len(rows), count, length).long(),
+    )
     for b, row in enumerate(rows):
         for n, text in enumerate(row, count - len(row) if first else 0):
-            ids[b, n, : len(text)], mask[b, n, : len(text)] = torch.tensor(text, dtype=torch.long), 1
+            ids[b, n, : len(text)], mask[b, n, : len(text)] = (
+                torch.tensor(text, dtype=torch.long),
+                1,
+            )
     return ids, mask
 
 
-def scores_of(model, contexts=CONTEXTS, candidates=CANDIDATES, extra: int = 0, first: bool = True) -> torch.Tensor:
+def scores_of(
+    model, contexts=CONTEXTS, candidates=CANDIDATES, extra: int = 0, first: bool = True
+) -> torch.Tensor:
     turns, responses = padded(contexts, first, extra), padded(candidates, False)
     responses = [torch.nn.functional.pad(entry, (0, extra)) for entry in responses]
     return model(*turns, *responses).logits
@@ -80,8 +105,13 @@ def reference_pool(image):
     for size in image.shape[1:]:
         count = math.ceil(size / 3)
         starts.append([3 * cell - (3 * count - size) // 2 for cell in range(count)])
-    cells = [image[:, max(0, a) : a + 3, max(0, b) : b + 3, max(0, c) : c + 3] for a, b, c in product(*starts)]
-    return torch.stack([cell.amax((1, 2, 3)) for cell in cells], dim=1).view(len(image), *map(len, starts))
+    cells = [
+        image[:, max(0, a) : a + 3, max(0, b) : b + 3, max(0, c) : c + 3]
+        for a, b, c in product(*starts)
+    ]
+    return torch.stack([cell.amax((1, 2, 3)) for cell in cells], dim=1).view(
+        len(image), *map(len, starts)
+    )
 
 
 def reference_score(model, turns, response):
@@ -98,9 +128,13 @@ def reference_score(model, turns, response):
             crossed = reference_block(model.turn_blocks[level], left, right)
             answer = reference_block(model.response_blocks[level], right, left)
             for channel, (a, b) in ((level, (crossed, answer)), (levels + level, (left, right))):
-                image[channel, place, : len(turn), : len(response)] = a @ b.T / math.sqrt(config.embedding_size)
+                image[channel, place, : len(turn), : len(response)] = (
+                    a @ b.T / math.sqrt(config.embedding_size)
+                )
     for convolution in model.reader.convolutions:
-        image = reference_pool(elu(conv3d(image[None], convolution.weight, convolution.bias, padding=1)[0]))
+        image = reference_pool(
+            elu(conv3d(image[None], convolution.weight, convolution.bias, padding=1)[0])
+        )
     return model.output(image.flatten())[0]
 
 
@@ -112,7 +146,8 @@ def test_it_equals_the_formulas_whatever_stands_beside_them():
     model = make()
     pairs = list(zip(CONTEXTS, CANDIDATES, strict=True))
     rows = [
-        torch.stack([reference_score(model, context, entry) for entry in responses]) for context, responses in pairs
+        torch.stack([reference_score(model, context, entry) for entry in responses])
+        for context, responses in pairs
     ]
     expected, scores = torch.stack(rows), scores_of(model)
     assert same(scores, expected)
@@ -127,7 +162,9 @@ def test_it_equals_the_formulas_whatever_stands_beside_them():
     assert same(scores_of(model, [[first, [], second, [], third]], CANDIDATES[:1]), scores[:1])
     # The last words and turns are read.
     long = [[[9]] * 3 + [[1, *turn] if len(turn) >= 5 else turn for turn in CONTEXTS[2][-4:]]]
-    responses = [[[28, *response] if len(response) >= 10 else response for response in CANDIDATES[2]]]
+    responses = [
+        [[28, *response] if len(response) >= 10 else response for response in CANDIDATES[2]]
+    ]
     assert same(scores_of(model, long, responses), scores[2:])
 
 
@@ -152,13 +189,19 @@ def test_its_size_and_its_beginning_are_those_of_the_program():
     assert model.num_parameters() == 20 * 200 + 17 * block + convolutions + 577
     assert matching.DeepAttentionMatchingConfig().vocabulary_size == 434_512 + 1
     torch.manual_seed(0)
-    model = matching.DeepAttentionMatchingModel(matching.DeepAttentionMatchingConfig(vocab_size=2_000, num_blocks=1))
+    model = matching.DeepAttentionMatchingModel(
+        matching.DeepAttentionMatchingConfig(vocab_size=2_000, num_blocks=1)
+    )
     assert abs(model.words.weight.std().item() - 0.1) < 0.001
     inner = model.turn_blocks[1].inner.weight
     assert torch.allclose(inner @ inner.T, torch.eye(200), atol=1e-5)
     largest = [convolution.weight.abs().max().item() for convolution in model.reader.convolutions]
     assert all(0.0099 < entry <= 0.01 for entry in largest)
-    assert all(parameter.abs().max() == 0 for name, parameter in model.named_parameters() if name.endswith("bias"))
+    assert all(
+        parameter.abs().max() == 0
+        for name, parameter in model.named_parameters()
+        if name.endswith("bias")
+    )
 
 
 @pytest.mark.parametrize("size", range(1, 12))
@@ -168,18 +211,29 @@ def test_pooling_is_that_of_tensorflow(size):
 
 
 COLOURS = ["red", "green", "blue", "white", "black", "brown"]
-DIALOGUES = [dialogue(f"a {a} door please", "which wall", f"the {b} one", f"so {a} on {b}") for a in COLOURS
-             for b in COLOURS]  # fmt: skip
+DIALOGUES = [
+    dialogue(f"a {a} door please", "which wall", f"the {b} one", f"so {a} on {b}")
+    for a in COLOURS
+    for b in COLOURS
+]
 
 
 def build(**settings: object):
     torch.manual_seed(0)
-    small = {"embedding_size": 16, "num_blocks": 1, "max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8}
+    small = {
+        "embedding_size": 16,
+        "num_blocks": 1,
+        "max_turns": 3,
+        "max_turn_tokens": 6,
+        "max_response_tokens": 8,
+    }
     return matching.DeepAttentionMatchingModel.build(None, DIALOGUES, **{**small, **settings})
 
 
 def test_layout():
-    model, tokenizer = build(max_turns=2, max_turn_tokens=3, max_context_tokens=8, max_response_tokens=8)
+    model, tokenizer = build(
+        max_turns=2, max_turn_tokens=3, max_context_tokens=8, max_response_tokens=8
+    )
     assert model.config.vocab_size == len(tokenizer)
     context = dialogue("which wall", "the red one please", "so red").turns
     examples = [
@@ -190,14 +244,23 @@ def test_layout():
     batch = matching.collate(examples, tokenizer, model.config, count)
 
     def texts(name):
-        ids, mask = batch[f"{name}_ids"], batch["attention_mask" if name == "input" else f"{name}_mask"]
+        ids, mask = (
+            batch[f"{name}_ids"],
+            batch["attention_mask" if name == "input" else f"{name}_mask"],
+        )
         return [
-            [" ".join(tokenizer.convert_ids_to_tokens(text[real.bool()])) for text, real in zip(*rows, strict=True)]
+            [
+                " ".join(tokenizer.convert_ids_to_tokens(text[real.bool()]))
+                for text, real in zip(*rows, strict=True)
+            ]
             for rows in zip(ids, mask, strict=True)
         ]
 
     assert texts("input") == [["red one please", "so red"], ["", "which wall"]]
-    assert texts("candidate") == [["so red on red", "a"], ["red door please on the white wall one", "the [UNK] one"]]
+    assert texts("candidate") == [
+        ["so red on red", "a"],
+        ["red door please on the white wall one", "the [UNK] one"],
+    ]
     assert str(count) == "2 of 6 contexts and responses were truncated (4 of 27 tokens dropped)"
     model.config.max_context_tokens = 3
     batch = matching.collate(examples, tokenizer, model.config, Truncation())

@@ -1,4 +1,7 @@
-"""Multi-granularity training as stages: what is complete stays, what was killed goes on, all end in one ensemble."""
+"""Multi-granularity training as stages.
+
+What is complete stays, what was killed goes on, all end in one ensemble.
+"""
 
 import json
 import re
@@ -9,21 +12,21 @@ import pytest
 from checkpoints import deep_attention_matching, dual_encoder, save
 from safetensors.torch import load_file
 
-from hf_dialemb.cli import main
-from hf_dialemb.corpora import read_jsonl, write_jsonl
-from hf_dialemb.corpora.examples import read_candidates
+from hf_dialemb.apps.cli import main
+from hf_dialemb.data import read_jsonl, write_jsonl
+from hf_dialemb.data.examples import read_candidates
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.rows import Results, Row, read_results
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.ranker import load_ranker
-from hf_dialemb.papers.ensemble import report as ensemble_analyses
+from hf_dialemb.papers.ensemble import ensemble_report as ensemble_analyses
 from hf_dialemb.papers.ensemble import training as ensemble
-from hf_dialemb.papers.ensemble.report import analysis_dialogues, report_ensemble
+from hf_dialemb.papers.ensemble.ensemble_report import analysis_dialogues, report_ensemble
 from hf_dialemb.papers.ensemble.training import EnsemblePlan, best_checkpoints, is_complete
-from hf_dialemb.papers.tables import ensemble_tables
+from hf_dialemb.papers.paper_tables import ensemble_tables
 from hf_dialemb.papers.tasks import probes
 from hf_dialemb.training.dialogues import training_dialogues
-from hf_dialemb.training.run import run_training
+from hf_dialemb.training.training_run import run_training
 
 RECIPE = """{
     method: dual_encoder, corpus: [sample], exclude: [none], responses: assistant, vocabulary_size: 300, seed: 3,
@@ -38,7 +41,9 @@ SYSTEMS = ("Dual Encoder", "Ensemble (2)", "Ensemble of seeds", "Multi-Granulari
 def plan_in(folder, corpus="sample", recipe=RECIPE, **changes):
     folder.mkdir(exist_ok=True)
     (folder / "recipe.yaml").write_text(recipe, encoding="utf-8")
-    return EnsemblePlan(str(folder / "recipe.yaml"), corpus, folder / "runs", **{"size": 2, **changes})
+    return EnsemblePlan(
+        str(folder / "recipe.yaml"), corpus, folder / "runs", **{"size": 2, **changes}
+    )
 
 
 def trained(plan):
@@ -92,20 +97,28 @@ def briefly(monkeypatch):
 def test_members_differ_by_their_granularity_and_their_seed_alone(tmp_path):
     plan = plan_in(tmp_path)
     names = ("baseline", "seed-2", "granularity-1", "granularity-2")
-    first, *others = (vars((made := plan.settings(name)).run) | made.fingerprint() for name in names)
-    seed, told = first["seed"], ("granularity", "seed", "data_seed", "granularity_model", "num_granularities")
+    first, *others = (
+        vars((made := plan.settings(name)).run) | made.fingerprint() for name in names
+    )
+    seed, told = (
+        first["seed"],
+        ("granularity", "seed", "data_seed", "granularity_model", "num_granularities"),
+    )
     similar = (str(plan.run("baseline")), 2)
     assert [tuple(each[name] for name in told) for each in others] == [
-        (None, seed + 1, seed, None, first["num_granularities"]), (1, seed, seed, *similar),
+        (None, seed + 1, seed, None, first["num_granularities"]),
+        (1, seed, seed, *similar),
         (2, seed + 1, seed, *similar),
-    ]  # fmt: skip
+    ]
     assert (first["granularity"], first["granularity_model"]) == (None, None)
     for settings in others:
         assert {name for name in first if settings[name] != first[name]} <= {*told}
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(tmp_path, in_process, monkeypatch):
+def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(
+    tmp_path, in_process, monkeypatch
+):
     first = plan_in(tmp_path / "whole")
     whole = trained(first)
     assert in_process == ["baseline", "granularity-1", "granularity-2", "seed-2"]
@@ -133,7 +146,9 @@ def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(tmp_pat
     trained(plan)
     assert in_process == []
     before = first.candidate_file("dev").read_bytes()  # which chose checkpoints
-    with pytest.raises(InputError, match=r"num_candidates 4.*asked for.*candidates 3.*choose another --output"):
+    with pytest.raises(
+        InputError, match=r"num_candidates 4.*asked for.*candidates 3.*choose another --output"
+    ):
         trained(replace(first, candidates=3))
     assert first.candidate_file("dev").read_bytes() == before
 
@@ -155,7 +170,9 @@ def test_dev_candidates_keep_to_the_dialogues_asked_for(tmp_path):
     assert [each for each in everything if each in measuring] == measuring != everything[:5]
     with pytest.raises(InputError, match="test_dialogues: got 0, expected a value at least 1"):
         replace(plan, test_dialogues=0)
-    with pytest.raises(InputError, match="test_dialogues: got 5, but ubuntu has contexts with candidates"):
+    with pytest.raises(
+        InputError, match="test_dialogues: got 5, but ubuntu has contexts with candidates"
+    ):
         replace(plan, corpus="ubuntu", test_dialogues=5)
     assert len(analysis_dialogues(plan)) == 10
     assert len(analysis_dialogues(replace(plan, analysis_dialogues=None))) == 60
@@ -171,7 +188,9 @@ def test_killed_probes_go_on_where_they_were(tmp_path, in_process, briefly, monk
     computed = {each.get("precision") for each in first["run"]["config"]["analyses"].values()}
     assert computed == {None, "float32"}  # as the recipe says for the rankers
     kept = sorted((plan.output / "analyses").iterdir())
-    assert len(kept) == 18  # six systems' probes for words and for acts, and those that learn: one, and five
+    assert (
+        len(kept) == 18
+    )  # six systems' probes for words and for acts, and those that learn: one, and five
     for path in kept[8:]:
         path.unlink()
 
@@ -182,7 +201,10 @@ def test_killed_probes_go_on_where_they_were(tmp_path, in_process, briefly, monk
         patched.setattr(ensemble_analyses, "run_act_fine_tuning", killed)
         with pytest.raises(InputError, match="killed"):
             reported(plan)
-    assert {row["task"] for row in results_of(plan)["results"]} == {"next-utterance-retrieval", "bag-of-words-probe"}
+    assert {row["task"] for row in results_of(plan)["results"]} == {
+        "next-utterance-retrieval",
+        "bag-of-words-probe",
+    }
     for path in kept[8:]:
         path.unlink(missing_ok=True)
     probed, probing = [], ensemble_analyses.run_probes
@@ -199,36 +221,71 @@ def test_killed_probes_go_on_where_they_were(tmp_path, in_process, briefly, monk
 
 
 def test_the_best_checkpoint_is_the_earlier_of_equal_ones(tmp_path):
-    log = [{"step": step, "eval_contrastive_accuracy": score} for step, score in enumerate((0.2, 0.5, 0.5, 0.4), 1)]
+    log = [
+        {"step": step, "eval_contrastive_accuracy": score}
+        for step, score in enumerate((0.2, 0.5, 0.5, 0.4), 1)
+    ]
     (tmp_path / "training_report.json").write_text(json.dumps({"log": log}))
     for step in (1, 2, 3, 4):
         (tmp_path / f"checkpoint-{step}").mkdir()
-    assert [folder.name for folder in best_checkpoints(tmp_path, 3)] == ["checkpoint-2", "checkpoint-3", "checkpoint-4"]
+    assert [folder.name for folder in best_checkpoints(tmp_path, 3)] == [
+        "checkpoint-2",
+        "checkpoint-3",
+        "checkpoint-4",
+    ]
     with pytest.raises(InputError, match="got 4 checkpoints, expected 5"):
         best_checkpoints(tmp_path, 5)
 
 
 def keeping(**settings):
-    return {"config": "dual_encoder_multiwoz", "size": 5, "overrides": {**settings, "exclude": "none"}}
+    return {
+        "config": "dual_encoder_multiwoz",
+        "size": 5,
+        "overrides": {**settings, "exclude": "none"},
+    }
 
 
-@pytest.mark.parametrize(("changes", "reason"), [
-    ({"config": "dse_minilm"}, "method: got dse, expected a ranker of responses"),
-    ({"overrides": {"checkpoint_selection": "last"}}, "checkpoint_selection: got last"),
-    ({"overrides": {"output_dir": "elsewhere"}}, "output_dir: got a folder of one run"),
-    ({"size": 1}, "size: got 1, expected a value at least 2"),
-    ({"similarity": "no/such"}, "similarity: got no/such, expected the folder of a trained ranker"),
-    ({"similarity": "{deep}"}, "a deep_attention_matching, which embeds no responses"),
-    ({"config": "deep_attention_matching_multiwoz_small"}, "similarity: got none, but deep_attention_matching"),
-    ({"dev": "dev.jsonl"}, "dev, test: got files, but sample has splits"),
-    ({"corpus": "a.jsonl", "dev": "b.jsonl", "test": "b.jsonl"}, "dev, test: got b.jsonl for both"),
-    ({"corpus": "mine.jsonl"}, r"corpus: got mine.jsonl, which has no splits; give .* \(--dev\)"),
-    ({"size": 600, "overrides": {"num_train_epochs": 600}}, "granularities: got 600, but each response has"),
-    (keeping(num_train_epochs=4), "size: got 5, but the baseline keeps only 4 checkpoints; save more"),
-    (keeping(num_train_epochs=3.5, max_steps=-1), "the baseline keeps only 4 checkpoints; save more"),
-    (keeping(save_strategy="steps", save_steps=3, max_steps=7), "keeps only 3 checkpoints"),
-    (keeping(save_total_limit=2), "the baseline keeps only 2 checkpoints"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"config": "dse_minilm"}, "method: got dse, expected a ranker of responses"),
+        ({"overrides": {"checkpoint_selection": "last"}}, "checkpoint_selection: got last"),
+        ({"overrides": {"output_dir": "elsewhere"}}, "output_dir: got a folder of one run"),
+        ({"size": 1}, "size: got 1, expected a value at least 2"),
+        (
+            {"similarity": "no/such"},
+            "similarity: got no/such, expected the folder of a trained ranker",
+        ),
+        ({"similarity": "{deep}"}, "a deep_attention_matching, which embeds no responses"),
+        (
+            {"config": "deep_attention_matching_multiwoz_small"},
+            "similarity: got none, but deep_attention_matching",
+        ),
+        ({"dev": "dev.jsonl"}, "dev, test: got files, but sample has splits"),
+        (
+            {"corpus": "a.jsonl", "dev": "b.jsonl", "test": "b.jsonl"},
+            "dev, test: got b.jsonl for both",
+        ),
+        (
+            {"corpus": "mine.jsonl"},
+            r"corpus: got mine.jsonl, which has no splits; give .* \(--dev\)",
+        ),
+        (
+            {"size": 600, "overrides": {"num_train_epochs": 600}},
+            "granularities: got 600, but each response has",
+        ),
+        (
+            keeping(num_train_epochs=4),
+            "size: got 5, but the baseline keeps only 4 checkpoints; save more",
+        ),
+        (
+            keeping(num_train_epochs=3.5, max_steps=-1),
+            "the baseline keeps only 4 checkpoints; save more",
+        ),
+        (keeping(save_strategy="steps", save_steps=3, max_steps=7), "keeps only 3 checkpoints"),
+        (keeping(save_total_limit=2), "the baseline keeps only 2 checkpoints"),
+    ],
+)
 def test_what_cannot_be_an_ensemble_is_refused_before_anything_is_trained(
     tmp_path, in_process, sample_dialogues, changes, reason
 ):
@@ -254,13 +311,33 @@ def test_an_ensemble_is_made_again_when_its_members_change(tmp_path, sample_dial
 
 
 @pytest.mark.slow
-def test_an_ensemble_of_ones_own_dialogues(tmp_path, in_process, briefly, sample_dialogues, monkeypatch, capsys):
+def test_an_ensemble_of_ones_own_dialogues(
+    tmp_path, in_process, briefly, sample_dialogues, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     recipe = RECIPE.replace("max_dialogues: 60,", "").replace("[none]", "[sgd/test]")
     plan = plan_in(tmp_path, recipe=recipe)
     write_own(tmp_path, sample_dialogues)
-    words = ["papers", "ensemble", "--config", "recipe.yaml", "--corpus", "train.jsonl", "--size", "2"]
-    words += ["--output", "runs", "--dev", "dev.jsonl", "--test", "test.jsonl", "--num_train_epochs", "2"]
+    words = [
+        "papers",
+        "ensemble",
+        "--config",
+        "recipe.yaml",
+        "--corpus",
+        "train.jsonl",
+        "--size",
+        "2",
+    ]
+    words += [
+        "--output",
+        "runs",
+        "--dev",
+        "dev.jsonl",
+        "--test",
+        "test.jsonl",
+        "--num_train_epochs",
+        "2",
+    ]
     for skipped in (["--skip-analyses"], []):
         assert main([*words, *skipped]) == 0
         printed = capsys.readouterr().out
@@ -272,15 +349,22 @@ def test_an_ensemble_of_ones_own_dialogues(tmp_path, in_process, briefly, sample
     for split in ("dev", "test"):
         header, selections = read_candidates(plan.candidate_file(split))
         assert header["corpus"] == f"{split}.jsonl"
-        assert {*dialogues_of(selections)} <= {dialogue.id for dialogue in read_jsonl(tmp_path / f"{split}.jsonl")}
+        assert {*dialogues_of(selections)} <= {
+            dialogue.id for dialogue in read_jsonl(tmp_path / f"{split}.jsonl")
+        }
     settings = json.loads((plan.run("baseline") / "training_settings.json").read_text())
-    assert (settings["corpus"], settings["exclude"]) == (["train.jsonl"], ["dev.jsonl", "test.jsonl"])
+    assert (settings["corpus"], settings["exclude"]) == (
+        ["train.jsonl"],
+        ["dev.jsonl", "test.jsonl"],
+    )
     assert {row["corpus"] for row in results_of(plan)["results"]} == {"test.jsonl"}
 
 
 def test_tables_hold_measured_figures_beside_printed_ones():
     what = {"corpus": "multiwoz", "split": "test", "setting": ""}
-    row = Row(model="Dual Encoder", task="next-utterance-retrieval", metric="mrr", mean=70.123, **what)
+    row = Row(
+        model="Dual Encoder", task="next-utterance-retrieval", metric="mrr", mean=70.123, **what
+    )
     act = {"model": "granularity 1", "task": "dialogue-act-probe", "metric": "micro_f1"}
     quoted = replace(row, mean=79.55, quoted_from="P, Table 2, row Dual Encoder")
     rows = (row, quoted, replace(row, **act, mean=15.5, std=0.25, n=3))
@@ -289,9 +373,16 @@ def test_tables_hold_measured_figures_beside_printed_ones():
     assert "| granularity 1 | — | — | 15.50 ± 0.25 | — |" in text
     assert "More than chance" not in text
     run = {"dialogues": 100, "examples": 640, "steps": 40, "processes": 2}
-    recipe = {"per_device_train_batch_size": 16, "gradient_accumulation_steps": 1, "num_candidates": 5}
+    recipe = {
+        "per_device_train_batch_size": 16,
+        "gradient_accumulation_steps": 1,
+        "num_candidates": 5,
+    }
     config = {"training": {"baseline": run}, "recipe": recipe, "candidates": {"num_candidates": 20}}
-    start = "Each run: 640 responses of 100 dialogues, 40 steps of 32 (2 epochs), the true response among 5; "
+    start = (
+        "Each run: 640 responses of 100 dialogues, 40 steps of 32 (2 epochs), the true "
+        "response among 5; "
+    )
     text = ensemble_tables(Results({"config": config}, rows))
     assert text.startswith(f"{start}measured among 20.\n")
     config["training"]["seed-2"] = run | {"steps": 20}
@@ -302,25 +393,40 @@ def test_tables_hold_measured_figures_beside_printed_ones():
 
 
 def ubuntu(folder):
-    """The Ubuntu Dialogue Corpus' released form: made-up questions, each answer with those that are from elsewhere."""
+    """The Ubuntu Dialogue Corpus' released form.
+
+    Made-up questions, each answer with those that are from elsewhere.
+    """
     end = " __eou__ __eot__"
     (folder / "ubuntu").mkdir(parents=True)
-    lines = [f"how do i fix fault {n}{end} which release {n}{end},try remedy number {n} __eou__,1" for n in range(30)]
+    lines = [
+        f"how do i fix fault {n}{end} which release {n}{end},try remedy number {n} __eou__,1"
+        for n in range(30)
+    ]
     lines += [f"how do i fix fault {n}{end},an answer from elsewhere __eou__,0" for n in range(30)]
     (folder / "ubuntu" / "train.csv").write_text("\n".join(["Context,Utterance,Label", *lines, ""]))
     head = ["Context", "Ground Truth Utterance", *(f"Distractor_{n}" for n in range(9))]
     for split, first in (("valid", 100), ("test", 200)):
-        rows = [[f"what is {n}{end}", *(f"it is {n} and {k}" for k in range(10))] for n in range(first, first + 6)]
-        (folder / "ubuntu" / f"{split}.csv").write_text("\n".join([*map(",".join, [head, *rows]), ""]))
+        rows = [
+            [f"what is {n}{end}", *(f"it is {n} and {k}" for k in range(10))]
+            for n in range(first, first + 6)
+        ]
+        (folder / "ubuntu" / f"{split}.csv").write_text(
+            "\n".join([*map(",".join, [head, *rows]), ""])
+        )
 
 
 @pytest.mark.slow
 def test_the_ubuntu_corpus_has_contexts_with_one_answer(tmp_path, in_process):
     ubuntu(tmp_path)
-    recipe = RECIPE.replace("[sample]", "[ubuntu/train]").replace("[none]", "[ubuntu/dev, ubuntu/test]")
+    recipe = RECIPE.replace("[sample]", "[ubuntu/train]").replace(
+        "[none]", "[ubuntu/dev, ubuntu/test]"
+    )
     recipe = recipe.replace("responses: assistant", "responses: last")
     plan = plan_in(tmp_path / "out", "ubuntu", recipe, data_dir=str(tmp_path))
-    dialogues = training_dialogues(plan.settings("baseline").run, get_method("dual_encoder"), 0, lambda line: None)
+    dialogues = training_dialogues(
+        plan.settings("baseline").run, get_method("dual_encoder"), 0, lambda line: None
+    )
     said = [turn.content for turn in dialogues[0].turns]
     assert said == ["how do i fix fault 0", "which release 0", "try remedy number 0"]
     assert len(dialogues) == 30
@@ -333,7 +439,11 @@ def test_the_ubuntu_corpus_has_contexts_with_one_answer(tmp_path, in_process):
     assert "(the paper's Table 2)" not in text
     assert "| System | MRR | MRR, paper | R10@1 | R10@1, paper | R2@1 | R2@1, paper |" in text
     rows = read_results(plan.output / "results.json").results
-    own = {row.metric: row.mean for row in rows if row.model == "Dual Encoder" and row.quoted_from is None}
+    own = {
+        row.metric: row.mean
+        for row in rows
+        if row.model == "Dual Encoder" and row.quoted_from is None
+    }
     assert own["r10@1"] == own["hits1"] <= own["r2@1"]
     single = f"{own['mrr']:.2f} | 76.84 | {own['r10@1']:.2f} | 63.60 | {own['r2@1']:.2f} | 90.90 |"
     assert f"| Dual Encoder | {single}" in text

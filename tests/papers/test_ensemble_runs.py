@@ -1,4 +1,7 @@
-"""The runs of an ensemble: each fails with its reason, and none is at work once the command is over."""
+"""The runs of an ensemble.
+
+Each fails with its reason, and none is at work once the command is over.
+"""
 
 import os
 import signal
@@ -49,8 +52,11 @@ def test_a_run_that_fails_is_named_with_its_reason(tmp_path):
 def test_an_interrupt_ends_a_run_with_all_that_it_started(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("begun")
-    monkeypatch.setattr(ensemble_runs, "command", lambda *_: [sys.executable, "-c", LAUNCHER, LONG_RUN])
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # libraries leave handlers in the process
+    monkeypatch.setattr(
+        ensemble_runs, "command", lambda *_: [sys.executable, "-c", LAUNCHER, LONG_RUN]
+    )
+    # libraries leave handlers in the process
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt():
         Path("begun").read_text()

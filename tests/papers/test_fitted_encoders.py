@@ -29,7 +29,10 @@ np.save(sys.argv[1], Doc2VecEncoder(size=8).encode([Dialogue((Turn("user", text)
 def test_document_vectors_do_not_depend_on_how_python_hashes(tmp_path):
     pytest.importorskip("gensim")
     texts = [" ".join(f"word{(place * step) % 17}" for step in range(20)) for place in range(12)]
-    words, other = [sys.executable, "-W", "error::UserWarning", "-c", SCRIPT], os.environ | {"PYTHONHASHSEED": "1"}
+    words, other = (
+        [sys.executable, "-W", "error::UserWarning", "-c", SCRIPT],
+        os.environ | {"PYTHONHASHSEED": "1"},
+    )
     subprocess.run([*words, tmp_path / "there.npy", *texts], env=other, check=True)
     here = Doc2VecEncoder(size=8).encode([dialogue(text) for text in texts])
     np.testing.assert_array_equal(np.load(tmp_path / "there.npy"), here)
@@ -37,7 +40,9 @@ def test_document_vectors_do_not_depend_on_how_python_hashes(tmp_path):
 
 def test_doc2vec_names_its_package_and_skips_dialogues_without_words(monkeypatch):
     monkeypatch.setattr(encoders, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"gensim is missing; pip install \"hf-dialemb\[baselines\]\""):
+    with pytest.raises(
+        InputError, match=r"gensim is missing; pip install \"hf-dialemb\[baselines\]\""
+    ):
         find_encoder("doc2vec")
     pytest.importorskip("gensim")
     vectors = Doc2VecEncoder(size=8).encode([*DIALOGUES, dialogue("?")])

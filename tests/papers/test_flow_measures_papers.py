@@ -1,4 +1,7 @@
-"""How good a flow is beside annotated actions, and extraction of flows as a task: closed forms and parity."""
+"""How good a flow is beside annotated actions, and extraction of flows as a task.
+
+Closed forms and parity.
+"""
 
 import json
 import operator
@@ -11,16 +14,16 @@ from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import adjusted_rand_score
 from test_flow_graph import program
 
-from hf_dialemb.cli import main
+from hf_dialemb.apps.cli import main
+from hf_dialemb.apps.flow.graph import END, START, Pruning, pruned, transition_graph
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.word_vectors import TfidfEncoder
 from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation.results.result_tables import column_of
 from hf_dialemb.evaluation.results.rows import read_results, rows_of
-from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.flow.graph import END, START, Pruning, pruned, transition_graph
-from hf_dialemb.papers.tables import flow_means
+from hf_dialemb.papers.paper_tables import flow_means
 from hf_dialemb.papers.tasks import flow_extraction
 from hf_dialemb.papers.tasks.flow_extraction import renamed as renamed_graph
 
@@ -30,41 +33,60 @@ def renamed(words, table):
 
 
 def perplexity(words, table=None):
-    return flow_extraction.next_action_perplexity(states(*renamed(words, table or {})), states(*words))
+    return flow_extraction.next_action_perplexity(
+        states(*renamed(words, table or {})), states(*words)
+    )
 
 
 def test_one_cluster_for_all_is_too_small_and_one_action_a_flow():
     found = flow_extraction.compared_with_actions(states(*["aAa"] * 50), states(*["aAb"] * 50))
     assert (found["nodes"], found["reference_nodes"]) == (2, 3)
     assert (found["official_nodes"], found["official_reference_nodes"]) == (4, 5)
-    # V: none for the user's two actions, 1 for the assistant's only one. Edges: start to a and a to A are right; A to
-    # a again and its end after a are not.
+    # V: none for the user's two actions, 1 for the assistant's only one. Edges: start to a and a to
+    # A are right; A to a again and its end after a are not.
     assert found["v_measure"] == found["edge_f1"] == found["adjusted_rand"] == 0.5
-    # Start and A have a divergence of 0 and 1. After a, half of all is A and half the end, not A alone; it is half of
-    # what clusters say and a quarter of the actions. b, the other quarter, is no cluster.
+    # Start and A have a divergence of 0 and 1. After a, half of all is A and half the end, not A
+    # alone; it is half of what clusters say and a quarter of the actions. b, the other quarter, is
+    # no cluster.
     after_a = (np.log2(2 / 1.5) + 0.5 * np.log2(0.5 * 2 / 1.5) + 0.5 * np.log2(2)) / 2
     assert found["transition_divergence"] == pytest.approx(0.25 * 1 + 0.375 * after_a + 0.125)
     words = states(*["a"] * 50)
-    # Each fifth is foretold from 40 dialogues, all of which end after one utterance; two things may follow it.
+    # Each fifth is foretold from 40 dialogues, all of which end after one utterance; two things may
+    # follow it.
     perplexity = pytest.approx((40 + 1) / (40 + (40 + 1 / 2) / (40 + 1)))
     assert flow_extraction.compared_with_actions(words, words) == {
-        "nodes": 1, "reference_nodes": 1, "official_nodes": 3, "official_reference_nodes": 3,
-        "v_measure": 1, "adjusted_rand": 1, "edge_f1": 1, "transition_divergence": 0,
-        "next_action_perplexity": perplexity, "reference_next_action_perplexity": perplexity,
-    }  # fmt: skip
+        "nodes": 1,
+        "reference_nodes": 1,
+        "official_nodes": 3,
+        "official_reference_nodes": 3,
+        "v_measure": 1,
+        "adjusted_rand": 1,
+        "edge_f1": 1,
+        "transition_divergence": 0,
+        "next_action_perplexity": perplexity,
+        "reference_next_action_perplexity": perplexity,
+    }
 
 
 def test_measures_ignore_cluster_names():
     words = random_words(1)
     other = renamed(words, dict(zip("abcABCD", "bcaDABC", strict=True)))
     same = flow_extraction.compared_with_actions(states(*words), states(*words))
-    assert flow_extraction.compared_with_actions(states(*other), states(*words)) == pytest.approx(same, abs=1e-12)
+    assert flow_extraction.compared_with_actions(states(*other), states(*words)) == pytest.approx(
+        same, abs=1e-12
+    )
     clusters = renamed(words, {"b": "a", "C": "D"})
     expected = []
     for letters in ("abc", "ABCD"):
-        pairs = [pair for pair in zip("".join(words), "".join(clusters), strict=True) if pair[0] in letters]
+        pairs = [
+            pair
+            for pair in zip("".join(words), "".join(clusters), strict=True)
+            if pair[0] in letters
+        ]
         expected.append(adjusted_rand_score(*zip(*pairs, strict=True)))
-    found = flow_extraction.compared_with_actions(states(*clusters), states(*words))["adjusted_rand"]
+    found = flow_extraction.compared_with_actions(states(*clusters), states(*words))[
+        "adjusted_rand"
+    ]
     assert found == pytest.approx(np.mean(expected))
 
 
@@ -72,13 +94,18 @@ def test_measures_ignore_cluster_names():
 def test_divergence_agrees_with_scipy(seed):
     one, other = (graph(*random_words(seed + shift, 20)) for shift in (0, 100))
     names = sorted({state for either in (one, other) for edge in either.edges for state in edge})
-    tables = [np.array([[either.edges.get((a, b), 0) for b in names] for a in names], float) for either in (one, other)]
+    tables = [
+        np.array([[either.edges.get((a, b), 0) for b in names] for a in names], float)
+        for either in (one, other)
+    ]
     expected = 0.0
     for row, state in enumerate(names):
         weight = sum(table[row].sum() / table.sum() for table in tables) / 2
         if state != END and weight:
             there = all(table[row].any() for table in tables)
-            expected += weight * (jensenshannon(tables[0][row], tables[1][row], base=2) ** 2 if there else 1)
+            expected += weight * (
+                jensenshannon(tables[0][row], tables[1][row], base=2) ** 2 if there else 1
+            )
     assert flow_extraction.transition_divergence(one, other) == pytest.approx(expected)
     assert flow_extraction.transition_divergence(other, one) == pytest.approx(expected)
     # The start leads to other states, and these are in one graph alone.
@@ -88,17 +115,26 @@ def test_divergence_agrees_with_scipy(seed):
 def test_perplexity_is_that_of_a_plain_program():
     words = random_words(4, 23)
     clusters = renamed(words, {"b": "a", "D": "C"})
-    steps = [list(zip(found, true[1:] + ">", strict=True)) for found, true in zip(clusters, words, strict=True)]
+    steps = [
+        list(zip(found, true[1:] + ">", strict=True))
+        for found, true in zip(clusters, words, strict=True)
+    ]
     part = np.random.default_rng(0).permutation(len(words)) % flow_extraction.FOLDS
     outcomes, bits = {*"".join(words), ">"}, []
     for row, own in enumerate(steps):
-        known = [step for other, each in enumerate(steps) if part[other] != part[row] for step in each]
+        known = [
+            step for other, each in enumerate(steps) if part[other] != part[row] for step in each
+        ]
         every = [outcome for _, outcome in known]
         for state, action in own:
             here = [outcome for before, outcome in known if before == state]
-            chance = (every.count(action) + len(set(every)) / len(outcomes)) / (len(every) + len(set(every)))
+            chance = (every.count(action) + len(set(every)) / len(outcomes)) / (
+                len(every) + len(set(every))
+            )
             if here:
-                chance = (here.count(action) + len(set(here)) * chance) / (len(here) + len(set(here)))
+                chance = (here.count(action) + len(set(here)) * chance) / (
+                    len(here) + len(set(here))
+                )
             bits.append(-log2(chance))
     assert perplexity(words, {"b": "a", "D": "C"}) == pytest.approx(2 ** np.mean(bits))
 
@@ -115,8 +151,12 @@ def domain(name, count):
             ("user", f"when does train {row} leave", ["request"]),
             ("assistant", f"it leaves at {row % 24}", ["inform"]),
         ]
-        turns += [("user", "thanks a lot", ["thank you"]), ("assistant", "well then", [])][: 1 + (row == 0)]
-        messages = [{"role": role, "content": text, "dialogue_acts": acts} for role, text, acts in turns]
+        turns += [("user", "thanks a lot", ["thank you"]), ("assistant", "well then", [])][
+            : 1 + (row == 0)
+        ]
+        messages = [
+            {"role": role, "content": text, "dialogue_acts": acts} for role, text, acts in turns
+        ]
         lines.append({"id": f"{name} {row}", "domains": [name], "messages": messages})
     return lines
 
@@ -144,24 +184,34 @@ def test_clusters_are_directions_each_role_its_own():
             flow_extraction.Utterance(("user", "assistant")[place % 2], action, action)
             for place, action in enumerate(actions)
         ]
-        for actions in (generator.choice(list("abcdefgh"), generator.integers(1, 9)) for _ in range(60))
+        for actions in (
+            generator.choice(list("abcdefgh"), generator.integers(1, 9)) for _ in range(60)
+        )
     ]
     rows = ["abcdefgh".index(turn.action) for turns in flow for turn in turns]
-    vectors = np.eye(8)[rows] * generator.uniform(0.1, 10, (len(rows), 1)) + generator.normal(0, 0.001, (len(rows), 8))
+    vectors = np.eye(8)[rows] * generator.uniform(0.1, 10, (len(rows), 1)) + generator.normal(
+        0, 0.001, (len(rows), 8)
+    )
     found = flow_extraction.compare_flow(flow, flow_extraction.cluster_utterances(flow, vectors))
     assert found["v_measure"] == pytest.approx(1)
     assert found["nodes"] == found["reference_nodes"]
-    one = [[flow_extraction.Utterance("user", "hello", "greeting")]] * 50  # one action is one cluster
+    # one action is one cluster
+    one = [[flow_extraction.Utterance("user", "hello", "greeting")]] * 50
     assert flow_extraction.cluster_utterances(one, generator.normal(size=(50, 4))) == [0] * 50
 
 
 def test_flows_are_annotated_turns_by_domain_in_an_order_of_their_own():
-    hello, when = Turn("user", "Hello.", ("greet",)), Turn("user", "When?", ("request",), (("time", "?"),))
+    hello, when = (
+        Turn("user", "Hello.", ("greet",)),
+        Turn("user", "When?", ("request",), (("time", "?"),)),
+    )
     first = Dialogue((hello, Turn("assistant", "Well."), when), "1", ("b",))
     second, third = Dialogue((hello,), "2", ("b",)), Dialogue((Turn("user", "Well."),), "3", ("a",))
     flows = flow_extraction.annotated_flows([first, second, third])
     short = [flow_extraction.Utterance("user", "Hello.", "greeting")]
-    assert flows == {"b": [short, [*short, flow_extraction.Utterance("user", "When?", "request time")]]}
+    assert flows == {
+        "b": [short, [*short, flow_extraction.Utterance("user", "When?", "request time")]]
+    }
     assert flow_extraction.annotated_flows([third, second, first]) == flows
 
 
@@ -169,8 +219,9 @@ def test_figures_of_a_file(load):
     problem, calls = load(domain("train", 60) + domain("bus", 50) + domain("taxi", 49)), []
     sizes = {"actions": 3, "nodes": 3, "official_nodes": 5}
     assert problem.config["domains"] == {
-        "bus": {"dialogues": 50, "utterances": 150, **sizes}, "train": {"dialogues": 60, "utterances": 180, **sizes},
-    }  # fmt: skip
+        "bus": {"dialogues": 50, "utterances": 150, **sizes},
+        "train": {"dialogues": 60, "utterances": 180, **sizes},
+    }
     assert problem.config["smaller_domains"] == 1
     assert problem.config["texts"] == 60 + 24 + 1
 
@@ -181,14 +232,25 @@ def test_figures_of_a_file(load):
 
     found = figures(problem, Recording())
     assert calls == [problem.config["texts"]]  # everything is encoded in one call
-    assert {metric for metric, _ in found} == LOWER_IS_BETTER | {"v_measure", "adjusted_rand", "edge_f1"}
+    assert {metric for metric, _ in found} == LOWER_IS_BETTER | {
+        "v_measure",
+        "adjusted_rand",
+        "edge_f1",
+    }
     assert [setting for metric, setting in found if metric == "size_difference"] == [
-        "", "official", "bus", "train", "official, bus", "official, train",
-    ]  # fmt: skip
+        "",
+        "official",
+        "bus",
+        "train",
+        "official, bus",
+        "official, train",
+    ]
     for (metric, setting), measurement in found.items():
         assert (measurement.n, measurement.std) == (1, None)
         if setting == "":
-            assert measurement.mean == np.mean([found[metric, name].mean for name in ("bus", "train")])
+            assert measurement.mean == np.mean(
+                [found[metric, name].mean for name in ("bus", "train")]
+            )
         expected = 1 if metric in PERPLEXITIES else 0 if metric in LOWER_IS_BETTER else 100
         assert measurement.mean == pytest.approx(expected, rel=0.1), (metric, setting)
         (row,) = rows_of("m", "c", "test", [measurement])
@@ -203,8 +265,17 @@ def test_a_limit_keeps_whole_domains_in_any_order(load, monkeypatch):
         assert one.config == other.config
         assert figures(one) == figures(other)
     lines = [line for name in "abc" for line in domain(name, 50)]
-    for limit, kept in ((1, [1]), (50, [50]), (99, [50]), (100, [50, 50]), (150, [50] * 3), (None, [50] * 3)):
-        assert [sizes["dialogues"] for sizes in load(lines, limit).config["domains"].values()] == kept
+    for limit, kept in (
+        (1, [1]),
+        (50, [50]),
+        (99, [50]),
+        (100, [50, 50]),
+        (150, [50] * 3),
+        (None, [50] * 3),
+    ):
+        assert [
+            sizes["dialogues"] for sizes in load(lines, limit).config["domains"].values()
+        ] == kept
     monkeypatch.setattr(flow_extraction, "MOST_UTTERANCES", 41)
     config = load(domain("train", 60)).config
     assert config["domains"]["train"]["dialogues"] == 20  # the user speaks twice in each
@@ -212,13 +283,17 @@ def test_a_limit_keeps_whole_domains_in_any_order(load, monkeypatch):
 
 
 def test_too_few_dialogues_are_refused(load):
-    with pytest.raises(InputError, match="got 49 dialogues in the largest domain, expected at least 50"):
+    with pytest.raises(
+        InputError, match="got 49 dialogues in the largest domain, expected at least 50"
+    ):
         load(domain("train", 49))
     with pytest.raises(InputError, match="got 0 dialogues in the largest domain"):
         load([{**line, "domains": ["train", "bus"]} for line in domain("train", 60)])
     lines = domain("train", 50)
     within = figures(load(lines))
-    problem = load([{name: value for name, value in line.items() if name != "domains"} for line in lines])
+    problem = load(
+        [{name: value for name, value in line.items() if name != "domains"} for line in lines]
+    )
     assert list(problem.config["domains"]) == ["all"]
     assert figures(problem)["v_measure", ""].mean == within["v_measure", ""].mean
 
@@ -227,8 +302,18 @@ def test_too_few_dialogues_are_refused(load):
 def test_figures_on_multiwoz(data_dir):
     problem = flow_extraction.load_flows(CorpusPart("multiwoz", data_dir, "test", None))
     sizes = problem.config["domains"]
-    assert {name: found["dialogues"] for name, found in sizes.items()} == {"hotel": 67, "restaurant": 62, "taxi": 52}
-    assert sizes["taxi"] == {"dialogues": 52, "utterances": 377, "actions": 47, "nodes": 29, "official_nodes": 31}
+    assert {name: found["dialogues"] for name, found in sizes.items()} == {
+        "hotel": 67,
+        "restaurant": 62,
+        "taxi": 52,
+    }
+    assert sizes["taxi"] == {
+        "dialogues": 52,
+        "utterances": 377,
+        "actions": 47,
+        "nodes": 29,
+        "official_nodes": 31,
+    }
     assert problem.config["smaller_domains"] == 2
     found = figures(problem)
     assert len(found) == 8 + 8 * 3
@@ -256,7 +341,9 @@ def test_rare_states_are_noise_in_the_paper_and_in_its_program():
     for times, kept in ((49, 2), (50, 1)):  # a state of two percent is noise
         found = flow_extraction.without_noise(graph(*["a"] * times, "b"))
         assert len(found.states) == kept
-        assert all(state in found.states or state in (START, END) for edge in found.edges for state in edge)
+        assert all(
+            state in found.states or state in (START, END) for edge in found.edges for state in edge
+        )
     for times, size in ((43, 4), (44, 3)):  # 1 / 43 = 0.0233, 1 / 44 = 0.0227
         assert flow_extraction.official_size(graph(*["a"] * times, "b")) == size
     found = graph(*["a"] * 60, "bc", "dc")  # what only noise leads to goes with it
@@ -265,7 +352,9 @@ def test_rare_states_are_noise_in_the_paper_and_in_its_program():
         "c",
     }  # c occurs twice, b and d once
     assert flow_extraction.official_size(found) == 3
-    assert flow_extraction.official_size(found, nodes=0.0) == 3  # the edges from the start to b and d weigh a sixtieth
+    assert (
+        flow_extraction.official_size(found, nodes=0.0) == 3
+    )  # the edges from the start to b and d weigh a sixtieth
     assert flow_extraction.official_size(found, nodes=0.0, edges=0.0) == 6
 
 
@@ -277,8 +366,18 @@ def test_the_reference_graphs_of_the_paper_have_its_sizes(data_dir):
     for dialogue in json.loads(path.read_text(encoding="utf-8")).values():
         trajectory = [tuple(turn["turn"].split(": ", 1)) for turn in dialogue["log"] if turn["tag"]]
         graphs.setdefault(next(iter(dialogue["goal"])), []).append(trajectory)
-    sizes = {name: flow_extraction.official_size(transition_graph(paths)) for name, paths in graphs.items()}
-    assert sizes == {"taxi": 31, "police": 23, "hospital": 18, "train": 49, "restaurant": 59, "attraction": 45}
+    sizes = {
+        name: flow_extraction.official_size(transition_graph(paths))
+        for name, paths in graphs.items()
+    }
+    assert sizes == {
+        "taxi": 31,
+        "police": 23,
+        "hospital": 18,
+        "train": 49,
+        "restaurant": 59,
+        "attraction": 45,
+    }
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -288,7 +387,9 @@ def test_official_sizes_are_those_of_the_program(seed):
         assert flow_extraction.official_size(counted, *thresholds) == len(
             program(counted, Pruning(*thresholds), operator.lt)[0]
         )
-    assert len(pruned(counted, Pruning(0.023, 0.02)).nodes) == flow_extraction.official_size(counted)
+    assert len(pruned(counted, Pruning(0.023, 0.02)).nodes) == flow_extraction.official_size(
+        counted
+    )
 
 
 def annotated(path, count):
@@ -296,9 +397,16 @@ def annotated(path, count):
     lines = []
     for number in range(count):
         domain, slot = ("taxi", "time") if number % 2 else ("hotel", "stars")
-        said = [("user", "request", f"I want a {domain}"), ("assistant", "request", "when?"), ("user", "inform", "4")]
+        said = [
+            ("user", "request", f"I want a {domain}"),
+            ("assistant", "request", "when?"),
+            ("user", "inform", "4"),
+        ]
         more = {"slots": [{"name": slot, "value": "x"}]}
-        messages = [{"role": role, "content": text, "dialogue_acts": [act], **more} for role, act, text in said]
+        messages = [
+            {"role": role, "content": text, "dialogue_acts": [act], **more}
+            for role, act, text in said
+        ]
         lines.append(json.dumps({"id": str(number), "domains": [domain], "messages": messages}))
     path.write_text("\n".join(lines))
     return path
@@ -306,13 +414,21 @@ def annotated(path, count):
 
 def test_measure_prints_the_layout_of_the_papers_table(tmp_path, capsys, tiny_bert):
     words = ["--model", "tfidf", tiny_bert, "--corpus", annotated(tmp_path / "own.jsonl", 120)]
-    assert main([str(word) for word in ("papers", "flow", *words, "--output", tmp_path / "flow.json")]) == 0
+    assert (
+        main([str(word) for word in ("papers", "flow", *words, "--output", tmp_path / "flow.json")])
+        == 0
+    )
     printed = capsys.readouterr().out
-    table = "in % (Table 6)**\n\n| Model | hotel | taxi | Mean ↓ |\n| :-- | --: | --: | --: |\n| tfidf | **0.0** |"
+    table = (
+        "in % (Table 6)**\n\n| Model | hotel | taxi | Mean ↓ |\n| :-- | --: | --: | --: |\n| "
+        "tfidf | **0.0** |"
+    )
     assert table in printed
     assert printed.count("| Model |") == 6
     assert printed.count("| after the annotated actions themselves |") == 1
-    heading, _, head, _, *lines = flow_means(read_results(tmp_path / "flow.json").results).splitlines()
+    heading, _, head, _, *lines = flow_means(
+        read_results(tmp_path / "flow.json").results
+    ).splitlines()
     assert heading == "**own.jsonl**"
     assert head.startswith("| Model | Size, % off ↓ | V-measure |")
     assert [line.split(" | ")[0] for line in lines] == [

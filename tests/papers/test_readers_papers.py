@@ -3,8 +3,8 @@
 import pytest
 from made_up_corpora import read, write
 
-from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.corpora.records import hashed_split
+from hf_dialemb.data import load_dialogues
+from hf_dialemb.data.raw_records import hashed_split
 from hf_dialemb.dialogue import Turn
 from hf_dialemb.errors import InputError
 
@@ -22,8 +22,10 @@ def test_taskmaster1_is_split_by_lists_a_hash_and_a_sample(tmp_path):
         return {"conversation_id": name, "instruction_id": "auto-repair-appt-1", "utterances": said}
 
     listed, others = [f"dlg-{n}" for n in range(9)], [f"dlg-other-{n}" for n in range(40)]
-    lists = {f"TM-1-2019/train-dev-test/{split}.csv": "".join(f"{each},\n" for each in listed[number::3])
-             for number, split in enumerate(SPLITS)}  # fmt: skip
+    lists = {
+        f"TM-1-2019/train-dev-test/{split}.csv": "".join(f"{each},\n" for each in listed[number::3])
+        for number, split in enumerate(SPLITS)
+    }
     sample = {"TM-1-2019/sample.json": conversation("dlg-1")}
     assert ids(tmp_path, "taskmaster1", {**lists, **sample}, "dev") == ["dlg-1"]
     names = {"TM-1-2019/self-dialogs.json": listed, "TM-1-2019/woz-dialogs.json": others}
@@ -35,14 +37,28 @@ def test_taskmaster1_is_split_by_lists_a_hash_and_a_sample(tmp_path):
 
 def test_a_sample_of_abcd_and_one_dataset_of_dialogstudio_are_read(tmp_path):
     row = {"speaker": "agent", "text": "hi", "targets": []}
-    record = {"convo_id": 2, "scenario": {"flow": "account"}, "original": [["agent", "Hi"]], "delexed": [row]}
+    record = {
+        "convo_id": 2,
+        "scenario": {"flow": "account"},
+        "original": [["agent", "Hi"]],
+        "delexed": [row],
+    }
     assert ids(tmp_path, "abcd", {"abcd_sample.json": [record]}, "train") == ["2"]
     user, system = "original user side information", "original system side information"
-    said = {"user utterance": "Hi", "system response": "Hello", user: "{ not looked at", system: {"frames": 3}}
+    said = {
+        "user utterance": "Hi",
+        "system response": "Hello",
+        user: "{ not looked at",
+        system: {"frames": 3},
+    }
     silent = {"user utterance": "", "system response": "Still?", user: {}, system: {}}
     record = {"STAR--train--1": {"original dialog info": {}, "log": [said, silent]}}
     (found,) = load_dialogues("dialogstudio", write(tmp_path / "STAR", {"train.json": record}))
-    assert found.turns == (Turn("user", "Hi"), Turn("assistant", "Hello"), Turn("assistant", "Still?"))
+    assert found.turns == (
+        Turn("user", "Hi"),
+        Turn("assistant", "Hello"),
+        Turn("assistant", "Still?"),
+    )
     assert found.domains == ()
 
 
@@ -51,8 +67,11 @@ def test_lists_of_ids_make_the_splits_of_multiwoz_and_so_do_files(tmp_path, endi
     corpus = "multiwoz21"
     goal = {"hotel": {"info": {}}, "bus": {}, "message": "go", "profile": {"name": "A"}}
     record = {"goal": goal, "log": [{"text": "hi", "metadata": {}, "dialog_act": {}}]}
-    files = {"any/data.json": dict.fromkeys(("SNG1.json", "sng2.json", "SNG3", "MUL4.JSON"), record)}
-    files |= {f"titan_903/{name}ListFile.json": "SNG1" for name in ("val", "test")}  # those of another corpus
+    files = {
+        "any/data.json": dict.fromkeys(("SNG1.json", "sng2.json", "SNG3", "MUL4.JSON"), record)
+    }
+    # those of another corpus
+    files |= {f"titan_903/{name}ListFile.json": "SNG1" for name in ("val", "test")}
     files[f"any/valListFile.{ending}"] = "SNG2.json\n"
     with pytest.raises(InputError, match=r"data\.json needs testListFile\.\* too"):
         read(tmp_path, corpus, files, "train")
@@ -65,14 +84,34 @@ def test_lists_of_ids_make_the_splits_of_multiwoz_and_so_do_files(tmp_path, endi
 
 def test_ubuntu_speakers_change_at_turns_and_dstc7_answers_lie_apart(tmp_path):
     said = "a __eou__ b __eou__ __eot__ __eou__ __eot__ c __eou__ __eot__ d __eot__"
-    rows = ["Context,Utterance,Label", f"{said},e __eou__ f __eou__,1", "a,b,0", "a,b,1.0", "a,b,0.0"]
+    rows = [
+        "Context,Utterance,Label",
+        f"{said},e __eou__ f __eou__,1",
+        "a,b,0",
+        "a,b,1.0",
+        "a,b,0.0",
+    ]
     found = read(tmp_path, "ubuntu", {"train.csv": "\n".join(rows)}, "train")
-    assert found[0].context == (Turn("user", "a"), Turn("user", "b"), Turn("user", "c"), Turn("assistant", "d"))
+    assert found[0].context == (
+        Turn("user", "a"),
+        Turn("user", "b"),
+        Turn("user", "c"),
+        Turn("assistant", "d"),
+    )
     assert found[0].responses == ("e f",)
     assert [item.correct for item in found] == [(0,), (), (0,), ()]
     options = [{"candidate-id": name, "utterance": f"say {name}"} for name in "AB"]
     said = [{"speaker": "participant_2", "utterance": "hi"}]
-    record, right = {"messages-so-far": said, "options-for-next": options}, "options-for-correct-answers"
+    record, right = (
+        {"messages-so-far": said, "options-for-next": options},
+        "options-for-correct-answers",
+    )
     records = [{"example-id": 7, **record}, {"example-id": 8, **record, right: options[1:]}]
-    files = {"ubuntu_test_subtask_1.json": records, "ubuntu_responses_subtask_1.tsv": "6\tA\tno\n7\tB,A\tyes\n"}
-    assert [item.correct for item in read(tmp_path, "dstc7_ubuntu", files, "test")] == [(1, 0), (1,)]
+    files = {
+        "ubuntu_test_subtask_1.json": records,
+        "ubuntu_responses_subtask_1.tsv": "6\tA\tno\n7\tB,A\tyes\n",
+    }
+    assert [item.correct for item in read(tmp_path, "dstc7_ubuntu", files, "test")] == [
+        (1, 0),
+        (1,),
+    ]

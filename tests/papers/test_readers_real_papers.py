@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from test_readers_real import FIGURES
 
-from hf_dialemb.corpora import load_dialogues, load_examples
-from hf_dialemb.corpora.source import is_archive
+from hf_dialemb.data import load_dialogues, load_examples
+from hf_dialemb.data.source import is_archive
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="no HF_DIALEMB_DATA")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="no HF_DIALEMB_DATA"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +31,9 @@ def unpacked(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def multiwoz(unpacked):
-    return {split: load_dialogues("multiwoz", unpacked, split) for split in ("train", "dev", "test")}
+    return {
+        split: load_dialogues("multiwoz", unpacked, split) for split in ("train", "dev", "test")
+    }
 
 
 def test_a_folder_of_multiwoz_equals_its_archive_and_has_extracts(multiwoz, unpacked):
@@ -43,12 +48,23 @@ def test_a_folder_of_multiwoz_equals_its_archive_and_has_extracts(multiwoz, unpa
     for split in ("dev", "test"):
         assert load_dialogues("multiwoz21", unpacked, split) == multiwoz[split]
     held_out = [*multiwoz["dev"], *multiwoz["test"]]
-    known, ids = {wording(dialogue) for dialogue in held_out}, {dialogue.id for dialogue in held_out}
+    known, ids = (
+        {wording(dialogue) for dialogue in held_out},
+        {dialogue.id for dialogue in held_out},
+    )
     restaurants = splits("multiwoz21_restaurant")
-    assert [sum(wording(dialogue) in known for dialogue in found) for found in restaurants] == [85, 18, 8]
+    assert [sum(wording(dialogue) in known for dialogue in found) for found in restaurants] == [
+        85,
+        18,
+        8,
+    ]
     assert {dialogue.domains for found in restaurants for dialogue in found} == {("restaurant",)}
     assert not {dialogue.id for dialogue in load_dialogues("multiwoz22_text", unpacked)} & ids
-    assert [len({dialogue.id for dialogue in found} & ids) for found in splits("titan")] == [141, 22, 19]
+    assert [len({dialogue.id for dialogue in found} & ids) for found in splits("titan")] == [
+        141,
+        22,
+        19,
+    ]
 
 
 def test_vectors_of_hdsa_say_what_version_2_1_says(multiwoz):
@@ -58,7 +74,9 @@ def test_vectors_of_hdsa_say_what_version_2_1_says(multiwoz):
     for split in ("dev", "test"):
         table = {dialogue.id: dialogue for dialogue in load_dialogues("hdsa", None, split)}
         for dialogue in multiwoz[split]:
-            for theirs, ours in zip(dialogue.turns[1::2], table[dialogue.id].turns[1::2], strict=True):
+            for theirs, ours in zip(
+                dialogue.turns[1::2], table[dialogue.id].turns[1::2], strict=True
+            ):
                 acts = {other.get(act, act) for act in theirs.dialogue_acts}
                 same.append(acts & functions == set(ours.dialogue_acts))
     assert sum(same) / len(same) > 0.999
@@ -70,13 +88,22 @@ def test_responses_pairs_and_queries_to_choose_from():
 
     train, dev, test = load("ecommerce")
     # Published are lines, 154, 154 and 1,000: one for each answer.
-    assert [sum(len(item.responses) for item in split) for split in (train, dev, test)] == [154, 154, 1_000]
+    assert [sum(len(item.responses) for item in split) for split in (train, dev, test)] == [
+        154,
+        154,
+        1_000,
+    ]
     assert all(len(item.correct) == 1 for split in (train, dev, test) for item in split)
     assert {len(item.responses) for item in test} == {10}
     assert [item.context for item in train] == [item.context for item in dev]
-    scores = [Counter(pair.score for pair in split) for split in (*load("ecommerce_sts"), *load("jddc_sts"))]
+    scores = [
+        Counter(pair.score for pair in split)
+        for split in (*load("ecommerce_sts"), *load("jddc_sts"))
+    ]
     published = [115, 50, 74, 79, 182], [210, 99, 125, 176, 390], [410, 195, 277, 302, 816]
     assert scores == [dict(zip(range(1, 6), counts, strict=True)) for counts in published]
     (ecommerce,) = load("ecommerce_retrieval")
-    assert {(len(query.relevant), len(query.other), query.label) for query in ecommerce} == {(30, 40, "")}
+    assert {(len(query.relevant), len(query.other), query.label) for query in ecommerce} == {
+        (30, 40, "")
+    }
     assert [len({query.label for query in split}) for split in load("jddc_retrieval")] == [51, 123]

@@ -12,8 +12,8 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
 
-from hf_dialemb.corpora import load_examples, write_jsonl
-from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
+from hf_dialemb.data import load_examples, write_jsonl
+from hf_dialemb.data.examples import RetrievalQuery, SentencePair
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks.task import CorpusPart
@@ -35,16 +35,26 @@ def test_candidates_share_words_in_the_order_of_bm25_and_differ_in_intent():
     def score(query, text):
         total = 0
         for word in query:
-            count, weight = text.count(word), log(1 + (len(WORDS) - documents[word] + 0.5) / (documents[word] + 0.5))
+            count, weight = (
+                text.count(word),
+                log(1 + (len(WORDS) - documents[word] + 0.5) / (documents[word] + 0.5)),
+            )
             total += weight * count / (count + 1.5 * (0.25 + 0.75 * len(text) / average))
         return round(total, 5)
 
     for query, found in queries.items():
         rest = [text for text in WORDS if text != query]
-        ordered = sorted(rest, key=lambda text, query=query: (-score(query.split(), text.split()), text))
+        ordered = sorted(
+            rest, key=lambda text, query=query: (-score(query.split(), text.split()), text)
+        )
         assert found.label == query.split()[0]
-        assert list(found.relevant) == [text for text in ordered if text.split()[0] == found.label][:30]
-        assert list(found.other) == [text for text in ordered if text.split()[0] != found.label][:40]
+        assert (
+            list(found.relevant)
+            == [text for text in ordered if text.split()[0] == found.label][:30]
+        )
+        assert (
+            list(found.other) == [text for text in ordered if text.split()[0] != found.label][:40]
+        )
 
 
 def test_a_text_counts_once_if_it_has_words_and_one_intent():
@@ -58,7 +68,10 @@ def test_a_text_counts_once_if_it_has_words_and_one_intent():
     assert sentences.retrieval_queries(said(("a room", "find"), ("no taxi", "book"))) == []
     kinds = said(("a room", "find"), ("one room", "find"), ("no room", "book"))
     first = RetrievalQuery("a room", ("one room",), ("no room",), "find")
-    assert sentences.retrieval_queries(kinds) == [first, RetrievalQuery("one room", ("a room",), ("no room",), "find")]
+    assert sentences.retrieval_queries(kinds) == [
+        first,
+        RetrievalQuery("one room", ("a room",), ("no room",), "find"),
+    ]
     kinds = said(("我要取消订单", "取消"), ("订单取消", "取消"), ("查订单", "查询"))
     assert [query.label for query in sentences.retrieval_queries(kinds)] == ["取消", "取消"]
     queries = [
@@ -79,7 +92,9 @@ def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
     assert (problem.config["queries"], problem.config["hits"]) == (72, 100)
     expected = []
     for query in sentences.retrieval_queries(INTENTS):
-        cosines = cosine_similarity([hashed(query.text)], [hashed(text) for text in (*query.relevant, *query.other)])
+        cosines = cosine_similarity(
+            [hashed(query.text)], [hashed(text) for text in (*query.relevant, *query.other)]
+        )
         labels = [[True] * len(query.relevant) + [False] * len(query.other)]
         expected.append(label_ranking_average_precision_score(labels, cosines))
     found = figures(problem.measure(Given(hashed), [0]))
@@ -93,7 +108,7 @@ def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
 @pytest.fixture
 def scored(monkeypatch):
     def give(pairs):
-        monkeypatch.setattr("hf_dialemb.corpora.load_examples", lambda *_, **__: pairs)
+        monkeypatch.setattr("hf_dialemb.data.load_examples", lambda *_, **__: pairs)
         return sentences.load_scored_pairs(CorpusPart("jddc_sts"))
 
     return give
@@ -103,10 +118,16 @@ def test_similarity_is_correlation_with_scores_or_zero(scored, caplog):
     pairs = [SentencePair(f"one {n}", f"other {n % 7}", score=float(n % 5 + 1)) for n in range(50)]
     encoder = Given(hashed)
     found = figures(scored(pairs).measure(encoder, [0]))
-    cosines = [cosine_similarity([hashed(pair.first)], [hashed(pair.second)])[0, 0] for pair in pairs]
+    cosines = [
+        cosine_similarity([hashed(pair.first)], [hashed(pair.second)])[0, 0] for pair in pairs
+    ]
     scores = [pair.score for pair in pairs]
-    assert found["spearman", ""] == pytest.approx(100 * spearmanr(cosines, scores).statistic, abs=1e-4)
-    assert found["pearson", ""] == pytest.approx(100 * pearsonr(cosines, scores).statistic, abs=1e-4)
+    assert found["spearman", ""] == pytest.approx(
+        100 * spearmanr(cosines, scores).statistic, abs=1e-4
+    )
+    assert found["pearson", ""] == pytest.approx(
+        100 * pearsonr(cosines, scores).statistic, abs=1e-4
+    )
     assert [len(call) for call in encoder.calls] == [57]
     scaled = scored(pairs[::-1]).measure(Given(lambda text: 8 * hashed(text)), [1])
     assert figures(scaled) == pytest.approx(found, abs=1e-9)
@@ -121,7 +142,9 @@ def test_similarity_is_correlation_with_scores_or_zero(scored, caplog):
 def entailment(tmp_path, *rows):
     folder = tmp_path / "dialogue_nli"
     folder.mkdir(exist_ok=True)
-    records = [{"sentence1": first, "sentence2": second, "label": label} for first, second, label in rows]
+    records = [
+        {"sentence1": first, "sentence2": second, "label": label} for first, second, label in rows
+    ]
     (folder / "dialogue_nli_test.jsonl").write_text(json.dumps(records), encoding="utf-8")
     return sentences.load_anchors(CorpusPart("dialogue_nli", tmp_path, "test", None))
 
@@ -145,7 +168,9 @@ def test_triples_are_an_anchor_with_one_of_each(tmp_path):
     assert found["accuracy", ""] == pytest.approx(100 * (1 + 1 / 3) / 2)
     assert found["accuracy", "triples"] == pytest.approx(100 * 2 / 4)
     assert len(encoder.calls) == 1
-    shuffled = entailment(tmp_path, *ROWS[::-1]).measure(Given(lambda text: np.multiply(5, angled(text))), [0])
+    shuffled = entailment(tmp_path, *ROWS[::-1]).measure(
+        Given(lambda text: np.multiply(5, angled(text))), [0]
+    )
     assert figures(shuffled) == pytest.approx(found)
     tied = entailment(tmp_path, *ROWS).measure(Given(lambda text: [1.0]), [0])
     assert set(figures(tied).values()) == {0}  # a tie is not right
@@ -158,7 +183,10 @@ def test_the_papers_sets(data_dir):
     queries = load_examples("jddc_retrieval", data_dir, "test")
     assert len(sentences.rankings_of(queries)) == len(queries) == 6_970
     problem = sentences.load_rankings(CorpusPart("jddc_retrieval", data_dir, "dev", 50))
-    assert (problem.config["relevant_per_query"], problem.config["candidates_per_query"]) == (30, 70)
+    assert (problem.config["relevant_per_query"], problem.config["candidates_per_query"]) == (
+        30,
+        70,
+    )
     assert 40 < figures(problem.measure(Given(hashed), [0]))["map", ""] < 55
     pairs = sentences.load_scored_pairs(CorpusPart("jddc_sts", data_dir))
     assert pairs.config["pairs"] == 2_000

@@ -35,7 +35,9 @@ def test_closed_forms_and_the_seed_decides_but_blocks_do_not(monkeypatch):
     whole = paired_bootstrap(first, second, seed=3)
     assert whole != paired_bootstrap(first, second, seed=4)
     monkeypatch.setattr(sampling, "_BLOCK", 100)
-    assert astuple(paired_bootstrap(first, second, seed=3)) == pytest.approx(astuple(whole), abs=1e-12)
+    assert astuple(paired_bootstrap(first, second, seed=3)) == pytest.approx(
+        astuple(whole), abs=1e-12
+    )
 
 
 def test_p_and_f1_agree_with_all_possible_draws():
@@ -46,7 +48,10 @@ def test_p_and_f1_agree_with_all_possible_draws():
         one, other = (2 * hits / max(1, 2 * hits + wrong + missed) for hits, wrong, missed in sums)
         return one - other
 
-    drawn, observed = np.array([gain(rows) for rows in product(range(4), repeat=4)]), gain((0, 1, 2, 3))
+    drawn, observed = (
+        np.array([gain(rows) for rows in product(range(4), repeat=4)]),
+        gain((0, 1, 2, 3)),
+    )
     exact = np.mean(np.abs(drawn - observed) >= abs(observed) - 1e-12)
     found = paired_bootstrap_f1(first, second)
     assert found.difference == pytest.approx(observed)
@@ -56,11 +61,16 @@ def test_p_and_f1_agree_with_all_possible_draws():
 def test_interval_and_p_are_scipys_and_chance_is_rarely_significant():
     first, second = scores(80, 0.04)
     found = paired_bootstrap(first, second)
-    interval = stats.bootstrap((first - second,), np.mean, method="percentile", rng=1).confidence_interval
+    interval = stats.bootstrap(
+        (first - second,), np.mean, method="percentile", rng=1
+    ).confidence_interval
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=0.004)
     permuted = stats.permutation_test((first - second,), np.mean, permutation_type="samples", rng=1)
     assert found.p_value == pytest.approx(permuted.pvalue, abs=0.02)
-    p_values = [paired_bootstrap(*scores(60, 0.0, seed), resamples=400, seed=seed).p_value for seed in range(200)]
+    p_values = [
+        paired_bootstrap(*scores(60, 0.0, seed), resamples=400, seed=seed).p_value
+        for seed in range(200)
+    ]
     assert 0.01 <= np.mean(np.array(p_values) < 0.05) <= 0.1
 
 

@@ -1,4 +1,7 @@
-"""Facts about corpora in the unified form: the files, the figures, what may enter, and that it is all or nothing."""
+"""Facts about corpora in the unified form.
+
+The files, the figures, what may enter, and that it is all or nothing.
+"""
 
 import json
 import operator
@@ -11,8 +14,8 @@ from made_up_corpora import register, write
 from talks import dialogue
 from test_cli_corpus import run
 
-from hf_dialemb.corpora import CORPORA, read_jsonl
-from hf_dialemb.corpora.corpus import SPLITS
+from hf_dialemb.data import CORPORA, read_jsonl
+from hf_dialemb.data.corpus import SPLITS
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.papers.corpora.dataset_card import dataset_card, paper_table
@@ -21,16 +24,34 @@ from hf_dialemb.papers.corpora.unify import unified_features, unify
 FIRST = Dialogue(
     (
         Turn("assistant", "Hello!", ("greet",)),
-        Turn("user", "I look for two rooms", ("inform_intent", "INFORM"), (("intent", "FindHotel"), ("rooms", "2"))),
+        Turn(
+            "user",
+            "I look for two rooms",
+            ("inform_intent", "INFORM"),
+            (("intent", "FindHotel"), ("rooms", "2")),
+        ),
         Turn("assistant", "Well, let me see"),
-        Turn("user", "In the centre, what is the price?", ("request", "inform"), (("price", ""), ("Area", "centre"))),
-        Turn("assistant", '"It is 80 euros"', ("inform", "inform_count"), (("price", "80"),), ("FindHotel",)),
+        Turn(
+            "user",
+            "In the centre, what is the price?",
+            ("request", "inform"),
+            (("price", ""), ("Area", "centre")),
+        ),
+        Turn(
+            "assistant",
+            '"It is 80 euros"',
+            ("inform", "inform_count"),
+            (("price", "80"),),
+            ("FindHotel",),
+        ),
         Turn("user", "Book it, please", (), (), ("BookHotel",)),
     ),
     "train/1",
     ("Hotels_1", "hotels_2"),
 )
-SECOND = Dialogue((Turn("user", "Which area?", ("request",), (("area", ""),)),), "train/2", ("restaurant",))
+SECOND = Dialogue(
+    (Turn("user", "Which area?", ("request",), (("area", ""),)),), "train/2", ("restaurant",)
+)
 HELD_OUT = Dialogue((Turn("user", "Bye then", ("bye",)),), "dev/1")
 
 
@@ -42,7 +63,9 @@ def data(tmp_path, monkeypatch):
     (folder / "empty").mkdir(parents=True)
     register(monkeypatch, folder, "hotel", {"train": [FIRST, SECOND], "dev": [HELD_OUT]})
     register(monkeypatch, folder, "woz2", {"train": [SECOND], "test": None}, terms="research")
-    register(monkeypatch, folder, "chat", {"train": [dialogue("Nothing is known of this", id="plain")]})
+    register(
+        monkeypatch, folder, "chat", {"train": [dialogue("Nothing is known of this", id="plain")]}
+    )
     register(monkeypatch, folder, "absent", {"train": None})
     register(monkeypatch, folder, "intents", {"train": [SECOND]}, kind="utterances")
     return folder
@@ -77,8 +100,21 @@ def test_the_json_files_have_the_form_of_the_paper(made):
     hotel, counted = ["hotel"], ["inform", "inform count"]
     expected = {
         "train/1": [
-            turn("user", "I look for two rooms", hotel, ["inform"], slots=["room"], intents=["findhotel"]),
-            turn("user", "In the centre, what is the price?", hotel, ["request", "inform"], slots=["price", "area"]),
+            turn(
+                "user",
+                "I look for two rooms",
+                hotel,
+                ["inform"],
+                slots=["room"],
+                intents=["findhotel"],
+            ),
+            turn(
+                "user",
+                "In the centre, what is the price?",
+                hotel,
+                ["request", "inform"],
+                slots=["price", "area"],
+            ),
             turn("system", "It is 80 euros", hotel, ["inform"], counted, slots=["price"]),
             turn("user", "Book it, please", hotel, intents=["bookhotel"]),
         ],
@@ -103,7 +139,11 @@ def test_the_folder_is_a_dataset(data, made, tmp_path, monkeypatch):
     register(monkeypatch, data, "five", {"train": many(5)})
     folder, _ = made("five hotel woz2", terms="research")
     file = parquet.ParquetFile(folder / "train/five.parquet")
-    assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [2, 2, 1]
+    assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [
+        2,
+        2,
+        1,
+    ]
     cache = str(tmp_path / "cache")
     dataset = load_dataset(str(folder), cache_dir=cache)
     ids = {"train": [*"01234", "train/1", "train/2", "train/2"], "validation": ["dev/1"]}
@@ -113,14 +153,34 @@ def test_the_folder_is_a_dataset(data, made, tmp_path, monkeypatch):
     assert load_dataset(str(folder), "woz2", cache_dir=cache)["train"].num_rows == 1
     first = dataset["train"][5]
     assert first["domains"] == ["hotel"]
-    assert [message["content"] for message in first["messages"]] == [turn.content for turn in FIRST.turns]
-    acts, slots = ["request", "inform"], [{"name": "price", "value": ""}, {"name": "area", "value": "centre"}]
+    assert [message["content"] for message in first["messages"]] == [
+        turn.content for turn in FIRST.turns
+    ]
+    acts, slots = (
+        ["request", "inform"],
+        [{"name": "price", "value": ""}, {"name": "area", "value": "centre"}],
+    )
     assert first["messages"][3] == {
-        **{"role": "user", "content": FIRST.turns[3].content, "dialogue_acts": acts, "main_acts": acts},
-        **{"original_acts": acts, "slots": slots, "intents": [], "action": "inform, request area, price"},
+        **{
+            "role": "user",
+            "content": FIRST.turns[3].content,
+            "dialogue_acts": acts,
+            "main_acts": acts,
+        },
+        **{
+            "original_acts": acts,
+            "slots": slots,
+            "intents": [],
+            "action": "inform, request area, price",
+        },
     }
-    assert [message["intents"] for message in first["messages"][4:]] == [["findhotel"], ["bookhotel"]]
-    assert Dialogue.from_json(dataset["validation"][0]).turns == (Turn("user", "Bye then", ("good bye",)),)
+    assert [message["intents"] for message in first["messages"][4:]] == [
+        ["findhotel"],
+        ["bookhotel"],
+    ]
+    assert Dialogue.from_json(dataset["validation"][0]).turns == (
+        Turn("user", "Bye then", ("good bye",)),
+    )
 
 
 def test_figures_stand_beside_those_of_the_paper_in_file_and_card(made):
@@ -128,7 +188,17 @@ def test_figures_stand_beside_those_of_the_paper_in_file_and_card(made):
     assert content_of(folder / "stats.json") == stats
     hotel, woz2, totals = stats["corpora"]["hotel"], stats["corpora"]["woz2"], stats["totals"]
     assert hotel["dialogues"] == {"train": 2, "dev": 1}
-    labels = ("turns", "labelled", "utterances", "domains", "original_acts", "acts", "slots", "actions", "act_alone")
+    labels = (
+        "turns",
+        "labelled",
+        "utterances",
+        "domains",
+        "original_acts",
+        "acts",
+        "slots",
+        "actions",
+        "act_alone",
+    )
     assert [hotel[label] for label in labels] == [8, 7, 6, 2, 5, 4, 3, 5, 1]
     assert [totals[label] for label in labels] == [9, 8, 7, 2, 5, 4, 3, 5, 1]
     assert (hotel["paper"], woz2["paper"], totals["paper"]) == (None, paper_table()["woz2"], None)
@@ -149,7 +219,10 @@ def test_figures_stand_beside_those_of_the_paper_in_file_and_card(made):
     assert "| woz2 | 1 / 4.4K | 1 / 1 | 1 / 2 | 1 | 1 / 10 | 1 |\n" in card
     assert "| hotel | 7 | 0 | 1 |\n" in card
     assert "| inform | 37.50% |" in card
-    assert "Train was compared with hotel/dev; dialogues that equal or nearly equal one of theirs" in card
+    assert (
+        "Train was compared with hotel/dev; dialogues that equal or nearly equal one of theirs"
+        in card
+    )
     assert "are counted too): none." in card
     assert {line.count(" | ") for line in card.splitlines() if line.startswith("| ")} == {6, 3, 1}
 
@@ -158,47 +231,99 @@ def test_figures_stand_beside_those_of_the_paper_in_file_and_card(made):
     assert rare in dataset_card(stats)
 
 
-LONGER = Dialogue((*FIRST.turns[:3], Turn("user", "What does the larger of these rooms cost?")), "train/3")
+LONGER = Dialogue(
+    (*FIRST.turns[:3], Turn("user", "What does the larger of these rooms cost?")), "train/3"
+)
 ASKED = dialogue("what does the larger of these rooms cost", id="test/1")
 COPY = replace(FIRST, id="dev/9")
 LEFT_OUT = {"absent": "its files are not at hand", "chat": "it has neither dialogue acts nor slots"}
 RESEARCH = "its licence (CC BY-NC 4.0) counts as 'research'"
 # Corpora that are there too, what is unified, and figures of that by their place.
 TABLE = {
-    "what is at hand and allowed": ({}, "all", {}, {"names": ["hotel"], "left_out": LEFT_OUT | {"woz2": RESEARCH}}),
-    "any licence": ({}, "all", {"terms": "research"}, {"names": ["hotel", "woz2"], "left_out": LEFT_OUT}),
-    "no label": ({}, "chat", {}, {"ids/chat": [], "totals/utterances": 0, "shares": {"acts": {}, "domains": {}}}),
-    "no id": ({"none": {"train": [replace(SECOND, id="")] * 2}}, "none", {}, {"ids/none": ["train/0", "train/1"]}),
+    "what is at hand and allowed": (
+        {},
+        "all",
+        {},
+        {"names": ["hotel"], "left_out": LEFT_OUT | {"woz2": RESEARCH}},
+    ),
+    "any licence": (
+        {},
+        "all",
+        {"terms": "research"},
+        {"names": ["hotel", "woz2"], "left_out": LEFT_OUT},
+    ),
+    "no label": (
+        {},
+        "chat",
+        {},
+        {"ids/chat": [], "totals/utterances": 0, "shares": {"acts": {}, "domains": {}}},
+    ),
+    "no id": (
+        {"none": {"train": [replace(SECOND, id="")] * 2}},
+        "none",
+        {},
+        {"ids/none": ["train/0", "train/1"]},
+    ),
     "an action is frequent above a hundred": (
-        {"rare": {"train": many(100)}, "often": {"train": many(101)}}, "rare often", {},
-        {"corpora/rare/frequent_actions": 0, "corpora/often/frequent_actions": 1, "totals/frequent_actions": 1,
-         "totals/actions": 1},
+        {"rare": {"train": many(100)}, "often": {"train": many(101)}},
+        "rare often",
+        {},
+        {
+            "corpora/rare/frequent_actions": 0,
+            "corpora/often/frequent_actions": 1,
+            "totals/frequent_actions": 1,
+            "totals/actions": 1,
+        },
     ),
     "what the evaluation sets hold": (
-        {"flat": {"train": [FIRST, LONGER], "dev": [COPY]}, "questions": {"test": [ASKED], "kind": "utterances"}},
-        "flat", {"evaluation": ["questions/test"]},
-        {"corpora/flat/excluded": {"dialogues": 1, "turns": len(FIRST.turns) + 1}, "ids/flat": ["train/3", "dev/9"],
-         "totals/dialogues": {"train": 1, "dev": 1}, "evaluation": ["flat/dev", "questions/test"]},
+        {
+            "flat": {"train": [FIRST, LONGER], "dev": [COPY]},
+            "questions": {"test": [ASKED], "kind": "utterances"},
+        },
+        "flat",
+        {"evaluation": ["questions/test"]},
+        {
+            "corpora/flat/excluded": {"dialogues": 1, "turns": len(FIRST.turns) + 1},
+            "ids/flat": ["train/3", "dev/9"],
+            "totals/dialogues": {"train": 1, "dev": 1},
+            "evaluation": ["flat/dev", "questions/test"],
+        },
     ),
-    "nothing is left of train": ({"flat": {"train": [FIRST], "dev": [COPY]}}, "flat", {},
-                                 {"totals/dialogues": {"dev": 1}, "files": ["dev/flat.parquet"]}),
+    "nothing is left of train": (
+        {"flat": {"train": [FIRST], "dev": [COPY]}},
+        "flat",
+        {},
+        {"totals/dialogues": {"dev": 1}, "files": ["dev/flat.parquet"]},
+    ),
     "a part of another enters only without that": (
-        {"extract": {"train": [SECOND], "part_of": "hotel"}, "orphan": {"train": [SECOND], "part_of": "absent"}},
-        "all", {}, {"left_out/extract": "hotel holds its dialogues", "names": ["hotel", "orphan"]},
+        {
+            "extract": {"train": [SECOND], "part_of": "hotel"},
+            "orphan": {"train": [SECOND], "part_of": "absent"},
+        },
+        "all",
+        {},
+        {"left_out/extract": "hotel holds its dialogues", "names": ["hotel", "orphan"]},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("more", "names", "options", "expected"), TABLE.values(), ids=TABLE)
 def test_what_enters_and_its_figures(data, made, monkeypatch, more, names, options, expected):
     for name, about in more.items():
         splits = {split: about[split] for split in SPLITS if split in about}
-        register(monkeypatch, data, name, splits, **{key: about[key] for key in about.keys() - splits})
+        register(
+            monkeypatch, data, name, splits, **{key: about[key] for key in about.keys() - splits}
+        )
     folder, stats = made(names, **options)
-    ids = {name: list(content_of(folder / "json" / name / "data.json")["dialogs"]) for name in stats["corpora"]}
+    ids = {
+        name: list(content_of(folder / "json" / name / "data.json")["dialogs"])
+        for name in stats["corpora"]
+    }
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet"))
     found = stats | {"names": list(ids), "ids": ids, "files": files}
-    assert {place: reduce(operator.getitem, place.split("/"), found) for place in expected} == expected
+    assert {
+        place: reduce(operator.getitem, place.split("/"), found) for place in expected
+    } == expected
     card = (folder / "README.md").read_text()
     assert all(f"- {name}: {reason}\n" in card for name, reason in stats["left_out"].items())
     if "evaluation" in options:
@@ -207,30 +332,58 @@ def test_what_enters_and_its_figures(data, made, monkeypatch, more, names, optio
 
 
 def test_of_two_corpora_that_share_splits_the_one_with_more_enters(data, made, monkeypatch):
-    small, whole = {"train": [SECOND], "dev": [HELD_OUT]}, {"train": [FIRST, SECOND], "dev": [HELD_OUT]}
+    small, whole = (
+        {"train": [SECOND], "dev": [HELD_OUT]},
+        {"train": [FIRST, SECOND], "dev": [HELD_OUT]},
+    )
     register(monkeypatch, data, "small", small, part_of="whole")
-    register(monkeypatch, data, "whole", {"train": None, "dev": [HELD_OUT]}, part_of="small", shared=("dev",))
+    register(
+        monkeypatch,
+        data,
+        "whole",
+        {"train": None, "dev": [HELD_OUT]},
+        part_of="small",
+        shared=("dev",),
+    )
     register(monkeypatch, data, "smallest", {"train": [SECOND]}, part_of="small")
     _, stats = made("all")
     assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"small"}
     register(monkeypatch, data, "whole", whole, part_of="small", shared=("dev",))
     _, stats = made("all", "more")
     assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"whole"}
-    assert stats["left_out"]["smallest"] == stats["left_out"]["small"] == "whole holds its dialogues"
+    assert (
+        stats["left_out"]["smallest"] == stats["left_out"]["small"] == "whole holds its dialogues"
+    )
     for name in ("small", "whole"):  # what is left of both is the same
         (data / name / "train.jsonl").unlink()
     _, stats = made("all", "least")
     assert {"small", "whole"} & set(stats["corpora"]) == {"whole"}
 
 
-def test_what_cannot_enter_or_fails_is_refused_and_leaves_nothing(data, made, monkeypatch, tmp_path):
+def test_what_cannot_enter_or_fails_is_refused_and_leaves_nothing(
+    data, made, monkeypatch, tmp_path
+):
     register(monkeypatch, data, "hollow", {"train": None})
     (data / "hollow").mkdir()
     for names, options, sentence in (
-        ("woz2", {}, r"Corpus woz2: its licence \(CC BY-NC 4.0\) counts as 'research', .* give --licence research"),
-        ("hollow", {}, "Corpus hollow: got no dialogue of train or dev or test in the data folder; add its files"),
+        (
+            "woz2",
+            {},
+            r"Corpus woz2: its licence \(CC BY-NC 4.0\) counts as 'research', .* give --licence "
+            r"research",
+        ),
+        (
+            "hollow",
+            {},
+            "Corpus hollow: got no dialogue of train or dev or test in the data folder; add its "
+            "files",
+        ),
         ("absent", {}, "Corpus absent: .* holds neither absent/"),
-        ("all", {"within": "empty"}, r"There is nothing to unify \(absent: its files are not at hand; chat: "),
+        (
+            "all",
+            {"within": "empty"},
+            r"There is nothing to unify \(absent: its files are not at hand; chat: ",
+        ),
     ):
         with pytest.raises(InputError, match=sentence):
             made(names, **options)
@@ -248,7 +401,13 @@ def test_what_cannot_enter_or_fails_is_refused_and_leaves_nothing(data, made, mo
     (folder / "mine.txt").unlink()
     _, stats = made("hotel")
     assert stats["corpora"]["hotel"]["dialogues"] == {"train": 2, "dev": 1}
-    assert sorted(entry.name for entry in folder.iterdir()) == ["README.md", "dev", "json", "stats.json", "train"]
+    assert sorted(entry.name for entry in folder.iterdir()) == [
+        "README.md",
+        "dev",
+        "json",
+        "stats.json",
+        "train",
+    ]
 
 
 @pytest.mark.slow
@@ -257,8 +416,19 @@ def test_woz_has_the_labels_that_the_paper_counts(tmp_path, data_dir):
     stats = unify(["woz2"], data_dir, tmp_path / "unified", terms="research")
     woz2 = stats["corpora"]["woz2"]
     assert sum(woz2["dialogues"].values()) == 1200
-    assert [woz2[label] for label in ("domains", "original_acts", "slots", "utterances")] == [1, 2, 9, 4390]
-    assert woz2["paper"] == {"name": "WOZ2.0", "utterances": "4.4K", "domains": 1, "original_acts": 2, "slots": 10}
+    assert [woz2[label] for label in ("domains", "original_acts", "slots", "utterances")] == [
+        1,
+        2,
+        9,
+        4390,
+    ]
+    assert woz2["paper"] == {
+        "name": "WOZ2.0",
+        "utterances": "4.4K",
+        "domains": 1,
+        "original_acts": 2,
+        "slots": 10,
+    }
 
 
 def run_papers(capsys, *words, code=0):
@@ -269,8 +439,14 @@ def run_papers(capsys, *words, code=0):
 def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
     assert "| sample |" in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified")
     assert (tmp_path / "unified" / "README.md").read_text(encoding="utf-8").startswith("---\n")
-    assert "choose another" in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified", code=2)[1]
-    assert "--licence research" in run_papers(capsys, "unify", "kvret", "--output", tmp_path / "other", code=2)[1]
+    assert (
+        "choose another"
+        in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified", code=2)[1]
+    )
+    assert (
+        "--licence research"
+        in run_papers(capsys, "unify", "kvret", "--output", tmp_path / "other", code=2)[1]
+    )
     assert not (tmp_path / "other").exists()
 
 
@@ -278,11 +454,17 @@ def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
     turns = [{"speaker": "USER", "utterance": "hello", "frames": []}]
     first = {"dialogue_id": "1", "services": ["Hotels_1"], "turns": turns}
     two = {**first, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
-    data, output = write(tmp_path / "data", {"sgd/test/dialogues_001.json": [first, two]}), tmp_path / "benchmark"
+    data, output = (
+        write(tmp_path / "data", {"sgd/test/dialogues_001.json": [first, two]}),
+        tmp_path / "benchmark",
+    )
     table = run_papers(capsys, "benchmark", "--data-dir", data, "--output", output)
     assert "| sgd | test | 1 / 1,331 | 1.0 / 12 | 1.0 / 124 | 1 / 45 |" in table
     assert "| bitod | train | - / 2,952 |" in table
     assert [dialogue.id for dialogue in read_jsonl(output / "sgd" / "test.jsonl")] == ["test/1"]
     assert (
-        "None of bitod" in run_papers(capsys, "benchmark", "--data-dir", output, "--output", tmp_path / "b", code=2)[1]
+        "None of bitod"
+        in run_papers(
+            capsys, "benchmark", "--data-dir", output, "--output", tmp_path / "b", code=2
+        )[1]
     )

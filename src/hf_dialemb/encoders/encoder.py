@@ -7,18 +7,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora.loading import load_all, plain_dialogues
+from ..data.loading import load_all, plain_dialogues
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
 from ..methods.sessions import sessions, spoken
 from ..metrics.vectors import unit
 from .specs import PLAIN, Loading, fingerprint
-from .turns import TurnTable, with_neighbours
+from .turn_encoding import TurnTable, with_neighbours
 from .whitening import whitened
 from .word_vectors import dialogue_texts
 
 Vectors = NDArray[np.float32]
-EmbedTexts = Callable[..., Vectors]  # of a sequence of texts, the size of a batch and whether to show a bar
+# of a sequence of texts, the size of a batch and whether to show a bar
+EmbedTexts = Callable[..., Vectors]
 EmbedDialogues = Callable[..., Vectors]  # the same, of dialogues
 Result = TypeVar("Result")
 
@@ -32,8 +33,9 @@ class Encoder:
         >>> encoder.encode([[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]]).shape
         (1, 384)
 
-    A model of texts has ``embed_texts``: a dialogue is its turns joined by spaces, or at the level ``utterances`` the
-    mean of its turns' vectors. A model of dialogues has ``embed_dialogues``: an utterance is a dialogue of one turn.
+    A model of texts has ``embed_texts``: a dialogue is its turns joined by spaces, or at the level
+    ``utterances`` the mean of its turns' vectors. A model of dialogues has ``embed_dialogues``: an
+    utterance is a dialogue of one turn.
 
     Attributes:
         name: The name in result tables.
@@ -42,15 +44,16 @@ class Encoder:
         whitened: Whether the vectors of a call are whitened by themselves.
         marks: What stands before the turns of ``assistant`` and of all others in a dialogue's text.
         fitted: Whether the encoder is fitted on its input.
-        batch_size: How many texts or dialogues go through the model at once; None where there are no batches, and
-            ``embed_texts`` or ``embed_dialogues`` takes its items alone.
+        batch_size: How many texts or dialogues go through the model at once; None where there are
+            no batches, and ``embed_texts`` or ``embed_dialogues`` takes its items alone.
         loading: How the spec was loaded.
         ranker: The `LoadedRanker` behind the vectors, which scores candidates too; else None.
-        embed_together: Embeds the texts of sessions in their surroundings, (N, D), as `in_surroundings` does; None
-            where a vector is not the mean of its tokens.
-        context_weight: What the vector of the turn before counts for beside that of a turn in flows, where the model
-            learnt it; `encode_utterances` reads single ones.
-        encode_speakers: Returns vectors (N, R, D) of the R roles, and (N, R) numbers of tokens; None where unknown.
+        embed_together: Embeds the texts of sessions in their surroundings, (N, D), as
+            `in_surroundings` does; None where a vector is not the mean of its tokens.
+        context_weight: What the vector of the turn before counts for beside that of a turn in
+            flows, where the model learnt it; `encode_utterances` reads single ones.
+        encode_speakers: Returns vectors (N, R, D) of the R roles, and (N, R) numbers of tokens;
+            None where unknown.
     """
 
     name: str
@@ -71,17 +74,22 @@ class Encoder:
 
     @property
     def fitted_on_input(self) -> bool:
-        """Whether a vector depends on the other items of its call, which do not compare between calls."""
+        """Whether a vector depends on the other items of its call, which do not compare between
+        calls.
+        """
         return self.fitted or self.whitened
 
     @property
     def fingerprint(self) -> str:
-        """The digest of everything that decides the vectors (see `specs.fingerprint`); empty without a spec."""
+        """The digest of everything that decides the vectors (see `specs.fingerprint`).
+
+        Empty without a spec.
+        """
         return fingerprint(self.spec, self.loading) if self.spec else ""
 
     def encode(
         self,
-        dialogues: Any,  # noqa: ANN401 - see load_dialogues
+        dialogues: Any,
         *,
         batch_size: int | None = None,
         normalize_embeddings: bool = False,
@@ -93,19 +101,29 @@ class Encoder:
 
         Args:
             dialogues: The dialogues.
-            batch_size: How many go through the model at once; by default as many as it was loaded with.
+            batch_size: How many go through the model at once; by default as many as it was loaded
+                with.
             normalize_embeddings: Whether to scale vectors to length 1, after they are cut.
-            show_progress_bar: Whether to show a bar; by default only a terminal does, after three seconds.
+            show_progress_bar: Whether to show a bar; by default only a terminal does, after three
+                seconds.
             convert_to_tensor: Whether to return a torch tensor, on the CPU, in place of an array.
             truncate_dim: How many of the D numbers to keep, the first ones.
 
         Raises:
-            InputError: There is no dialogue, a dialogue is malformed, a vector is not finite, or D is too small.
+            InputError: There is no dialogue, a dialogue is malformed, a vector is not finite, or D
+                is too small.
         """
         items = plain_dialogues(dialogues) or load_all(dialogues)
         how = (batch_size or self.batch_size, show_progress_bar) if self.batch_size else ()
         vectors = self._of_dialogues(items, *how)
-        return self._finished(vectors, len(items), self.whitened, truncate_dim, normalize_embeddings, convert_to_tensor)
+        return self._finished(
+            vectors,
+            len(items),
+            self.whitened,
+            truncate_dim,
+            normalize_embeddings,
+            convert_to_tensor,
+        )
 
     def encode_utterances(
         self,
@@ -117,38 +135,56 @@ class Encoder:
         convert_to_tensor: bool = False,
         truncate_dim: int | None = None,
     ) -> Vectors:
-        """Embed N utterances by themselves, (N, D), or one string, (D,), float32; the options are those of `encode`."""
+        """Embed N utterances by themselves, (N, D), or one string, (D,), float32.
+
+        The options are those of `encode`.
+        """
         items = [texts] if isinstance(texts, str) else list(texts)
         for place, text in enumerate(items):
             if not isinstance(text, str):
                 raise InputError(
-                    f"texts[{place}]: got {type(text).__name__}, expected a string; whole dialogues go to encode"
+                    f"texts[{place}]: got {type(text).__name__}, expected a string; whole "
+                    "dialogues go to encode"
                 )
         if not items:
             raise InputError("texts: got none, expected at least one string; give some")
         how = (batch_size or self.batch_size, show_progress_bar) if self.batch_size else ()
         vectors = self._of_texts(items, *how)
-        rows = self._finished(vectors, len(items), self.whitened, truncate_dim, normalize_embeddings, convert_to_tensor)
+        rows = self._finished(
+            vectors,
+            len(items),
+            self.whitened,
+            truncate_dim,
+            normalize_embeddings,
+            convert_to_tensor,
+        )
         return rows[0] if isinstance(texts, str) else rows
 
     def encode_turns(
         self,
-        dialogues: Any,  # noqa: ANN401 - see load_dialogues
+        dialogues: Any,
         *,
         batch_size: int | None = None,
         show_progress_bar: bool | None = None,
     ) -> TurnTable:
-        """Embed every turn of some dialogues, by itself and in its surroundings; the table has a row for each turn.
+        """Embed every turn of some dialogues, by itself and in its surroundings.
 
-        The speaker's name, where it is known, stands before the text. A turn's own vector gets parts of those of its
-        neighbours. Where a model has tokens, the turn as it reads with those around it (see `in_surroundings`) counts
-        as much. Nothing is read across dialogues, or across hours of silence between times that are known.
+        The table has a row for each turn.
+
+        The speaker's name, where it is known, stands before the text. A turn's own vector gets
+        parts of those of its neighbours. Where a model has tokens, the turn as it reads with those
+        around it (see `in_surroundings`) counts as much. Nothing is read across dialogues, or
+        across hours of silence between times that are known.
 
         Examples:
             >>> encoder.encode_turns(dialogues).frame()
         """
         items = load_all(dialogues)
-        parts = [[spoken(turn) for turn in session] for dialogue in items for session in sessions(dialogue)]
+        parts = [
+            [spoken(turn) for turn in session]
+            for dialogue in items
+            for session in sessions(dialogue)
+        ]
         how = {"batch_size": batch_size, "show_progress_bar": show_progress_bar}
         alone = self.encode_utterances([text for part in parts for text in part], **how)  # type: ignore[arg-type]
         vectors = with_neighbours(alone, list(map(len, parts)))
@@ -157,42 +193,50 @@ class Encoder:
         together = self.embed_together(parts, batch_size or self.batch_size, show_progress_bar)
         return TurnTable.of(items, unit(vectors + unit(self._finished(together, len(alone)))))
 
-    def similarity(self, first: Any, second: Any) -> Any:  # noqa: ANN401 - arrays or tensors
+    def similarity(self, first: Any, second: Any) -> Any:
         """Return the cosines of vectors (N, D) and (M, D), or (D,), as a torch tensor (N, M)."""
         from torch import as_tensor, atleast_2d
         from torch.nn.functional import normalize
 
-        rows, columns = (normalize(atleast_2d(as_tensor(vectors)).float()) for vectors in (first, second))
+        rows, columns = (
+            normalize(atleast_2d(as_tensor(vectors)).float()) for vectors in (first, second)
+        )
         return rows @ columns.T
 
-    def push_to_hub(self, repo_id: str, **options: Any) -> str | None:  # noqa: ANN401 - those of push
+    def push_to_hub(self, repo_id: str, **options: Any) -> str | None:
         """Publish the model behind the encoder, as `hf_dialemb.push` does with its options."""
         from .. import push
 
         return push(self, repo_id, **options)
 
     def timed(self, work: Callable[[], Result]) -> Result:
-        """Do other work of the encoder, such as ranking; `RememberingEncoder` adds its duration to the seconds."""
+        """Do other work of the encoder, such as ranking.
+
+        `RememberingEncoder` adds its duration to the seconds.
+        """
         return work()
 
-    def _of_dialogues(self, dialogues: Sequence[Dialogue], *how: Any) -> Vectors:  # noqa: ANN401
+    def _of_dialogues(self, dialogues: Sequence[Dialogue], *how: Any) -> Vectors:
         if self.embed_dialogues is not None:
             return self.embed_dialogues(dialogues, *how)
         if self.level == "dialogue":
             return self._of_texts(dialogue_texts(dialogues, self.marks), *how)
-        vectors = self._of_texts([turn.content for dialogue in dialogues for turn in dialogue.turns], *how)
+        vectors = self._of_texts(
+            [turn.content for dialogue in dialogues for turn in dialogue.turns], *how
+        )
         ends = np.cumsum([len(dialogue.turns) for dialogue in dialogues])
         return np.stack([turns.mean(axis=0) for turns in np.split(vectors, ends[:-1])])
 
-    def _of_texts(self, texts: Sequence[str], *how: Any) -> Vectors:  # noqa: ANN401
+    def _of_texts(self, texts: Sequence[str], *how: Any) -> Vectors:
         if self.embed_texts is None:
             return self._of_dialogues([Dialogue((Turn("user", text),)) for text in texts], *how)
-        rows = dict(zip(dict.fromkeys(texts), range(len(texts)), strict=False))  # equal texts are embedded once
+        # equal texts are embedded once
+        rows = dict(zip(dict.fromkeys(texts), range(len(texts)), strict=False))
         return self.embed_texts(list(rows), *how)[list(map(rows.__getitem__, texts))]
 
     def _finished(
         self,
-        vectors: Any,  # noqa: ANN401 - whatever an object in memory returns
+        vectors: Any,
         count: int,
         whiten: bool = False,
         width: int | None = None,
@@ -203,17 +247,22 @@ class Encoder:
         checked = np.asarray(vectors, dtype=np.float32)
         if checked.ndim != 2 or len(checked) != count:
             raise InputError(
-                f"model '{self.name}': got vectors of shape {checked.shape[1:]} for {count} items, expected a vector "
+                f"model '{self.name}': got vectors of shape {checked.shape[1:]} for {count} items, "
+                "expected a vector "
                 "for each; look at the encoder, or choose another"
             )
         if not np.isfinite(checked).all():
             raise InputError(
-                f"model '{self.name}': got NaN or infinity, expected a vector of finite numbers; get it again"
+                f"model '{self.name}': got NaN or infinity, expected a vector of finite numbers; "
+                "get it again"
             )
         if whiten:
             checked = whitened(checked, self.name)
         if width is not None and not 1 <= width <= checked.shape[1]:
-            raise InputError(f"truncate_dim: got {width}, expected 1 to {checked.shape[1]}, the width of the vectors")
+            raise InputError(
+                f"truncate_dim: got {width}, expected 1 to {checked.shape[1]}, the width of the "
+                "vectors"
+            )
         checked = checked[:, :width]
         if normalize:
             checked = unit(checked)

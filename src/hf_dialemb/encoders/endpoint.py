@@ -1,7 +1,7 @@
 """Vectors of texts from a server that speaks OpenAI's protocol, by the ``openai`` package.
 
-The package reads the key from OPENAI_API_KEY and the address from OPENAI_BASE_URL, and tries again if the server is
-busy. No message shows the key.
+The package reads the key from OPENAI_API_KEY and the address from OPENAI_BASE_URL, and tries again
+if the server is busy. No message shows the key.
 """
 
 import os
@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..runs.addresses import without_login
+from ..storage.addresses import without_login
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 _TIMEOUT = 60.0  # seconds for the server to answer
 
 
 def _address() -> str:
-    return os.environ.get(URL, "").strip() or "https://api.openai.com/v1"  # the package's own default
+    # the package's own default
+    return os.environ.get(URL, "").strip() or "https://api.openai.com/v1"
 
 
 def endpoint_url() -> str:
@@ -31,28 +32,42 @@ def endpoint_url() -> str:
 
 
 def check_endpoint(spec: str) -> None:
-    """Raise InputError if the package or the key is missing, or the key or the address malformed; contact no server."""
+    """Raise InputError if the package or the key is missing, or the key or the address malformed.
+
+    Contact no server.
+    """
     key, url = os.environ.get(KEY, ""), _address()
     try:
         parts = urlsplit(url)
-        right = parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in url and parts.port != 0
+        right = (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and " " not in url
+            and parts.port != 0
+        )
         right = right and "@" not in parts.path  # the end of a password that holds a slash
     except ValueError:
         right = False
     if find_spec("openai") is None:
         problem = 'the package openai is missing; pip install "hf-dialemb[api]"'
     elif not key:
-        problem = f"{KEY} is not set, expected the endpoint's key; set it (to any word if the server needs none)"
+        problem = (
+            f"{KEY} is not set, expected the endpoint's key; set it (to any word if the "
+            "server needs none)"
+        )
     elif not (key.isascii() and key.isprintable()) or " " in key:
         problem = f"{KEY} holds spaces or characters that no key has; set it to the key alone"
     elif not right:
-        problem = f"{URL}: got something that is not a URL, expected one such as http://127.0.0.1:8080/v1; correct it"
+        problem = (
+            f"{URL}: got something that is not a URL, expected one such as "
+            "http://127.0.0.1:8080/v1; correct it"
+        )
     else:
         return
     raise InputError(f"model '{spec}': {problem}")
 
 
-def open_client() -> Any:  # noqa: ANN401 - openai.OpenAI
+def open_client() -> Any:
     """Make a client of the endpoint that the environment names."""
     import openai
 
@@ -61,7 +76,10 @@ def open_client() -> Any:  # noqa: ANN401 - openai.OpenAI
 
 @contextmanager
 def answered(spec: str, wanted: str) -> Iterator[None]:
-    """Raise InputError for any failure to get or understand an answer; ``wanted`` names it, as in ``"embeddings"``."""
+    """Raise InputError for any failure to get or understand an answer.
+
+    ``wanted`` names it, as in ``"embeddings"``.
+    """
     import openai
 
     reason = f"got an answer of another form, expected OpenAI's form for {wanted}; check {URL}"
@@ -69,14 +87,27 @@ def answered(spec: str, wanted: str) -> Iterator[None]:
         yield
         return
     except openai.APITimeoutError:
-        reason = f"got no answer within {_TIMEOUT:g} seconds, expected a server that gives {wanted}; check {URL}"
+        reason = (
+            f"got no answer within {_TIMEOUT:g} seconds, expected a server that gives "
+            f"{wanted}; check {URL}"
+        )
     except openai.APIConnectionError:
-        reason = f"got no answer, expected a server that gives {wanted}; check {URL} and the network"
+        reason = (
+            f"got no answer, expected a server that gives {wanted}; check {URL} and the network"
+        )
     except openai.APIStatusError as error:
         reason = _refusal(error.status_code, str(error.message))
     except InputError:
         raise
-    except (openai.OpenAIError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+    except (
+        openai.OpenAIError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ):
         pass  # the answer can hold anything
     # `from None`, since the original error may hold the request, and so the key.
     raise InputError(f"model '{spec}': {endpoint_url()}: {reason}") from None
@@ -85,10 +116,15 @@ def answered(spec: str, wanted: str) -> Iterator[None]:
 def _refusal(status: int, message: str) -> str:
     if status in (401, 403):
         return f"the key was refused (status {status}); set {KEY} to one that is valid there"
-    message = " ".join("".join(letter for letter in message if letter.isprintable() or letter.isspace()).split())
+    message = " ".join(
+        "".join(letter for letter in message if letter.isprintable() or letter.isspace()).split()
+    )
     message = message.replace(os.environ[KEY], "***")[:200]
     if status == 429:
-        return f"the server stayed too busy or the quota is used up (status 429: {message}); try again later"
+        return (
+            f"the server stayed too busy or the quota is used up (status 429: {message}); try "
+            "again later"
+        )
     return f"got status {status} ({message}); check the model's name and the length of the texts"
 
 
@@ -100,14 +136,19 @@ class Endpoint:
         self.width: int | None = None  # of all vectors so far
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed N texts, at least one, as ``(N, D)`` float32; the endpoint decides how long they may be."""
+        """Embed N texts, at least one, as ``(N, D)`` float32.
+
+        The endpoint decides how long they may be.
+        """
         parts: list[NDArray[np.float32]] = []
         with open_client() as client:
             for start in range(0, len(texts), self.batch_size):
                 batch = list(texts[start : start + self.batch_size])
                 with answered(f"api:{self.model}", "embeddings"):
                     # Not every server knows base64, the package's own choice.
-                    answer = client.embeddings.create(model=self.model, input=batch, encoding_format="float")
+                    answer = client.embeddings.create(
+                        model=self.model, input=batch, encoding_format="float"
+                    )
                     by_row = {item.index: item.embedding for item in answer.data}
                     if len(answer.data) != len(batch):
                         counts = f"{len(answer.data)} vectors for {len(batch)} texts"
@@ -118,9 +159,14 @@ class Endpoint:
                     parts.append(vectors)
                 self.width = self.width or vectors.shape[1]
                 if self.width != vectors.shape[1]:
-                    raise self._error("got vectors of different lengths, expected one length; choose another model")
+                    raise self._error(
+                        "got vectors of different lengths, expected one length; choose another "
+                        "model"
+                    )
                 if not vectors.any(axis=1).all():
-                    raise self._error("got a vector of zeros, expected numbers that differ; choose another model")
+                    raise self._error(
+                        "got a vector of zeros, expected numbers that differ; choose another model"
+                    )
         return np.concatenate(parts)
 
     def _error(self, reason: str) -> InputError:

@@ -1,4 +1,7 @@
-"""Encoders that know words but not their order: TF-IDF, word vectors of text files, and tables of word pieces."""
+"""Encoders that know words but not their order.
+
+TF-IDF, word vectors of text files, and tables of word pieces.
+"""
 
 import logging
 import re
@@ -10,23 +13,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checkpoints.pretrained import short_reason
 from ..dialogue import Dialogue
 from ..errors import InputError
+from ..storage.pretrained import short_reason
 
 logger = logging.getLogger(__name__)
 
 WORD = r"(?u)[\u3400-\u9fff]|\b\w\w+\b"
 """A word: scikit-learn's own pattern of two letters or more, or a Chinese character."""
 
-_FEW = 100  # a word of one dialogue tells nothing about any other, but fewer dialogues cannot afford to lose it
+# a word of one dialogue tells nothing about any other, but fewer dialogues cannot afford to lose it
+_FEW = 100
 _TABLE = Path("0_StaticEmbedding", "model.safetensors")
 _PART = 2_000  # texts that are tokenized at once
 
 
 @dataclass(frozen=True)
 class TfidfEncoder:
-    """TF-IDF, fitted without labels on the very dialogues that it encodes: vectors of two calls do not compare.
+    """TF-IDF, fitted without labels on the very dialogues that it encodes.
+
+    Vectors of two calls do not compare.
 
     A truncated SVD reduces it to ``components``; smaller vocabularies keep all of theirs.
     """
@@ -49,13 +55,20 @@ class TfidfEncoder:
         return np.asarray(reduction.fit_transform(counts), dtype=np.float32)
 
 
-def dialogue_texts(dialogues: Sequence[Dialogue], marks: tuple[str, str] | None = None) -> list[str]:
-    """Return each dialogue as one text: its turns joined by spaces, perhaps behind marks of assistant and others."""
+def dialogue_texts(
+    dialogues: Sequence[Dialogue], marks: tuple[str, str] | None = None
+) -> list[str]:
+    """Return each dialogue as one text.
+
+    Its turns joined by spaces, perhaps behind marks of assistant and others.
+    """
     texts = []
     for dialogue in dialogues:
         words = []
         for turn in dialogue.turns:
-            words += [turn.content] if marks is None else [marks[turn.role != "assistant"], turn.content]
+            words += (
+                [turn.content] if marks is None else [marks[turn.role != "assistant"], turn.content]
+            )
         texts.append(" ".join(words))
     return texts
 
@@ -65,19 +78,27 @@ def least_count(texts: Sequence[str]) -> int:
     return 2 if len(texts) >= _FEW else 1
 
 
-def count_words(vectorizer: Any, texts: Sequence[str], name: str) -> Any:  # noqa: ANN401 - scikit-learn's, sparse
-    """Fit a vectorizer of scikit-learn and return its counts; refuse texts without a common word."""
+def count_words(vectorizer: Any, texts: Sequence[str], name: str) -> Any:
+    """Fit a vectorizer of scikit-learn and return its counts.
+
+    Refuse texts without a common word.
+    """
     try:
-        return vectorizer.set_params(min_df=least_count(texts), token_pattern=WORD).fit_transform(texts)
+        return vectorizer.set_params(min_df=least_count(texts), token_pattern=WORD).fit_transform(
+            texts
+        )
     except ValueError as error:
-        raise InputError(f"{name}: got dialogues without common words ({error}); use a neural encoder") from error
+        raise InputError(
+            f"{name}: got dialogues without common words ({error}); use a neural encoder"
+        ) from error
 
 
 class WordVectors:
     """Embed texts as the mean over their words that a file has.
 
-    A word is looked up as it is written, then in lower case. Memory holds only the words of the texts; the file is read
-    again for new ones. See `hf_dialemb.methods.words.read_word_vectors` for its forms.
+    A word is looked up as it is written, then in lower case. Memory holds only the words of the
+    texts; the file is read again for new ones. See
+    `hf_dialemb.methods.vocabulary.read_word_vectors` for its forms.
     """
 
     def __init__(self, path: str) -> None:
@@ -87,9 +108,14 @@ class WordVectors:
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed N texts, ``(N, D)`` float32; texts without a word of the file get zeros, and a warning counts them."""
+        """Embed N texts, ``(N, D)`` float32.
+
+        Texts without a word of the file get zeros, and a warning counts them.
+        """
         written = [re.findall(WORD, text) for text in texts]
-        self._look_up({form for words in written for word in words for form in (word, word.lower())})
+        self._look_up(
+            {form for words in written for word in words for form in (word, word.lower())}
+        )
         result = np.zeros((len(texts), self._size), dtype=np.float32)
         unknown = 0
         for row, words in enumerate(written):
@@ -99,11 +125,16 @@ class WordVectors:
                 result[row] = np.mean(known, axis=0)
             unknown += not known
         if unknown:
-            logger.warning("%d of %d texts hold no word of %s: their vectors are zero", unknown, len(texts), self._path)
+            logger.warning(
+                "%d of %d texts hold no word of %s: their vectors are zero",
+                unknown,
+                len(texts),
+                self._path,
+            )
         return result
 
     def _look_up(self, words: set[str]) -> None:
-        from ..methods.words import read_word_vectors
+        from ..methods.vocabulary import read_word_vectors
 
         new = sorted(words - self._known)
         if new or not self._size:
@@ -114,7 +145,9 @@ class WordVectors:
 
 
 class StaticVectors:
-    """Embed texts as the mean over their word pieces, stored as 8-bit integers with a scale for each piece."""
+    """Embed texts as the mean over their word pieces, stored as 8-bit integers with a scale for
+    each piece.
+    """
 
     def __init__(self, folder: Path) -> None:
         from safetensors.numpy import load_file
@@ -125,7 +158,9 @@ class StaticVectors:
             self._tokenizer = Tokenizer.from_file(str(folder / _TABLE.with_name("tokenizer.json")))
         except Exception as error:  # the libraries below are of Rust, and raise what they like
             reason = short_reason(error)
-            raise InputError(f"'{folder}' cannot be read ({reason}); fetch or make the model again") from None
+            raise InputError(
+                f"'{folder}' cannot be read ({reason}); fetch or make the model again"
+            ) from None
         self._table = tensors["embeddings"].astype(np.float32) * tensors["weights"][:, None]
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -133,14 +168,23 @@ class StaticVectors:
         result = np.zeros((len(texts), self._table.shape[1]), dtype=np.float32)
         for start in range(0, len(texts), _PART):
             part = list(texts[start : start + _PART])
-            for row, encoded in enumerate(self._tokenizer.encode_batch_fast(part, add_special_tokens=False), start):
+            for row, encoded in enumerate(
+                self._tokenizer.encode_batch_fast(part, add_special_tokens=False), start
+            ):
                 if pieces := encoded.ids:  # numpy's mean of the same takes half as long again
-                    np.divide(np.add.reduce(self._table.take(pieces, axis=0), axis=0), len(pieces), out=result[row])
+                    np.divide(
+                        np.add.reduce(self._table.take(pieces, axis=0), axis=0),
+                        len(pieces),
+                        out=result[row],
+                    )
         return result
 
 
 def is_static(path: str) -> bool:
-    """Return whether a folder holds such a table; other static models are left to sentence-transformers."""
+    """Return whether a folder holds such a table.
+
+    Other static models are left to sentence-transformers.
+    """
     from safetensors import safe_open
 
     if not Path(path, _TABLE).is_file():

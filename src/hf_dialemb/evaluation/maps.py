@@ -22,11 +22,16 @@ _OTHERS = (drawing.GREY, drawing.MARKERS[0])
 _LAYERS = 8
 
 
-def scatter(embeddings_by_model: Mapping[str, NDArray[Any]], labels: Sequence[str], path: Path | str) -> None:
+def scatter(
+    embeddings_by_model: Mapping[str, NDArray[Any]], labels: Sequence[str], path: Path | str
+) -> None:
     """Write a PNG with a map of the same N items for each model; see `project`."""
     drawing.check_drawing()
     if not embeddings_by_model:
-        raise InputError("embeddings_by_model: got no model, expected at least one; pass its vectors under its name")
+        raise InputError(
+            "embeddings_by_model: got no model, expected at least one; pass its vectors under its "
+            "name"
+        )
     rows = fixed_sample(range(len(labels)), MAX_POINTS)
     counts = Counter(labels)
     largest = sorted(counts, key=lambda label: (-counts[label], label))[:MAX_COLOURED]
@@ -37,17 +42,27 @@ def scatter(embeddings_by_model: Mapping[str, NDArray[Any]], labels: Sequence[st
     panels = figure.subplots(height, columns, squeeze=False).ravel()
     for axes, (model, vectors) in zip(panels, embeddings_by_model.items(), strict=False):
         _draw(axes, project(vectors[rows]), [styles.get(labels[row], _OTHERS) for row in rows])
-        axes.set_title(drawing.short_model(model), pad=8, fontsize=10, fontweight="bold", parse_math=False)
+        axes.set_title(
+            drawing.short_model(model), pad=8, fontsize=10, fontweight="bold", parse_math=False
+        )
     for axes in panels[len(embeddings_by_model) :]:
         axes.set_visible(False)
     others = len(counts) - len(styles)
-    names = [*(drawing.shortened(name, 28) for name in styles), *([f"{others} more"] if others else [])]
+    names = [
+        *(drawing.shortened(name, 28) for name in styles),
+        *([f"{others} more"] if others else []),
+    ]
     drawing.legend(figure, names, [*styles.values(), _OTHERS][: len(names)], 6, 8)
     text = (
-        "Each point is an item in the colour of its label; items that a model finds alike lie close together "
+        "Each point is an item in the colour of its label; items that a model finds alike lie "
+        "close together "
         f"({method_of(len(rows))})."
     )
-    cut = f" Shown: {len(rows):,} of {len(labels):,}, drawn at random." if len(rows) < len(labels) else ""
+    cut = (
+        f" Shown: {len(rows):,} of {len(labels):,}, drawn at random."
+        if len(rows) < len(labels)
+        else ""
+    )
     drawing.note(figure, text + cut)
     drawing.save(figure, path)
 
@@ -72,12 +87,15 @@ def project(embeddings: NDArray[Any]) -> NDArray[np.float64]:
     vectors = np.pad(vectors, ((0, 0), (0, max(0, 2 - vectors.shape[1]))))
     tsne = TSNE(2, perplexity=min(30.0, (len(vectors) - 1) / 3), init="pca", random_state=0)
     method = PCA(2, svd_solver="full") if method_of(len(vectors)) == "PCA" else tsne
-    with threadpool_limits(1):  # threads that wait for each other on a shared machine cost more than they give
+    with threadpool_limits(
+        1
+    ):  # threads that wait for each other on a shared machine cost more than they give
         return np.asarray(method.fit_transform(vectors), dtype=np.float64)
 
 
-def _draw(axes: Any, points: NDArray[np.float64], styles: Sequence[tuple[str, str]]) -> None:  # noqa: ANN401
-    # A fixed shuffle in layers, so that no label lies on top only because it comes last; grey stays below.
+def _draw(axes: Any, points: NDArray[np.float64], styles: Sequence[tuple[str, str]]) -> None:
+    # A fixed shuffle in layers, so that no label lies on top only because it comes last; grey stays
+    # below.
     order = np.random.default_rng(0).permutation(len(points))
     grey = [row for row in order if styles[row] == _OTHERS]
     coloured = np.array_split([row for row in order if styles[row] != _OTHERS], _LAYERS)
@@ -86,7 +104,15 @@ def _draw(axes: Any, points: NDArray[np.float64], styles: Sequence[tuple[str, st
         for marker in drawing.MARKERS:
             rows = [row for row in layer if styles[row][1] == marker]
             colours = [styles[row][0] for row in rows]
-            axes.scatter(*points[rows].T, c=colours, marker=marker, s=size, alpha=0.85, linewidths=0, zorder=1 + depth)
+            axes.scatter(
+                *points[rows].T,
+                c=colours,
+                marker=marker,
+                s=size,
+                alpha=0.85,
+                linewidths=0,
+                zorder=1 + depth,
+            )
     axes.set(xticks=[], yticks=[])
     axes.margins(0.04)
     for spine in axes.spines.values():

@@ -1,4 +1,7 @@
-"""Check a folder before anything is sent to the Hub: complete, loadable by anyone, and free of harmful files."""
+"""Check a folder before anything is sent to the Hub.
+
+Complete, loadable by anyone, and free of harmful files.
+"""
 
 import re
 from collections.abc import Iterator
@@ -8,10 +11,10 @@ from typing import Any
 import yaml
 from huggingface_hub import RepoCard
 
-from ..checkpoints.pretrained import load_pretrained
 from ..errors import InputError
 from ..methods import method_of, register
-from ..runs.folder import RunFolder
+from ..storage.pretrained import load_pretrained
+from ..storage.run_folder import RunFolder
 from .contents import machine_paths_in, pickle_in, secrets_in
 from .published_folder import PublishedFolder
 
@@ -21,9 +24,14 @@ _DATA_SUFFIXES = {".arrow", ".csv", ".gz", ".json", ".jsonl", ".parquet", ".tsv"
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Return a folder's files by their paths on the Hub, sorted, without caches and version control; refuse a file."""
+    """Return a folder's files by their paths on the Hub, sorted, without caches and version
+    control; refuse a file.
+    """
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; give one from dialemb export, or that of a metric or dataset")
+        raise InputError(
+            f"{folder} is not a folder; give one from dialemb export, or that of a metric or "
+            "dataset"
+        )
     return {path: file for path, file in _entries(folder).items() if file.is_file()}
 
 
@@ -33,25 +41,34 @@ def _entries(folder: Path) -> dict[str, Path]:
 
 
 def check(folder: Path, kind: str, name: str) -> list[str]:
-    """Return what keeps a folder from being published as one of `KINDS` under a name: sentences with remedies."""
+    """Return what keeps a folder from being published as one of `KINDS` under a name.
+
+    Sentences with remedies.
+    """
     files = files_of(folder)
     problems = [] if files else ["the folder is empty"]
     problems += [*KINDS[kind](folder, name), *_misplaced(folder)]
     for path, file in files.items():
-        may_name_paths = kind == "dataset" and "/" in path  # the people in dialogues may mention any path
+        # the people in dialogues may mention any path
+        may_name_paths = kind == "dataset" and "/" in path
         problems += [f"{path}: {problem}" for problem in _harmful(file, may_name_paths)]
     return problems
 
 
 def card_of(folder: Path) -> tuple[dict[str, Any], str]:
-    """Return the front matter of a card and the text below it, both empty if there is no card; refuse broken YAML."""
+    """Return the front matter of a card and the text below it, both empty if there is no card.
+
+    Refuse broken YAML.
+    """
     file = folder / PublishedFolder.CARD
     if not file.is_file():
         return {}, ""
     try:
         card = RepoCard(file.read_text(encoding="utf-8", errors="replace"))
     except (ValueError, TypeError, yaml.YAMLError):
-        raise InputError("README.md: the front matter between the --- lines is not a YAML mapping; fix it") from None
+        raise InputError(
+            "README.md: the front matter between the --- lines is not a YAML mapping; fix it"
+        ) from None
     return card.data.to_dict(), card.text  # type: ignore[no-untyped-call]
 
 
@@ -94,9 +111,14 @@ def _card(folder: Path, remedy: str, *fields: str) -> Iterator[str]:
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Return whether a folder holds a model of this package as training writes it, which has to be exported first."""
+    """Return whether a folder holds a model of this package as training writes it, which has to be
+    exported first.
+    """
     config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
-    is_ours = RunFolder(folder).settings_file.is_file() or method_of(str(config.get("model_type"))) is not None
+    is_ours = (
+        RunFolder(folder).settings_file.is_file()
+        or method_of(str(config.get("model_type"))) is not None
+    )
     return is_ours and "auto_map" not in config
 
 
@@ -109,11 +131,15 @@ def _check_model(folder: Path, _name: str) -> Iterator[str]:
         yield f"this is a training checkpoint, or lacks modules.json, which other libraries need; {export}"
     else:
         missing = _missing_modules(folder, config)
-        problems = [f"{name} is missing, but the model's code needs it; {export}" for name in missing]
+        problems = [
+            f"{name} is missing, but the model's code needs it; {export}" for name in missing
+        ]
         if not any(folder.glob("*.safetensors")):
             problems.append(f"{PublishedFolder.WEIGHTS} is missing; {export}")
         yield from problems or _load_errors(folder, config)
-    yield from _card(folder, f"write one with 'dialemb model card --model {folder} --run RUN', or by hand")
+    yield from _card(
+        folder, f"write one with 'dialemb model card --model {folder} --run RUN', or by hand"
+    )
 
 
 def _load_errors(folder: Path, config: dict[str, Any]) -> Iterator[str]:
@@ -121,7 +147,10 @@ def _load_errors(folder: Path, config: dict[str, Any]) -> Iterator[str]:
     from transformers import AutoModel, AutoTokenizer
 
     register()
-    if isinstance(config.get("auto_map"), dict) and method_of(str(config.get("model_type"))) is None:
+    if (
+        isinstance(config.get("auto_map"), dict)
+        and method_of(str(config.get("model_type"))) is None
+    ):
         return  # code of others, which must not run here
     try:
         load_pretrained(AutoModel, str(folder))
@@ -131,7 +160,9 @@ def _load_errors(folder: Path, config: dict[str, Any]) -> Iterator[str]:
 
 
 def _missing_modules(folder: Path, config: dict[str, Any]) -> list[str]:
-    """Return the Python files that the config or another Python file refers to, and that the folder lacks."""
+    """Return the Python files that the config or another Python file refers to, and that the folder
+    lacks.
+    """
     from transformers.dynamic_module_utils import get_relative_imports
 
     references = config.get("auto_map")
@@ -142,7 +173,9 @@ def _missing_modules(folder: Path, config: dict[str, Any]) -> list[str]:
 
 
 def _check_space(folder: Path, name: str) -> Iterator[str]:
-    problems = [*_card(folder, "a Space needs one with front matter: title, sdk, app_file", "title", "sdk")]
+    problems = [
+        *_card(folder, "a Space needs one with front matter: title, sdk, app_file", "title", "sdk")
+    ]
     yield from problems
     front = {} if problems else card_of(folder)[0]
     app = str(front.get("app_file", "app.py"))

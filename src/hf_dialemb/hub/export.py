@@ -15,16 +15,16 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-from ..checkpoints.pretrained import RECORD, load_pretrained, read_config, resolve_backbone, shipped
-from ..checkpoints.pretrained import weights as shipped_folder
-from ..checkpoints.remote_code import backbone_code
 from ..errors import InputError
 from ..methods import METHODS, check_registered, method_of, origin, register
-from ..methods.encoder import DialogueEncoder
+from ..methods.encoding import DialogueEncoder
 from ..methods.ranker import Ranker
 from ..methods.utterance import UtteranceEncoder
-from ..runs.files import appearing_whole
-from . import own_code, plain_encoder
+from ..storage.files import appearing_whole
+from ..storage.pretrained import RECORD, load_pretrained, read_config, resolve_backbone, shipped
+from ..storage.pretrained import weights as shipped_folder
+from ..storage.remote_code import backbone_code
+from . import custom_code, plain_encoder
 from .onnx_form import check_onnx, write_int8, write_onnx
 from .published_folder import compare, run_afresh
 
@@ -33,20 +33,23 @@ Model = DialogueEncoder | UtteranceEncoder | Ranker
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 _FORMS: dict[str, tuple[Any, float]] = {
-    "dialogues": (own_code, 1e-5),
+    "dialogues": (custom_code, 1e-5),
     "utterances": (plain_encoder, 1e-6),
-    "responses": (own_code, 1e-6),
+    "responses": (custom_code, 1e-6),
 }
-"""By what models read: the module of their form, and the largest difference between two ways to load a checkpoint.
+"""By what models read.
 
-Differences are relative to the embeddings' largest value. A module has `write`, `probes` and the programs `WAYS`.
+The module of their form, and the largest difference between two ways to load a checkpoint.
+
+Differences are relative to the embeddings' largest value. A module has `write`, `probes` and the
+programs `WAYS`.
 """
 
 _ROUNDED = {torch.bfloat16: 1e-1, torch.float16: 2e-2}
 """The largest difference of embeddings that half precision may make.
 
-Some tens of times the rounding of one number (2^-8 and 2^-11), as each layer adds to it: six of a transformer come to
-about 0.01 and 0.002, an LSTM over 160 words to ten times as much.
+Some tens of times the rounding of one number (2^-8 and 2^-11), as each layer adds to it: six of a
+transformer come to about 0.01 and 0.002, an LSTM over 160 words to ten times as much.
 """
 
 
@@ -63,27 +66,39 @@ def export(
     """Write and verify the published form of a checkpoint, and return its folder.
 
     Args:
-        model: A run, a checkpoint's folder or Hub id, or the name of an encoder that comes with the package.
+        model: A run, a checkpoint's folder or Hub id, or the name of an encoder that comes with the
+            package.
         output: The folder to write; nothing appears there unless every check holds.
-        dtype: ``bf16``, ``fp16`` or ``fp32``; by default fp32 for encoders of utterances, else the checkpoint's own.
+        dtype: ``bf16``, ``fp16`` or ``fp32``; by default fp32 for encoders of utterances, else the
+            checkpoint's own.
         max_shard_size: The largest file of weights, such as ``1GB``.
         onnx: Whether to add an ONNX graph in float32.
         int8: Whether to add that graph and one of 8-bit integers.
         report: Receives a line for each check.
 
     Raises:
-        InputError: The output exists, the model is none of this package's, or a way of loading fails.
+        InputError: The output exists, the model is none of this package's, or a way of loading
+            fails.
     """
     source, output = os.fspath(model), Path(output)
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
-    if max_shard_size and not re.fullmatch(r"\d+(\.\d+)?(KB|MB|GB|TB)", max_shard_size, re.IGNORECASE):
-        raise InputError(f"--max-shard-size: got '{max_shard_size}', expected a size; write it as 500MB or 1GB")
+    if max_shard_size and not re.fullmatch(
+        r"\d+(\.\d+)?(KB|MB|GB|TB)", max_shard_size, re.IGNORECASE
+    ):
+        raise InputError(
+            f"--max-shard-size: got '{max_shard_size}', expected a size; write it as 500MB or 1GB"
+        )
     if source in shipped():  # its files are in the published form already
         if onnx or int8 or dtype or max_shard_size:
-            raise InputError(f"--model {source}: is exported as it is; leave --onnx, --int8, --dtype and shards out")
+            raise InputError(
+                f"--model {source}: is exported as it is; leave --onnx, --int8, --dtype and shards "
+                "out"
+            )
         with appearing_whole(output) as folder:
-            shutil.copytree(shipped_folder(source), folder, ignore=lambda *_: {RECORD}, dirs_exist_ok=True)
+            shutil.copytree(
+                shipped_folder(source), folder, ignore=lambda *_: {RECORD}, dirs_exist_ok=True
+            )
         report(f"{source}: the digests are those that came with the package")
         return output
     if onnx or int8:
@@ -112,45 +127,58 @@ def load_checkpoint(path: str) -> tuple[Model, Any]:
         check_registered(folder, config_file)
         if backbone_code(config_file):
             raise InputError(
-                f"'{path}': got a model over a backbone with Python code of its own, which exports do not carry; load "
+                f"'{path}': got a model over a backbone with Python code of its own, which exports "
+                "do not carry; load "
                 "it as it is, by load_encoder with trust_remote_code=True"
             )
     config = load_pretrained(AutoConfig, folder)
     if method_of(config) is None:
-        raise InputError(f"'{path}' is a {config.model_type} model; expected a checkpoint of {', '.join(METHODS)}")
+        raise InputError(
+            f"'{path}' is a {config.model_type} model; expected a checkpoint of "
+            f"{', '.join(METHODS)}"
+        )
     return load_pretrained(AutoModel, folder).train(False), load_pretrained(AutoTokenizer, folder)
 
 
 def write_checkpoint(
     model: Model,
-    tokenizer: Any,  # noqa: ANN401
+    tokenizer: Any,
     folder: Path,
     dtype: str | None = None,
     max_shard_size: str | None = None,
 ) -> None:
-    """Write the published form of a model; half precision goes into a copy, to be compared with the model."""
+    """Write the published form of a model.
+
+    Half precision goes into a copy, to be compared with the model.
+    """
     form, _ = _FORMS[model.config.kind]
     if model.config.kind == "utterances" or dtype == "fp32":
         model = model.float()  # type: ignore[no-untyped-call]
     if dtype in ("bf16", "fp16"):
         half: Any = copy.deepcopy(model)
         model = half.to(DTYPES[dtype])
-    form.write(model, tokenizer, folder, **({"max_shard_size": max_shard_size} if max_shard_size else {}))
+    form.write(
+        model, tokenizer, folder, **({"max_shard_size": max_shard_size} if max_shard_size else {})
+    )
 
 
-def verify(folder: Path, model: Model, tokenizer: Any, dtype: str | None = None) -> Iterator[str]:  # noqa: ANN401
-    """Load a published folder in fresh processes, in every way of its form, and compare vectors; yield a line each."""
+def verify(folder: Path, model: Model, tokenizer: Any, dtype: str | None = None) -> Iterator[str]:
+    """Load a published folder in fresh processes, in every way of its form, and compare vectors.
+
+    Yield a line each.
+    """
     form, full = _FORMS[model.config.kind]
     allowed = tolerance(model, dtype)
     if dtype:
         name = str(DTYPES[dtype]).removeprefix("torch.")
         yield f"Weights in {name}: differences up to {allowed:.0e} of the embeddings' largest value pass"
     method = method_of(model)
-    outside = method is not None and origin(method) is not None  # importing this package does not register it
+    # importing this package does not register it
+    outside = method is not None and origin(method) is not None
     try:
         inputs, expected = form.probes(model, tokenizer)
         for way, program in form.WAYS.items():
-            if way == own_code.IMPORTED and outside:
+            if way == custom_code.IMPORTED and outside:
                 continue
             for name, vectors in run_afresh(way, program, folder, inputs).items():
                 yield compare(f"{name}, {way}", vectors, expected[name], allowed)
@@ -158,19 +186,29 @@ def verify(folder: Path, model: Model, tokenizer: Any, dtype: str | None = None)
         remedy = "; rounding may cost too much here: choose --dtype fp32" if allowed > full else ""
         if not remedy and (rounding := _rounding(form, model, tokenizer)) > allowed:
             remedy = (
-                f"; rounding alone changes this model's own by {rounding:.1e}, as its weights went astray: train "
+                f"; rounding alone changes this model's own by {rounding:.1e}, as its weights went "
+                "astray: train "
                 "with a lower learning_rate"
             )
         raise InputError(f"{error}{remedy}") from None
 
 
-def _rounding(form: Any, model: Model, tokenizer: Any) -> float:  # noqa: ANN401
-    """Return the largest relative difference between the embeddings of a model in 32 and in 64 bits."""
+def _rounding(form: Any, model: Model, tokenizer: Any) -> float:
+    """Return the largest relative difference between the embeddings of a model in 32 and in 64
+    bits.
+    """
     exact: Any = copy.deepcopy(model)
-    (_, rounded), (_, wanted) = (form.probes(either, tokenizer) for either in (model, exact.double()))
-    return max(float(np.abs(rounded[name] - wanted[name]).max() / np.abs(wanted[name]).max()) for name in wanted)
+    (_, rounded), (_, wanted) = (
+        form.probes(either, tokenizer) for either in (model, exact.double())
+    )
+    return max(
+        float(np.abs(rounded[name] - wanted[name]).max() / np.abs(wanted[name]).max())
+        for name in wanted
+    )
 
 
 def tolerance(model: Model, dtype: str | None = None) -> float:
     """Return the largest difference of embeddings that passes, relative to their largest value."""
-    return max(_FORMS[model.config.kind][1], _ROUNDED.get(DTYPES[dtype] if dtype else model.dtype, 0.0))
+    return max(
+        _FORMS[model.config.kind][1], _ROUNDED.get(DTYPES[dtype] if dtype else model.dtype, 0.0)
+    )

@@ -1,15 +1,18 @@
-"""The published form of utterance encoders: a plain backbone and the mean of its tokens, without code of ours.
+"""The published form of utterance encoders.
 
-transformers, sentence-transformers and servers that read BERT and its kin load it without this package or
-``trust_remote_code``. Strings, and messages, whose contents are joined by spaces, get the vectors of
-`encode_utterances`. Two things would need code of ours:
+A plain backbone and the mean of its tokens, without code of ours.
 
-- A tokenizer that gets a string reads ``[SEP]`` and its like as control tokens, which the chat template needs. Render a
-  message instead, as sentence-transformers does.
-- ``apply_chat_template`` cuts off the closing token of a long text. For strings the tokenizer keeps it, and for
-  messages sentence-transformers restores it.
+transformers, sentence-transformers and servers that read BERT and its kin load it without this
+package or ``trust_remote_code``. Strings, and messages, whose contents are joined by spaces, get
+the vectors of `encode_utterances`. Two things would need code of ours:
 
-Messages of the roles that `hf_dialemb.dialogue.UNSPOKEN` names are left out, and with them a prompt for messages.
+- A tokenizer that gets a string reads ``[SEP]`` and its like as control tokens, which the chat
+  template needs. Render a message instead, as sentence-transformers does.
+- ``apply_chat_template`` cuts off the closing token of a long text. For strings the tokenizer keeps
+  it, and for messages sentence-transformers restores it.
+
+Messages of the roles that `hf_dialemb.dialogue.UNSPOKEN` names are left out, and with them a prompt
+for messages.
 """
 
 import json
@@ -21,12 +24,12 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..checkpoints.pretrained import reading
 from ..methods import method_of
 from ..methods.config import own_settings
 from ..methods.layout import Truncation, special_texts, tokenize_utterances
 from ..methods.utterance import UtteranceEncoder
-from ..runs.folder import write_record, write_sentence_files
+from ..storage.pretrained import reading
+from ..storage.run_folder import write_record, write_sentence_files
 from .published_folder import ARGUMENTS, WITHOUT_PACKAGE, PublishedFolder, Vectors, messages
 
 _STALE = ("is_local", "local_files_only", "max_length")  # of this machine, or an older limit
@@ -57,17 +60,24 @@ embed = {
 np.savez(output_path, **{way: np.concatenate([embed[way](batch) for batch in probes[way]]) for way in probes})
 """
 
-WAYS = {"package absent": WITHOUT_PACKAGE + ARGUMENTS + _PROGRAM}  # one program for all ways of loading
+# one program for all ways of loading
+WAYS = {"package absent": WITHOUT_PACKAGE + ARGUMENTS + _PROGRAM}
 
 
-def write(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path, **options: Any) -> None:  # noqa: ANN401
+def write(
+    model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path, **options: Any
+) -> None:
     """Write the backbone, its tokenizer, the sentence-transformers files and the method's settings."""
     encoder, config = model.encoder, model.config
-    encoder.save_pretrained(folder, state_dict={**encoder.state_dict(), **_unused_weights(encoder)}, **options)
+    encoder.save_pretrained(
+        folder, state_dict={**encoder.state_dict(), **_unused_weights(encoder)}, **options
+    )
     _write_tokenizer(tokenizer, config.longest_text, folder)
     settings = {name: getattr(config, name) for name in own_settings(type(config))}
     for name, value in settings.items():
-        if isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir()):  # of this machine
+        if isinstance(value, str) and (
+            Path(value).is_absolute() or Path(value).is_dir()
+        ):  # of this machine
             settings[name] = Path(value).name
     method = method_of(model)
     assert method is not None, "models of other makers are refused before"
@@ -81,9 +91,18 @@ def write(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: P
         "module_output_name": "token_embeddings",
     }
     modules, prompts = {"": "Transformer", PublishedFolder.POOLING: "Pooling"}, config.prompts
-    write_sentence_files(folder, modules, transformer, prompts, default_prompt=config.default_prompt_name)
+    write_sentence_files(
+        folder, modules, transformer, prompts, default_prompt=config.default_prompt_name
+    )
     # One key per mode, which all servers read; some ignore the newer form with a single key.
-    modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
+    modes = (
+        "cls_token",
+        "mean_tokens",
+        "max_tokens",
+        "mean_sqrt_len_tokens",
+        "weightedmean_tokens",
+        "lasttoken",
+    )
     chosen = {"cls": "cls_token", "lasttoken": "lasttoken"}.get(str(config.pooling), "mean_tokens")
     pooling = {f"pooling_mode_{mode}": mode == chosen for mode in modes}
     (folder / PublishedFolder.POOLING).mkdir()
@@ -91,8 +110,11 @@ def write(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: P
     write_record(folder / PublishedFolder.POOLING / PublishedFolder.CONFIG, form)
 
 
-def probes(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase) -> tuple[dict[str, Any], dict[str, Vectors]]:
-    """Return the batches that each way of loading is to embed, and the model's own vectors by the program's names.
+def probes(
+    model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase
+) -> tuple[dict[str, Any], dict[str, Vectors]]:
+    """Return the batches that each way of loading is to embed, and the model's own vectors by the
+    program's names.
 
     Long texts have a batch of their own, as padding costs a large model minutes.
     """
@@ -100,11 +122,15 @@ def probes(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase) -> tuple
         inputs = _probes(tokenizer, model.config.longest_text)
     batches, expected, limit, prompt = {}, {}, model.config.longest_text, model.config.prompt
     for way, given in inputs.items():
-        by_length = [[probe for probe in given if (len(str(probe)) > limit) == long] for long in (False, True)]
+        by_length = [
+            [probe for probe in given if (len(str(probe)) > limit) == long]
+            for long in (False, True)
+        ]
         batches[way], vectors = [batch for batch in by_length if batch], []
         for batch in batches[way]:
             texts = [
-                probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe) for probe in batch
+                probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe)
+                for probe in batch
             ]
             with torch.inference_mode():
                 tokens = tokenize_utterances(texts, tokenizer, limit, Truncation(), prompt)
@@ -116,15 +142,27 @@ def probes(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase) -> tuple
 
 
 def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, list[Any]]:
-    """Return the inputs of each way of loading; the module's docstring says what is left out where."""
-    texts = ["I need a cheap hotel in the north.", " Größe?  40,\tbitte\n", "", "My card was stolen! " * max_tokens]
+    """Return the inputs of each way of loading.
+
+    The module's docstring says what is left out where.
+    """
+    texts = [
+        "I need a cheap hotel in the north.",
+        " Größe?  40,\tbitte\n",
+        "",
+        "My card was stolen! " * max_tokens,
+    ]
     control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
     conversations = [messages(("user", text)) for text in texts + control]
     conversations.append(messages(("user", texts[0]), ("assistant", control[0])))
     conversations.append(messages(("user", texts[-1]), ("assistant", "Which card?")))
-    rendered: Any = tokenizer.apply_chat_template(conversations, return_dict=True, tokenizer_kwargs={"verbose": False})
+    rendered: Any = tokenizer.apply_chat_template(
+        conversations, return_dict=True, tokenizer_kwargs={"verbose": False}
+    )
     lengths = map(len, rendered["input_ids"])
-    short = [turns for turns, length in zip(conversations, lengths, strict=True) if length <= max_tokens]
+    short = [
+        turns for turns, length in zip(conversations, lengths, strict=True) if length <= max_tokens
+    ]
     return {
         "AutoModel, strings": texts,
         "AutoModel, messages": short,
@@ -134,7 +172,10 @@ def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, li
 
 
 def _unused_weights(encoder: PreTrainedModel) -> dict[str, Tensor]:
-    """Return zeros for the pooler that ours lacks; without it each loading would report it as missing."""
+    """Return zeros for the pooler that ours lacks.
+
+    Without it each loading would report it as missing.
+    """
     with torch.device("meta"):
         complete = type(encoder)(encoder.config).state_dict()
     missing = complete.keys() - encoder.state_dict().keys()

@@ -1,4 +1,7 @@
-"""The folder of a published model: the names of its files, how they are read and loaded afresh, and where it goes."""
+"""The folder of a published model.
+
+The names of its files, how they are read and loaded afresh, and where it goes.
+"""
 
 import json
 import os
@@ -18,7 +21,7 @@ from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..runs.folder import read_object
+from ..storage.run_folder import read_object
 
 Messages = list[dict[str, str]]
 Vectors = NDArray[np.float32]
@@ -49,9 +52,14 @@ def check_repo_id(repo_id: str) -> None:
     try:
         validate_repo_id(repo_id)
     except HFValidationError as error:
-        raise InputError(f"--repo-id: got {repo_id!r}, expected org/name ({' '.join(str(error).split())})") from None
+        raise InputError(
+            f"--repo-id: got {repo_id!r}, expected org/name ({' '.join(str(error).split())})"
+        ) from None
     if "/" not in repo_id:
-        raise InputError(f"--repo-id: got '{repo_id}', expected an organisation or user and a name: org/{repo_id}")
+        raise InputError(
+            f"--repo-id: got '{repo_id}', expected an organisation or user and a name: "
+            f"org/{repo_id}"
+        )
 
 
 @dataclass(frozen=True)
@@ -61,14 +69,22 @@ class PublishedFolder:
     path: Path
 
     CARD, RESULTS = "README.md", "results"
-    CONFIG, MODULES, SENTENCE_CONFIG = "config.json", "modules.json", "config_sentence_transformers.json"
+    CONFIG, MODULES, SENTENCE_CONFIG = (
+        "config.json",
+        "modules.json",
+        "config_sentence_transformers.json",
+    )
     SETTINGS = "hf_dialemb_config.json"
-    """Names the method of a plain encoder and its settings, which the backbone's own config cannot."""
+    """Names the method of a plain encoder and its settings, which the backbone's own config cannot.
+    """
 
     WEIGHTS, TOKENIZER_CONFIG = "model.safetensors", "tokenizer_config.json"
     POOLING, STATIC = "1_Pooling", "0_StaticEmbedding"
     ONNX, INT8, QUANTISATION = "onnx/model.onnx", "onnx/model_int8.onnx", "onnx/quantisation.json"
-    """The graph, that of 8 bits, and the loss of the latter; transformers.js reads the graphs at these places."""
+    """The graph, that of 8 bits, and the loss of the latter.
+
+    Transformers.js reads the graphs at these places.
+    """
 
     def record(self, name: str) -> dict[str, Any]:
         """Return a JSON object; an empty one if the file is absent or holds something else."""
@@ -95,21 +111,28 @@ class PublishedFolder:
             shared, ours, theirs = True, part[:], other[:]
             if ours.shape != theirs.shape or not ours.equal(theirs.to(ours.dtype)):
                 raise InputError(
-                    f"{self.path}: got other weights than {run} has ({name}), expected those of one training; give the "
+                    f"{self.path}: got other weights than {run} has ({name}), expected those of "
+                    "one training; give the "
                     "run that the folder was exported from, or export it again"
                 )
         if not shared:
-            raise InputError(f"{self.path}: got no weights that {run} has too; give the run that it was exported from")
+            raise InputError(
+                f"{self.path}: got no weights that {run} has too; give the run that it was "
+                "exported from"
+            )
 
     def _tensors(self) -> Iterator[tuple[str, Any]]:
         from safetensors import safe_open
 
         files = sorted(self.path.glob("model*.safetensors"))
         if not files:
-            raise InputError(f"{self.path}: got no model.safetensors, expected a model; write it with dialemb export")
+            raise InputError(
+                f"{self.path}: got no model.safetensors, expected a model; write it with dialemb "
+                "export"
+            )
         for file in files:
             with safe_open(str(file), framework="pt") as tensors:
-                for name in tensors.keys():  # noqa: SIM118 - a file is no dictionary
+                for name in tensors.keys():  # noqa: SIM118
                     yield name, tensors.get_slice(name)
 
 
@@ -118,16 +141,26 @@ def messages(*turns: tuple[str, str]) -> Messages:
     return [{"role": role, "content": content} for role, content in turns]
 
 
-def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, Vectors]:  # noqa: ANN401 - of JSON
+def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, Vectors]:
     """Run a program in a fresh process, and return the arrays that it writes, by name."""
     with tempfile.TemporaryDirectory() as temporary:
         inputs, outputs = Path(temporary) / "probes.json", Path(temporary) / "vectors.npz"
         inputs.write_text(json.dumps(probes), encoding="utf-8")
-        # transformers caches the code of a model; a fresh cache cannot hold an older export of the same name.
-        ours = {"HF_MODULES_CACHE": temporary, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        # transformers caches the code of a model; a fresh cache cannot hold an older export of the
+        # same name.
+        ours = {
+            "HF_MODULES_CACHE": temporary,
+            "HF_HUB_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+        }
         words = [sys.executable, "-c", program, *map(str, (folder.resolve(), inputs, outputs))]
         run = subprocess.run(
-            words, env={**os.environ, **ours}, capture_output=True, text=True, check=False, cwd=temporary
+            words,
+            env={**os.environ, **ours},
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=temporary,
         )
         if run.returncode != 0:
             last = (run.stderr.strip().splitlines() or [f"exit code {run.returncode}"])[-1]
@@ -137,13 +170,17 @@ def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, V
 
 
 def compare(way: str, vectors: Vectors, expected: Vectors, tolerance: float) -> str:
-    """Compare vectors ``(N, D)`` of a published form with the model's, and return a line with the largest difference.
+    """Compare vectors ``(N, D)`` of a published form with the model's, and return a line with the
+    largest difference.
 
-    An InputError says that it exceeds the tolerance, which is relative to the largest expected value.
+    An InputError says that it exceeds the tolerance, which is relative to the largest expected
+    value.
     """
     difference = float("inf")
     if vectors.shape == expected.shape:
         difference = float(np.abs(vectors - expected).max() / np.abs(expected).max())
     if not difference <= tolerance:
-        raise InputError(f"The export gives other embeddings ({way}): they differ by {difference:.1e}")
+        raise InputError(
+            f"The export gives other embeddings ({way}): they differ by {difference:.1e}"
+        )
     return f"Verified: {way}: largest difference {difference:.1e}"

@@ -1,7 +1,10 @@
-"""Publish on the Hub in one commit: a run or an encoder, exported and with its card, or any folder as it is.
+"""Publish on the Hub in one commit.
 
-Afterwards the repository shows the folder and nothing else; earlier commits keep what was there. A run that stopped is
-simply repeated: large files that arrived are not sent again, and an unchanged folder makes no commit.
+A run or an encoder, exported and with its card, or any folder as it is.
+
+Afterwards the repository shows the folder and nothing else; earlier commits keep what was there. A
+run that stopped is simply repeated: large files that arrived are not sent again, and an unchanged
+folder makes no commit.
 """
 
 import logging
@@ -45,16 +48,20 @@ def push(
     card: str | Path | None = None,
     report: Report = logger.info,
 ) -> str | None:
-    """Export a model, write its card, check both, and publish them; return the commit's id, None after a dry run.
+    """Export a model, write its card, check both, and publish them.
+
+    Return the commit's id, None after a dry run.
 
     Examples:
         >>> hf_dialemb.push("runs/calls", "org/calls", private=True)
 
     Args:
-        model: A run, one of its checkpoints, a folder that `export` wrote with its card, or an encoder of one of these.
+        model: A run, one of its checkpoints, a folder that `export` wrote with its card, or an
+            encoder of one of these.
         repo_id: The repository, as ``org/name``; it is created if absent.
         results: Results files with figures of the model, for the card.
-        licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know; the card says which state none.
+        licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know; the card says
+            which state none.
         dtype: The type of the weights: ``bf16``, ``fp16`` or ``fp32``.
         private: Whether the repository must be private.
         revision: The branch, created if absent; ``main`` by default.
@@ -66,23 +73,32 @@ def push(
         report: Receives each line of the report.
 
     Raises:
-        InputError: The model was in memory alone, cannot be exported, may not be published, or the Hub refuses it.
-        ConnectionError: The Hub cannot be reached or fails; the same call completes the publication later.
+        InputError: The model was in memory alone, cannot be exported, may not be published, or the
+            Hub refuses it.
+        ConnectionError: The Hub cannot be reached or fails; the same call completes the publication
+            later.
     """
     check_repo_id(repo_id)
     source = model if isinstance(model, str | os.PathLike) else getattr(model, "spec", "")
     if not source:
-        raise InputError(f"model: got {model!r}, which was never saved, expected a run, a folder or its encoder")
+        raise InputError(
+            f"model: got {model!r}, which was never saved, expected a run, a folder or its encoder"
+        )
     folder = Path(source)
     options: dict[str, Any] = {
-        "private": private, "revision": revision, "token": token, "commit_message": commit_message
-    }  # fmt: skip
+        "private": private,
+        "revision": revision,
+        "token": token,
+        "commit_message": commit_message,
+    }
     if folder.is_dir() and not is_checkpoint(folder):
         return publish(folder, repo_id, dry_run=dry_run, verify=verify, report=report, **options)
     with tempfile.TemporaryDirectory(prefix="push-") as place:
         published = Path(place) / repo_id.rpartition("/")[2]
         export(folder, published, dtype=dtype, report=report)
-        if not (published / PublishedFolder.CARD).is_file():  # an encoder that comes with the package has one
+        if not (
+            published / PublishedFolder.CARD
+        ).is_file():  # an encoder that comes with the package has one
             write_card(published, folder, results, repo_id=repo_id, licences=licences)
         if card:
             shutil.copyfile(published / PublishedFolder.CARD, card)
@@ -104,8 +120,10 @@ def publish(
 ) -> str | None:
     """Publish a folder in one commit, and return the commit's id; None after a dry run.
 
-    The folder is that of a model that `export` wrote, with its card, of a metric, or of a dataset; ``repo_type`` says
-    which: ``model``, ``space`` or ``dataset``. All else is as in `push`, which raises the same errors.
+    The folder is that of a model that `export` wrote, with its card, of a metric, or of a dataset;
+    ``repo_type`` says
+    which: ``model``, ``space`` or ``dataset``. All else is as in `push`, which raises the same
+    errors.
     """
     if repo_type not in KINDS:
         raise unknown_name("repository type", repo_type, KINDS)
@@ -114,15 +132,22 @@ def publish(
         files = files_of(written)
         sizes = {path: file.stat().st_size for path, file in files.items()}
         total = f"{len(files):,} files, {sum(sizes.values()):,} bytes"
-        for line in [*(f"{size:>14,} {path}" for path, size in sizes.items()), total] if dry_run else ():
+        for line in (
+            [*(f"{size:>14,} {path}" for path, size in sizes.items()), total] if dry_run else ()
+        ):
             report(line)
         _check(written, folder, repo_id, repo_type, report)
         if dry_run:
             seen = "private" if private else "public"
-            report(f"Nothing stands in the way of the {seen} {repo_type} {repo_id}; nothing was sent")
+            report(
+                f"Nothing stands in the way of the {seen} {repo_type} {repo_id}; nothing was sent"
+            )
             return None
         if not (token := token or get_token()):
-            raise InputError("no login for the Hub; run 'hf auth login' with a token that may write, or set HF_TOKEN")
+            raise InputError(
+                "no login for the Hub; run 'hf auth login' with a token that may write, or set "
+                "HF_TOKEN"
+            )
         api = HfApi(token=token)
         with hub_errors(repo_id):
             branch = revision or "main"
@@ -136,34 +161,56 @@ def publish(
 
 
 def _check(written: Path, folder: str | Path, repo_id: str, kind: str, report: Report) -> None:
-    """Report everything that stands in the way, and raise the first; report a card that loads another model."""
+    """Report everything that stands in the way, and raise the first.
+
+    Report a card that loads another model.
+    """
     problems = check(written, kind, repo_id.split("/")[1])
     for problem in problems:
         report(f"Refused: {problem}")
     if problems:
         more = f" ({len(problems) - 1} more are listed above)" if len(problems) > 1 else ""
         raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
-    names = re.findall(r"""(?:from_pretrained|SentenceTransformer)\(["']([\w.-]+/[\w.-]+)["']""", card_of(written)[1])
+    names = re.findall(
+        r"""(?:from_pretrained|SentenceTransformer)\(["']([\w.-]+/[\w.-]+)["']""",
+        card_of(written)[1],
+    )
     if kind == "model" and names and repo_id not in names:
-        report(f"Note: README.md loads {names[0]}; for {repo_id}, write it again with dialemb model card --repo-id")
+        report(
+            f"Note: README.md loads {names[0]}; for {repo_id}, write it again with dialemb model "
+            "card --repo-id"
+        )
 
 
-def _create(api: HfApi, repo_id: str, kind: str, branch: str, private: bool, sdk: str | None) -> None:
+def _create(
+    api: HfApi, repo_id: str, kind: str, branch: str, private: bool, sdk: str | None
+) -> None:
     """Create the repository and the branch if they are absent."""
     space_sdk = sdk if kind == "space" else None
-    api.create_repo(repo_id, repo_type=kind, private=private or None, exist_ok=True, space_sdk=space_sdk)
+    api.create_repo(
+        repo_id, repo_type=kind, private=private or None, exist_ok=True, space_sdk=space_sdk
+    )
     if private and not api.repo_info(repo_id, repo_type=kind).private:
         raise InputError(
-            f"{repo_id} exists and everybody can see it; make it private in its settings, or leave out --private"
+            f"{repo_id} exists and everybody can see it; make it private in its settings, or leave "
+            "out --private"
         )
     if branch != "main" and not branch.startswith("refs/"):
         api.create_branch(repo_id, branch=branch, repo_type=kind, exist_ok=True)
 
 
 def _send(
-    api: HfApi, files: dict[str, Path], repo_id: str, kind: str, branch: str, message: str | None, report: Report
+    api: HfApi,
+    files: dict[str, Path],
+    repo_id: str,
+    kind: str,
+    branch: str,
+    message: str | None,
+    report: Report,
 ) -> str:
-    """Send what the Hub lacks, and return the id of the commit that holds the files and nothing else."""
+    """Send what the Hub lacks, and return the id of the commit that holds the files and nothing
+    else.
+    """
     head = api.repo_info(repo_id, repo_type=kind, revision=branch).sha
     present = api.list_repo_files(repo_id, repo_type=kind, revision=head)
     additions = [CommitOperationAdd(path, file) for path, file in files.items()]
@@ -174,9 +221,13 @@ def _send(
     )
     deletions = [CommitOperationDelete(path, is_folder=False) for path in removed]
     commit = api.create_commit(
-        repo_id, [*additions, *deletions], commit_message=message or "Publish with hf_dialemb", repo_type=kind,
-        revision=branch, parent_commit=head,
-    )  # fmt: skip
+        repo_id,
+        [*additions, *deletions],
+        commit_message=message or "Publish with hf_dialemb",
+        repo_type=kind,
+        revision=branch,
+        parent_commit=head,
+    )
     for path in removed:
         report(f"Removed: {path}, which is not in the folder")
     report("Nothing has changed" if commit.oid == head else "Published")
@@ -186,7 +237,12 @@ def _send(
 def _compare(api: HfApi, files: dict[str, Path], repo_id: str, kind: str, commit: str) -> None:
     """Download a commit into a fresh cache and compare it with the files that it was made from."""
     with tempfile.TemporaryDirectory(prefix="published-") as cache:
-        downloaded = Path(api.snapshot_download(repo_id, repo_type=kind, revision=commit, cache_dir=cache))
+        downloaded = Path(
+            api.snapshot_download(repo_id, repo_type=kind, revision=commit, cache_dir=cache)
+        )
         for path, file in files.items():
             if not (downloaded / path).is_file() or sha256(downloaded / path) != sha256(file):
-                raise InputError(f"{repo_id}: {path} of commit {commit} differs from the folder; publish it again")
+                raise InputError(
+                    f"{repo_id}: {path} of commit {commit} differs from the folder; publish it "
+                    "again"
+                )

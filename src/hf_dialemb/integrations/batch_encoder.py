@@ -1,4 +1,7 @@
-"""Vectors for a column of dialogues, a batch at a time: for ``map`` of datasets and ``map_batches`` of Ray Data."""
+"""Vectors for a column of dialogues, a batch at a time.
+
+For ``map`` of datasets and ``map_batches`` of Ray Data.
+"""
 
 from collections.abc import Iterable, Mapping
 from threading import Lock
@@ -14,11 +17,13 @@ from .inputs import read_items
 
 
 class BatchEncoder:
-    """A function of batches that adds a column of vectors to a column of dialogues, chat messages or texts.
+    """A function of batches that adds a column of vectors to a column of dialogues, chat messages
+    or texts.
 
-    Every process loads the weights once, at its first batch. A pickle holds the settings and the fingerprint of the
-    weights, by which datasets knows a call again: the same call is read from its cache, other weights are not.
-    ``model`` and ``device`` are those of `load_encoder`. An InputError refuses a model that is fitted on its input.
+    Every process loads the weights once, at its first batch. A pickle holds the settings and the
+    fingerprint of the weights, by which datasets knows a call again: the same call is read from its
+    cache, other weights are not. ``model`` and ``device`` are those of `load_encoder`. An
+    InputError refuses a model that is fitted on its input.
     """
 
     _encoder: Encoder | None
@@ -40,22 +45,30 @@ class BatchEncoder:
         self.__setstate__(self.__getstate__())
 
     def __call__(self, batch: Mapping[str, Any] | pa.Table) -> dict[str, Any] | pa.Table:
-        """Return a batch, of columns or a table of Arrow, with its vectors; refuse it without the column."""
+        """Return a batch, of columns or a table of Arrow, with its vectors.
+
+        Refuse it without the column.
+        """
         names = batch.column_names if isinstance(batch, pa.Table) else list(batch)
         if self.column not in names:
             raise InputError(
-                f"column '{self.column}' is missing (found: {', '.join(names)}); say which one holds the dialogues"
+                f"column '{self.column}' is missing (found: {', '.join(names)}); say which one "
+                "holds the dialogues"
             )
         if not isinstance(batch, pa.Table):
             return {**batch, self.output: self._encode(batch[self.column])}
         vectors = self._encode(batch[self.column].to_pylist())
-        return batch.append_column(self.output, pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1]))
+        return batch.append_column(
+            self.output, pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1])
+        )
 
     def _encode(self, items: Iterable[Any]) -> Vectors:
         dialogues = read_items(items, self.column)
         with self._lock:  # fast tokenizers refuse two threads at once
             if self._encoder is None:
-                self._encoder = load_encoder(self.model, batch_size=self.batch_size, device=self.device)
+                self._encoder = load_encoder(
+                    self.model, batch_size=self.batch_size, device=self.device
+                )
             return self._encoder.encode(dialogues)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -4,18 +4,26 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..corpora.loading import load_all
+from ..data.loading import load_all
 from ..dialogue import ROLES, Dialogue, Turn
 from ..errors import InputError
 
 _START = re.compile(rf"({'|'.join(ROLES)}): ")
-_FURTHER = "  "  # the beginning of a turn's second and later lines, so that none reads as another turn
+_FURTHER = (
+    "  "  # the beginning of a turn's second and later lines, so that none reads as another turn
+)
 
 
 def read_items(items: Iterable[Any], field: str = "dialogues") -> list[Dialogue]:
-    """Read items as `load_dialogues` does, and texts as transcripts; name the ``field`` in errors."""
+    """Read items as `load_dialogues` does, and texts as transcripts.
+
+    Name the ``field`` in errors.
+    """
     if isinstance(items, str | Mapping | Dialogue):
-        raise InputError(f"{field}: got one {type(items).__name__}, expected a list of dialogues; put it into a list")
+        raise InputError(
+            f"{field}: got one {type(items).__name__}, expected a list of dialogues; put it into a "
+            "list"
+        )
     read = []
     for place, item in enumerate(items):
         try:
@@ -29,15 +37,21 @@ def read_items(items: Iterable[Any], field: str = "dialogues") -> list[Dialogue]
 
 
 def to_transcript(dialogue: Dialogue) -> str:
-    """Write a dialogue, without its labels, as a text that `from_transcript` reads back word for word.
+    """Write a dialogue, without its labels, as a text that `from_transcript` reads back word for
+    word.
 
     Each turn is a line such as ``user: A room, please.``; further lines of a turn are indented.
     """
-    return "\n".join(f"{turn.role}: " + turn.content.replace("\n", f"\n{_FURTHER}") for turn in dialogue.turns)
+    return "\n".join(
+        f"{turn.role}: " + turn.content.replace("\n", f"\n{_FURTHER}") for turn in dialogue.turns
+    )
 
 
 def from_transcript(text: str) -> Dialogue:
-    """Read a text of `to_transcript`; a text of any other form is one turn of the user; refuse a blank one."""
+    """Read a text of `to_transcript`; a text of any other form is one turn of the user.
+
+    Refuse a blank one.
+    """
     turns: list[tuple[str, list[str]]] = []
     for line in text.strip("\n").split("\n"):
         if start := _START.match(line):

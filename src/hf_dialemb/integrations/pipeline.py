@@ -1,4 +1,6 @@
-"""A transformer of scikit-learn that turns dialogues into vectors, for pipelines, column transformers and searches."""
+"""A transformer of scikit-learn that turns dialogues into vectors, for pipelines, column
+transformers and searches.
+"""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -18,27 +20,37 @@ from .inputs import read_items
 class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn dialogues into vectors by a trained encoder; fitting loads it and learns nothing.
 
-    Pickles and copies hold the settings alone: weights are loaded again where they are needed. A search over settings
-    of later steps encodes everything anew for each, unless the pipeline has a ``memory``.
+    Pickles and copies hold the settings alone: weights are loaded again where they are needed. A
+    search over settings of later steps encodes everything anew for each, unless the pipeline has a
+    ``memory``.
 
-    ``model`` is what `hf_dialemb.load_encoder` takes. Once fitted, ``encoder_`` is the encoder and ``dimension_`` is D.
+    ``model`` is what `hf_dialemb.load_encoder` takes. Once fitted, ``encoder_`` is the encoder and
+    ``dimension_`` is D.
     """
 
-    def __init__(self, model: str = "all-MiniLM-L6-v2", batch_size: int = 32, device: str | None = None) -> None:
+    def __init__(
+        self, model: str = "all-MiniLM-L6-v2", batch_size: int = 32, device: str | None = None
+    ) -> None:
         self.model = model
         self.batch_size = batch_size
         self.device = device
 
-    def fit(self, X: Iterable[Any], y: object = None) -> Self:  # noqa: N803 - scikit-learn's name
-        """Load the encoder; X holds texts, lists of chat messages, objects with ``messages`` or `Dialogue` objects.
+    def fit(self, X: Iterable[Any], y: object = None) -> Self:  # noqa: N803
+        """Load the encoder.
 
-        An InputError says that a dialogue is malformed, or the model is unknown or fitted on its input.
+        X holds texts, lists of chat messages, objects with ``messages`` or `Dialogue` objects.
+
+        An InputError says that a dialogue is malformed, or the model is unknown or fitted on its
+        input.
         """
         self.fit_transform(_column(X)[:1])
         return self
 
     def transform(self, X: Iterable[Any]) -> NDArray[np.float32]:  # noqa: N803
-        """Return the vectors of N dialogues, ``(N, D)`` float32; raise a NotFittedError before `fit`."""
+        """Return the vectors of N dialogues, ``(N, D)`` float32.
+
+        Raise a NotFittedError before `fit`.
+        """
         check_is_fitted(self, "dimension_")
         dialogues = _column(X)
         if not hasattr(self, "encoder_"):  # pickles have no weights
@@ -64,7 +76,7 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "encoder_"}
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's own
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
@@ -74,6 +86,7 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 def _column(X: Iterable[Any]) -> list[Dialogue]:  # noqa: N803
     if getattr(X, "ndim", 1) != 1:
         raise InputError(
-            "X: got a table, expected one column of dialogues; in a ColumnTransformer name the column, not a list of it"
+            "X: got a table, expected one column of dialogues; in a ColumnTransformer name the "
+            "column, not a list of it"
         )
     return read_items(X, "X")

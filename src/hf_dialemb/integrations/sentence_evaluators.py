@@ -1,8 +1,9 @@
 """Evaluators for sentence-transformers: the benchmark's own figures while a model trains.
 
-They go where that library takes one: ``SentenceTransformerTrainer(evaluator=...)``, ``model.evaluate(...)``, or as
-parts of a ``SequentialEvaluator``. Figures are those of a results file, shares as percentages. To choose a checkpoint
-by one, set ``metric_for_best_model="eval_NAME_FIGURE"``.
+They go where that library takes one: ``SentenceTransformerTrainer(evaluator=...)``,
+``model.evaluate(...)``, or as parts of a ``SequentialEvaluator``. Figures are those of a results
+file, shares as percentages. To choose a checkpoint by one, set
+``metric_for_best_model="eval_NAME_FIGURE"``.
 """
 
 import csv
@@ -17,10 +18,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from ..encoders import Encoder, load_encoder
-from ..encoders.remembering import RememberingEncoder
+from ..encoders.embedding_cache import RememberingEncoder
 from ..errors import InputError
+from ..evaluation.results.result_tables import FLOWS, LOWER_OF_FLOWS
 from ..evaluation.results.rows import Row
-from ..evaluation.results.tables import FLOWS, LOWER_OF_FLOWS
 from ..evaluation.tasks.domains import evaluate_embeddings
 from ..evaluation.tasks.task import CorpusPart, get_task, load_problem
 from .inputs import read_items
@@ -35,11 +36,13 @@ Measure = Callable[[Encoder, Sequence[int]], list[Row]]  # of an encoder, with s
 
 
 class BenchmarkEvaluator(BaseEvaluator):
-    """What the evaluators share: a model in, figures out, a line more in a CSV file, in the folder that a call names.
+    """What the evaluators share.
 
-    ``seeds`` are repeats of all that is drawn, ``batch_size`` is of texts or dialogues. Checkpoints are chosen by
-    ``primary_metric``, whose name begins with the evaluator's after the first call, and ``greater_is_better`` says if
-    more of it is better.
+    A model in, figures out, a line more in a CSV file, in the folder that a call names.
+
+    ``seeds`` are repeats of all that is drawn, ``batch_size`` is of texts or dialogues. Checkpoints
+    are chosen by ``primary_metric``, whose name begins with the evaluator's after the first call,
+    and ``greater_is_better`` says if more of it is better.
     """
 
     def __init__(
@@ -57,31 +60,49 @@ class BenchmarkEvaluator(BaseEvaluator):
         self.primary_metric: str = primary_metric
         self.name, self.batch_size, self.write_csv = name, batch_size, write_csv
         self.greater_is_better = greater_is_better(self.primary_metric)
-        self.csv_file = "_".join(filter(None, (self.description.lower().replace(" ", "_"), self.name, "results.csv")))
+        self.csv_file = "_".join(
+            filter(None, (self.description.lower().replace(" ", "_"), self.name, "results.csv"))
+        )
         self._chosen = self.primary_metric
 
     def __call__(  # type: ignore[override]
-        self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
+        self,
+        model: SentenceTransformer,
+        output_path: str | None = None,
+        epoch: float = -1,
+        steps: int = -1,
     ) -> dict[str, float]:
-        """Measure a model; the file goes into ``output_path``, ``epoch`` and ``steps`` are -1 outside of training.
+        """Measure a model.
 
-        Returns figures by name, such as ``{"dev_purity": 91.2}`` for the evaluator's name ``dev``. An InputError says
-        that the vectors cannot be measured, or that there is no figure of the primary metric's name.
+        The file goes into ``output_path``, ``epoch`` and ``steps`` are -1 outside of training.
+
+        Returns figures by name, such as ``{"dev_purity": 91.2}`` for the evaluator's name ``dev``.
+        An InputError says that the vectors cannot be measured, or that there is no figure of the
+        primary metric's name.
         """
         try:
-            figures = named_figures(self.measure(load_encoder(model, batch_size=self.batch_size), self.seeds))
+            figures = named_figures(
+                self.measure(load_encoder(model, batch_size=self.batch_size), self.seeds)
+            )
         except InputError:
             raise
         except ValueError as error:  # of a metric
             raise InputError(f"evaluator {self.name or self.description}: {error}") from error
         self._chosen = self._chosen or next(iter(figures))
         if self._chosen not in figures:
-            raise InputError(f"primary_metric: got '{self._chosen}', expected one of {', '.join(figures)}; choose one")
+            raise InputError(
+                f"primary_metric: got '{self._chosen}', expected one of {', '.join(figures)}; "
+                "choose one"
+            )
         self.primary_metric = self._chosen
         self.greater_is_better = greater_is_better(self._chosen)
-        logger.info("%s: %s is %.4g", self.name or self.description, self._chosen, figures[self._chosen])
+        logger.info(
+            "%s: %s is %.4g", self.name or self.description, self._chosen, figures[self._chosen]
+        )
         if output_path is not None and self.write_csv:
-            _add_line(Path(output_path) / self.csv_file, {"epoch": epoch, "steps": steps, **figures})
+            _add_line(
+                Path(output_path) / self.csv_file, {"epoch": epoch, "steps": steps, **figures}
+            )
         metrics: dict[str, float] = self.prefix_name_to_metrics(figures, self.name)
         self.store_metrics_in_model_card_data(model, metrics, epoch, steps)  # type: ignore[arg-type]
         return metrics
@@ -101,19 +122,22 @@ def _add_line(path: Path, line: dict[str, float]) -> None:
 class DialogueDomainEvaluator(BenchmarkEvaluator):
     """Do dialogues of one domain lie together (dial2vec, sections 4.1 and 5.3.3)?
 
-    Figures: ``purity``, ``nmi``, ``ari``, ``spearman_pairs``, ``spearman_per_query``, ``map``, ``mrr``,
-    ``adjusted_alignment``, ``uniformity``, as `hf_dialemb.evaluation.evaluate_embeddings` computes them. Dialogues are
-    lists of chat messages, `Dialogue` objects or texts, each with a label; an InputError says that one is malformed or
-    that there are too few labels. Settings are those of `BenchmarkEvaluator`; by default the primary metric is purity.
+    Figures: ``purity``, ``nmi``, ``ari``, ``spearman_pairs``, ``spearman_per_query``, ``map``,
+    ``mrr``, ``adjusted_alignment``, ``uniformity``, as `hf_dialemb.evaluation.evaluate_embeddings`
+    computes them. Dialogues are lists of chat messages, `Dialogue` objects or texts, each with a
+    label; an InputError says that one is malformed or that there are too few labels. Settings are
+    those of `BenchmarkEvaluator`; by default the primary metric is purity.
     """
 
-    def __init__(self, dialogues: Iterable[Any], labels: Sequence[str], **settings: Any) -> None:  # noqa: ANN401
+    def __init__(self, dialogues: Iterable[Any], labels: Sequence[str], **settings: Any) -> None:
         items, names = read_items(dialogues), list(labels)
         counts = Counter(names)
         if len(items) != len(names) or len(counts) < 2 or max(counts.values()) < 2:
             raise InputError(
-                f"labels: got {len(names)} for {len(items)} dialogues, {len(counts)} of them distinct, expected one "
-                "for each dialogue, at least two distinct, and two dialogues of one of them; add some"
+                f"labels: got {len(names)} for {len(items)} dialogues, {len(counts)} of them "
+                "distinct, expected one "
+                "for each dialogue, at least two distinct, and two dialogues of one of them; add "
+                "some"
             )
 
         def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
@@ -123,10 +147,12 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
 
 
 class TaskEvaluator(BenchmarkEvaluator):
-    """A task of the benchmark that does not fine-tune, a key of `hf_dialemb.evaluation.TASKS`, on a part of a corpus.
+    """A task of the benchmark that does not fine-tune, a key of `hf_dialemb.evaluation.TASKS`, on a
+    part of a corpus.
 
-    Of more items than the limit a fixed random sample is taken. By default the primary metric is the first figure, the
-    name that of corpus, split and task. An InputError says that something is not found, or that the task does not suit.
+    Of more items than the limit a fixed random sample is taken. By default the primary metric is
+    the first figure, the name that of corpus, split and task. An InputError says that something is
+    not found, or that the task does not suit.
     """
 
     def __init__(
@@ -136,13 +162,17 @@ class TaskEvaluator(BenchmarkEvaluator):
         data_dir: str | Path | None = None,
         split: str = "dev",
         limit: int | None = None,
-        **settings: Any,  # noqa: ANN401 - of BenchmarkEvaluator
+        **settings: Any,
     ) -> None:
         if get_task(task).fine_tunes:
             raise InputError(
-                f"task {task}: got a task that trains a copy of the model, which no evaluator does; choose another"
+                f"task {task}: got a task that trains a copy of the model, which no evaluator "
+                "does; choose another"
             )
-        self.task, self.problem = task, load_problem(task, CorpusPart(corpus, data_dir, split, limit))
+        self.task, self.problem = (
+            task,
+            load_problem(task, CorpusPart(corpus, data_dir, split, limit)),
+        )
 
         def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
             return self.problem.measure(RememberingEncoder(encoder), seeds)
@@ -162,7 +192,10 @@ def greater_is_better(figure: str) -> bool:
 
 
 def named_figures(measurements: Iterable[Row]) -> dict[str, float]:
-    """Name means by metric and setting, such as ``accuracy_5_shot``; where two are alike, by task as well."""
+    """Name means by metric and setting, such as ``accuracy_5_shot``.
+
+    Where two are alike, by task as well.
+    """
     rows = list(measurements)
     names = Counter((row.metric, row.setting) for row in rows)
     tasks = [row.task if names[row.metric, row.setting] > 1 else "" for row in rows]

@@ -1,9 +1,10 @@
 """The methods: one file each, registered by name.
 
-A further method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`. The command line, the
-trainer, AutoModel, export, cards and the benchmark then know it. A method from outside is added in one of three ways:
-by `register`, by its file in place of a name (``--method FILE.py``), or by an entry point of the group
-``hf_dialemb.methods`` with the method's name. Methods are imported when they are needed.
+A further method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`. The
+command line, the trainer, AutoModel, export, cards and the benchmark then know it. A method from
+outside is added in one of three ways: by `register`, by its file in place of a name (``--method
+FILE.py``), or by an entry point of the group ``hf_dialemb.methods`` with the method's name. Methods
+are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -34,19 +35,29 @@ METHODS = Registry(
         "merged": "hf_dialemb.methods.merged",
     },
 )
-"""Name to method, or to the module that defines it as ``METHOD`` (``module:NAME`` under another name)."""
+"""Name to method, or to the module that defines it as ``METHOD`` (``module:NAME`` under another
+name)."""
 
 
 def get_method(name: str) -> Method:
-    """Import a method of `METHODS`, or register that of a file; raise InputError if there is none."""
+    """Import a method of `METHODS`, or register that of a file.
+
+    Raise InputError if there is none.
+    """
     if name.endswith(".py"):
         method = getattr(load_file(name), "METHOD", None)
         if not hasattr(method, "config_class"):
-            raise InputError(f"{name}: got no METHOD in it, expected METHOD = hf_dialemb.Method(...); end the file so")
+            raise InputError(
+                f"{name}: got no METHOD in it, expected METHOD = hf_dialemb.Method(...); end the "
+                "file so"
+            )
         register(method)
         return cast("Method", method)
     if name not in METHODS:
-        raise InputError(f"{unknown_name('method', name, METHODS)} One of your own goes by its file, as own_method.py.")
+        raise InputError(
+            f"{unknown_name('method', name, METHODS)} One of your own goes by its file, as "
+            "own_method.py."
+        )
     method = METHODS[name]
     if isinstance(method, str):
         module, _, attribute = method.partition(":")
@@ -54,11 +65,15 @@ def get_method(name: str) -> Method:
     return cast("Method", method)
 
 
-def method_of(model_type: Any) -> Method | None:  # noqa: ANN401 - a name, a config or a model
-    """Return the method of a model, a config or a ``model_type``; None for models of other makers."""
+def method_of(model_type: Any) -> Method | None:
+    """Return the method of a model, a config or a ``model_type``.
+
+    None for models of other makers.
+    """
     config = getattr(model_type, "config", model_type)
     name = str(getattr(config, "model_type", config))
-    # The name of this package's methods follows from the type, so that no other of them is imported.
+    # The name of this package's methods follows from the type, so that no other of them is
+    # imported.
     alike = name.removeprefix("dialemb-").replace("-", "_")
     others = [other for other, path in METHODS.items() if not str(path).startswith("hf_dialemb.")]
     methods = map(get_method, [alike] if alike in METHODS else others)
@@ -68,37 +83,54 @@ def method_of(model_type: Any) -> Method | None:  # noqa: ANN401 - a name, a con
 def origin(method: Method) -> str | None:
     """Return the file of a method from outside; None for the package's own."""
     module = method.config_class.__module__
-    return None if method.name in METHODS.own else str(getattr(sys.modules.get(module), "__file__", module))
+    return (
+        None
+        if method.name in METHODS.own
+        else str(getattr(sys.modules.get(module), "__file__", module))
+    )
 
 
 def check_registered(path: str, config: Mapping[str, Any]) -> None:
-    """Refuse a model whose ``config.json`` names a type that neither transformers nor a registered method knows."""
-    from ..checkpoints.remote_code import known_to_transformers
-    from ..runs.folder import RunFolder
+    """Refuse a model whose ``config.json`` names a type that neither transformers nor a registered
+    method knows.
+    """
+    from ..storage.remote_code import known_to_transformers
+    from ..storage.run_folder import RunFolder
 
     model_type = str(config.get("model_type") or "")
-    if not model_type or "auto_map" in config or known_to_transformers(model_type) or method_of(model_type):
+    if (
+        not model_type
+        or "auto_map" in config
+        or known_to_transformers(model_type)
+        or method_of(model_type)
+    ):
         return
-    runs = map(RunFolder, (Path(path), Path(path).parent))  # of a model, or of one of its checkpoints
+    # of a model, or of one of its checkpoints
+    runs = map(RunFolder, (Path(path), Path(path).parent))
     settings = next((run.settings() for run in runs if run.settings_file.is_file()), {})
     file = settings.get("method_from", "FILE.py")
     raise InputError(
-        f"'{path}': got a model of the method {settings.get('method', model_type)}, which is not registered; name its "
+        f"'{path}': got a model of the method {settings.get('method', model_type)}, which is not "
+        "registered; name its "
         f"file (--method {file}), or call hf_dialemb.register('{file}') first"
     )
 
 
 def register(method: Method | str | Path | None = None) -> None:
-    """Make the package, ``AutoConfig`` and ``AutoModel`` know a method from outside, or all methods of `METHODS`.
+    """Make the package, ``AutoConfig`` and ``AutoModel`` know a method from outside, or all methods
+    of `METHODS`.
 
-    A method is given itself, or by the path of a file that ends in ``METHOD = Method(...)``. Registering a method again
-    changes nothing. Raise InputError if another method has the same name.
+    A method is given itself, or by the path of a file that ends in ``METHOD = Method(...)``.
+    Registering a method again changes nothing. Raise InputError if another method has the same
+    name.
     """
     if isinstance(method, str | Path):
         get_method(str(method))
     elif method is not None:
         if METHODS.setdefault(method.name, method) is not method:
-            raise InputError(f"method {method.name}: another method has this name already; choose another")
+            raise InputError(
+                f"method {method.name}: another method has this name already; choose another"
+            )
         register_method(method)
     else:
         for name, path in METHODS.items():

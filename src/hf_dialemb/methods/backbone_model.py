@@ -11,24 +11,29 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 from transformers.dynamic_module_utils import custom_object_save
 
 from .. import modeling
-from ..checkpoints.adapters import has_adapters, save_base
-from ..checkpoints.pretrained import has_decoder, load_pretrained, resolve_backbone
-from ..checkpoints.remote_code import save_backbone_code
-from ..checkpoints.sentence_modules import SentenceModules, read_sentence_modules
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..modeling.modeling_dial2vec import position_offset
 from ..ranges import check_range
+from ..storage.adapters import has_adapters, save_base
+from ..storage.pretrained import has_decoder, load_pretrained, resolve_backbone
+from ..storage.remote_code import save_backbone_code
+from ..storage.sentence_modules import SentenceModules, read_sentence_modules
 from .batching import any_shape
 from .config import EncoderConfig, UtteranceConfig
 
 PLAIN_TOKENS = {"float32": 64, "bfloat16": 256}
-"""Lengths up to which plain attention is quicker on a processor, measured by ``benchmarks/attention.py``."""
+"""Lengths up to which plain attention is quicker on a processor, measured by
+``benchmarks/attention.py``."""
 
 _DROPOUTS = {
-    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "dropout",
+    "attention_dropout",
+    "embedding_dropout",
     "mlp_dropout",
-}  # fmt: skip
+}
 
 
 class MethodModel(PreTrainedModel):
@@ -39,13 +44,20 @@ class MethodModel(PreTrainedModel):
 
     @classmethod
     def build(
-        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
+        cls,
+        backbone: str | None,
+        dialogues: Sequence[Dialogue],
+        dropout: float | None = None,
+        **settings: object,
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Build an untrained model and its tokenizer; raise InputError if a setting or the backbone is wrong.
+        """Build an untrained model and its tokenizer.
+
+        Raise InputError if a setting or the backbone is wrong.
 
         Args:
             backbone: Where the weights start; None if the method needs nothing.
-            dialogues: What the model is going to learn from; methods without a backbone take their words from it.
+            dialogues: What the model is going to learn from; methods without a backbone take their
+                words from it.
             dropout: Replaces the backbone's dropout, in [0, 1]; None keeps it.
             **settings: Fields of the method's config.
         """
@@ -55,7 +67,9 @@ class MethodModel(PreTrainedModel):
         """Stop learning where the settings ask for it."""
 
     def post_init(self) -> None:
-        """Complete the model; name the layers of its backbone, and nothing else, as what FSDP wraps by default.
+        """Complete the model.
+
+        Name the layers of its backbone, and nothing else, as what FSDP wraps by default.
 
         transformers names tables of word vectors too, which methods read outside of the backbone.
         """
@@ -64,8 +78,11 @@ class MethodModel(PreTrainedModel):
         listed = {name for name in self._no_split_modules or () if "Embeddings" not in name}
         self._no_split_modules = {type(layer).__name__ for layer in layers} or listed
 
-    def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:  # type: ignore[override]  # noqa: ANN401
-        """Save the model, or its adapters; one that was loaded from its published form keeps its code."""
+    def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:  # type: ignore[override]
+        """Save the model, or its adapters.
+
+        One that was loaded from its published form keeps its code.
+        """
         if has_adapters(self):
             save_base(self, Path(save_directory))
         if getattr(self, "encoder", None) is not None:
@@ -75,8 +92,10 @@ class MethodModel(PreTrainedModel):
             custom_object_save(published_class(type(self)), save_directory)
 
 
-def published_class(model_class: type) -> Any:  # noqa: ANN401 - a class of the modelling files
-    """Return the class that a published model is loaded with, from the file that lies beside its weights."""
+def published_class(model_class: type) -> Any:
+    """Return the class that a published model is loaded with, from the file that lies beside its
+    weights.
+    """
     place = f"{modeling.__name__}."
     return next(parent for parent in model_class.__mro__ if parent.__module__.startswith(place))
 
@@ -94,25 +113,34 @@ class BackboneModel(MethodModel):
     _supports_attention_backend = True
 
     @classmethod
-    def build(cls, backbone: Any, dialogues: Any, dropout: Any = None, **settings: Any) -> Any:  # noqa: ANN401
+    def build(cls, backbone: Any, dialogues: Any, dropout: Any = None, **settings: Any) -> Any:
         """Build an untrained model; see `MethodModel`. The dialogues are not needed."""
         return cls.from_backbone(backbone, dropout, **settings)
 
     @classmethod
     def from_backbone(
-        cls, name: str, dropout: float | None = None, trust_remote_code: bool = False, **settings: object
+        cls,
+        name: str,
+        dropout: float | None = None,
+        trust_remote_code: bool = False,
+        **settings: object,
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Build an untrained model around a pretrained backbone, and its tokenizer with chat template; see `build`.
+        """Build an untrained model around a pretrained backbone, and its tokenizer with chat
+        template; see `build`.
 
-        The name is a folder or Hub id of any encoder that `AutoModel` loads, with a fast tokenizer. A model of this
-        package gives its encoder and its tables of turns and roles. ``trust_remote_code`` lets code beside it run.
+        The name is a folder or Hub id of any encoder that `AutoModel` loads, with a fast tokenizer.
+        A model of this package gives its encoder and its tables of turns and roles.
+        ``trust_remote_code`` lets code beside it run.
         """
         backbone = load_backbone(name, dropout, trust_remote_code)
         config_class: Any = cls.config_class
         config = config_class(encoder_config=backbone.encoder.config, **settings)
         config.fit(backbone.positions, name)
         config.take_over(backbone.modules, name)
-        layers = getattr(backbone.encoder.config, "encoder", backbone.encoder.config).num_hidden_layers  # T5Gemma
+        # T5Gemma
+        layers = getattr(
+            backbone.encoder.config, "encoder", backbone.encoder.config
+        ).num_hidden_layers
         check_range("frozen_layers", config.frozen_layers, 0, layers)
         cls.prepare_tokenizer(backbone.tokenizer, config)
         backbone.make_room()
@@ -124,22 +152,26 @@ class BackboneModel(MethodModel):
 
     @torch.no_grad()
     def take_tables(self, tables: Mapping[str, Tensor], name: str) -> None:
-        """Copy a checkpoint's tables of turns and roles, by parameter name; raise InputError on another size."""
+        """Copy a checkpoint's tables of turns and roles, by parameter name.
+
+        Raise InputError on another size.
+        """
         own = dict(self.named_parameters())
         for key in tables.keys() & own.keys():
             if own[key].shape != tables[key].shape:
                 raise InputError(
-                    f"{key.removesuffix('.weight')}: got settings for {len(own[key])} rows, expected the "
+                    f"{key.removesuffix('.weight')}: got settings for {len(own[key])} rows, "
+                    "expected the "
                     f"{len(tables[key])} of '{name}'; correct num_turn_embeddings or num_roles"
                 )
             own[key].copy_(tables[key])
 
     @staticmethod
-    def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
+    def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:
         """Give the tokenizer its tokens, chat template and length limit, and complete the config."""
         raise NotImplementedError
 
-    def get_input_embeddings(self) -> Any:  # noqa: ANN401 - a module
+    def get_input_embeddings(self) -> Any:
         """Return the backbone's token table."""
         return self.encoder.get_input_embeddings()
 
@@ -150,23 +182,33 @@ class BackboneModel(MethodModel):
         self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
 
     def freeze_lower_layers(self) -> None:
-        """Stop learning in the first ``frozen_layers`` layers and all tables below, so that autograd skips them."""
+        """Stop learning in the first ``frozen_layers`` layers and all tables below, so that
+        autograd skips them.
+        """
         if self.config.frozen_layers == 0:
             return
         layers = layers_of(self.encoder)
         if layers is None:
             raise InputError(
-                f"frozen_layers: {type(self.encoder).__name__} has no list of its layers; expected frozen_layers: 0"
+                f"frozen_layers: {type(self.encoder).__name__} has no list of its layers; expected "
+                "frozen_layers: 0"
             )
         layers[: self.config.frozen_layers].requires_grad_(False)
         for name, module in self.named_modules():
             last = name.split(".")[-1]
-            if module is self.get_input_embeddings() or "embeddings" in last or last == "relative_attention_bias":
+            if (
+                module is self.get_input_embeddings()
+                or "embeddings" in last
+                or last == "relative_attention_bias"
+            ):
                 module.requires_grad_(False)
 
 
-def layers_of(encoder: Any) -> nn.ModuleList | None:  # noqa: ANN401
-    """Return the layers of a backbone; None where they are not in one list, as ALBERT's, or there is no backbone."""
+def layers_of(encoder: Any) -> nn.ModuleList | None:
+    """Return the layers of a backbone.
+
+    None where they are not in one list, as ALBERT's, or there is no backbone.
+    """
     if encoder is None:
         return None
     count = getattr(encoder.config, "num_hidden_layers", None)
@@ -177,8 +219,8 @@ def layers_of(encoder: Any) -> nn.ModuleList | None:  # noqa: ANN401
 class Backbone(NamedTuple):
     """A pretrained encoder, its tokenizer, and its number of positions if the config states it.
 
-    ``tables`` are the parameters outside of encoder and heads of a model of this package, ``modules`` what is known of
-    pooling and prompts.
+    ``tables`` are the parameters outside of encoder and heads of a model of this package,
+    ``modules`` what is known of pooling and prompts.
     """
 
     encoder: Any
@@ -192,9 +234,13 @@ class Backbone(NamedTuple):
         if len(self.tokenizer) > self.encoder.get_input_embeddings().num_embeddings:
             self.encoder.resize_token_embeddings(len(self.tokenizer))
 
-    def fill(self, *encoders: Any) -> None:  # noqa: ANN401
+    def fill(self, *encoders: Any) -> None:
         """Copy the weights into encoders that have no pooler."""
-        weights = {key: value for key, value in self.encoder.state_dict().items() if not key.startswith("pooler.")}
+        weights = {
+            key: value
+            for key, value in self.encoder.state_dict().items()
+            if not key.startswith("pooler.")
+        }
         for encoder in encoders:
             encoder.load_state_dict(weights, strict=True)
 
@@ -202,26 +248,40 @@ class Backbone(NamedTuple):
 def load_backbone(name: str, dropout: float | None, trust_remote_code: bool = False) -> Backbone:
     """Load any encoder that `AutoModel` loads; of a model of this package, the encoder in it.
 
-    The dropout replaces that of hidden layers and attention; None keeps them. Raise InputError if the dropout is out of
-    range, the model is no encoder, its tokenizer is not a fast one, or its own code is not trusted.
+    The dropout replaces that of hidden layers and attention; None keeps them. Raise InputError if
+    the dropout is out of range, the model is no encoder, its tokenizer is not a fast one, or its
+    own code is not trusted.
     """
     name = resolve_backbone(name)
     tokenizer = load_pretrained(AutoTokenizer, name, trust_remote_code=trust_remote_code)
     if not tokenizer.is_fast:
-        raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
-    # Training needs float32 weights, whatever they were published in; bf16 and fp16 are settings of the training.
-    backbone, tables = load_pretrained(AutoModel, name, trust_remote_code=trust_remote_code).float(), {}
+        raise InputError(
+            f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer"
+        )
+    # Training needs float32 weights, whatever they were published in; bf16 and fp16 are settings of
+    # the training.
+    backbone, tables = (
+        load_pretrained(AutoModel, name, trust_remote_code=trust_remote_code).float(),
+        {},
+    )
     modules = read_sentence_modules(name)
     if isinstance(backbone, BackboneModel):
         if isinstance(settings := backbone.config, UtteranceConfig):
-            modules = SentenceModules(settings.pooling, settings.prompts, settings.default_prompt_name)
+            modules = SentenceModules(
+                settings.pooling, settings.prompts, settings.default_prompt_name
+            )
         parameters = backbone.named_parameters()
-        tables = {key: value.detach() for key, value in parameters if not key.startswith(("encoder.", "heads."))}
+        tables = {
+            key: value.detach()
+            for key, value in parameters
+            if not key.startswith(("encoder.", "heads."))
+        }
         backbone = backbone.encoder
     if isinstance(backbone, MethodModel) or has_decoder(backbone):
         with_decoder = "" if isinstance(backbone, MethodModel) else " with encoder and decoder"
         raise InputError(
-            f"backbone: got '{name}', a {backbone.config.model_type} model{with_decoder}, expected an encoder; name "
+            f"backbone: got '{name}', a {backbone.config.model_type} model{with_decoder}, expected "
+            "an encoder; name "
             "another backbone"
         )
     backbone.config.dtype = torch.float32
@@ -232,17 +292,19 @@ def load_backbone(name: str, dropout: float | None, trust_remote_code: bool = Fa
 
 
 @contextmanager
-def quickest_attention(encoder: Any, length: int) -> Iterator[None]:  # noqa: ANN401
+def quickest_attention(encoder: Any, length: int) -> Iterator[None]:
     """Choose the attention whose backward pass is quickest for sequences of one length.
 
-    On a processor, plain attention is quicker up to `PLAIN_TOKENS`, above all in bfloat16, and the fused kernel beyond.
-    For an accelerator see `any_shape`.
+    On a processor, plain attention is quicker up to `PLAIN_TOKENS`, above all in bfloat16, and the
+    fused kernel beyond. For an accelerator see `any_shape`.
     """
     config, kernel = encoder.config, encoder.config._attn_implementation
     short = length <= PLAIN_TOKENS["bfloat16" if torch.is_autocast_enabled("cpu") else "float32"]
     short = short and encoder.device.type == "cpu" and torch.is_grad_enabled() and kernel == "sdpa"
     # Gradient checkpointing computes again outside of this context.
-    if short and not any(getattr(module, "gradient_checkpointing", False) for module in encoder.modules()):
+    if short and not any(
+        getattr(module, "gradient_checkpointing", False) for module in encoder.modules()
+    ):
         config._attn_implementation = "eager"
     try:
         with any_shape():
@@ -252,10 +314,13 @@ def quickest_attention(encoder: Any, length: int) -> Iterator[None]:  # noqa: AN
 
 
 def autocast_off(tensor: torch.Tensor) -> torch.autocast:
-    """Return a context that computes losses in the precision of their inputs instead of the backbone's."""
+    """Return a context that computes losses in the precision of their inputs instead of the
+    backbone's.
+    """
     return torch.autocast(tensor.device.type, enabled=False)
 
 
-def _position_limit(config: Any) -> int | None:  # noqa: ANN401
+def _position_limit(config: Any) -> int | None:
     limit = getattr(config, "max_position_embeddings", None)
-    return None if limit is None or limit < 1 else limit - position_offset(config)  # XLNet says -1: any number
+    # XLNet says -1: any number
+    return None if limit is None or limit < 1 else limit - position_offset(config)

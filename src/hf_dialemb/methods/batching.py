@@ -20,7 +20,10 @@ from .layout import Truncation
 logger = logging.getLogger(__name__)
 
 TOKENS = 16
-"""Tokens that a row of a batch stands for: a batch holds more shorter texts, or fewer longer ones."""
+"""Tokens that a row of a batch stands for.
+
+A batch holds more shorter texts, or fewer longer ones.
+"""
 
 _ANY_SHAPE = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 _BATCH_COST = 4  # a batch costs about this part of the most tokens of a batch, besides its own
@@ -30,10 +33,11 @@ LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
 
 
 def batches(lengths: Sequence[int], most: int) -> list[np.ndarray]:
-    """Divide rows of some lengths into batches of at most ``most`` tokens with padding, the longest rows first.
+    """Divide rows of some lengths into batches of at most ``most`` tokens with padding, the longest
+    rows first.
 
-    A longer row is a batch by itself. A much shorter row begins the next batch if padding costs more than a batch. Each
-    batch is the numbers of its rows, (n,) int64.
+    A longer row is a batch by itself. A much shorter row begins the next batch if padding costs
+    more than a batch. Each batch is the numbers of its rows, (n,) int64.
     """
     counts = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-counts, kind="stable")
@@ -41,9 +45,12 @@ def batches(lengths: Sequence[int], most: int) -> list[np.ndarray]:
     parts, start = [], 0
     while start < len(order):
         rows = falling[start : start + max(1, most // max(1, int(falling[start])))]
-        saved = (rows[0] - rows) * np.arange(len(rows), 0, -1)  # padding saved if the next batch begins at a row
+        # padding saved if the next batch begins at a row
+        saved = (rows[0] - rows) * np.arange(len(rows), 0, -1)
         first = int(saved.argmax())
-        parts.append(order[start : start + (first if saved[first] > most // _BATCH_COST else len(rows))])
+        parts.append(
+            order[start : start + (first if saved[first] > most // _BATCH_COST else len(rows))]
+        )
         start += len(parts[-1])
     return parts
 
@@ -56,11 +63,13 @@ def outputs(
     show_progress: bool | None,
     limits: str = "",
 ) -> Iterator[tuple[np.ndarray, Any, dict[str, Tensor]]]:
-    """Run a model in evaluation mode, the longest rows first; log a warning, ending in ``limits``, if some were cut.
+    """Run a model in evaluation mode, the longest rows first.
 
-    ``lengths`` are the tokens of the rows, estimated; a batch holds ``size`` rows of `TOKENS` tokens. If
-    ``show_progress`` is None, only a terminal shows a bar, after three seconds. Yield the rows of a batch (n,), the
-    model's output and its input.
+    Log a warning, ending in ``limits``, if some were cut.
+
+    ``lengths`` are the tokens of the rows, estimated; a batch holds ``size`` rows of `TOKENS`
+    tokens. If ``show_progress`` is None, only a terminal shows a bar, after three seconds. Yield
+    the rows of a batch (n,), the model's output and its input.
     """
     count, training = Truncation(), model.training
     model.train(False)
@@ -81,7 +90,9 @@ def outputs(
 
 
 def any_shape() -> AbstractContextManager[None]:
-    """Return a context without cuDNN's attention, whose plan for every new shape takes longer than the batch."""
+    """Return a context without cuDNN's attention, whose plan for every new shape takes longer than
+    the batch.
+    """
     return sdpa_kernel(_ANY_SHAPE)
 
 
@@ -92,7 +103,9 @@ def tokens_of_row(device: torch.device) -> int:
     """
     if device.type != "cpu":
         return 32 * TOKENS
-    return (3 if torch.is_autocast_enabled("cpu") and torch.cpu._is_amx_tile_supported() else 1) * TOKENS
+    return (
+        3 if torch.is_autocast_enabled("cpu") and torch.cpu._is_amx_tile_supported() else 1
+    ) * TOKENS
 
 
 def embeddings(
@@ -116,7 +129,8 @@ def embeddings(
 
 
 def is_sharded(model: nn.Module) -> bool:
-    """Return whether several processes hold parts of the model's weights (FSDP, DeepSpeed's ZeRO-3).
+    """Return whether several processes hold parts of the model's weights (FSDP, DeepSpeed's
+    ZeRO-3).
 
     All of them then have to run each layer equally often, as they gather its weights together.
     """
@@ -124,20 +138,29 @@ def is_sharded(model: nn.Module) -> bool:
         return False
     from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 
-    wrapped = any(isinstance(part, FSDPModule | FullyShardedDataParallel) for part in model.modules())
+    wrapped = any(
+        isinstance(part, FSDPModule | FullyShardedDataParallel) for part in model.modules()
+    )
     return wrapped or any(hasattr(parameter, "ds_id") for parameter in model.parameters())
 
 
 def in_parts(
-    model: nn.Module, work: Callable[..., Any], mask: Tensor, size: int, *tensors: Tensor, again: bool = False
-) -> Any:  # noqa: ANN401
-    """Call ``work(*tensors)`` on parts of like length, and return its results in the order of the rows.
+    model: nn.Module,
+    work: Callable[..., Any],
+    mask: Tensor,
+    size: int,
+    *tensors: Tensor,
+    again: bool = False,
+) -> Any:
+    """Call ``work(*tensors)`` on parts of like length, and return its results in the order of the
+    rows.
 
-    A part has ``size`` rows of `TOKENS` tokens, by the mask (N, L), padded on the right. Tensors have N rows; those of
-    the mask's shape are cut to the longest row of a part. ``work`` returns a tensor, or several, of as many rows. With
-    ``again`` the activations of a part, then of ``size`` rows, are computed again in the backward pass (gradient
-    caching), so that memory does not grow with N. If the model `is_sharded`, there are as many parts in all processes,
-    and one unless ``again``.
+    A part has ``size`` rows of `TOKENS` tokens, by the mask (N, L), padded on the right. Tensors
+    have N rows; those of the mask's shape are cut to the longest row of a part. ``work`` returns a
+    tensor, or several, of as many rows. With ``again`` the activations of a part, then of ``size``
+    rows, are computed again in the backward pass (gradient caching), so that memory does not grow
+    with N. If the model `is_sharded`, there are as many parts in all processes, and one unless
+    ``again``.
     """
     lengths = mask.sum(-1)
     order = lengths.argsort(descending=True, stable=True)
@@ -147,7 +170,10 @@ def in_parts(
     for rows in _parts(model, order, lengths, size, again):
         rows = rows if len(rows) else order[:1]  # not used, as it comes after all others
         length = max(1, int(lengths[rows[0]]))
-        cut = (tensor[rows, :length] if tensor.shape == mask.shape else tensor[rows] for tensor in tensors)
+        cut = (
+            tensor[rows, :length] if tensor.shape == mask.shape else tensor[rows]
+            for tensor in tensors
+        )
         results.append(work(*cut))
     back = order.argsort()
     if isinstance(results[0], Tensor):
@@ -155,11 +181,15 @@ def in_parts(
     return tuple(torch.cat(part)[back] for part in zip(*results, strict=True))
 
 
-def _parts(model: nn.Module, order: Tensor, lengths: Tensor, size: int, again: bool) -> Iterable[Tensor]:
+def _parts(
+    model: nn.Module, order: Tensor, lengths: Tensor, size: int, again: bool
+) -> Iterable[Tensor]:
     """Divide the rows, given from the longest to the shortest, into the parts of `in_parts`."""
     if not is_sharded(model):
         most = size * tokens_of_row(order.device)
-        return order.split(size) if again else map(torch.from_numpy, batches(lengths.tolist(), most))
+        return (
+            order.split(size) if again else map(torch.from_numpy, batches(lengths.tolist(), most))
+        )
     count = torch.tensor(-(-len(order) // size) if again else 1, device=order.device)
     if again:
         dist.all_reduce(count, dist.ReduceOp.MAX)

@@ -1,4 +1,7 @@
-"""Settings that methods share: of encoders of dialogues or utterances, and of rankers of responses."""
+"""Settings that methods share.
+
+Of encoders of dialogues or utterances, and of rankers of responses.
+"""
 
 import logging
 from dataclasses import fields
@@ -7,34 +10,54 @@ from typing import Any, ClassVar, Literal
 from huggingface_hub.dataclasses import strict
 from transformers import AutoConfig, PreTrainedConfig
 
-from ..checkpoints.sentence_modules import SentenceModules
 from ..dialogue import ROLES
 from ..errors import InputError, unknown_name
 from ..modeling.configuration_dial2vec import Dial2VecConfig
 from ..ranges import Range, Ranges, check_range, check_ranges
+from ..storage.sentence_modules import SentenceModules
 
 logger = logging.getLogger(__name__)
 
 Kind = Literal["dialogues", "utterances", "responses"]
-"""What a model reads: whole dialogues, single utterances, or contexts with responses to choose from."""
+"""What a model reads.
+
+Whole dialogues, single utterances, or contexts with responses to choose from.
+"""
 
 _BASE = {field.name for field in fields(PreTrainedConfig)}
 # Settings that the backbone, the corpus or the members decide.
 _DERIVED = {
-    "encoder_config", "marker_ids", "vocab_size", "opening_tokens", "closing_tokens", "members",
-    "prompts", "default_prompt_name", "main_axes",
-}  # fmt: skip
+    "encoder_config",
+    "marker_ids",
+    "vocab_size",
+    "opening_tokens",
+    "closing_tokens",
+    "members",
+    "prompts",
+    "default_prompt_name",
+    "main_axes",
+}
 _LONGEST = 512  # tokens that an encoder reads by default if its backbone has positions for more
 # Keywords that transformers adds when it copies a config, beside the fields of PreTrainedConfig.
 _LOADER_KEYS = {
-    "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation", "torch_dtype", "num_labels",
-    "_attn_implementation", "_commit_hash", "adapter_kwargs",
-}  # fmt: skip
+    "auto_map",
+    "model_type",
+    "_name_or_path",
+    "name_or_path",
+    "attn_implementation",
+    "torch_dtype",
+    "num_labels",
+    "_attn_implementation",
+    "_commit_hash",
+    "adapter_kwargs",
+}
 
 
 @strict
 class MethodConfig(PreTrainedConfig):
-    """Base of the settings of all methods; raise InputError if a name is misspelt or a number out of range.
+    """Base of the settings of all methods.
+
+    Raise InputError if a name is misspelt or a number out of range.
 
     Attributes:
         kind: What the model reads.
@@ -46,11 +69,14 @@ class MethodConfig(PreTrainedConfig):
     limits: ClassVar[tuple[str, ...]] = ("max_tokens",)
     ranges: ClassVar[Ranges] = {}
 
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
-        # A saved config names the version; it was checked when it was made, and transformers may have added keys.
+    def __post_init__(self, **kwargs: Any) -> None:
+        # A saved config names the version; it was checked when it was made, and transformers may
+        # have added keys.
         for name in kwargs if self.transformers_version is None else ():
             if name not in _LOADER_KEYS | _BASE:
-                raise unknown_name(f"setting of {type(self).__name__}", name, own_settings(type(self)))
+                raise unknown_name(
+                    f"setting of {type(self).__name__}", name, own_settings(type(self))
+                )
         super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
         for owner in reversed(type(self).__mro__):
             check_ranges(self, vars(owner).get("ranges", {}))
@@ -63,8 +89,8 @@ class EncoderConfig(MethodConfig):
     Attributes:
         encoder_config: The backbone's config.
         max_tokens: Longest sequence in tokens; the rest is cut and counted.
-        frozen_layers: Number of backbone layers, from the bottom, that do not learn; above 0 the embedding tables do
-            not learn either.
+        frozen_layers: Number of backbone layers, from the bottom, that do not learn; above 0 the
+            embedding tables do not learn either.
     """
 
     sub_configs: ClassVar[dict[str, Any]] = {"encoder_config": AutoConfig}
@@ -74,9 +100,11 @@ class EncoderConfig(MethodConfig):
     max_tokens: int = 512
     frozen_layers: int = 0
 
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
+    def __post_init__(self, **kwargs: Any) -> None:
         if not isinstance(self.encoder_config, PreTrainedConfig):
-            self.encoder_config = AutoConfig.for_model(**{"model_type": "bert", **(self.encoder_config or {})})
+            self.encoder_config = AutoConfig.for_model(
+                **{"model_type": "bert", **(self.encoder_config or {})}
+            )
         super().__post_init__(**kwargs)
 
     @property
@@ -91,17 +119,25 @@ class EncoderConfig(MethodConfig):
         return int(getattr(config, "hidden_size", None) or config.encoder.hidden_size)
 
     def fit(self, limit: int | None, backbone: str) -> None:
-        """Fit lengths to the positions of a backbone, None for any number; raise InputError if one is too long."""
+        """Fit lengths to the positions of a backbone, None for any number.
+
+        Raise InputError if one is too long.
+        """
         check_positions("max_tokens", self.max_tokens, limit, backbone)
 
     def take_over(self, modules: SentenceModules, backbone: str) -> None:
-        """Take over how a backbone makes vectors; log a warning for what the method does in its own way."""
+        """Take over how a backbone makes vectors.
+
+        Log a warning for what the method does in its own way.
+        """
         warn_of_modules(modules, backbone, self.model_type)
 
 
 @strict
 class DialogueConfig(Dial2VecConfig, EncoderConfig):
-    """Settings of every dialogue encoder: those that the published model reads, and those of its input.
+    """Settings of every dialogue encoder.
+
+    Those that the published model reads, and those of its input.
 
     Attributes:
         max_turns: Number of last turns that are read (PLATO: 15); None reads all.
@@ -111,15 +147,19 @@ class DialogueConfig(Dial2VecConfig, EncoderConfig):
     kind: ClassVar[Kind] = "dialogues"
     limits: ClassVar[tuple[str, ...]] = ("max_tokens", "num_roles")
     ranges: ClassVar[Ranges] = {
-        "num_roles": Range(1, len(ROLES)), "max_turns": Range(1), "num_turn_embeddings": Range(1)
-    }  # fmt: skip
+        "num_roles": Range(1, len(ROLES)),
+        "max_turns": Range(1),
+        "num_turn_embeddings": Range(1),
+    }
 
     max_turns: int | None = None
     end_of_utterance: str | None = None
 
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+    def __post_init__(self, **kwargs: Any) -> None:
         if kwargs.pop("role_alignment", "fixed") != "fixed":  # in checkpoints of earlier versions
-            raise InputError("role_alignment: got another value than fixed, which is no longer read; train again")
+            raise InputError(
+                "role_alignment: got another value than fixed, which is no longer read; train again"
+            )
         super().__post_init__(**kwargs)
 
 
@@ -129,14 +169,16 @@ class UtteranceConfig(EncoderConfig):
 
     Attributes:
         max_tokens: Where training cuts texts.
-        encoding_tokens: Where the encoder cuts texts afterwards, such as whole dialogues; None means ``max_tokens``. A
-            new training sets it to the backbone's positions, at most 512.
-        pooling: The vector of an utterance: the ``mean`` of its tokens' vectors, that of the first (``cls``) or of the
-            last (``lasttoken``). None takes over the backbone's pooling, or the mean if its folder names none.
-        projection_size: Width of the contrastive head's output (DSE and Dialog2Flow: 128); None contrasts the
-            embeddings themselves. Heads serve training only and are not exported.
-        chunk_size: Gradient caching: number of utterances whose activations are in memory at once. The others are
-            computed again in the backward pass; the gradients are the same. None keeps all.
+        encoding_tokens: Where the encoder cuts texts afterwards, such as whole dialogues; None
+            means ``max_tokens``. A new training sets it to the backbone's positions, at most 512.
+        pooling: The vector of an utterance: the ``mean`` of its tokens' vectors, that of the first
+            (``cls``) or of the last (``lasttoken``). None takes over the backbone's pooling, or the
+            mean if its folder names none.
+        projection_size: Width of the contrastive head's output (DSE and Dialog2Flow: 128); None
+            contrasts the embeddings themselves. Heads serve training only and are not exported.
+        chunk_size: Gradient caching: number of utterances whose activations are in memory at once.
+            The others are computed again in the backward pass; the gradients are the same. None
+            keeps all.
         prompts: Texts that may stand before an utterance, by name, as the backbone has them.
         default_prompt_name: Which of them stands before every utterance; None for none.
     """
@@ -152,7 +194,7 @@ class UtteranceConfig(EncoderConfig):
     prompts: dict[str, str] | None = None
     default_prompt_name: str | None = None
 
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+    def __post_init__(self, **kwargs: Any) -> None:
         super().__post_init__(**kwargs)
         check_range("encoding_tokens", self.encoding_tokens, self.max_tokens)
 
@@ -179,23 +221,27 @@ class RankerConfig(MethodConfig):
     """Settings of every ranker of responses.
 
     Attributes:
-        max_context_tokens: Number of last tokens of a context that are read, speaker markers included; the rest is cut
-            and counted.
+        max_context_tokens: Number of last tokens of a context that are read, speaker markers
+            included; the rest is cut and counted.
         max_response_tokens: Number of first tokens of a response that are read.
-        num_candidates: K, the number of responses in training, the true one included (MultiWOZ 20, Ubuntu 10).
-        responses: Which turns are responses: the assistant's, every turn but the first, or the last turn only. The
-            turns before are the context.
-        granularity: The segment of the other responses, ordered by similarity to the true one, that negatives are
-            drawn from (section 3.3): from 1, the closest, to ``num_granularities``, the furthest. None draws from all.
+        num_candidates: K, the number of responses in training, the true one included (MultiWOZ 20,
+            Ubuntu 10).
+        responses: Which turns are responses: the assistant's, every turn but the first, or the last
+            turn only. The turns before are the context.
+        granularity: The segment of the other responses, ordered by similarity to the true one, that
+            negatives are drawn from (section 3.3): from 1, the closest, to ``num_granularities``,
+            the furthest. None draws from all.
         num_granularities: L, the number of segments, all of one size.
     """
 
     kind: ClassVar[Kind] = "responses"
     limits: ClassVar[tuple[str, ...]] = ("max_context_tokens", "max_response_tokens")
     ranges: ClassVar[Ranges] = {
-        "max_context_tokens": Range(8), "max_response_tokens": Range(8), "num_candidates": Range(2),
+        "max_context_tokens": Range(8),
+        "max_response_tokens": Range(8),
+        "num_candidates": Range(2),
         "num_granularities": Range(1),
-    }  # fmt: skip
+    }
 
     max_context_tokens: int = 160
     max_response_tokens: int = 160
@@ -204,15 +250,20 @@ class RankerConfig(MethodConfig):
     granularity: int | None = None
     num_granularities: int = 5
 
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+    def __post_init__(self, **kwargs: Any) -> None:
         super().__post_init__(**kwargs)
         check_range("granularity", self.granularity, 1, self.num_granularities)
 
 
 def check_positions(name: str, value: int, limit: int | None, backbone: str) -> None:
-    """Raise InputError if a backbone has fewer positions than are read; None is any number of positions."""
+    """Raise InputError if a backbone has fewer positions than are read.
+
+    None is any number of positions.
+    """
     if limit is not None and value > limit:
-        raise InputError(f"{name}: got {value}, expected at most {limit}, the positions of '{backbone}'")
+        raise InputError(
+            f"{name}: got {value}, expected at most {limit}, the positions of '{backbone}'"
+        )
 
 
 def warn_of_modules(modules: SentenceModules, backbone: str, model_type: str) -> None:
@@ -220,10 +271,16 @@ def warn_of_modules(modules: SentenceModules, backbone: str, model_type: str) ->
     if str(modules):
         method = model_type.removeprefix("dialemb-")
         logger.warning(
-            "%s pools tokens in its own way and reads no prompts: '%s' loses its %s.", method, backbone, modules
+            "%s pools tokens in its own way and reads no prompts: '%s' loses its %s.",
+            method,
+            backbone,
+            modules,
         )
 
 
 def own_settings(config_class: type) -> list[str]:
-    """Return the names of a config's settings that a user may set: without transformers' own and the derived ones."""
+    """Return the names of a config's settings that a user may set.
+
+    Without transformers' own and the derived ones.
+    """
     return [field.name for field in fields(config_class) if field.name not in _BASE | _DERIVED]

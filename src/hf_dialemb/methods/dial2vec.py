@@ -1,7 +1,9 @@
-"""dial2vec: dialogue embeddings guided by the two speakers (Liu et al., EMNLP 2022, arXiv:2210.15332).
+"""dial2vec.
 
-An intact dialogue competes with copies in which random utterances replace one side. Only in the intact one do the
-speakers' words fit each other.
+Dialogue embeddings guided by the two speakers (Liu et al., EMNLP 2022, arXiv:2210.15332).
+
+An intact dialogue competes with copies in which random utterances replace one side. Only in the
+intact one do the speakers' words fit each other.
 """
 
 from collections.abc import Sequence
@@ -20,7 +22,7 @@ from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off, quickest_attention
 from .batching import in_parts
 from .config import DialogueConfig
-from .encoder import DialogueEncoder, DialogueOutput
+from .encoding import DialogueEncoder, DialogueOutput
 from .layout import Truncation, tokenize
 from .losses import nt_xent, precise
 from .method import ABOUT, Examples, Method
@@ -40,7 +42,11 @@ class Dial2VecConfig(DialogueConfig):
     """
 
     model_type = "dialemb-dial2vec"
-    ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO, "window": Range(0), "num_negatives": Range(1)}
+    ranges: ClassVar[Ranges] = {
+        "loss_temperature": ABOVE_ZERO,
+        "window": Range(0),
+        "num_negatives": Range(1),
+    }
 
     loss_temperature: float = 0.2
     window: int = 10
@@ -60,26 +66,37 @@ class Dial2VecModel(DialogueEncoder):
         role_ids: Tensor | None = None,
         turn_ids: Tensor | None = None,
         return_dict: bool | None = None,
-        **kwargs: Any,  # noqa: ANN401 - for the backbone
-    ) -> Any:  # noqa: ANN401 - an output or a tuple
-        """Embed dialogues (B, L) as the published model does, or compute the loss of samples (B, N, L).
+        **kwargs: Any,
+    ) -> Any:
+        """Embed dialogues (B, L) as the published model does, or compute the loss of samples (B, N,
+        L).
 
         Samples are the intact dialogue and its corrupted copies, with explicit roles and turns.
         """
         if input_ids.dim() < 3:
-            return super().forward(input_ids, attention_mask, role_ids, turn_ids, return_dict, **kwargs)
+            return super().forward(
+                input_ids, attention_mask, role_ids, turn_ids, return_dict, **kwargs
+            )
         flat = [
-            tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids) if tensor is not None
+            tensor.flatten(0, 1)
+            for tensor in (input_ids, attention_mask, role_ids, turn_ids)
+            if tensor is not None
         ]
         parts = in_parts(self, self._represent, flat[1], _ROWS, *flat)
-        cosines, present, own, pooled = (tensor.unflatten(0, input_ids.shape[:2]) for tensor in parts)
+        cosines, present, own, pooled = (
+            tensor.unflatten(0, input_ids.shape[:2]) for tensor in parts
+        )
         official = self.config.loss_scale == "official"
         loss = nt_xent(cosines, present[:, 0], self.config.loss_temperature, official)
-        output = DialogueOutput(loss=loss, pooler_output=pooled[:, 0], role_embeddings=own[:, 0], similarities=cosines)
+        output = DialogueOutput(
+            loss=loss, pooler_output=pooled[:, 0], role_embeddings=own[:, 0], similarities=cosines
+        )
         return output.to_tuple() if return_dict is False else output
 
     def _represent(self, *sequences: Tensor) -> tuple[Tensor, ...]:
-        """Return cosines, presence and vectors of the speakers of samples (n, L), and the samples' embeddings."""
+        """Return cosines, presence and vectors of the speakers of samples (n, L), and the samples'
+        embeddings.
+        """
         tokens = DialogueTokens(*sequences)
         with quickest_attention(self.encoder, tokens.input_ids.shape[1]):
             hidden = precise(self.encode_tokens(tokens).last_hidden_state)
@@ -96,37 +113,47 @@ def speaker_representations(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Pool each speaker's tokens, and what the others' tokens select from them (equations 1 to 3).
 
-    The paper multiplies every token of one speaker with every token of the other. Only the pooled products enter the
-    loss, and
+    The paper multiplies every token of one speaker with every token of the other. Only the pooled
+    products enter the loss, and
 
         sum_i sum_j G_ij (h_i . h_j) h_j  =  sum_j (h_j . s_j) h_j,    s_j = sum_i G_ij h_i,
 
-    where ``G_ij`` is 1 if tokens i and j are at most ``window`` turns apart. ``s_j`` is the same for all tokens of a
-    turn: one scatter-add per turn, one banded sum over turns, one gather. Time and memory are O(L D), and the result is
-    exact. With more than two speakers, each meets all the others together (one versus rest, section 3).
+    where ``G_ij`` is 1 if tokens i and j are at most ``window`` turns apart. ``s_j`` is the same
+    for all tokens of a
+    turn: one scatter-add per turn, one banded sum over turns, one gather. Time and memory are O(L
+    D), and the result is exact. With more than two speakers, each meets all the others together
+    (one versus rest, section 3).
 
-    Takes token vectors (B, L, D), a mask, and the speaker in [0, R) and the turn, from 0, of each token, (B, L) each.
-    Returns the mean vector of each speaker's tokens, (B, R, D); its cross-representation, (B, R, D), up to a positive
-    factor, as only its direction enters the loss; and which speakers have a token, (B, R) bool. Absent speakers get
-    zeros.
+    Takes token vectors (B, L, D), a mask, and the speaker in [0, R) and the turn, from 0, of each
+    token, (B, L) each. Returns the mean vector of each speaker's tokens, (B, R, D); its
+    cross-representation, (B, R, D), up to a positive factor, as only its direction enters the loss;
+    and which speakers have a token, (B, R) bool. Absent speakers get zeros.
     """
     batch, length, dim = hidden.shape
     turns = int(turn_ids.max()) + 1
     vectors = hidden * mask.unsqueeze(-1).to(hidden.dtype)  # (B, L, D)
     offset = torch.arange(batch, device=hidden.device).unsqueeze(1) * (num_roles * turns)
-    cells = (offset + role_ids * turns + turn_ids).reshape(-1)  # (B * L,) the (dialogue, role, turn) of each token
-    sums = hidden.new_zeros(batch * num_roles * turns, dim).index_add(0, cells, vectors.reshape(-1, dim))
+    # (B * L,) the (dialogue, role, turn) of each token
+    cells = (offset + role_ids * turns + turn_ids).reshape(-1)
+    sums = hidden.new_zeros(batch * num_roles * turns, dim).index_add(
+        0, cells, vectors.reshape(-1, dim)
+    )
     sums = sums.view(batch, num_roles, turns, dim)
 
-    # A product with zeros and ones, not "total minus own": a dialogue of one speaker must give exact zeros.
+    # A product with zeros and ones, not "total minus own": a dialogue of one speaker must give
+    # exact zeros.
     others = 1 - torch.eye(num_roles, dtype=hidden.dtype, device=hidden.device)
     rest = torch.einsum("rs,bstd->brtd", others, sums)
     prefix = nn.functional.pad(rest.cumsum(dim=2), (0, 0, 1, 0))  # (B, R, T + 1, D)
     turn = torch.arange(turns, device=hidden.device)
-    nearby = prefix[:, :, (turn + window + 1).clamp(max=turns)] - prefix[:, :, (turn - window).clamp(min=0)]
+    nearby = (
+        prefix[:, :, (turn + window + 1).clamp(max=turns)]
+        - prefix[:, :, (turn - window).clamp(min=0)]
+    )
 
     partner = nearby.reshape(-1, dim).index_select(0, cells).view(batch, length, dim)
-    scores = (vectors * partner).sum(-1)  # (B, L) each token's affinity to what the others say around it
+    # (B, L) each token's affinity to what the others say around it
+    scores = (vectors * partner).sum(-1)
     roles = nn.functional.one_hot(role_ids, num_roles).transpose(1, 2).to(hidden.dtype)  # (B, R, L)
     cross = torch.bmm(roles * scores.unsqueeze(1), vectors)
     counts = (roles * mask.unsqueeze(1).to(hidden.dtype)).sum(-1)  # (B, R)
@@ -137,13 +164,15 @@ def speaker_representations(
 class Dial2VecExamples(Examples):
     """Intact dialogues with corrupted copies (section 3.1).
 
-    A dialogue gives one example for each speaker, whose turns stay in the copies, as in the released data.
+    A dialogue gives one example for each speaker, whose turns stay in the copies, as in the
+    released data.
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: Dial2VecConfig, seed: int) -> None:
         if len(dialogues) < 2:
             raise InputError(
-                f"dial2vec draws negatives from other dialogues: got {len(dialogues)}, expected at least 2"
+                f"dial2vec draws negatives from other dialogues: got {len(dialogues)}, expected at "
+                "least 2"
             )
         self.dialogues, self.config, self.seed = list(dialogues), config, seed
         known, items = ROLES[: config.num_roles], []  # (dialogue, role whose turns stay)
@@ -152,12 +181,14 @@ class Dial2VecExamples(Examples):
             name, roles = dialogue.id or index, dialogue.roles
             if len(roles) < 2:
                 raise InputError(
-                    f"dialogue '{name}' has one speaker ('{roles[0]}'): dial2vec needs two or more; remove it, or "
+                    f"dialogue '{name}' has one speaker ('{roles[0]}'): dial2vec needs two or "
+                    "more; remove it, or "
                     "leave out --strict"
                 )
             if unknown := [role for role in roles if role not in known]:
                 raise InputError(
-                    f"dialogue '{name}' has the role '{unknown[0]}', but num_roles is {config.num_roles} "
+                    f"dialogue '{name}' has the role '{unknown[0]}', but num_roles is "
+                    f"{config.num_roles} "
                     f"({', '.join(known)}); raise it or merge speakers"
                 )
             items += [(index, role) for role in roles]
@@ -176,7 +207,10 @@ class Dial2VecExamples(Examples):
         samples = [dialogue := self.dialogues[number]]
         generator = np.random.default_rng([self.seed, epoch, index])
         for _ in range(self.config.num_negatives):
-            turns = [turn if turn.role == kept else self._replace(turn, number, generator) for turn in dialogue.turns]
+            turns = [
+                turn if turn.role == kept else self._replace(turn, number, generator)
+                for turn in dialogue.turns
+            ]
             samples.append(Dialogue(tuple(turns), dialogue.id))
         return samples
 
@@ -189,15 +223,21 @@ class Dial2VecExamples(Examples):
             if attempt == 100:  # the role is rare in other dialogues: any other speaker serves
                 pool = self.everything
         raise InputError(
-            f"dialogue '{self.dialogues[number].id or number}' holds nearly all turns: add other dialogues"
+            f"dialogue '{self.dialogues[number].id or number}' holds nearly all turns: add other "
+            "dialogues"
         )
 
 
 def collate(
-    examples: list[list[Dialogue]], tokenizer: PreTrainedTokenizerBase, config: Dial2VecConfig, count: Truncation
+    examples: list[list[Dialogue]],
+    tokenizer: PreTrainedTokenizerBase,
+    config: Dial2VecConfig,
+    count: Truncation,
 ) -> dict[str, Tensor]:
     """Lay out B examples of N samples: `tokenize`'s batch, each tensor (B, N, L)."""
-    batch = tokenize([sample for samples in examples for sample in samples], tokenizer, config, count)
+    batch = tokenize(
+        [sample for samples in examples for sample in samples], tokenizer, config, count
+    )
     return {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
 
 

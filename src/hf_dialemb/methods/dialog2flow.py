@@ -1,8 +1,11 @@
-"""Dialog2Flow: utterance embeddings grouped by dialogue action (Burdisso et al., EMNLP 2024, arXiv:2410.18481).
+"""Dialog2Flow.
 
-Utterances with the same action (dialogue acts and slots) are positive pairs. The other utterances of the batch are
-negatives, the less so the more similar the names of their actions are. A dialogue of one utterance without acts and
-slots, as in intent corpora, takes its intents as its action (not in the paper).
+Utterance embeddings grouped by dialogue action (Burdisso et al., EMNLP 2024, arXiv:2410.18481).
+
+Utterances with the same action (dialogue acts and slots) are positive pairs. The other utterances
+of the batch are negatives, the less so the more similar the names of their actions are. A dialogue
+of one utterance without acts and slots, as in intent corpora, takes its intents as its action (not
+in the paper).
 """
 
 import re
@@ -37,31 +40,40 @@ class Dialog2FlowConfig(UtteranceConfig):
     """Settings of Dialog2Flow, in addition to those of `UtteranceConfig`.
 
     Attributes:
-        target: ``"single"``: an utterance's acts and slots together are one label, its action; ``"joint"``: acts and
-            slots are separate labels, with two heads whose losses are summed (section 3.2).
-        contrast: ``"soft"``: targets weighted by the similarity of labels (equation 4); ``"hard"``: supervised
-            contrastive learning (equation 1).
+        target: ``"single"``: an utterance's acts and slots together are one label, its action;
+            ``"joint"``: acts and slots are separate labels, with two heads whose losses are summed
+            (section 3.2).
+        contrast: ``"soft"``: targets weighted by the similarity of labels (equation 4); ``"hard"``:
+            supervised contrastive learning (equation 1).
         loss_temperature: Divides the cosines between utterances.
         label_temperature: Divides the cosines between labels.
         label_encoder: A sentence-transformers model that embeds the labels; not used by ``"hard"``.
-        label_balance: How evenly pairs are spread over labels: 0 gives a label pairs in proportion to its utterances,
-            1 gives every label equally many (``extend`` in the released program).
+        label_balance: How evenly pairs are spread over labels: 0 gives a label pairs in proportion
+            to its utterances, 1 gives every label equally many (``extend`` in the released
+            program).
         min_utterances: Labels with fewer distinct utterances are left out (the paper: 101).
         min_words: Utterances with fewer words are left out (the paper: 2).
-        text_forms: ``"raw"``: texts as they are; ``"words"``: lower case, without punctuation, as in the released
-            program; ``"both"``: one of the two, drawn for each utterance, so that the model copes with either.
-        across_domains: Draw the anchors of a batch from few domains, and positives from other domains where the label
-            allows it, so that topics cannot stand in for actions (not in the paper).
-        context: ``"previous"``: an utterance's unit vector and ``context_weight`` times that of the turn before it in
-            its dialogue, if there is one, are added (not in the paper); ``"none"``: every utterance stands alone.
-        context_weight: Where that weight starts. It is learnt, and a trained model's config holds what it became.
+        text_forms: ``"raw"``: texts as they are; ``"words"``: lower case, without punctuation, as
+            in the released program; ``"both"``: one of the two, drawn for each utterance, so that
+            the model copes with either.
+        across_domains: Draw the anchors of a batch from few domains, and positives from other
+            domains where the label allows it, so that topics cannot stand in for actions (not in
+            the paper).
+        context: ``"previous"``: an utterance's unit vector and ``context_weight`` times that of the
+            turn before it in its dialogue, if there is one, are added (not in the paper);
+            ``"none"``: every utterance stands alone.
+        context_weight: Where that weight starts. It is learnt, and a trained model's config holds
+            what it became.
     """
 
     model_type = "dialemb-dialog2flow"
     ranges: ClassVar[Ranges] = {
-        "loss_temperature": ABOVE_ZERO, "label_temperature": ABOVE_ZERO, "label_balance": Range(0, 1),
-        "min_utterances": Range(2), "min_words": Range(1),
-    }  # fmt: skip
+        "loss_temperature": ABOVE_ZERO,
+        "label_temperature": ABOVE_ZERO,
+        "label_balance": Range(0, 1),
+        "min_utterances": Range(2),
+        "min_words": Range(1),
+    }
 
     target: Literal["single", "joint"] = "single"
     contrast: Literal["soft", "hard"] = "soft"
@@ -76,10 +88,13 @@ class Dialog2FlowConfig(UtteranceConfig):
     context: Literal["none", "previous"] = "none"
     context_weight: float = 0.0
 
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+    def __post_init__(self, **kwargs: Any) -> None:
         super().__post_init__(**kwargs)
         if self.context_weight and self.context == "none":
-            raise InputError(f"context_weight: got {self.context_weight}, but context is none; set it to previous")
+            raise InputError(
+                f"context_weight: got {self.context_weight}, but context is none; set it to "
+                "previous"
+            )
 
 
 class WithPrevious(nn.Module):
@@ -90,7 +105,9 @@ class WithPrevious(nn.Module):
         self.weight = nn.Parameter(torch.tensor([weight]))
 
     def forward(self, own: Tensor, before: Tensor, there: Tensor) -> Tensor:
-        """Mix vectors (..., D) with those of the turns before, (..., D), where ``there`` (...) is 1 and not 0."""
+        """Mix vectors (..., D) with those of the turns before, (..., D), where ``there`` (...) is 1
+        and not 0.
+        """
         own, before = nn.functional.normalize(own, dim=-1), nn.functional.normalize(before, dim=-1)
         return own + self.weight * there.unsqueeze(-1) * before
 
@@ -99,14 +116,14 @@ class Dialog2FlowModel(UtteranceEncoder):
     """The encoder with one contrastive head per label space."""
 
     config: Dialog2FlowConfig
-    _keys_to_ignore_on_load_unexpected = ["batches"]  # noqa: RUF012 - earlier versions saved it
+    _keys_to_ignore_on_load_unexpected = ["batches"]  # noqa: RUF012
 
     def __init__(self, config: Dialog2FlowConfig) -> None:
         super().__init__(config, OBJECTIVES[config.target])
         if config.context == "previous":
             self.heads["context"] = WithPrevious(config.context_weight)
 
-    def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:  # type: ignore[override]  # noqa: ANN401
+    def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:  # type: ignore[override]
         """Save the model with the weight of the turn before in its config, where encoders find it."""
         if self.config.context == "previous":
             weights = kwargs.get("state_dict") or self.state_dict()
@@ -122,20 +139,23 @@ class Dialog2FlowModel(UtteranceEncoder):
         label_vectors: Tensor | None = None,
         before: Tensor | None = None,
     ) -> UtteranceOutput:
-        """Compute the contrastive loss of B pairs per label space, summed over the spaces (section 3.2).
+        """Compute the contrastive loss of B pairs per label space, summed over the spaces (section
+        3.2).
 
         Args:
-            input_ids: (B, 2 O, L) int64 for O label spaces: anchor and positive of the first, then of the second. With
-                the context "previous" (B, 4 O, L): after these, what was said before each of them.
+            input_ids: (B, 2 O, L) int64 for O label spaces: anchor and positive of the first, then
+                of the second. With the context "previous" (B, 4 O, L): after these, what was said
+                before each of them.
             attention_mask: 1 for real tokens, of the shape of ``input_ids``.
             drawn_labels: The label that each pair was drawn for, (B, O) int64.
             carried_labels: All labels of each utterance, (B, 2 O, K) int64, padded with -1.
             label_vectors: Unit vectors of the drawn labels, (B, O, E); None for hard targets.
-            before: 1 where something was said before an utterance in its dialogue, else 0, (B, 2 O); None without
-                context.
+            before: 1 where something was said before an utterance in its dialogue, else 0, (B, 2
+                O); None without context.
 
         Returns:
-            The loss, and of the first label space the embeddings of the anchors and the cosines of the pairs.
+            The loss, and of the first label space the embeddings of the anchors and the cosines of
+            the pairs.
         """
         embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))
         embeddings = embeddings.unflatten(0, input_ids.shape[:2])  # (B, 2 O, D), or (B, 4 O, D)
@@ -145,15 +165,26 @@ class Dialog2FlowModel(UtteranceEncoder):
                 embeddings = self.heads["context"](*embeddings.chunk(2, dim=1), before)
             for space, name in enumerate(OBJECTIVES[self.config.target]):
                 rows = slice(2 * space, 2 * space + 2)
-                pairs = torch.stack([self.project(side, name) for side in embeddings[:, rows].unbind(1)], dim=1)
+                pairs = torch.stack(
+                    [self.project(side, name) for side in embeddings[:, rows].unbind(1)], dim=1
+                )
                 vectors = None if label_vectors is None else label_vectors[:, space]
-                losses.append(self._loss(pairs, carried_labels[:, rows], drawn_labels[:, space], vectors))
+                losses.append(
+                    self._loss(pairs, carried_labels[:, rows], drawn_labels[:, space], vectors)
+                )
                 similarities.append((pairs[:, 0] @ pairs[:, 1].T).detach())
         ordered = positives_first(similarities[0])
-        return UtteranceOutput(loss=torch.stack(losses).sum(), pooler_output=embeddings[:, 0], similarities=ordered)
+        return UtteranceOutput(
+            loss=torch.stack(losses).sum(), pooler_output=embeddings[:, 0], similarities=ordered
+        )
 
-    def _loss(self, pairs: Tensor, carried: Tensor, drawn: Tensor, label_vectors: Tensor | None) -> Tensor:
-        """Compute the loss of pairs (B, 2, P) in one label space; the rest are that space's arguments of `contrast`."""
+    def _loss(
+        self, pairs: Tensor, carried: Tensor, drawn: Tensor, label_vectors: Tensor | None
+    ) -> Tensor:
+        """Compute the loss of pairs (B, 2, P) in one label space.
+
+        The rest are that space's arguments of `contrast`.
+        """
         candidates, labels = (gather_rows(tensor, self.training)[0] for tensor in (pairs, carried))
         label_similarities = None
         if label_vectors is not None:
@@ -177,9 +208,11 @@ class LabelPair(NamedTuple):
     Attributes:
         texts: Anchor and positive.
         label: The number of the label in its space.
-        carried: All labels of both, (2, K) int64, padded with -1; K is the most that an utterance of the space has.
+        carried: All labels of both, (2, K) int64, padded with -1; K is the most that an utterance
+            of the space has.
         vector: The label's vector (E,), for soft targets.
-        before: What was said before anchor and positive, empty where they begin their dialogues; none without context.
+        before: What was said before anchor and positive, empty where they begin their dialogues;
+            none without context.
     """
 
     texts: list[str]
@@ -192,25 +225,33 @@ class LabelPair(NamedTuple):
 class LabelledUtterances:
     """The distinct utterances of dialogues, grouped by their labels in one label space.
 
-    Utterances whose texts are equal, or become equal through ``text_forms``, count as one with all their labels. With a
-    context they do so only if what was said before is equal too. The
-    space is ``"actions"`` (acts and slots together, in canonical order), ``"acts"`` or ``"slots"``; names are unified.
+    Utterances whose texts are equal, or become equal through ``text_forms``, count as one with all
+    their labels. With a context they do so only if what was said before is equal too. The space is
+    ``"actions"`` (acts and slots together, in canonical order), ``"acts"`` or ``"slots"``; names
+    are unified.
 
     Raises:
-        InputError: No utterance carries a label, fewer than two labels have enough utterances, or ``across_domains``
-            is set and all utterances are of one domain.
+        InputError: No utterance carries a label, fewer than two labels have enough utterances, or
+            ``across_domains`` is set and all utterances are of one domain.
     """
 
-    def __init__(self, dialogues: Sequence[Dialogue], space: str, config: Dialog2FlowConfig, seed: int) -> None:
+    def __init__(
+        self, dialogues: Sequence[Dialogue], space: str, config: Dialog2FlowConfig, seed: int
+    ) -> None:
         self.config, self.seed = config, seed
-        # By compared texts, what was said and what before it: the original texts, domain and labels.
+        # By compared texts, what was said and what before it: the original texts, domain and
+        # labels.
         distinct: dict[tuple[str, str], tuple[str, str, str, dict[str, None]]] = {}
         labelled, too_short, form = 0, 0, str if config.text_forms == "raw" else utterance_words
         for dialogue in dialogues:
             domain = dialogue.domains[0] if dialogue.domains and config.across_domains else ""
             for place, turn in enumerate(dialogue.turns):
                 labels = _labels(turn, space, is_only_turn=len(dialogue.turns) == 1)
-                words = turn.content.split() if config.text_forms == "raw" else _WORDS.findall(turn.content)
+                words = (
+                    turn.content.split()
+                    if config.text_forms == "raw"
+                    else _WORDS.findall(turn.content)
+                )
                 labelled += bool(labels)
                 if labels and len(words) < config.min_words:
                     too_short += 1
@@ -218,41 +259,53 @@ class LabelledUtterances:
                     text, before = turn.content, ""
                     if place and config.context == "previous":
                         before = dialogue.turns[place - 1].content
-                    distinct.setdefault((form(text), form(before)), (text, before, domain, {}))[3].update(
-                        dict.fromkeys(labels)
-                    )
+                    distinct.setdefault((form(text), form(before)), (text, before, domain, {}))[
+                        3
+                    ].update(dict.fromkeys(labels))
         if not labelled:
             raise InputError(
-                "dialog2flow learns from dialogue acts and slots, or from the intents of single utterances: none of "
-                f"{len(dialogues)} dialogues has {space}; name a corpus with such labels ('dialemb corpus list' shows "
+                "dialog2flow learns from dialogue acts and slots, or from the intents of single "
+                "utterances: none of "
+                f"{len(dialogues)} dialogues has {space}; name a corpus with such labels ('dialemb "
+                "corpus list' shows "
                 "them), or another target"
             )
         self.notes = []
         if too_short:
-            self.notes.append(f"Left out {too_short:,} turns of fewer than {config.min_words} words ({space})")
+            self.notes.append(
+                f"Left out {too_short:,} turns of fewer than {config.min_words} words ({space})"
+            )
         self._group(list(distinct.values()), space)
 
     def _group(self, utterances: list[tuple[str, str, str, dict[str, None]]], space: str) -> None:
-        """Group utterances (text, text before, domain, labels) by those labels that have enough, which get numbers."""
+        """Group utterances (text, text before, domain, labels) by those labels that have enough,
+        which get numbers.
+        """
         sizes = Counter(label for *_, labels in utterances for label in labels)
         least = self.config.min_utterances
         self.labels = sorted(label for label, size in sizes.items() if size >= least)
         if rare := len(sizes) - len(self.labels):
-            self.notes.append(f"Left out {rare:,} of {len(sizes):,} {space}: fewer than {least} utterances each")
+            self.notes.append(
+                f"Left out {rare:,} of {len(sizes):,} {space}: fewer than {least} utterances each"
+            )
         if len(self.labels) < 2:
             raise InputError(
-                f"dialog2flow: got {len(self.labels)} {space} of at least {least} different utterances "
+                f"dialog2flow: got {len(self.labels)} {space} of at least {least} different "
+                "utterances "
                 "(min_utterances), expected two or more; add dialogues or lower min_utterances"
             )
         numbers = {label: number for number, label in enumerate(self.labels)}
-        carried = [[numbers[label] for label in labels if label in numbers] for *_, labels in utterances]
+        carried = [
+            [numbers[label] for label in labels if label in numbers] for *_, labels in utterances
+        ]
         kept = [row for row, labels in enumerate(carried) if labels]
         self.texts, self.before = ([utterances[row][column] for row in kept] for column in (0, 1))
         domains = [utterances[row][2] for row in kept]
         domain_numbers = np.unique(domains, return_inverse=True)[1]
         if self.config.across_domains and not domain_numbers.any():
             raise InputError(
-                f"across_domains: got utterances of one domain ({domains[0] or 'none named'}), expected two or more; "
+                f"across_domains: got utterances of one domain ({domains[0] or 'none named'}), "
+                "expected two or more; "
                 "give dialogues 'domains', or leave across_domains out"
             )
         self.carried = np.full((len(kept), max(map(len, carried))), -1)
@@ -267,13 +320,17 @@ class LabelledUtterances:
         self.domains = [domain_numbers[part] for part in self.members]
         # Pairs are numbered label by label; these are the numbers at which the labels end.
         weights = counts ** (1 - self.config.label_balance)
-        self.ends = np.cumsum(np.maximum(1, np.round(counts.sum() * weights / weights.sum()))).astype(np.int64)
+        self.ends = np.cumsum(
+            np.maximum(1, np.round(counts.sum() * weights / weights.sum()))
+        ).astype(np.int64)
 
     def __len__(self) -> int:
         return int(self.ends[-1])
 
     def _anchor_slice(self, index: int) -> tuple[int, int, int]:
-        """Return the label of a pair, and where its anchor's domain begins and ends among the label's utterances."""
+        """Return the label of a pair, and where its anchor's domain begins and ends among the
+        label's utterances.
+        """
         label = int(np.searchsorted(self.ends, index, side="right"))
         domains, begin = self.domains[label], int(self.ends[label - 1]) if label else 0
         domain = domains[(index - begin) * len(domains) // (int(self.ends[label]) - begin)]
@@ -288,8 +345,9 @@ class LabelledUtterances:
     def pair(self, epoch: int, index: int) -> LabelPair:
         """Draw two utterances with the same label, a pure function of (seed, epoch, index).
 
-        Within an epoch, the anchors of a label cycle through its utterances, and the positive is any other of them.
-        With ``across_domains``, they cycle through those of a domain; the positive is of another domain if possible.
+        Within an epoch, the anchors of a label cycle through its utterances, and the positive is
+        any other of them. With ``across_domains``, they cycle through those of a domain; the
+        positive is of another domain if possible.
         """
         label, first, end = self._anchor_slice(index)
         members = self.members[label]
@@ -305,11 +363,19 @@ class LabelledUtterances:
             as_words = form == "words" or (form == "both" and generator.random() < 0.5)
             texts.append(utterance_words(self.texts[row]) if as_words else self.texts[row])
             before.append(utterance_words(self.before[row]) if as_words else self.before[row])
-        return LabelPair(texts, label, self.carried[rows], before=before if self.config.context == "previous" else ())
+        return LabelPair(
+            texts,
+            label,
+            self.carried[rows],
+            before=before if self.config.context == "previous" else (),
+        )
 
 
 def utterance_words(text: str) -> str:
-    """Return the ASCII words of an utterance in lower case; of punctuation, only ``'`` and ``?`` stay."""
+    """Return the ASCII words of an utterance in lower case.
+
+    Of punctuation, only ``'`` and ``?`` stay.
+    """
     return " ".join(_WORDS.findall(text.lower()))
 
 
@@ -317,8 +383,12 @@ def _labels(turn: Turn, space: str, is_only_turn: bool) -> list[str]:
     slots = [name for name, _ in turn.slots]
     if space == "actions":
         action = action_name(turn.dialogue_acts, slots)
-        return [action] if action else [f"intent {intent}" for intent in turn.intents if is_only_turn]
-    return list(dict.fromkeys(name for name in (turn.dialogue_acts if space == "acts" else slots) if name))
+        return (
+            [action] if action else [f"intent {intent}" for intent in turn.intents if is_only_turn]
+        )
+    return list(
+        dict.fromkeys(name for name in (turn.dialogue_acts if space == "acts" else slots) if name)
+    )
 
 
 class Dialog2FlowExamples(Examples):
@@ -330,7 +400,8 @@ class Dialog2FlowExamples(Examples):
             for number, space in enumerate(OBJECTIVES[config.target])
         ]
         super().__init__(spaces, [note for space in spaces for note in space.notes])
-        # A label's meaning does not depend on its space: "confirm" the act and "confirm" the slot share a vector.
+        # A label's meaning does not depend on its space: "confirm" the act and "confirm" the slot
+        # share a vector.
         names = sorted({label for space in spaces for label in space.labels})
         self.label_texts = names if config.contrast == "soft" else []
         self.label_rows = {name: row for row, name in enumerate(names)}
@@ -340,7 +411,9 @@ class Dialog2FlowExamples(Examples):
         return min(map(len, self.items))
 
     def length(self, index: int) -> int:
-        """Return the number of the domain of the first space's anchor, so that a batch holds few domains."""
+        """Return the number of the domain of the first space's anchor, so that a batch holds few
+        domains.
+        """
         first: LabelledUtterances = self.items[0]
         return first.domain(index * len(first) // len(self))
 
@@ -348,17 +421,27 @@ class Dialog2FlowExamples(Examples):
         """Draw a pair of each label space, with the vector of its label for soft targets."""
         pairs = []
         for space in self.items:
-            # A space with more pairs is traversed in larger steps, so that every epoch reaches all of its labels.
+            # A space with more pairs is traversed in larger steps, so that every epoch reaches all
+            # of its labels.
             pair = space.pair(epoch, index * len(space) // len(self))
-            vector = self.label_vectors[self.label_rows[space.labels[pair.label]]] if self.label_texts else None
+            vector = (
+                self.label_vectors[self.label_rows[space.labels[pair.label]]]
+                if self.label_texts
+                else None
+            )
             pairs.append(pair._replace(vector=vector))
         return pairs
 
 
 def collate(
-    examples: list[list[LabelPair]], tokenizer: PreTrainedTokenizerBase, config: Dialog2FlowConfig, count: Truncation
+    examples: list[list[LabelPair]],
+    tokenizer: PreTrainedTokenizerBase,
+    config: Dialog2FlowConfig,
+    count: Truncation,
 ) -> dict[str, Tensor]:
-    """Turn B examples into the arguments of `Dialog2FlowModel.contrast`, and add what is truncated to ``count``."""
+    """Turn B examples into the arguments of `Dialog2FlowModel.contrast`, and add what is truncated
+    to ``count``.
+    """
     own = [[text for pair in example for text in pair.texts] for example in examples]
     before = [[text for pair in example for text in pair.before] for example in examples]
     texts = []
@@ -368,9 +451,12 @@ def collate(
     batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, config.prompt)
     batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
     if config.context == "previous":
-        batch["before"] = torch.tensor([[float(bool(turn)) for turn in earlier] for earlier in before])
+        batch["before"] = torch.tensor(
+            [[float(bool(turn)) for turn in earlier] for earlier in before]
+        )
     batch["drawn_labels"] = torch.tensor([[pair.label for pair in example] for example in examples])
-    # Padded to the widest example of all data, not of the batch: processes gather tensors of the same shape.
+    # Padded to the widest example of all data, not of the batch: processes gather tensors of the
+    # same shape.
     width = max(pair.carried.shape[1] for pair in examples[0])
     carried = np.full((len(examples), len(examples[0]), 2, width), -1)
     for row, example in enumerate(examples):

@@ -1,15 +1,19 @@
-"""DialogueCSE: utterance embeddings guided by the turns around them (Liu et al., EMNLP 2021, arXiv:2109.12599).
+"""DialogueCSE.
 
-A response competes with utterances of other dialogues. Every context turn picks, token by token, what it matches in a
-candidate. In the true response that is most of it, so the picked vector points the same way as the whole.
+Utterance embeddings guided by the turns around them (Liu et al., EMNLP 2021, arXiv:2109.12599).
 
-The paper multiplies every token u_i of a context turn with every token r_j of a candidate. Only the mean over the
-turn's tokens is used, and
+A response competes with utterances of other dialogues. Every context turn picks, token by token,
+what it matches in a candidate. In the true response that is most of it, so the picked vector points
+the same way as the whole.
+
+The paper multiplies every token u_i of a context turn with every token r_j of a candidate. Only the
+mean over the turn's tokens is used, and
 
     1/n sum_i sum_j (u_i . r_j) r_j  =  sum_j (u . r_j) r_j,    u = 1/n sum_i u_i,
 
-so the mean vector of the turn is enough: time and memory are O(L D) for a candidate, and the result is exact. It is
-linear in u, so the mean over turns (equation 7) needs the mean of their vectors only.
+so the mean vector of the turn is enough: time and memory are O(L D) for a candidate, and the result
+is exact. It is linear in u, so the mean over turns (equation 7) needs the mean of their vectors
+only.
 """
 
 from collections import Counter
@@ -46,7 +50,11 @@ class DialogueCSEConfig(UtteranceConfig):
     """
 
     model_type = "dialemb-dialogue-cse"
-    ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO, "num_negatives": Range(1), "context_turns": Range(1)}
+    ranges: ClassVar[Ranges] = {
+        "loss_temperature": ABOVE_ZERO,
+        "num_negatives": Range(1),
+        "context_turns": Range(1),
+    }
 
     max_tokens: int = 100
     projection_size: int | None = None
@@ -54,14 +62,20 @@ class DialogueCSEConfig(UtteranceConfig):
     num_negatives: int = 9
     context_turns: int = 3
 
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+    def __post_init__(self, **kwargs: Any) -> None:
         super().__post_init__(**kwargs)
         if self.projection_size is not None:
-            raise InputError(f"projection_size: got {self.projection_size}, but DialogueCSE has no head; leave it out")
+            raise InputError(
+                f"projection_size: got {self.projection_size}, but DialogueCSE has no head; leave "
+                "it out"
+            )
 
 
 class DialogueCSEModel(UtteranceEncoder):
-    """The encoder and its interaction, which has no parameters; turns count alike (the paper's I2, equation 7)."""
+    """The encoder and its interaction, which has no parameters.
+
+    Turns count alike (the paper's I2, equation 7).
+    """
 
     config: DialogueCSEConfig
 
@@ -69,18 +83,24 @@ class DialogueCSEModel(UtteranceEncoder):
         """Contrast each response with the negatives (equation 8).
 
         Args:
-            input_ids: (B, 2 C + 1 + N, L) int64: C turns before and C after, the true response, N negatives.
+            input_ids: (B, 2 C + 1 + N, L) int64: C turns before and C after, the true response, N
+                negatives.
             attention_mask: (B, 2 C + 1 + N, L) int64; all 0 in the rows of absent turns.
         """
         split = [2 * self.config.context_turns, input_ids.shape[1] - 2 * self.config.context_turns]
-        (context_ids, ids), (context_mask, mask) = (part.split(split, dim=1) for part in (input_ids, attention_mask))
+        (context_ids, ids), (context_mask, mask) = (
+            part.split(split, dim=1) for part in (input_ids, attention_mask)
+        )
         present = context_mask.any(-1)  # (B, 2 C)
         vectors = self.embed(context_ids[present], context_mask[present])
         turns = vectors.new_zeros(*present.shape, vectors.shape[-1])
         turns[present] = vectors  # (B, 2 C, D)
         guides = turns.sum(1) / present.sum(1, keepdim=True).clamp(min=1)
         parts = self.in_parts(
-            self._match, ids.flatten(0, 1), mask.flatten(0, 1), guides.repeat_interleave(ids.shape[1], dim=0)
+            self._match,
+            ids.flatten(0, 1),
+            mask.flatten(0, 1),
+            guides.repeat_interleave(ids.shape[1], dim=0),
         )
         own, refined = (part.unflatten(0, ids.shape[:2]) for part in parts)  # (B, 1 + N, D)
         with autocast_off(refined):
@@ -89,7 +109,10 @@ class DialogueCSEModel(UtteranceEncoder):
         return UtteranceOutput(loss=loss, pooler_output=own[:, 0], similarities=similarities)
 
     def _match(self, words: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode candidates (N, L) alone and by their guides (N, D) (equations 3 and 4); both (N, D)."""
+        """Encode candidates (N, L) alone and by their guides (N, D) (equations 3 and 4).
+
+        Both (N, D).
+        """
         hidden = self.states_of(words, mask)
         with autocast_off(hidden):
             hidden = hidden.to(guides.dtype)
@@ -99,7 +122,9 @@ class DialogueCSEModel(UtteranceEncoder):
 
 
 class ResponseInContext(NamedTuple):
-    """A response, the turns before and after it, in order, and utterances of its role from other dialogues."""
+    """A response, the turns before and after it, in order, and utterances of its role from other
+    dialogues.
+    """
 
     previous: tuple[str, ...]
     following: tuple[str, ...]
@@ -117,8 +142,9 @@ class _Turn(NamedTuple):
 class DialogueCSEExamples(Examples):
     """Responses in their context (section 3).
 
-    Consecutive turns of a speaker count as one (section 5.1.1). Every turn with a neighbour is a response once an
-    epoch. Raise InputError if no turn has both a context and an utterance to compete with.
+    Consecutive turns of a speaker count as one (section 5.1.1). Every turn with a neighbour is a
+    response once an epoch. Raise InputError if no turn has both a context and an utterance to
+    compete with.
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: DialogueCSEConfig, seed: int) -> None:
@@ -128,7 +154,9 @@ class DialogueCSEExamples(Examples):
         for number, dialogue in enumerate(dialogues):
             spoken = groupby(dialogue.turns, key=lambda turn: turn.role)
             joined = [(role, " ".join(turn.content for turn in turns)) for role, turns in spoken]
-            self.turns.append([_Turn(role, number, place, text) for place, (role, text) in enumerate(joined)])
+            self.turns.append(
+                [_Turn(role, number, place, text) for place, (role, text) in enumerate(joined)]
+            )
             for turn in self.turns[-1]:
                 self.pools.setdefault(turn.role, []).append(turn)
         everything = [turn for turns in self.turns for turn in turns]
@@ -146,11 +174,14 @@ class DialogueCSEExamples(Examples):
             "without a turn beside them": len(everything) - len(beside),
             "whose role says nothing else in any other dialogue": len(beside) - len(responses),
         }
-        notes = [f"Left out {count:,} turns {reason}" for reason, count in left_out.items() if count]
+        notes = [
+            f"Left out {count:,} turns {reason}" for reason, count in left_out.items() if count
+        ]
         super().__init__(responses, notes)
         if not responses:
             raise InputError(
-                f"dialogue_cse: got no turn with context and negatives from {len(self.turns)} dialogues "
+                f"dialogue_cse: got no turn with context and negatives from {len(self.turns)} "
+                "dialogues "
                 f"({'; '.join(notes)}), expected at least one; add dialogues of two speakers"
             )
 
@@ -170,14 +201,24 @@ class DialogueCSEExamples(Examples):
             other = pool[generator.integers(len(pool))]
             if other.dialogue != response.dialogue and other.text != response.text:
                 return other.text
-        rest = [turn.text for turn in pool if turn.dialogue != response.dialogue and turn.text != response.text]
+        rest = [
+            turn.text
+            for turn in pool
+            if turn.dialogue != response.dialogue and turn.text != response.text
+        ]
         return rest[generator.integers(len(rest))]
 
 
 def collate(
-    examples: list[ResponseInContext], tokenizer: PreTrainedTokenizerBase, config: DialogueCSEConfig, count: Truncation
+    examples: list[ResponseInContext],
+    tokenizer: PreTrainedTokenizerBase,
+    config: DialogueCSEConfig,
+    count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lay out B responses as `DialogueCSEModel.contrast` takes them; the rows of absent turns are masked."""
+    """Lay out B responses as `DialogueCSEModel.contrast` takes them.
+
+    The rows of absent turns are masked.
+    """
     reach = config.context_turns
     width = 2 * reach + 1 + config.num_negatives
     texts: dict[int, str] = {}  # by row
@@ -185,7 +226,9 @@ def collate(
         texts.update(enumerate(example.previous, start))
         texts.update(enumerate(example.following, start + reach))
         texts.update(enumerate((example.response, *example.negatives), start + 2 * reach))
-    batch = tokenize_utterances(list(texts.values()), tokenizer, config.max_tokens, count, config.prompt)
+    batch = tokenize_utterances(
+        list(texts.values()), tokenizer, config.max_tokens, count, config.prompt
+    )
     for name, fill in (("input_ids", tokenizer.pad_token_id or 0), ("attention_mask", 0)):
         rows = torch.full((width * len(examples), batch[name].shape[1]), fill)
         rows[list(texts)] = batch[name]

@@ -1,7 +1,9 @@
-"""DSE: utterance embeddings from consecutive utterances (Zhou et al., NAACL 2022, arXiv:2205.13568).
+"""DSE.
 
-An utterance and the next one are a positive pair. The other utterances of the batch are its negatives; near ones weigh
-more.
+Utterance embeddings from consecutive utterances (Zhou et al., NAACL 2022, arXiv:2205.13568).
+
+An utterance and the next one are a positive pair. The other utterances of the batch are its
+negatives; near ones weigh more.
 """
 
 from collections.abc import Sequence
@@ -30,9 +32,10 @@ class DSEConfig(UtteranceConfig):
 
     Attributes:
         loss_temperature: Divides the cosines (0.05).
-        negative_weights: Weights of negatives: ``"hard"`` as the released program computes them, ``"printed"`` as in
-            equation 1, ``"plain"`` all equal (see `losses.pair_contrastive`).
-        min_words: Pairs with a side of fewer words are left out (the paper keeps more than three words).
+        negative_weights: Weights of negatives: ``"hard"`` as the released program computes them,
+            ``"printed"`` as in equation 1, ``"plain"`` all equal (see `losses.pair_contrastive`).
+        min_words: Pairs with a side of fewer words are left out (the paper keeps more than three
+            words).
     """
 
     model_type = "dialemb-dse"
@@ -68,27 +71,40 @@ class DSEModel(UtteranceEncoder):
                 weights=self.config.negative_weights,
             )
             own = positives_first((pairs[:, 0] @ pairs[:, 1].T).detach())
-        return UtteranceOutput(loss=loss, pooler_output=embeddings.unflatten(0, (-1, 2))[:, 0], similarities=own)
+        return UtteranceOutput(
+            loss=loss, pooler_output=embeddings.unflatten(0, (-1, 2))[:, 0], similarities=own
+        )
 
 
 class DSEExamples(Examples):
     """An utterance and the next of its dialogue (section 3.1)."""
 
     def __init__(self, dialogues: Sequence[Dialogue], config: DSEConfig, seed: int) -> None:
-        pairs = [pair for dialogue in dialogues for pair in pairwise(turn.content for turn in dialogue.turns)]
-        items = [pair for pair in pairs if min(len(text.split()) for text in pair) >= config.min_words]
+        pairs = [
+            pair
+            for dialogue in dialogues
+            for pair in pairwise(turn.content for turn in dialogue.turns)
+        ]
+        items = [
+            pair for pair in pairs if min(len(text.split()) for text in pair) >= config.min_words
+        ]
         short = len(pairs) - len(items)
         note = f"Left out {short:,} pairs with a side of fewer than {config.min_words} words"
         super().__init__(items, [note] * bool(short))
         if not items:
             raise InputError(
-                f"dse: got no pair of utterances from {len(dialogues)} dialogues ({short} are shorter than "
-                f"min_words {config.min_words}), expected at least one; add dialogues or lower min_words"
+                f"dse: got no pair of utterances from {len(dialogues)} dialogues ({short} are "
+                "shorter than "
+                f"min_words {config.min_words}), expected at least one; add dialogues or lower "
+                "min_words"
             )
 
 
 def collate(
-    examples: list[tuple[str, str]], tokenizer: PreTrainedTokenizerBase, config: DSEConfig, count: Truncation
+    examples: list[tuple[str, str]],
+    tokenizer: PreTrainedTokenizerBase,
+    config: DSEConfig,
+    count: Truncation,
 ) -> dict[str, Tensor]:
     """Lay out B pairs, (B, 2, L); a long text keeps its start."""
     texts = [text for pair in examples for text in pair]
@@ -96,4 +112,13 @@ def collate(
     return {name: tensor.unflatten(0, (-1, 2)) for name, tensor in batch.items()}
 
 
-METHOD = Method("dse", DSEConfig, DSEModel, DSEExamples, collate, min_turns=2, in_batch_negatives=True, **ABOUT["dse"])
+METHOD = Method(
+    "dse",
+    DSEConfig,
+    DSEModel,
+    DSEExamples,
+    collate,
+    min_turns=2,
+    in_batch_negatives=True,
+    **ABOUT["dse"],
+)

@@ -1,7 +1,10 @@
-"""Dual encoders: a context and a response are vectors, and their product is the score (Lowe et al., 2015).
+"""Dual encoders.
 
-As in Multi-Granularity Representations of Dialog (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890, section 3.1), they
-learn to find the true response among K. One reads words by LSTMs, the other by any pretrained encoder.
+A context and a response are vectors, and their product is the score (Lowe et al., 2015).
+
+As in Multi-Granularity Representations of Dialog (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890,
+section 3.1), they learn to find the true response among K. One reads words by LSTMs, the other by
+any pretrained encoder.
 """
 
 from collections.abc import Sequence
@@ -21,8 +24,16 @@ from .batching import in_parts
 from .config import RankerConfig, check_positions, warn_of_modules
 from .layout import UNLIMITED, Truncation, add_markers, ranking_template, special_tokens_around
 from .method import ABOUT, Method
-from .ranker import Ranker, RankingExample, RankingExamples, candidates_of, context_ids, response_ids, with_candidates
-from .words import MARKS, WordRanker
+from .ranker import (
+    Ranker,
+    RankingExample,
+    RankingExamples,
+    candidates_of,
+    context_ids,
+    response_ids,
+    with_candidates,
+)
+from .vocabulary import MARKS, WordRanker
 
 _ROWS = 64  # texts of like length that are encoded together, padded to the longest of them
 
@@ -41,7 +52,10 @@ class TowerRanker(Ranker, published.TowerRanker):
     multiplies: ClassVar[bool] = True
 
     def encode_many(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
-        """Embed any number of texts, (N, L) to (N, D) float32; ``tower`` is "context" or "response"."""
+        """Embed any number of texts, (N, L) to (N, D) float32.
+
+        ``tower`` is "context" or "response".
+        """
         encode = partial(self.encode_texts, tower=tower)
         vectors: Tensor = in_parts(self, encode, attention_mask, _ROWS, input_ids, attention_mask)
         return vectors.float()
@@ -79,10 +93,16 @@ class TransformerDualEncoderModel(TowerRanker, published.TransformerDualEncoderM
 
     @classmethod
     def build(
-        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
+        cls,
+        backbone: str | None,
+        dialogues: Sequence[Dialogue],
+        dropout: float | None = None,
+        **settings: object,
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Build an untrained model around any encoder that `AutoModel` loads; see `MethodModel`."""
-        pretrained = load_backbone(str(backbone), dropout, bool(settings.pop("trust_remote_code", False)))
+        pretrained = load_backbone(
+            str(backbone), dropout, bool(settings.pop("trust_remote_code", False))
+        )
         tokenizer = pretrained.tokenizer
         config = TransformerDualEncoderConfig(encoder_config=pretrained.encoder.config, **settings)  # type: ignore[arg-type]
         for name in config.limits:
@@ -101,13 +121,23 @@ class TransformerDualEncoderModel(TowerRanker, published.TransformerDualEncoderM
 
 
 def collate(
-    examples: list[RankingExample], tokenizer: PreTrainedTokenizerBase, config: TowerRankerConfig, count: Truncation
+    examples: list[RankingExample],
+    tokenizer: PreTrainedTokenizerBase,
+    config: TowerRankerConfig,
+    count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lay out B contexts (B, L) and the K candidates of each (B, K, M); see `context_ids` and `candidates_of`."""
+    """Lay out B contexts (B, L) and the K candidates of each (B, K, M).
+
+    See `context_ids` and `candidates_of`.
+    """
     *speakers, marker = config.marker_ids or []
     contexts = [example.context for example in examples]
-    batch = context_ids(contexts, tokenizer, speakers[: len(ROLES)], config.max_context_tokens, count)
-    candidates = response_ids(candidates_of(examples), tokenizer, marker, config.max_response_tokens, count)
+    batch = context_ids(
+        contexts, tokenizer, speakers[: len(ROLES)], config.max_context_tokens, count
+    )
+    candidates = response_ids(
+        candidates_of(examples), tokenizer, marker, config.max_response_tokens, count
+    )
     return with_candidates(batch, candidates)
 
 

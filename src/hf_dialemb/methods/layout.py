@@ -1,7 +1,8 @@
 """From dialogues to token ids: order, truncation and padding, and the same as a chat template.
 
-The chat template writes a marker token of the speaker before each turn. ``forward`` reads roles and turns off the
-markers, so that a stock tokenizer and any tool that passes ``(input_ids, attention_mask)`` serve a dialogue encoder.
+The chat template writes a marker token of the speaker before each turn. ``forward`` reads roles and
+turns off the markers, so that a stock tokenizer and any tool that passes ``(input_ids,
+attention_mask)`` serve a dialogue encoder.
 """
 
 from __future__ import annotations
@@ -30,20 +31,25 @@ CHARACTERS = 256
 
 _MARGIN = 128  # tokens beside a cut that may differ from those of the whole text
 _TEXTS = 2_000  # texts that are tokenised at once
-_SPOKEN = (  # as `load_dialogues` reads messages: parts are joined, and what nobody says is left out
+# as `load_dialogues` reads messages: parts are joined, and what nobody says is left out
+_SPOKEN = (
     "{%- set spoken = namespace(turns=[]) -%}{%- for message in messages -%}"
-    "{%- set content = message['content'] | default(none) -%}{%- if content is sequence and content is not string -%}"
-    "{%- set content = content | selectattr('text') | map(attribute='text') | join(' ') -%}{%- endif -%}"
+    "{%- set content = message['content'] | default(none) -%}{%- if content is sequence and "
+    "content is not string -%}"
+    "{%- set content = content | selectattr('text') | map(attribute='text') | join(' ') -%}{%- "
+    "endif -%}"
     f"{{%- if messages | length == 1 or message['role'] not in {list(UNSPOKEN)} -%}}"
     "{%- if content is not string and not (message['tool_calls'] or message['function_call']) -%}"
-    "{{- raise_exception('Got a message whose content is no text, expected text or parts of text') -}}{%- endif -%}"
+    "{{- raise_exception('Got a message whose content is no text, expected text or parts of text') "
+    "-}}{%- endif -%}"
     "{%- if content and content | trim -%}"
     "{%- set spoken.turns = spoken.turns + [{'role': message['role'], 'content': content}] -%}"
     "{%- endif -%}{%- endif -%}{%- endfor -%}"
 )
 _SPEAKER = (
     "{%- if message['role'] not in markers -%}"
-    "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))) -}}"
+    "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | "
+    "join(', '))) -}}"
     "{%- endif -%}{{- markers[message['role']] -}}"
 )
 _SPACE = "{%- if not loop.last -%}{{- ' ' -}}{%- endif -%}"
@@ -77,15 +83,21 @@ class Truncation:
 
 
 def tokenize(
-    dialogues: Sequence[Dialogue], tokenizer: PreTrainedTokenizerBase, config: DialogueConfig, count: Truncation
+    dialogues: Sequence[Dialogue],
+    tokenizer: PreTrainedTokenizerBase,
+    config: DialogueConfig,
+    count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lay out B dialogues without markers, with explicit roles and turns, and count what was dropped.
+    """Lay out B dialogues without markers, with explicit roles and turns, and count what was
+    dropped.
 
-    Return ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right. Raise
-    InputError if the model has no vector for a role.
+    Return ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded
+    on the right. Raise InputError if the model has no vector for a role.
     """
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
-    tokens = dict(zip(texts, token_ids(texts, tokenizer, config.max_tokens, config.keep), strict=True))
+    tokens = dict(
+        zip(texts, token_ids(texts, tokenizer, config.max_tokens, config.keep), strict=True)
+    )
     around = wrapping(tokenizer) if config.wrapped else ("", "")
     ending, opening, closing = (
         list(tokenizer.convert_tokens_to_ids([text])) if text else []  # type: ignore[arg-type]
@@ -96,26 +108,39 @@ def tokenize(
         kept = dialogue.turns[-config.max_turns :] if config.max_turns else dialogue.turns
         if unknown := [turn.role for turn in kept if turn.role not in known]:
             raise InputError(
-                f"dialogue '{dialogue.id}' has the role '{unknown[0]}', but the model knows {config.num_roles} "
+                f"dialogue '{dialogue.id}' has the role '{unknown[0]}', but the model knows "
+                f"{config.num_roles} "
                 f"({', '.join(known)}); train with a larger num_roles or merge speakers"
             )
         pieces = [tokens[turn.content] + ending for turn in kept]
-        cut = _truncate(pieces, config.max_tokens - len(opening) - len(closing), config.keep, config.whole_turns)
+        cut = _truncate(
+            pieces, config.max_tokens - len(opening) - len(closing), config.keep, config.whole_turns
+        )
         total = sum(len(tokens[turn.content]) + len(ending) for turn in dialogue.turns)
-        count.add(total, sum(map(len, cut)), not any(tokens[turn.content] for turn in dialogue.turns))
+        count.add(
+            total, sum(map(len, cut)), not any(tokens[turn.content] for turn in dialogue.turns)
+        )
         rows.append(_row(cut, [known.index(turn.role) for turn in kept], opening, closing))
     tokens_of, roles_of, turns_of = zip(*rows, strict=True)
     batch = pad_right(tokens_of, tokenizer.pad_token_id or 0)
-    return {**batch, "role_ids": pad_right(roles_of, 0)["input_ids"], "turn_ids": pad_right(turns_of, 0)["input_ids"]}
+    return {
+        **batch,
+        "role_ids": pad_right(roles_of, 0)["input_ids"],
+        "turn_ids": pad_right(turns_of, 0)["input_ids"],
+    }
 
 
-def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool) -> list[list[int]]:
+def _truncate(
+    pieces: list[list[int]], budget: int, keep: str, whole_turns: bool
+) -> list[list[int]]:
     """Cut turns to a budget of tokens, at the end that is not kept; dropped turns become empty."""
     step = 1 if keep == "start" else -1
     result: list[list[int]] = []
     left = budget
     for piece in pieces[::step]:
-        if len(piece) > left and (not whole_turns or left == budget):  # a single turn is cut, not lost
+        if len(piece) > left and (
+            not whole_turns or left == budget
+        ):  # a single turn is cut, not lost
             piece = piece[:left] if keep == "start" else piece[len(piece) - left :]
         result.append(piece if len(piece) <= left else [])
         left = left - len(piece) if len(piece) <= left else 0
@@ -125,8 +150,13 @@ def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool
 def _row(
     pieces: list[list[int]], roles: list[int], opening: list[int], closing: list[int]
 ) -> tuple[list[int], list[int], list[int]]:
-    """Return the tokens of a sequence with their roles and turns; the frame belongs to the speakers beside it."""
-    spoken = [(piece, role) for piece, role in zip(pieces, roles, strict=True) if piece] or [([], roles[0])]
+    """Return the tokens of a sequence with their roles and turns.
+
+    The frame belongs to the speakers beside it.
+    """
+    spoken = [(piece, role) for piece, role in zip(pieces, roles, strict=True) if piece] or [
+        ([], roles[0])
+    ]
     lengths = [len(piece) for piece, _ in spoken]
     lengths[0] += len(opening)
     lengths[-1] += len(closing)
@@ -136,17 +166,31 @@ def _row(
 
 
 def tokenize_utterances(
-    utterances: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_tokens: int, count: Truncation, prompt: str = ""
+    utterances: Sequence[str],
+    tokenizer: PreTrainedTokenizerBase,
+    max_tokens: int,
+    count: Truncation,
+    prompt: str = "",
 ) -> dict[str, Tensor]:
-    """Lay out N utterances, each after a prompt, as a padded batch with special tokens around each; see `framed`."""
+    """Lay out N utterances, each after a prompt, as a padded batch with special tokens around each.
+
+    See `framed`.
+    """
     count.unit = "utterances"
     return framed(
-        token_ids([prompt + text for text in utterances], tokenizer, max_tokens), tokenizer, max_tokens, count, "start"
+        token_ids([prompt + text for text in utterances], tokenizer, max_tokens),
+        tokenizer,
+        max_tokens,
+        count,
+        "start",
     )
 
 
 def token_ids(
-    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int = UNLIMITED, keep: str = "start"
+    texts: Sequence[str],
+    tokenizer: PreTrainedTokenizerBase,
+    most: int = UNLIMITED,
+    keep: str = "start",
 ) -> list[list[int]]:
     """Return the ids of each text without special tokens; control tokens in a text are broken up.
 
@@ -161,13 +205,20 @@ def token_ids(
     backend.encode_special_tokens = tokenizer.split_special_tokens
     ids: list[list[int]] = []
     for start in range(0, len(escaped), _TEXTS):
-        encodings = backend.encode_batch_fast(escaped[start : start + _TEXTS], add_special_tokens=False)
+        encodings = backend.encode_batch_fast(
+            escaped[start : start + _TEXTS], add_special_tokens=False
+        )
         ids += [encoding.ids for encoding in encodings]
     return ids
 
 
-def shortened(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int, keep: str = "start") -> list[str]:
-    """Cut huge texts before they are tokenised, which takes 280 bytes a character; ``most`` tokens stay the same."""
+def shortened(
+    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int, keep: str = "start"
+) -> list[str]:
+    """Cut huge texts before they are tokenised, which takes 280 bytes a character.
+
+    ``most`` tokens stay the same.
+    """
     room, cut = CHARACTERS * (most + _MARGIN), list(texts)
     for place, text in enumerate(texts):
         part = text[:room] if keep == "start" else text[-room:]
@@ -187,8 +238,9 @@ def framed(
 ) -> dict[str, Tensor]:
     """Cut N sequences of token ids, count that, and put the tokenizer's special tokens around each.
 
-    ``max_tokens`` counts the special tokens too; the ``start`` or the ``end`` stays. A sequence of at most ``marks``
-    tokens counts as empty. Return ``input_ids`` and ``attention_mask``, each (N, L) int64.
+    ``max_tokens`` counts the special tokens too; the ``start`` or the ``end`` stays. A sequence of
+    at most ``marks`` tokens counts as empty. Return ``input_ids`` and ``attention_mask``, each (N,
+    L) int64.
     """
     before, after = special_tokens_around(tokenizer)
     budget = max_tokens - len(before) - len(after)
@@ -201,16 +253,24 @@ def framed(
 
 
 def pad_right(rows: Sequence[list[int]], pad: int) -> dict[str, Tensor]:
-    """Pad N rows of token ids to the longest: ``input_ids``, ``attention_mask``, each (N, L) int64, L at least 1."""
+    """Pad N rows of token ids to the longest.
+
+    ``input_ids``, ``attention_mask``, each (N, L) int64, L at least 1.
+    """
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     mask = np.arange(max(1, lengths.max(initial=0))) < lengths[:, None]  # (N, L)
     ids = np.full(mask.shape, pad, dtype=np.int64)
     ids[mask] = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
-    return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
+    return {
+        "input_ids": torch.from_numpy(ids),
+        "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+    }
 
 
 def add_markers(tokenizer: PreTrainedTokenizerBase, num_roles: int) -> list[int]:
-    """Add a special token for each of 1 to 5 roles, and as a 6th for responses; return the tokens' ids.
+    """Add a special token for each of 1 to 5 roles, and as a 6th for responses.
+
+    Return the tokens' ids.
 
     Unused vocabulary entries are taken if they exist.
     """
@@ -227,7 +287,10 @@ def special_texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
 
 
 def escape(text: str, specials: Iterable[str]) -> str:
-    """Break up control tokens in a user's text: ``[SEP]`` becomes ``[ SEP]``, which reads as plain words."""
+    """Break up control tokens in a user's text.
+
+    ``[SEP]`` becomes ``[ SEP]``, which reads as plain words.
+    """
     for special in specials:
         text = text.replace(special, f"{special[0]} {special[1:]}")
     return text
@@ -238,18 +301,27 @@ def chat_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) ->
     start, end = wrapping(tokenizer) if config.wrapped else ("", "")
     turns = "spoken.turns" if config.max_turns is None else f"spoken.turns[-{config.max_turns}:]"
     return (
-        f"{_set_markers(tokenizer, config.marker_ids or [])}{_SPOKEN}{start}{{%- for message in {turns} -%}}{_SPEAKER}"
+        f"{_set_markers(tokenizer, config.marker_ids or [])}{_SPOKEN}{start}{{%- for message in "
+        f"{turns} -%}}{_SPEAKER}"
         f"{_content(tokenizer)}{config.end_of_utterance or ''}{{%- endfor -%}}{end}"
     )
 
 
-def utterance_template(tokenizer: PreTrainedTokenizerBase, prompts: Iterable[str] = (), default: str = "") -> str:
-    """Return the Jinja template that renders messages as one text: their contents, with a space between.
+def utterance_template(
+    tokenizer: PreTrainedTokenizerBase, prompts: Iterable[str] = (), default: str = ""
+) -> str:
+    """Return the Jinja template that renders messages as one text.
 
-    A prompt stands before them: the default, or another that the first message, a system message, consists of.
+    Their contents, with a space between.
+
+    A prompt stands before them: the default, or another that the first message, a system message,
+    consists of.
     """
     start, end = _texts_around(tokenizer)
-    chosen = f"messages[0]['content'] if messages and messages[0]['content'] in {list(prompts)} else {default!r}"
+    chosen = (
+        f"messages[0]['content'] if messages and messages[0]['content'] in {list(prompts)} "
+        f"else {default!r}"
+    )
     prompt = f"{{{{- {chosen} -}}}}" if prompts else ""
     turns = f"{{%- for message in spoken.turns -%}}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}"
     return f"{_SPOKEN}{start}{prompt}{turns}{end}"
@@ -258,9 +330,10 @@ def utterance_template(tokenizer: PreTrainedTokenizerBase, prompts: Iterable[str
 def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
     """Return the Jinja template that renders messages as a context or as a response.
 
-    The marker of the speaker stands before each message of a context. A response begins with a message of the role
-    ``response``, or with the system message ``response``, as sentence-transformers hands on a prompt. It is rendered as
-    the last of the markers and all messages but the system's.
+    The marker of the speaker stands before each message of a context. A response begins with a
+    message of the role ``response``, or with the system message ``response``, as
+    sentence-transformers hands on a prompt. It is rendered as the last of the markers and all
+    messages but the system's.
     """
     response = tokenizer.convert_ids_to_tokens(markers)[-1]
     start, end = _texts_around(tokenizer)
@@ -268,7 +341,8 @@ def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> 
         f"{_set_markers(tokenizer, markers[:-1])}{_SPOKEN}{start}"
         "{%- if messages[0]['role'] == 'response' or "
         "(messages[0]['role'] == 'system' and messages[0]['content'] == 'response') -%}"
-        f"{response}{{%- for message in spoken.turns -%}}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}"
+        f"{response}{{%- for message in spoken.turns -%}}{_content(tokenizer)}{_SPACE}{{%- endfor "
+        f"-%}}"
         f"{{%- else -%}}{{%- for message in spoken.turns -%}}"
         f"{_SPEAKER}{_content(tokenizer)}{{%- endfor -%}}{{%- endif -%}}{end}"
     )
@@ -280,23 +354,34 @@ def _set_markers(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
 
 
 def _content(tokenizer: PreTrainedTokenizerBase) -> str:
-    escapes = "".join(f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer))
+    escapes = "".join(
+        f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer)
+    )
     return f"{{{{- message['content']{escapes} -}}}}"
 
 
 def _texts_around(tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    return ["".join(tokenizer.convert_ids_to_tokens(ids)) for ids in special_tokens_around(tokenizer)]
+    return [
+        "".join(tokenizer.convert_ids_to_tokens(ids)) for ids in special_tokens_around(tokenizer)
+    ]
 
 
 def special_tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
-    """Return the ids that the tokenizer puts before and after a text, by an example: tokenizers do not state them."""
-    bare, full = (list(tokenizer("a", add_special_tokens=special)["input_ids"]) for special in (False, True))
+    """Return the ids that the tokenizer puts before and after a text, by an example.
+
+    Tokenizers do not state them.
+    """
+    bare, full = (
+        list(tokenizer("a", add_special_tokens=special)["input_ids"]) for special in (False, True)
+    )
     start = next(at for at in range(len(full)) if full[at : at + len(bare)] == bare)
     return full[:start], full[start + len(bare) :]
 
 
 def wrapping(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
-    """Return the texts of the tokens that open and close a sequence, such as ``("[CLS]", "[SEP]")``."""
+    """Return the texts of the tokens that open and close a sequence, such as ``("[CLS]",
+    "[SEP]")``.
+    """
     opening = tokenizer.cls_token or tokenizer.bos_token or ""
     closing = tokenizer.sep_token or tokenizer.eos_token or ""
     return str(opening), str(closing)

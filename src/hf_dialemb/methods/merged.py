@@ -1,8 +1,8 @@
 """Merging: the weight changes of several trainings, added to their common backbone.
 
-``theta = theta_0 + sum_i w_i (theta_i - theta_0)``: task arithmetic (Ilharco et al., ICLR 2023, arXiv:2212.04089). With
-a rank, the sum of each linear layer is cut to its first singular values, a LoRA adapter (arXiv:2106.09685), and all
-other weights stay the backbone's.
+``theta = theta_0 + sum_i w_i (theta_i - theta_0)``: task arithmetic (Ilharco et al., ICLR 2023,
+arXiv:2212.04089). With a rank, the sum of each linear layer is cut to its first singular values, a
+LoRA adapter (arXiv:2106.09685), and all other weights stay the backbone's.
 """
 
 import math
@@ -24,7 +24,9 @@ from .dse import DSEExamples, collate
 from .method import ABOUT, Method
 from .utterance import UtteranceEncoder
 
-_FAR = 0.5  # of the backbone's length in weight space; trainings move a few hundredths, another backbone more than one
+# of the backbone's length in weight space; trainings move a few hundredths, another backbone more
+# than one
+_FAR = 0.5
 
 
 @strict
@@ -46,50 +48,77 @@ class MergedConfig(UtteranceConfig):
 
 
 class Factors(NamedTuple):
-    """A linear layer's difference (out, in) as a product: LoRA's A, (rank, in), and B, (out, rank)."""
+    """A linear layer's difference (out, in) as a product.
+
+    LoRA's A, (rank, in), and B, (out, rank).
+    """
 
     down: Tensor
     up: Tensor
 
 
 class MergedModel(UtteranceEncoder):
-    """An encoder of texts made of trained ones; ``adapter`` holds the `Factors` of linear layers that were cut."""
+    """An encoder of texts made of trained ones.
+
+    ``adapter`` holds the `Factors` of linear layers that were cut.
+    """
 
     config: MergedConfig
     adapter: Mapping[str, Factors] = MappingProxyType({})
 
     @classmethod
     def from_parts(
-        cls, backbone: str, parts: Mapping[str, float], rank: int | None = None, max_tokens: int = 512
+        cls,
+        backbone: str,
+        parts: Mapping[str, float],
+        rank: int | None = None,
+        max_tokens: int = 512,
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Merge trainings of one backbone to an encoder in evaluation mode, float32, that cuts texts at ``max_tokens``.
+        """Merge trainings of one backbone to an encoder in evaluation mode, float32, that cuts
+        texts at ``max_tokens``.
 
-        ``parts`` gives each model of this package, or plain encoder, its weight. With a rank, the differences of linear
-        layers are cut to it, and all other weights stay the backbone's. Raise InputError if there is no part, a weight
-        is no number, or a part has another backbone, other shapes, or nothing that moved.
+        ``parts`` gives each model of this package, or plain encoder, its weight. With a rank, the
+        differences of linear layers are cut to it, and all other weights stay the backbone's. Raise
+        InputError if there is no part, a weight is no number, or a part has another backbone, other
+        shapes, or nothing that moved.
         """
         if not parts:
-            raise InputError("parts: got none, expected trained models and their weights; name at least one")
+            raise InputError(
+                "parts: got none, expected trained models and their weights; name at least one"
+            )
         for path, weight in parts.items():
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-                raise InputError(f"parts: got the weight {weight!r} for '{path}', expected a number; give one")
+            if (
+                isinstance(weight, bool)
+                or not isinstance(weight, int | float)
+                or not math.isfinite(weight)
+            ):
+                raise InputError(
+                    f"parts: got the weight {weight!r} for '{path}', expected a number; give one"
+                )
         named = {Path(name).name: float(weight) for name, weight in parts.items()}
         model, tokenizer = cls.from_backbone(
             backbone, parts=named, rank=rank, max_tokens=max_tokens, encoding_tokens=max_tokens
         )
-        start = {name: value for name, value in model.encoder.state_dict().items() if value.is_floating_point()}
+        start = {
+            name: value
+            for name, value in model.encoder.state_dict().items()
+            if value.is_floating_point()
+        }
         total = {name: torch.zeros_like(value) for name, value in start.items()}
         for path, weight in parts.items():
             for name, moved in _moved(start, path, backbone).items():
                 total[name] += weight * moved
         if rank is not None:
-            linear = [name for name, part in model.encoder.named_modules() if isinstance(part, nn.Linear)]
-            changed = [
-                name for name in linear if total[f"{name}.weight"].any()
-            ]  # frozen layers would be stored as zeros
+            linear = [
+                name for name, part in model.encoder.named_modules() if isinstance(part, nn.Linear)
+            ]
+            # frozen layers would be stored as zeros
+            changed = [name for name in linear if total[f"{name}.weight"].any()]
             model.adapter = {name: factors(total[f"{name}.weight"], rank) for name in changed}
             total = {f"{name}.weight": up @ down for name, (down, up) in model.adapter.items()}
-        model.encoder.load_state_dict({name: start[name] + change for name, change in total.items()}, strict=False)
+        model.encoder.load_state_dict(
+            {name: start[name] + change for name, change in total.items()}, strict=False
+        )
         return model, tokenizer
 
 
@@ -102,7 +131,9 @@ def factors(difference: Tensor, rank: int) -> Factors:
 
 
 def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, Tensor]:
-    """Return the change of each weight of a backbone by a training, without rows that were added to a table."""
+    """Return the change of each weight of a backbone by a training, without rows that were added to
+    a table.
+    """
     end = load_backbone(path, None).encoder.state_dict()
     moved = {}
     for name, before in start.items():
@@ -112,19 +143,27 @@ def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, T
         if after is None or after.shape != before.shape:
             got = "no" if after is None else f"{tuple(after.shape)} for"
             raise InputError(
-                f"parts: '{path}' has {got} {name}, expected the {tuple(before.shape)} of '{backbone}'; merge "
+                f"parts: '{path}' has {got} {name}, expected the {tuple(before.shape)} of "
+                f"'{backbone}'; merge "
                 "trainings of one backbone"
             )
         moved[name] = after.float() - before
-    distance, length = (math.hypot(*(float(value.norm()) for value in part.values())) for part in (moved, start))
+    distance, length = (
+        math.hypot(*(float(value.norm()) for value in part.values())) for part in (moved, start)
+    )
     if distance == 0:
-        raise InputError(f"parts: '{path}' moved nothing of '{backbone}' (its heads alone, if any); leave it out")
+        raise InputError(
+            f"parts: '{path}' moved nothing of '{backbone}' (its heads alone, if any); leave it out"
+        )
     if not distance < _FAR * length:
         raise InputError(
-            f"parts: '{path}' is {distance / length:.0%} of its length away from '{backbone}', expected a training "
+            f"parts: '{path}' is {distance / length:.0%} of its length away from '{backbone}', "
+            "expected a training "
             "that began with it; merge trainings of one backbone"
         )
     return moved
 
 
-METHOD = Method("merged", MergedConfig, MergedModel, DSEExamples, collate, trained=False, **ABOUT["merged"])
+METHOD = Method(
+    "merged", MergedConfig, MergedModel, DSEExamples, collate, trained=False, **ABOUT["merged"]
+)

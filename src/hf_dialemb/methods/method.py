@@ -14,15 +14,19 @@ from .backbone_model import MethodModel
 from .config import Kind, MethodConfig
 from .layout import Truncation
 
-ABOUT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("about.toml").read_text(encoding="utf-8"))
+ABOUT: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("about.toml").read_text(encoding="utf-8")
+)
 """What cards say of the package's own methods, by name: the last four fields of `Method`."""
 
 
 class Examples:
-    """The training examples of a method, by default the items themselves, in batches of any lengths.
+    """The training examples of a method, by default the items themselves, in batches of any
+    lengths.
 
-    Those with ``label_texts`` are given ``label_vectors`` (K, E) float32 of another encoder before the first is
-    requested; those with ``response_texts`` are given ``response_vectors`` (N, D). An empty list wants none.
+    Those with ``label_texts`` are given ``label_vectors`` (K, E) float32 of another encoder before
+    the first is requested; those with ``response_texts`` are given ``response_vectors`` (N, D). An
+    empty list wants none.
 
     Attributes:
         items: What each example is made of.
@@ -35,12 +39,15 @@ class Examples:
     def __len__(self) -> int:
         return len(self.items)
 
-    def example(self, epoch: int, index: int) -> Any:  # noqa: ANN401
+    def example(self, epoch: int, index: int) -> Any:
         """Make an example, a pure function of (seed, epoch, index)."""
         return self.items[index]
 
     def length(self, index: int) -> int:
-        """Return an example's estimated size or the number of its kind; a batch holds similar ones."""
+        """Return an example's estimated size or the number of its kind.
+
+        A batch holds similar ones.
+        """
         return 1
 
 
@@ -51,17 +58,19 @@ class Method:
     Attributes:
         name: Its key in `METHODS`.
         config_class: Its config.
-        model_class: Its model; ``forward`` returns a `DialogueOutput`, `UtteranceOutput` or `RankingOutput` with
-            ``loss`` for training batches.
-        examples: Makes `Examples` of dialogues, a config and a seed: decides positives, negatives and windows.
-        collate: Turns ``examples`` into ``forward``'s arguments, ``collate(examples, tokenizer, config, truncation)``,
-            and adds what was dropped to ``truncation``.
+        model_class: Its model; ``forward`` returns a `DialogueOutput`, `UtteranceOutput` or
+            `RankingOutput` with ``loss`` for training batches.
+        examples: Makes `Examples` of dialogues, a config and a seed: decides positives, negatives
+            and windows.
+        collate: Turns ``examples`` into ``forward``'s arguments, ``collate(examples, tokenizer,
+            config, truncation)``, and adds what was dropped to ``truncation``.
         min_turns: Shorter dialogues are not used.
         min_speakers: Dialogues of fewer speakers are not used.
         labelled: Whether it learns from dialogue acts and slots, whose names are unified.
-        from_scratch: Whether its model begins with the words of the dialogues instead of a pretrained backbone; a text
-            file of word vectors may then take the backbone's place.
-        in_batch_negatives: Whether the other examples of a batch are its negatives, so that a batch needs two.
+        from_scratch: Whether its model begins with the words of the dialogues instead of a
+            pretrained backbone; a text file of word vectors may then take the backbone's place.
+        in_batch_negatives: Whether the other examples of a batch are its negatives, so that a batch
+            needs two.
         trained: Whether a run trains it, or it is made of trained models.
         title: Its name for people.
         paper: Key of its paper in the package's bibliography, or a BibTeX entry of its own.

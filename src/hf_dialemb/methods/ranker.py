@@ -1,4 +1,6 @@
-"""Rankers of responses: the model with its loss, its examples, how texts become sequences, and a trained one's use.
+"""Rankers of responses.
+
+The model with its loss, its examples, how texts become sequences, and a trained one's use.
 
 Letters of shapes: B contexts, K candidate responses of each, N texts, L and M tokens.
 """
@@ -15,10 +17,10 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
-from ..checkpoints.pretrained import load_pretrained
 from ..dialogue import ROLES, Dialogue, Turn, plain, response_places
 from ..errors import InputError
 from ..modeling import modeling_dual_encoder as published
+from ..storage.pretrained import load_pretrained
 from . import method_of
 from .backbone_model import MethodModel
 from .batching import LayOut, embeddings
@@ -52,19 +54,26 @@ class RankingOutput(published.RankingOutput):
 class Ranker(MethodModel, published.Ranker):
     """A ranker with its loss.
 
-    ``multiplies`` says whether a score is the product of two vectors, divided by ``loss_temperature``.
+    ``multiplies`` says whether a score is the product of two vectors, divided by
+    ``loss_temperature``.
     """
 
     config: RankerConfig
     multiplies: ClassVar[bool] = False
 
     def rank(
-        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        candidate_ids: Tensor,
+        candidate_mask: Tensor,
     ) -> RankingOutput:
         """Score candidates (B, K, M) of contexts (B, L), and compute the loss."""
         output = super().rank(input_ids, attention_mask, candidate_ids, candidate_mask)
         assert output.logits is not None
-        loss = nn.functional.cross_entropy(output.logits.float(), candidate_ids.new_zeros(len(candidate_ids)))
+        loss = nn.functional.cross_entropy(
+            output.logits.float(), candidate_ids.new_zeros(len(candidate_ids))
+        )
         return RankingOutput(loss=loss, similarities=output.logits.detach().unsqueeze(-1), **output)
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -76,7 +85,8 @@ class Ranker(MethodModel, published.Ranker):
         """Raise InputError if the ranker has no vectors."""
         if not self.embeds:
             raise InputError(
-                f"{type(self).__name__} scores a context and a response together, and embeds neither; rank candidates "
+                f"{type(self).__name__} scores a context and a response together, and embeds "
+                "neither; rank candidates "
                 "with it (dialemb rank --model FOLDER), or choose a dual encoder"
             )
 
@@ -84,9 +94,9 @@ class Ranker(MethodModel, published.Ranker):
 class RankingExamples(Examples):
     """Contexts with their true response and K - 1 others, drawn afresh in each epoch (section 3).
 
-    Texts that differ in case and blanks only are one response, so no other response repeats the true one. Others are
-    drawn from all distinct responses (equation 8), or with ``granularity`` from a segment of them (equation 12), each
-    at most once if there are enough.
+    Texts that differ in case and blanks only are one response, so no other response repeats the
+    true one. Others are drawn from all distinct responses (equation 8), or with ``granularity``
+    from a segment of them (equation 12), each at most once if there are enough.
 
     Raises:
         InputError: There is no response with a context, or there are too few different ones.
@@ -107,21 +117,27 @@ class RankingExamples(Examples):
                 if place == len(self._texts):
                     self._texts.append(text)
                 items.append((number, turn, place))
-        super().__init__(items, [f"Left out {silent:,} dialogues without a response that has a context"] * bool(silent))
+        super().__init__(
+            items,
+            [f"Left out {silent:,} dialogues without a response that has a context"] * bool(silent),
+        )
         known = len(self._texts)
         if not items:
             raise InputError(
-                f"responses: got no response with a context in {len(self.dialogues)} dialogues, expected at least one; "
+                f"responses: got no response with a context in {len(self.dialogues)} dialogues, "
+                "expected at least one; "
                 f"add dialogues, or choose other turns than {config.responses!r}"
             )
         if known < config.num_candidates:
             raise InputError(
-                f"num_candidates: got {config.num_candidates}, but there are {known} different responses; lower it or "
+                f"num_candidates: got {config.num_candidates}, but there are {known} different "
+                "responses; lower it or "
                 "add dialogues"
             )
         if config.granularity is not None and known <= config.num_granularities:
             raise InputError(
-                f"num_granularities: got {config.num_granularities}, but each response has {known - 1} others, "
+                f"num_granularities: got {config.num_granularities}, but each response has "
+                f"{known - 1} others, "
                 "expected at least one for each granularity; lower it or add dialogues"
             )
         self.response_vectors = np.empty((0, 0), dtype=np.float32)
@@ -141,16 +157,23 @@ class RankingExamples(Examples):
     def example(self, epoch: int, index: int) -> RankingExample:
         """Return a context with its true response first, and the others."""
         number, turn, response = self.items[index]
-        generator, count = np.random.default_rng([self.seed, epoch, index]), self.config.num_candidates - 1
+        generator, count = (
+            np.random.default_rng([self.seed, epoch, index]),
+            self.config.num_candidates - 1,
+        )
         if self.config.granularity is None:
             drawn = generator.choice(len(self._texts) - 1, count, replace=False)
             others = drawn + (drawn >= response)
         else:
-            if self._segments is None:  # from the same sample of responses for every seed of the run
+            if (
+                self._segments is None
+            ):  # from the same sample of responses for every seed of the run
                 self._segments = Segments(self.response_vectors, self.config.num_granularities)
             others = self._segments.draw(response, self.config.granularity, count, generator)
         turns = self.dialogues[number].turns
-        return RankingExample(turns[:turn], (turns[turn].content, *(self._texts[other] for other in others)))
+        return RankingExample(
+            turns[:turn], (turns[turn].content, *(self._texts[other] for other in others))
+        )
 
 
 def context_ids(
@@ -160,7 +183,9 @@ def context_ids(
     max_tokens: int,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lay out N contexts, the marker of its speaker before each turn; a long context keeps its end; see `framed`.
+    """Lay out N contexts, the marker of its speaker before each turn; a long context keeps its end.
+
+    See `framed`.
 
     The markers are token ids in the order of `ROLES`; raise InputError for a role without one.
     """
@@ -170,22 +195,45 @@ def context_ids(
     rows = []
     for context in contexts:
         if unknown := [turn.role for turn in context if turn.role not in marks]:
-            raise InputError(f"context: got the role {unknown[0]}, expected one of {', '.join(marks)}; merge speakers")
-        rows.append([token for turn in context for token in (marks[turn.role], *tokens[turn.content])])
+            raise InputError(
+                f"context: got the role {unknown[0]}, expected one of {', '.join(marks)}; merge "
+                "speakers"
+            )
+        rows.append(
+            [token for turn in context for token in (marks[turn.role], *tokens[turn.content])]
+        )
     return framed(rows, tokenizer, max_tokens, count, "end", marks=1)
 
 
 def response_ids(
-    responses: Sequence[str], tokenizer: PreTrainedTokenizerBase, marker: int, max_tokens: int, count: Truncation
+    responses: Sequence[str],
+    tokenizer: PreTrainedTokenizerBase,
+    marker: int,
+    max_tokens: int,
+    count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lay out N responses behind the marker of a response; a long response keeps its start; see `framed`."""
+    """Lay out N responses behind the marker of a response; a long response keeps its start.
+
+    See `framed`.
+    """
     count.unit = "contexts and responses"
     tokens = remembered_ids(responses, tokenizer)
-    return framed([[marker, *tokens[text]] for text in responses], tokenizer, max_tokens, count, "start", marks=1)
+    return framed(
+        [[marker, *tokens[text]] for text in responses],
+        tokenizer,
+        max_tokens,
+        count,
+        "start",
+        marks=1,
+    )
 
 
-def remembered_ids(texts: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:
-    """Return the token ids of texts, which are remembered, as the texts of a corpus come again in every epoch."""
+def remembered_ids(
+    texts: Iterable[str], tokenizer: PreTrainedTokenizerBase
+) -> dict[str, list[int]]:
+    """Return the token ids of texts, which are remembered, as the texts of a corpus come again in
+    every epoch.
+    """
     distinct = list(dict.fromkeys(texts))
     known = _KNOWN.setdefault(tokenizer, {})
     if len(known) + len(distinct) > _REMEMBERED:
@@ -197,57 +245,85 @@ def remembered_ids(texts: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> 
 
 
 def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
-    """Return the candidates of all examples in one list; raise InputError unless their numbers are equal."""
+    """Return the candidates of all examples in one list.
+
+    Raise InputError unless their numbers are equal.
+    """
     counts = sorted({len(example.candidates) for example in examples})
     if len(counts) > 1:
         raise InputError(
-            f"candidates: got {counts[0]} for one context and {counts[-1]} for another, expected as many for all; "
+            f"candidates: got {counts[0]} for one context and {counts[-1]} for another, expected "
+            "as many for all; "
             "rank them one context at a time"
         )
     return [text for example in examples for text in example.candidates]
 
 
-def with_candidates(contexts: dict[str, Tensor], candidates: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Join contexts (B, ...) and their candidates, all in one (B K, M), to the arguments of a `Ranker`."""
+def with_candidates(
+    contexts: dict[str, Tensor], candidates: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    """Join contexts (B, ...) and their candidates, all in one (B K, M), to the arguments of a
+    `Ranker`.
+    """
     batch = len(contexts["input_ids"])
-    ids, mask = (candidates[name].unflatten(0, (batch, -1)) for name in ("input_ids", "attention_mask"))
+    ids, mask = (
+        candidates[name].unflatten(0, (batch, -1)) for name in ("input_ids", "attention_mask")
+    )
     return {**contexts, "candidate_ids": ids, "candidate_mask": mask}
 
 
 @dataclass(frozen=True)
 class LoadedRanker:
-    """A trained ranker in evaluation mode with its tokenizer, and its method, whose ``collate`` makes its batches."""
+    """A trained ranker in evaluation mode with its tokenizer, and its method, whose ``collate``
+    makes its batches.
+    """
 
     model: Ranker
     tokenizer: PreTrainedTokenizerBase
     method: Method
 
-    def embed(self, lengths: list[int], lay_out: LayOut, batch_size: int, show_progress: bool | None) -> np.ndarray:
-        """Embed N texts of some lengths in tokens, (N, D) float32; raise InputError if the ranker embeds nothing."""
+    def embed(
+        self, lengths: list[int], lay_out: LayOut, batch_size: int, show_progress: bool | None
+    ) -> np.ndarray:
+        """Embed N texts of some lengths in tokens, (N, D) float32.
+
+        Raise InputError if the ranker embeds nothing.
+        """
         self.model.check_embeds()
         return embeddings(self.model, lengths, lay_out, batch_size, show_progress)
 
 
 def load_ranker(path: str) -> LoadedRanker:
-    """Load a ranker from a folder or Hub id, onto a GPU if there is one; raise InputError for another model."""
+    """Load a ranker from a folder or Hub id, onto a GPU if there is one.
+
+    Raise InputError for another model.
+    """
     model = load_pretrained(AutoModel, path)
     if not isinstance(model, Ranker):
-        raise InputError(f"'{path}': got a model of type {model.config.model_type}, expected a ranker of responses")
+        raise InputError(
+            f"'{path}': got a model of type {model.config.model_type}, expected a ranker of "
+            "responses"
+        )
     model = model.to("cuda" if torch.cuda.is_available() else "cpu")  # type: ignore[arg-type]
     return loaded_ranker(model, load_pretrained(AutoTokenizer, path))
 
 
 def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRanker:
-    """Join a ranker, its tokenizer and their method; raise InputError if they do not fit together."""
+    """Join a ranker, its tokenizer and their method.
+
+    Raise InputError if they do not fit together.
+    """
     known: Any = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > known:
         raise InputError(
-            f"the tokenizer: got {len(tokenizer)} tokens, but the weights have {known}; fetch the model again"
+            f"the tokenizer: got {len(tokenizer)} tokens, but the weights have {known}; fetch the "
+            "model again"
         )
     marks = getattr(model.config, "marker_ids", None) or []
     if (model.embeds and len(marks) < 2) or not all(0 <= mark < len(tokenizer) for mark in marks):
         raise InputError(
-            f"marker_ids: got {marks}, expected those of a token for each speaker and of one for responses, below "
+            f"marker_ids: got {marks}, expected those of a token for each speaker and of one for "
+            "responses, below "
             f"{len(tokenizer)}; fetch or train the model again"
         )
     method = method_of(model)
@@ -256,30 +332,46 @@ def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRa
 
 
 def encode_contexts(
-    ranker: LoadedRanker, contexts: Sequence[Sequence[Turn]], batch_size: int = 256, show_progress: bool | None = None
+    ranker: LoadedRanker,
+    contexts: Sequence[Sequence[Turn]],
+    batch_size: int = 256,
+    show_progress: bool | None = None,
 ) -> np.ndarray:
-    """Embed N contexts, (N, D) float32; raise InputError if the ranker embeds nothing or a role has no marker."""
+    """Embed N contexts, (N, D) float32.
+
+    Raise InputError if the ranker embeds nothing or a role has no marker.
+    """
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         config: Any = ranker.model.config
         chosen = [contexts[row] for row in rows]
-        return context_ids(chosen, ranker.tokenizer, config.marker_ids[:-1], config.max_context_tokens, count)
+        return context_ids(
+            chosen, ranker.tokenizer, config.marker_ids[:-1], config.max_context_tokens, count
+        )
 
-    lengths = [1 + sum(len(turn.content) for turn in context) // 4 for context in contexts]  # tokens, about
+    # tokens, about
+    lengths = [1 + sum(len(turn.content) for turn in context) // 4 for context in contexts]
     return ranker.embed(lengths, lay_out, batch_size, show_progress)
 
 
 def encode_responses(
-    ranker: LoadedRanker, responses: Sequence[str], batch_size: int = 1024, show_progress: bool | None = None
+    ranker: LoadedRanker,
+    responses: Sequence[str],
+    batch_size: int = 1024,
+    show_progress: bool | None = None,
 ) -> np.ndarray:
     """Embed N responses, (N, D) float32; raise InputError if the ranker embeds nothing."""
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         config: Any = ranker.model.config
         chosen = [responses[row] for row in rows]
-        return response_ids(chosen, ranker.tokenizer, config.marker_ids[-1], config.max_response_tokens, count)
+        return response_ids(
+            chosen, ranker.tokenizer, config.marker_ids[-1], config.max_response_tokens, count
+        )
 
-    return ranker.embed([1 + len(text) // 4 for text in responses], lay_out, batch_size, show_progress)
+    return ranker.embed(
+        [1 + len(text) // 4 for text in responses], lay_out, batch_size, show_progress
+    )
 
 
 @torch.inference_mode()
@@ -294,10 +386,16 @@ def score_candidates(
     for row, example in enumerate(examples):
         if not example.context or not example.candidates:
             missing = "turn" if not example.context else "candidate"
-            raise InputError(f"example {row}: got no {missing}, expected at least one; leave the example out")
+            raise InputError(
+                f"example {row}: got no {missing}, expected at least one; leave the example out"
+            )
         by_size.setdefault(len(example.candidates), []).append(row)
     model, scores, count = ranker.model, [np.empty(0)] * len(examples), Truncation()
-    starts = ((alike, start) for _, alike in sorted(by_size.items()) for start in range(0, len(alike), _CONTEXTS))
+    starts = (
+        (alike, start)
+        for _, alike in sorted(by_size.items())
+        for start in range(0, len(alike), _CONTEXTS)
+    )
     batches = [alike[start : start + _CONTEXTS] for alike, start in starts]
     for rows in tqdm(batches, desc="rank", unit="batch", disable=not show_progress):
         chosen = [examples[row] for row in rows]

@@ -1,4 +1,7 @@
-"""How turns are read, in sessions, and questions to them: given, of slots, or of what speakers ask each other."""
+"""How turns are read, in sessions, and questions to them.
+
+Given, of slots, or of what speakers ask each other.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,18 +15,29 @@ GAP = 4.0
 """Hours without a word after which a conversation begins anew: nothing is read across."""
 
 BESIDE = {1: 0.4, 2: 0.3, -1: 0.3, -2: 0.2}
-"""What the vectors of turns so far before, or after, count for beside the turn's own; chosen on LoCoMo (dev)."""
+"""What the vectors of turns so far before, or after, count for beside the turn's own.
+
+Chosen on LoCoMo (dev).
+"""
 
 THEM = "\N{OBJECT REPLACEMENT CHARACTER}"
 """Stands for the name of whoever is asked."""
 
-_ASKED_WORDS, _ANSWER_WORDS = range(4, 26), 5  # the words of a question that makes sense alone; the fewest of an answer
+# the words of a question that makes sense alone; the fewest of an answer
+_ASKED_WORDS, _ANSWER_WORDS = (range(4, 26), 5)
 _QUESTION = re.compile(r"(?:^|(?<=[.!?])\s+)([^.!?]+\?)\s*$")
 _TO_YOU = re.compile(r"\byou(?:r|rs)?\b", re.IGNORECASE)
 _ABOUT_THEM = {
-    r"are you": "is ~", r"do you": "does ~", r"have you": "has ~", r"were you": "was ~", r"you are": "~ is",
-    r"you're": "~ is", r"you have": "~ has", r"your|yours": "~'s", r"you|yourself": "~",
-}  # fmt: skip
+    r"are you": "is ~",
+    r"do you": "does ~",
+    r"have you": "has ~",
+    r"were you": "was ~",
+    r"you are": "~ is",
+    r"you're": "~ is",
+    r"you have": "~ has",
+    r"your|yours": "~'s",
+    r"you|yourself": "~",
+}
 
 
 def spoken(turn: Turn) -> str:
@@ -47,13 +61,17 @@ def parted(first: str, second: str) -> bool:
     if not first or not second:
         return False
     earlier, later = datetime.fromisoformat(first), datetime.fromisoformat(second)
-    if (earlier.tzinfo is None) != (later.tzinfo is None):  # an offset that one lacks is not guessed
+    if (earlier.tzinfo is None) != (
+        later.tzinfo is None
+    ):  # an offset that one lacks is not guessed
         earlier, later = earlier.replace(tzinfo=None), later.replace(tzinfo=None)
     return abs((later - earlier).total_seconds()) >= 3600 * GAP
 
 
 class Question(NamedTuple):
-    """A question, the places of the turns that answer it, and of the first turn that is no candidate."""
+    """A question, the places of the turns that answer it, and of the first turn that is no
+    candidate.
+    """
 
     text: str
     turns: tuple[int, ...]
@@ -61,7 +79,10 @@ class Question(NamedTuple):
 
 
 def questions_of(dialogue: Dialogue) -> Iterator[Question]:
-    """Yield the questions that a dialogue brings, or ask for its slots; those with no wrong candidate are left out."""
+    """Yield the questions that a dialogue brings, or ask for its slots.
+
+    Those with no wrong candidate are left out.
+    """
     given: Any = dialogue.metadata.get("questions")
     if given is None:
         first: dict[str, int] = {}
@@ -69,7 +90,10 @@ def questions_of(dialogue: Dialogue) -> Iterator[Question]:
             for name, value in turn.slots:
                 if value:
                     first.setdefault(name, place)
-        given = [{"question": f"What is the {_plain(name)}?", "turns": [place]} for name, place in first.items()]
+        given = [
+            {"question": f"What is the {_plain(name)}?", "turns": [place]}
+            for name, place in first.items()
+        ]
     for entry in given:
         before = min(entry.get("before", len(dialogue.turns)), len(dialogue.turns))
         turns = tuple(sorted({place for place in entry["turns"] if place < before}))
@@ -78,18 +102,26 @@ def questions_of(dialogue: Dialogue) -> Iterator[Question]:
 
 
 def asked_of_each_other(turns: Sequence[Turn]) -> Iterator[tuple[str, int]]:
-    """Yield what a speaker asks the other, in the third person, and the place of the turn that asks.
+    """Yield what a speaker asks the other, in the third person, and the place of the turn that
+    asks.
 
     The next turn answers. `THEM` stands for whoever is asked.
     """
     for place, (turn, reply) in enumerate(pairwise(turns)):
         asked = _QUESTION.search(turn.content)
         words = len(reply.content.split())
-        if asked and turn.role != reply.role and words >= _ANSWER_WORDS and not reply.content.rstrip().endswith("?"):
+        if (
+            asked
+            and turn.role != reply.role
+            and words >= _ANSWER_WORDS
+            and not reply.content.rstrip().endswith("?")
+        ):
             text = asked[1].strip()
             if len(text.split()) in _ASKED_WORDS and _TO_YOU.search(text):
                 for ours, theirs in _ABOUT_THEM.items():
-                    text = re.sub(rf"\b(?:{ours})\b", theirs.replace("~", THEM), text, flags=re.IGNORECASE)
+                    text = re.sub(
+                        rf"\b(?:{ours})\b", theirs.replace("~", THEM), text, flags=re.IGNORECASE
+                    )
                 yield text[0].upper() + text[1:], place
 
 

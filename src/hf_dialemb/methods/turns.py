@@ -1,7 +1,10 @@
-"""Turns that are found: a question competes for the turn that answers it, which is read in its surroundings.
+"""Turns that are found.
 
-The other turns of the conversation, and those of the batch's other conversations, are the negatives. Vectors of turns
-are made as `Encoder.encode_turns` makes them, after the late chunking of Günther et al., 2024 (arXiv:2409.04701).
+A question competes for the turn that answers it, which is read in its surroundings.
+
+The other turns of the conversation, and those of the batch's other conversations, are the
+negatives. Vectors of turns are made as `Encoder.encode_turns` makes them, after the late chunking
+of Günther et al., 2024 (arXiv:2409.04701).
 """
 
 from bisect import bisect_left
@@ -23,17 +26,42 @@ from ..errors import InputError
 from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off
 from .config import UtteranceConfig
-from .layout import Truncation, framed, pad_right, special_tokens_around, token_ids, tokenize_utterances
+from .context_window import READ
+from .layout import (
+    Truncation,
+    framed,
+    pad_right,
+    special_tokens_around,
+    token_ids,
+    tokenize_utterances,
+)
 from .losses import gather_rows, precise
 from .method import ABOUT, Examples, Method
 from .sessions import BESIDE, THEM, Question, asked_of_each_other, questions_of, sessions, spoken
-from .surroundings import READ
 from .utterance import UtteranceEncoder, UtteranceOutput
 
 NAMES = (
-    "Anna", "Ben", "Carla", "David", "Emma", "Felix", "Grace", "Henry", "Irene", "Jack", "Laura", "Mark", "Nina",
-    "Omar", "Paul", "Rosa", "Sam", "Tina", "Victor", "Yusuf",
-)  # fmt: skip
+    "Anna",
+    "Ben",
+    "Carla",
+    "David",
+    "Emma",
+    "Felix",
+    "Grace",
+    "Henry",
+    "Irene",
+    "Jack",
+    "Laura",
+    "Mark",
+    "Nina",
+    "Omar",
+    "Paul",
+    "Rosa",
+    "Sam",
+    "Tina",
+    "Victor",
+    "Yusuf",
+)
 """What speakers are called in training whose names are not known."""
 
 
@@ -48,7 +76,11 @@ class TurnsConfig(UtteranceConfig):
     """
 
     model_type = "dialemb-turns"
-    ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO, "window": Range(2), "questions": Range(1)}
+    ranges: ClassVar[Ranges] = {
+        "loss_temperature": ABOVE_ZERO,
+        "window": Range(2),
+        "questions": Range(1),
+    }
 
     max_tokens: int = 128
     projection_size: int | None = None
@@ -80,9 +112,10 @@ class TurnsModel(UtteranceEncoder):
             session_ids: The turns as one text, (B, M) int64.
             session_mask: 1 for its real tokens, (B, M) int64.
             owners: The turn that each of its tokens belongs to, W for none, (B, M) int64.
-            keys: A number for each text, (B, Q + W) int64; 0 for absent ones. No negative is a turn with the answer's
-                text, or a turn of another example that is asked the same.
-            answers: The place of each answer among the turns, (B, Q) int64; -1 for absent questions.
+            keys: A number for each text, (B, Q + W) int64; 0 for absent ones. No negative is a turn
+                with the answer's text, or a turn of another example that is asked the same.
+            answers: The place of each answer among the turns, (B, Q) int64; -1 for absent
+                questions.
         """
         present, split = attention_mask.any(-1), [self.config.questions, self.config.window]
         vectors = self.embed(input_ids[present], attention_mask[present])
@@ -93,17 +126,27 @@ class TurnsModel(UtteranceEncoder):
         with autocast_off(rows):
             questions, alone = normalize(precise(rows), dim=-1).split(split, dim=1)
             turns = normalize(with_neighbours(alone) + normalize(together, dim=-1), dim=-1)
-            (everyone, first), (known, _) = (gather_rows(value, self.training) for value in (turns, keys))
+            (everyone, first), (known, _) = (
+                gather_rows(value, self.training) for value in (turns, keys)
+            )
             known_questions, known_turns = known.split(split, dim=1)
-            own = torch.zeros(len(example), *known_turns.shape, dtype=torch.bool, device=turns.device)
+            own = torch.zeros(
+                len(example), *known_turns.shape, dtype=torch.bool, device=turns.device
+            )
             own[torch.arange(len(example)), first + example, answers[asked]] = True
             others = (keys[asked][:, None, None] == known_questions).any(-1)  # (N, C)
             others[torch.arange(len(example)), first + example] = False
             answered = keys[:, split[0] :][example, answers[asked]][:, None, None]
             left_out = others[:, :, None] | (known_turns == 0) | (known_turns == answered)
-            cosines = torch.einsum("nd,cwd->ncw", questions[asked], everyone).masked_fill(left_out & ~own, -torch.inf)
-            similarities = torch.cat([cosines[own][:, None], cosines.masked_fill(own, -torch.inf).flatten(1)], dim=1)
-            loss = -torch.log_softmax(similarities / self.config.loss_temperature, dim=1)[:, 0].mean()
+            cosines = torch.einsum("nd,cwd->ncw", questions[asked], everyone).masked_fill(
+                left_out & ~own, -torch.inf
+            )
+            similarities = torch.cat(
+                [cosines[own][:, None], cosines.masked_fill(own, -torch.inf).flatten(1)], dim=1
+            )
+            loss = -torch.log_softmax(similarities / self.config.loss_temperature, dim=1)[
+                :, 0
+            ].mean()
         return UtteranceOutput(loss, rows[asked], similarities=similarities.detach().unsqueeze(-1))
 
     def _means(self, words: Tensor, mask: Tensor, owners: Tensor) -> Tensor:
@@ -115,12 +158,20 @@ class TurnsModel(UtteranceEncoder):
 
 
 def with_neighbours(units: Tensor) -> Tensor:
-    """Add to unit vectors of turns (B, W, D) those beside them, as `encode_turns` does; absent ones are 0."""
-    return normalize(units + sum(weight * pad(units, (0, 0, far, -far)) for far, weight in BESIDE.items()), dim=-1)
+    """Add to unit vectors of turns (B, W, D) those beside them, as `encode_turns` does.
+
+    Absent ones are 0.
+    """
+    return normalize(
+        units + sum(weight * pad(units, (0, 0, far, -far)) for far, weight in BESIDE.items()),
+        dim=-1,
+    )
 
 
 class Asked(NamedTuple):
-    """Some turns, questions that were asked after them, and the place of the answer of each among them."""
+    """Some turns, questions that were asked after them, and the place of the answer of each among
+    them.
+    """
 
     turns: tuple[str, ...]
     questions: tuple[str, ...]
@@ -133,38 +184,57 @@ class _Session(NamedTuple):
 
 
 class TurnsExamples(Examples):
-    """Each question once an epoch, with turns around its answer that are drawn, and further questions to these.
+    """Each question once an epoch, with turns around its answer that are drawn, and further
+    questions to these.
 
-    Dialogues without questions of their own are asked for their slots, and give what speakers ask each other; speakers
-    without names get some.
+    Dialogues without questions of their own are asked for their slots, and give what speakers ask
+    each other; speakers without names get some.
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: TurnsConfig, seed: int) -> None:
         self.config, self.seed = config, seed
         self.sessions = [session for dialogue in dialogues for session in _sessions(dialogue)]
-        pairs = ((number, question) for number, item in enumerate(self.sessions) for question in item.questions)
+        pairs = (
+            (number, question)
+            for number, item in enumerate(self.sessions)
+            for question in item.questions
+        )
         super().__init__(list(pairs))
         if not self.items:
             raise InputError(
-                f"turns: got no question from {len(dialogues)} dialogues, expected dialogues with questions in their "
+                f"turns: got no question from {len(dialogues)} dialogues, expected dialogues with "
+                "questions in their "
                 "metadata, or whose speakers ask each other; add some"
             )
 
     def example(self, epoch: int, index: int) -> Asked:
-        """Return at most ``window`` turns, one of which answers the question, and at most ``questions``."""
+        """Return at most ``window`` turns, one of which answers the question, and at most
+        ``questions``.
+        """
         number, question = self.items[index]
-        generator, (turns, known) = np.random.default_rng([self.seed, epoch, index]), self.sessions[number]
+        generator, (turns, known) = (
+            np.random.default_rng([self.seed, epoch, index]),
+            self.sessions[number],
+        )
         answer, size = int(generator.choice(question.turns)), self.config.window
         first, last = max(0, answer - size + 1), max(0, min(answer, question.before - size))
         start = int(generator.integers(first, last, endpoint=True))
         stop = min(start + size, question.before)
         names = dict(zip(ROLES, generator.permutation(NAMES).tolist(), strict=False))
-        named = [turn if turn.name else replace(turn, name=names[turn.role]) for turn in turns[start:stop]]
+        named = [
+            turn if turn.name else replace(turn, name=names[turn.role])
+            for turn in turns[start:stop]
+        ]
         chosen = [(question.text, answer)]
         for place in generator.permutation(len(known)):
             text, answers, before = known[place]
             inside = [at for at in answers if start <= at < stop]
-            if inside and before >= stop and text != question.text and len(chosen) < self.config.questions:
+            if (
+                inside
+                and before >= stop
+                and text != question.text
+                and len(chosen) < self.config.questions
+            ):
                 chosen.append((text, inside[0]))
         texts = tuple(text.replace(THEM, named[at - start].name) for text, at in chosen)
         return Asked(tuple(map(spoken, named)), texts, tuple(at - start for _, at in chosen))
@@ -179,10 +249,16 @@ def _sessions(dialogue: Dialogue) -> Iterator[_Session]:
         places = [place for place in range(len(turns)) if place not in asked]
         now = {place: at for at, place in enumerate(places)}
         answered = [(text, [place + 1], len(turns)) for place, text in asked.items()]
-        answered += [(text, [at - begin for at in answers], before - begin) for text, answers, before in given]
+        answered += [
+            (text, [at - begin for at in answers], before - begin)
+            for text, answers, before in given
+        ]
         questions = []
         for text, answers, before in answered:
-            known, at = bisect_left(places, before), tuple(now[place] for place in answers if place in now)
+            known, at = (
+                bisect_left(places, before),
+                tuple(now[place] for place in answers if place in now),
+            )
             if at and known > 1:
                 questions.append(Question(text, at, known))
         yield _Session(tuple(turns[place] for place in places), questions)
@@ -190,11 +266,15 @@ def _sessions(dialogue: Dialogue) -> Iterator[_Session]:
 
 
 def collate(
-    examples: list[Asked], tokenizer: PreTrainedTokenizerBase, config: TurnsConfig, count: Truncation
+    examples: list[Asked],
+    tokenizer: PreTrainedTokenizerBase,
+    config: TurnsConfig,
+    count: Truncation,
 ) -> dict[str, Tensor]:
     """Lay out B examples as `TurnsModel.contrast` takes them.
 
-    Turns that are read together have at most `READ` tokens: the furthest from the first answer are left out.
+    Turns that are read together have at most `READ` tokens: the furthest from the first answer are
+    left out.
     """
     before, after = special_tokens_around(tokenizer)
     room, width = READ - len(before) - len(after), config.questions + config.window
@@ -207,7 +287,11 @@ def collate(
         first, stop = 0, len(ids)
         while sum(map(len, ids[first:stop])) > room and stop - first > 1:
             first, stop = (first + 1, stop) if 2 * places[0] >= first + stop else (first, stop - 1)
-        kept = [(text, at - first) for text, at in zip(questions, places, strict=True) if first <= at < stop]
+        kept = [
+            (text, at - first)
+            for text, at in zip(questions, places, strict=True)
+            if first <= at < stop
+        ]
         answers[number, : len(kept)] = torch.tensor([at for _, at in kept])
         texts.update(enumerate([text for text, _ in kept], number * width))
         texts.update(enumerate(turns[first:stop], number * width + config.questions))
@@ -217,7 +301,9 @@ def collate(
     rows = list(texts)
     keys = torch.zeros(width * len(examples), dtype=torch.int64)
     keys[rows] = torch.tensor([1 + crc32(text.encode()) for text in texts.values()])
-    batch = tokenize_utterances(list(texts.values()), tokenizer, config.max_tokens, count, config.prompt)
+    batch = tokenize_utterances(
+        list(texts.values()), tokenizer, config.max_tokens, count, config.prompt
+    )
     for name, fill in (("input_ids", tokenizer.pad_token_id or 0), ("attention_mask", 0)):
         table = torch.full((width * len(examples), batch[name].shape[1]), fill)
         table[rows] = batch[name]
@@ -229,5 +315,12 @@ def collate(
 
 
 METHOD = Method(
-    "turns", TurnsConfig, TurnsModel, TurnsExamples, collate, min_turns=2, in_batch_negatives=True, **ABOUT["turns"]
+    "turns",
+    TurnsConfig,
+    TurnsModel,
+    TurnsExamples,
+    collate,
+    min_turns=2,
+    in_batch_negatives=True,
+    **ABOUT["turns"],
 )

@@ -1,4 +1,6 @@
-"""Utterance encoders: the pooled tokens of a backbone, contrastive heads for training, and `encode_utterances`.
+"""Utterance encoders.
+
+The pooled tokens of a backbone, contrastive heads for training, and `encode_utterances`.
 
 Letters of shapes: B pairs, N utterances, L tokens, D width of the backbone and of the embedding.
 """
@@ -31,18 +33,23 @@ class UtteranceOutput(ModelOutput):
     """Output of an utterance encoder; of training batches without token vectors and layers."""
 
     loss: Tensor | None = None  # of training batches, a scalar
-    pooler_output: Tensor | None = None  # embeddings, (N, D); of the anchors (B, D) for training batches
+    pooler_output: Tensor | None = (
+        None  # embeddings, (N, D); of the anchors (B, D) for training batches
+    )
     last_hidden_state: Tensor | None = None  # token vectors, (N, L, D)
-    similarities: Tensor | None = None  # of training batches, the cosines of anchors and candidates, (B, B, 1)
+    similarities: Tensor | None = (
+        None  # of training batches, the cosines of anchors and candidates, (B, B, 1)
+    )
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
 
 
 class UtteranceEncoder(BackboneModel):
-    """A backbone, the pooled vectors of its last layer's tokens, and one contrastive head per objective.
+    """A backbone, the pooled vectors of its last layer's tokens, and one contrastive head per
+    objective.
 
-    A head is Linear(D, D) - ReLU - Linear(D, projection_size), both without bias (DSE, section 4; Dialog2Flow, section
-    3.1). It serves training only: embeddings are taken before it.
+    A head is Linear(D, D) - ReLU - Linear(D, projection_size), both without bias (DSE, section 4;
+    Dialog2Flow, section 3.1). It serves training only: embeddings are taken before it.
     """
 
     config: UtteranceConfig
@@ -52,14 +59,17 @@ class UtteranceEncoder(BackboneModel):
         self.encoder = encoder_without_pooler(config.encoder_config)
         self.heads = nn.ModuleDict()
         if config.projection_size is not None:
-            self.heads.update({name: _head(config.hidden_size, config.projection_size) for name in objectives})
+            self.heads.update(
+                {name: _head(config.hidden_size, config.projection_size) for name in objectives}
+            )
         self.post_init()
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)  # type: ignore[no-untyped-call]
         if isinstance(module, nn.Linear) and any(module is part for part in self.heads.modules()):
-            init.kaiming_uniform_(module.weight, a=math.sqrt(5))  # torch's own, as in the released programs
+            # torch's own, as in the released programs
+            init.kaiming_uniform_(module.weight, a=math.sqrt(5))
 
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: UtteranceConfig) -> None:
@@ -70,14 +80,20 @@ class UtteranceEncoder(BackboneModel):
         tokenizer.truncation_side = "right"
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, return_dict: bool | None = None, **kwargs: object
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        return_dict: bool | None = None,
+        **kwargs: object,
     ) -> UtteranceOutput | tuple[Any, ...]:
-        """Embed utterances (N, L), or compute the loss of a training batch (B, S, L), of B examples of S utterances.
+        """Embed utterances (N, L), or compute the loss of a training batch (B, S, L), of B examples
+        of S utterances.
 
-        The mask is 1 for real tokens; None means all. ``kwargs`` hold the rest of a training batch, or arguments of the
-        backbone.
+        The mask is 1 for real tokens; None means all. ``kwargs`` hold the rest of a training batch,
+        or arguments of the backbone.
         """
-        kwargs = {name: value for name, value in kwargs.items() if value is not None}  # peft names all that there are
+        # peft names all that there are
+        kwargs = {name: value for name, value in kwargs.items() if value is not None}
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         if input_ids.dim() == 3:
             output = self.contrast(input_ids, mask, **kwargs)
@@ -87,31 +103,50 @@ class UtteranceEncoder(BackboneModel):
             output = UtteranceOutput(None, self.pool(states, mask), states, None, *layers)
         return output.to_tuple() if return_dict is False else output
 
-    def contrast(self, input_ids: Tensor, attention_mask: Tensor, **kwargs: object) -> UtteranceOutput:
-        """Compute the loss of a training batch (B, S, L); ``kwargs`` are what the method's ``collate`` adds."""
+    def contrast(
+        self, input_ids: Tensor, attention_mask: Tensor, **kwargs: object
+    ) -> UtteranceOutput:
+        """Compute the loss of a training batch (B, S, L).
+
+        ``kwargs`` are what the method's ``collate`` adds.
+        """
         raise NotImplementedError
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Embed many utterances in parts of like length, (N, L), padded on the right, to (N, D) float32 or float64.
+        """Embed many utterances in parts of like length, (N, L), padded on the right, to (N, D)
+        float32 or float64.
 
-        With ``chunk_size``, a part's activations are computed again in the backward pass (gradient caching), so that
-        memory does not grow with the number of utterances.
+        With ``chunk_size``, a part's activations are computed again in the backward pass (gradient
+        caching), so that memory does not grow with the number of utterances.
         """
         vectors: Tensor = self.in_parts(
-            lambda words, mask: self.pool(self.states_of(words, mask), mask), input_ids, attention_mask
+            lambda words, mask: self.pool(self.states_of(words, mask), mask),
+            input_ids,
+            attention_mask,
         )
         return vectors
 
-    def in_parts(self, work: Callable[..., Any], input_ids: Tensor, attention_mask: Tensor, *more: Tensor) -> Any:  # noqa: ANN401
-        """Call ``work`` with the arguments of `states_of` for parts of like length of N texts; see `embed`."""
+    def in_parts(
+        self, work: Callable[..., Any], input_ids: Tensor, attention_mask: Tensor, *more: Tensor
+    ) -> Any:
+        """Call ``work`` with the arguments of `states_of` for parts of like length of N texts.
+
+        See `embed`.
+        """
         size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
         # Words are looked up once, as the gradient of every look-up is as large as the table.
         words = input_ids if again else self.get_input_embeddings()(input_ids)
         return in_parts(self, work, attention_mask, size, words, attention_mask, *more, again=again)
 
     def states_of(self, words: Tensor, attention_mask: Tensor) -> Tensor:
-        """Run the backbone over token ids (N, L), or over their vectors (N, at least L, D), with a mask (N, L)."""
-        given = {"input_ids": words} if words.dim() == 2 else {"inputs_embeds": words[:, : attention_mask.shape[1]]}
+        """Run the backbone over token ids (N, L), or over their vectors (N, at least L, D), with a
+        mask (N, L).
+        """
+        given = (
+            {"input_ids": words}
+            if words.dim() == 2
+            else {"inputs_embeds": words[:, : attention_mask.shape[1]]}
+        )
         with quickest_attention(self.encoder, attention_mask.shape[1]):
             states: Tensor = self.encoder(**given, attention_mask=attention_mask).last_hidden_state
         return states
@@ -120,13 +155,17 @@ class UtteranceEncoder(BackboneModel):
         """Pool token vectors (N, L, D) by their mask (N, L) to embeddings (N, D)."""
         if self.config.pooling == "cls":
             return hidden[:, 0].float()
-        if self.config.pooling == "lasttoken":  # the last of ones, as padding may stand on either side
+        if (
+            self.config.pooling == "lasttoken"
+        ):  # the last of ones, as padding may stand on either side
             place = mask.shape[1] - 1 - mask.flip(-1).argmax(-1)
             return hidden[torch.arange(len(mask), device=mask.device), place].float()
         return mean_of_tokens(hidden, mask)
 
     def project(self, embeddings: Tensor, objective: str = "pairs") -> Tensor:
-        """Map embeddings (N, D) to unit vectors (N, projection_size) through the head of an objective."""
+        """Map embeddings (N, D) to unit vectors (N, projection_size) through the head of an
+        objective.
+        """
         if objective in self.heads:
             embeddings = self.heads[objective](embeddings)
         return nn.functional.normalize(precise(embeddings))
@@ -135,12 +174,16 @@ class UtteranceEncoder(BackboneModel):
 def positives_first(similarities: Tensor) -> Tensor:
     """Move the diagonal of (B, B) to the front: (B, B, 1), so that sample 0 is the positive."""
     count = len(similarities)
-    others = similarities[~torch.eye(count, dtype=torch.bool, device=similarities.device)].view(count, count - 1)
+    others = similarities[~torch.eye(count, dtype=torch.bool, device=similarities.device)].view(
+        count, count - 1
+    )
     return torch.cat([similarities.diagonal().unsqueeze(1), others], dim=1).unsqueeze(-1)
 
 
 def _head(width: int, size: int) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(width, width, bias=False), nn.ReLU(), nn.Linear(width, size, bias=False))
+    return nn.Sequential(
+        nn.Linear(width, width, bias=False), nn.ReLU(), nn.Linear(width, size, bias=False)
+    )
 
 
 def encode_utterances(
@@ -159,4 +202,6 @@ def encode_utterances(
         return framed([ids[row] for row in rows], tokenizer, limit, count, "start")
 
     lengths = [min(len(row) + 2, limit) for row in ids]
-    return embeddings(model, lengths, lay_out, batch_size, show_progress, f"; it reads {limit} tokens")
+    return embeddings(
+        model, lengths, lay_out, batch_size, show_progress, f"; it reads {limit} tokens"
+    )

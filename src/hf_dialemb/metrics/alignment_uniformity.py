@@ -1,4 +1,7 @@
-"""Adjusted alignment and uniformity on the unit sphere (dial2vec, section 5.3.3, equations 7 to 9). Lower is better."""
+"""Adjusted alignment and uniformity on the unit sphere (dial2vec, section 5.3.3, equations 7 to 9).
+
+Lower is better.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -6,26 +9,31 @@ from numpy.typing import ArrayLike
 from .vectors import BLOCK, finite_vectors, labelled_vectors, unit_vectors
 
 
-def alignment_uniformity(embeddings: ArrayLike, labels: ArrayLike | None = None) -> dict[str, float]:
+def alignment_uniformity(
+    embeddings: ArrayLike, labels: ArrayLike | None = None
+) -> dict[str, float]:
     """Compute how vectors lie on the unit sphere (dial2vec, section 5.3.3). Lower is better.
 
-    Alignment is the mean squared distance of same-label pairs, and needs labels. Uniformity is the logarithm of the
-    mean Gaussian kernel of all pairs. Vectors are brought to length 1 first; a zero vector stays zero. Constant vectors
-    have alignment 0, the best, but uniformity 0, the worst, and adjusted alignment 0: look at all of them. A label with
-    one member counts for separation and uniformity only.
+    Alignment is the mean squared distance of same-label pairs, and needs labels. Uniformity is the
+    logarithm of the mean Gaussian kernel of all pairs. Vectors are brought to length 1 first; a
+    zero vector stays zero. Constant vectors have alignment 0, the best, but uniformity 0, the
+    worst, and adjusted alignment 0: look at all of them. A label with one member counts for
+    separation and uniformity only.
     """
     scores = {} if labels is None else alignment(embeddings, labels)
     return {**scores, "uniformity": uniformity(embeddings)}
 
 
 def alignment(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    """Compute the mean squared distance of same-label pairs (equation 7), adjusted as in equation 8.
+    """Compute the mean squared distance of same-label pairs (equation 7), adjusted as in equation
+    8.
 
-    No pair is ever formed: over n vectors with squared norms adding up to Q and vectors adding up to S, squared
-    distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. Unlike in dial2vec's program, none pairs with itself.
+    No pair is ever formed: over n vectors with squared norms adding up to Q and vectors adding up
+    to S, squared distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. Unlike in dial2vec's
+    program, none pairs with itself.
 
-    Returns ``"alignment"`` and ``"separation"``, the mean squared distances of same-label and different-label pairs in
-    ``[0, 4]``, and ``"adjusted_alignment"``, the first minus the second.
+    Returns ``"alignment"`` and ``"separation"``, the mean squared distances of same-label and
+    different-label pairs in ``[0, 4]``, and ``"adjusted_alignment"``, the first minus the second.
     """
     given, codes = labelled_vectors(embeddings, labels, pairs=True)
     vectors, sizes = unit_vectors(given), np.bincount(codes)
@@ -42,7 +50,8 @@ def alignment(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, float]:
 
 
 def uniformity(embeddings: ArrayLike) -> float:
-    """Compute ``log E exp(-2 |x - y|^2)`` over pairs of distinct dialogues (equation 9), in ``[-8, 0]``.
+    """Compute ``log E exp(-2 |x - y|^2)`` over pairs of distinct dialogues (equation 9), in ``[-8,
+    0]``.
 
     Takes finite vectors ``(N, D)``, N >= 2, and L2-normalises them. Memory is ``O(N)``.
     """

@@ -9,8 +9,8 @@ from .vectors import finite_vectors, labelled_vectors, require, unit_vectors
 def mean_cosine(embeddings: ArrayLike) -> float:
     """Compute the mean cosine of all pairs of distinct vectors ``(N, D)``, in ``[-1, 1]``.
 
-    The sum over pairs is the squared length of the sum of the directions, so no N x N matrix is built. A zero vector
-    has cosine 0 with everything.
+    The sum over pairs is the squared length of the sum of the directions, so no N x N matrix is
+    built. A zero vector has cosine 0 with everything.
     """
     units = unit_vectors(finite_vectors(embeddings))
     total = units.sum(axis=0)
@@ -19,16 +19,19 @@ def mean_cosine(embeddings: ArrayLike) -> float:
 
 
 def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -> dict[str, float]:
-    """Compute how alike vectors are within labels and how alike the labels' centroids are (Dialog2Flow, section 5.1).
+    """Compute how alike vectors are within labels and how alike the labels' centroids are
+    (Dialog2Flow, section 5.1).
 
-    Cosines keep their sign, as in the paper's program; its text says absolute values. A zero vector has cosine 0 with
-    everything. Constant vectors have ``intra`` and ``inter`` 1. Labels with fewer than ``min_members`` vectors count
-    for ``inter`` only.
+    Cosines keep their sign, as in the paper's program; its text says absolute values. A zero vector
+    has cosine 0 with everything. Constant vectors have ``intra`` and ``inter`` 1. Labels with fewer
+    than ``min_members`` vectors count for ``inter`` only.
     """
     vectors, codes = labelled_vectors(np.asarray(embeddings, dtype=np.float64), labels)
     counts = np.bincount(codes)
     large = np.flatnonzero(counts >= max(min_members, 2))
-    require(len(large) > 0, "labels", f"none with {min_members} vectors", "at least one; add vectors")
+    require(
+        len(large) > 0, "labels", f"none with {min_members} vectors", "at least one; add vectors"
+    )
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
     intra = float(np.mean([mean_cosine(vectors[members[code]]) for code in large]))
     inter = mean_cosine(np.stack([vectors[rows].mean(axis=0) for rows in members]))

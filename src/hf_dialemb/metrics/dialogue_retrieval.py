@@ -1,4 +1,7 @@
-"""Dialogue retrieval: each dialogue ranks all others by cosine; those of its label are relevant (dial2vec, 4.1)."""
+"""Dialogue retrieval: each dialogue ranks all others by cosine.
+
+Those of its label are relevant (dial2vec, 4.1).
+"""
 
 from typing import Any
 
@@ -8,13 +11,17 @@ from .vectors import average_precision, query_scores, reciprocal_rank
 
 
 def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]:
-    """Compute mean average precision and mean reciprocal rank, every dialogue a query against all others.
+    """Compute mean average precision and mean reciprocal rank, every dialogue a query against all
+    others.
 
-    Those of a dialogue's label are relevant (dial2vec, section 4.1). A dialogue whose label nobody else carries is
-    skipped. Figures never depend on the order of the input. Dialogues of equal cosine (to 1e-9) count together for
-    average precision; the first relevant one is placed after the irrelevant ones that it ties with. A zero vector has
-    cosine 0 with everything. Memory is ``O(N)``, time that of sorting N rows of N.
+    Those of a dialogue's label are relevant (dial2vec, section 4.1). A dialogue whose label nobody
+    else carries is skipped. Figures never depend on the order of the input. Dialogues of equal
+    cosine (to 1e-9) count together for average precision; the first relevant one is placed after
+    the irrelevant ones that it ties with. A zero vector has cosine 0 with everything. Memory is
+    ``O(N)``, time that of sorting N rows of N.
     """
-    (precision, reciprocal), skipped = query_scores(embeddings, labels, average_precision, reciprocal_rank)
+    (precision, reciprocal), skipped = query_scores(
+        embeddings, labels, average_precision, reciprocal_rank
+    )
     means = {"map": float(precision.mean()), "mrr": float(reciprocal.mean())}
     return {**means, "queries": len(precision), "skipped": skipped}

@@ -1,4 +1,7 @@
-"""Next-utterance retrieval: scores of candidates rank the true response (Mehri and Eskenazi, 2019, equation 13)."""
+"""Next-utterance retrieval.
+
+Scores of candidates rank the true response (Mehri and Eskenazi, 2019, equation 13).
+"""
 
 from collections.abc import Sequence
 
@@ -7,22 +10,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from .vectors import expected_recall, expected_reciprocal_rank, places, require
 
-SIZES = (2, 10)  # numbers of candidates of recall, beside all of them, as in the literature on Ubuntu
+# numbers of candidates of recall, beside all of them, as in the literature on Ubuntu
+SIZES = (2, 10)
 KS = (1, 2, 5)  # the numbers of first candidates that are searched for the true one
-EXPECTED, OFFICIAL = "expected", "official"  # how ties count: the mean over all orders of them, or a success
+# how ties count: the mean over all orders of them, or a success
+EXPECTED, OFFICIAL = ("expected", "official")
 
 
 def next_utterance_scores(
     scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], ties: str = EXPECTED
 ) -> dict[str, float]:
-    """Compute how soon the true response of a context comes among its candidates, whatever made the scores.
+    """Compute how soon the true response of a context comes among its candidates, whatever made the
+    scores.
 
-    Mehri and Eskenazi (2019, equation 13) print the mean reciprocal rank, the literature on the Ubuntu corpus R_N@k.
-    The best of an example's right candidates is ranked among its wrong ones. R_N@k takes the N - 1 wrong ones that
-    stand first in the example. Equal scores give the mean over all orders of those that tie; with ``ties="official"``
-    the true one comes first, as in the released program of Deep Attention Matching.
+    Mehri and Eskenazi (2019, equation 13) print the mean reciprocal rank, the literature on the
+    Ubuntu corpus R_N@k. The best of an example's right candidates is ranked among its wrong ones.
+    R_N@k takes the N - 1 wrong ones that stand first in the example. Equal scores give the mean
+    over all orders of those that tie; with ``ties="official"`` the true one comes first, as in the
+    released program of Deep Attention Matching.
     """
-    return {name: float(values.mean()) for name, values in example_scores(scores, correct, ties).items()}
+    return {
+        name: float(values.mean()) for name, values in example_scores(scores, correct, ties).items()
+    }
 
 
 def example_scores(
@@ -30,10 +39,10 @@ def example_scores(
 ) -> dict[str, NDArray[np.float64]]:
     """Rank the true response of each example among its candidates; see `next_utterance_scores`.
 
-    Takes of each of E examples the finite scores of its K >= 2 candidates, where K may differ, and which of them are
-    right, (K,) booleans, at least one. Returns ``{"mrr": 1 / rank, "hits1": whether it comes first, "rN@k": recall}``,
-    each (E,) in ``[0, 1]``. N is 2, 10 and K, as far as no example has fewer candidates (K: where all have as many); k
-    is 1, 2 and 5 below N.
+    Takes of each of E examples the finite scores of its K >= 2 candidates, where K may differ, and
+    which of them are right, (K,) booleans, at least one. Returns ``{"mrr": 1 / rank, "hits1":
+    whether it comes first, "rN@k": recall}``, each (E,) in ``[0, 1]``. N is 2, 10 and K, as far as
+    no example has fewer candidates (K: where all have as many); k is 1, 2 and 5 below N.
     """
     require(ties in (EXPECTED, OFFICIAL), "ties", repr(ties), f"{EXPECTED!r} or {OFFICIAL!r}")
     values, right, counts = _padded(scores, correct)
@@ -48,7 +57,9 @@ def example_scores(
 
     among_all = placed(wrong)
     figures = {"mrr": expected_reciprocal_rank(*among_all), "hits1": expected_recall(1, *among_all)}
-    for size in sorted({*(size for size in SIZES if size <= fewest), *((most,) if fewest == most else ())}):
+    for size in sorted(
+        {*(size for size in SIZES if size <= fewest), *((most,) if fewest == most else ())}
+    ):
         among = placed(wrong & (order < size))
         figures |= {f"r{size}@{k}": expected_recall(k, *among) for k in KS if k < size}
     return figures
@@ -57,21 +68,36 @@ def example_scores(
 def _padded(
     scores: Sequence[ArrayLike], correct: Sequence[ArrayLike]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
-    """Lay examples out as matrices (E, K) of the most candidates, with the number of candidates of each, (E,)."""
-    rows, masks = [np.asarray(row, dtype=np.float64) for row in scores], [np.asarray(row) for row in correct]
+    """Lay examples out as matrices (E, K) of the most candidates, with the number of candidates of
+    each, (E,).
+    """
+    rows, masks = (
+        [np.asarray(row, dtype=np.float64) for row in scores],
+        [np.asarray(row) for row in correct],
+    )
     require(len(rows) > 0, "scores", "0 examples", "at least one; add some")
-    require(len(rows) == len(masks), "correct", f"{len(masks)} examples", f"as many as have scores, {len(rows)}")
+    require(
+        len(rows) == len(masks),
+        "correct",
+        f"{len(masks)} examples",
+        f"as many as have scores, {len(rows)}",
+    )
     values = np.full((len(rows), max(row.size for row in rows)), -np.inf)
     right = np.zeros(values.shape, dtype=bool)
     for place, (row, mask) in enumerate(zip(rows, masks, strict=True)):
         if row.ndim != 1 or len(row) < 2 or mask.shape != row.shape or mask.dtype != np.bool_:
             raise ValueError(
-                f"example {place}: got scores of shape {row.shape} and {mask.dtype} of shape {mask.shape}, expected "
+                f"example {place}: got scores of shape {row.shape} and {mask.dtype} of shape "
+                f"{mask.shape}, expected "
                 "(K,) scores and booleans of two candidates or more"
             )
         if not np.isfinite(row).all():
-            raise ValueError(f"example {place}: got a score of NaN or infinity, expected finite numbers")
+            raise ValueError(
+                f"example {place}: got a score of NaN or infinity, expected finite numbers"
+            )
         if not mask.any():
-            raise ValueError(f"example {place}: got no correct candidate, expected at least one; leave it out")
+            raise ValueError(
+                f"example {place}: got no correct candidate, expected at least one; leave it out"
+            )
         values[place, : len(row)], right[place, : len(row)] = row, mask
     return values, right, np.array([len(row) for row in rows])

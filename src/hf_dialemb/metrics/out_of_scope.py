@@ -1,4 +1,7 @@
-"""Out-of-scope detection by prototypes (DSE, section 4.2.2): what is far from every class mean belongs to none."""
+"""Out-of-scope detection by prototypes (DSE, section 4.2.2).
+
+What is far from every class mean belongs to none.
+"""
 
 from typing import Any
 
@@ -11,16 +14,24 @@ DECIMALS = 9  # to which `detection_scores` rounds similarities before it compar
 
 
 def detect_out_of_scope(
-    similarities: NDArray[np.float64], labels: NDArray[Any], threshold: float, out_of_scope: str | int
+    similarities: NDArray[np.float64],
+    labels: NDArray[Any],
+    threshold: float,
+    out_of_scope: str | int,
 ) -> NDArray[Any]:
-    """Return the label of the nearest class of each item, or ``out_of_scope`` if it does not exceed the threshold.
+    """Return the label of the nearest class of each item, or ``out_of_scope`` if it does not exceed
+    the threshold.
 
     Takes finite similarities ``(N, K)``, of equal ones the first class wins, and the K labels.
     """
-    return np.where(similarities.max(axis=1) > threshold, labels[similarities.argmax(axis=1)], out_of_scope)
+    return np.where(
+        similarities.max(axis=1) > threshold, labels[similarities.argmax(axis=1)], out_of_scope
+    )
 
 
-def out_of_scope_scores(guessed: ArrayLike, true: ArrayLike, out_of_scope: str | int) -> dict[str, float]:
+def out_of_scope_scores(
+    guessed: ArrayLike, true: ArrayLike, out_of_scope: str | int
+) -> dict[str, float]:
     """Compute the four figures of the DSE paper, in ``[0, 1]``, from labels ``(N,)``.
 
     Some of the true labels are out of scope, and some are not.
@@ -56,16 +67,18 @@ def detection_scores(
 ) -> dict[str, float]:
     """Find the items out of scope, classify the rest, and score both (DSE, section 4.2.2).
 
-    A class is the mean of its supports. An item is out of scope where its similarity to the nearest class does not
-    exceed a threshold, which comes from other vectors in scope. Never calibrate on the supports, which are near their
-    own means, nor on the items themselves as the paper's program does. A zero vector has similarity 0 with every class.
-    With constant vectors everything is out of scope. Of equal similarities the first label in order wins.
+    A class is the mean of its supports. An item is out of scope where its similarity to the nearest
+    class does not exceed a threshold, which comes from other vectors in scope. Never calibrate on
+    the supports, which are near their own means, nor on the items themselves as the paper's program
+    does. A zero vector has similarity 0 with every class. With constant vectors everything is out
+    of scope. Of equal similarities the first label in order wins.
     """
     true = np.asarray(labels)
     classes, similarities = prototype_products(supports, support_labels, vectors)
     check_supported("labels", true[true != out_of_scope], classes)
     nearest = prototype_products(supports, support_labels, calibration)[1].max(axis=1)
-    # Rounded, so that an item as near as the threshold is out of scope however a product was summed.
+    # Rounded, so that an item as near as the threshold is out of scope however a product was
+    # summed.
     threshold = round(float(nearest.mean() + deviations * nearest.std()), DECIMALS)
     guessed = detect_out_of_scope(similarities.round(DECIMALS), classes, threshold, out_of_scope)
     return {**out_of_scope_scores(guessed, true, out_of_scope), "threshold": threshold}

@@ -1,4 +1,7 @@
-"""Ranking: a query ranks candidates of its own by cosine (DialogueCSE, section 5.1.2: semantic retrieval)."""
+"""Ranking: a query ranks candidates of its own by cosine (DialogueCSE, section 5.1.2.
+
+Semantic retrieval).
+"""
 
 from collections.abc import Sequence
 
@@ -8,12 +11,20 @@ from numpy.typing import ArrayLike
 from .vectors import COSINE_STEPS, average_precision, directions, reciprocal_rank, require
 
 
-def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike) -> dict[str, float]:
-    """Compute ``average_precision`` and ``reciprocal_rank`` of one query, in (0, 1]; their means are MAP and MRR.
+def ranking_scores(
+    query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike
+) -> dict[str, float]:
+    """Compute ``average_precision`` and ``reciprocal_rank`` of one query, in (0, 1].
 
-    Takes a finite vector ``(D,)``, other vectors ``(C, D)`` without it, and booleans ``(C,)`` of both values.
+    Their means are MAP and MRR.
+
+    Takes a finite vector ``(D,)``, other vectors ``(C, D)`` without it, and booleans ``(C,)`` of
+    both values.
     """
-    queries, vectors = directions("query", np.asarray(query)[None]), directions("candidates", candidates)
+    queries, vectors = (
+        directions("query", np.asarray(query)[None]),
+        directions("candidates", candidates),
+    )
     mask, width = np.asarray(relevant), f"that of the query, {queries.shape[1]}"
     require(queries.shape[1] == vectors.shape[1], "candidates", f"width {vectors.shape[1]}", width)
     fit = mask.dtype == np.bool_ and mask.shape == (len(vectors),)
@@ -31,14 +42,18 @@ def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike)
 def mean_ranking_scores(
     queries: Sequence[ArrayLike], candidates: Sequence[ArrayLike], relevant: Sequence[ArrayLike]
 ) -> dict[str, float]:
-    """Compute how soon queries rank the relevant ones of their own candidates, by cosine (DialogueCSE, section 5.1.2).
+    """Compute how soon queries rank the relevant ones of their own candidates, by cosine
+    (DialogueCSE, section 5.1.2).
 
-    Figures never depend on the order of candidates. Candidates of equal cosine (to 1e-9) count together for average
-    precision, as in scikit-learn's ``label_ranking_average_precision_score``. The first relevant candidate is placed
-    after the irrelevant ones that it ties with. A zero vector has cosine 0 with everything.
+    Figures never depend on the order of candidates. Candidates of equal cosine (to 1e-9) count
+    together for average precision, as in scikit-learn's ``label_ranking_average_precision_score``.
+    The first relevant candidate is placed after the irrelevant ones that it ties with. A zero
+    vector has cosine 0 with everything.
     """
     require(len(queries) > 0, "predictions", "no query", "at least one; add some before computing")
-    scores = [ranking_scores(*example) for example in zip(queries, candidates, relevant, strict=True)]
+    scores = [
+        ranking_scores(*example) for example in zip(queries, candidates, relevant, strict=True)
+    ]
     return {
         "map": float(np.mean([score["average_precision"] for score in scores])),
         "mrr": float(np.mean([score["reciprocal_rank"] for score in scores])),

@@ -1,28 +1,41 @@
-"""Response selection: a query ranks candidate responses by cosine (DSE, section 4.2.2: top-k-100 accuracy)."""
+"""Response selection: a query ranks candidate responses by cosine.
+
+This is the top-k-100 accuracy of DSE, section 4.2.2.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .vectors import COSINE_STEPS, directions, expected_recall, expected_reciprocal_rank, places, require
+from .vectors import COSINE_STEPS, directions, expected_recall, expected_reciprocal_rank
 
-KS = (1, 3, 10)  # the numbers of first candidates that are searched for the correct one, as in DSE's Table 4
+from .vectors import places, require  # isort: skip
+
+# the numbers of first candidates that are searched for the correct one, as in DSE's Table 4
+KS = (1, 3, 10)
 
 
 def selection_scores(
     queries: ArrayLike, candidates: ArrayLike, correct: ArrayLike, ignored: ArrayLike | None = None
 ) -> dict[str, float]:
-    """Compute how soon the right response comes among candidates that all queries share (DSE, section 4.2.2).
+    """Compute how soon the right response comes among candidates that all queries share (DSE,
+    section 4.2.2).
 
-    The best of a query's correct candidates is ranked among its wrong ones; its other correct ones are left out. Where
-    wrong ones tie with it (to 1e-9), figures are means over all orders of them: constant vectors give those of
-    guessing. A zero vector has cosine 0 with everything. Figures depend on the number of candidates; the paper has 100.
+    The best of a query's correct candidates is ranked among its wrong ones; its other correct ones
+    are left out. Where wrong ones tie with it (to 1e-9), figures are means over all orders of them:
+    constant vectors give those of guessing. A zero vector has cosine 0 with everything. Figures
+    depend on the number of candidates; the paper has 100.
     """
     asking, offered = directions("queries", queries), directions("candidates", candidates)
     width = f"that of queries, {asking.shape[1]}"
     require(asking.shape[1] == offered.shape[1], "candidates", f"width {offered.shape[1]}", width)
     right = _mask("correct", correct, (len(asking), len(offered)))
     wrong = ~right if ignored is None else ~right & ~_mask("ignored", ignored, right.shape)
-    require(right.any(axis=1).all(), "correct", "a query without a correct candidate", "at least one; leave it out")
+    require(
+        right.any(axis=1).all(),
+        "correct",
+        "a query without a correct candidate",
+        "at least one; leave it out",
+    )
     scores = np.rint(asking @ offered.T * COSINE_STEPS)
     best = np.where(right, scores, -np.inf).max(axis=1, keepdims=True)
     placed = places(scores, best, wrong)

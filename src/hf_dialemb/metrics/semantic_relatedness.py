@@ -1,4 +1,6 @@
-"""Semantic relatedness in two forms (dial2vec, section 4.1), whose figures are not to be compared with each other."""
+"""Semantic relatedness in two forms (dial2vec, section 4.1), whose figures are not to be compared
+with each other.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,13 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from .vectors import COSINE_STEPS, labelled_vectors, query_scores, require, unit_vectors
 
 
-def relatedness_scores(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> dict[str, float]:
+def relatedness_scores(
+    embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)
+) -> dict[str, float]:
     """Compute whether cosines of dialogues say which of them share a label (dial2vec, section 4.1).
 
-    ``spearman`` is the form of the paper's program: a correlation per dialogue, with all others, averaged.
-    ``pair_spearman`` is that of its text: a correlation over random pairs, as many as dialogues, averaged over draws.
-    Never compare one form with the other. Cosines that all differ cannot reach 1: compare models on the same dialogues.
-    A correlation that is undefined counts as 0. A zero vector has cosine 0 with everything.
+    ``spearman`` is the form of the paper's program: a correlation per dialogue, with all others,
+    averaged. ``pair_spearman`` is that of its text: a correlation over random pairs, as many as
+    dialogues, averaged over draws. Never compare one form with the other. Cosines that all differ
+    cannot reach 1: compare models on the same dialogues. A correlation that is undefined counts as
+    0. A zero vector has cosine 0 with everything.
     """
     draws = pair_relatedness(embeddings, labels, seeds)
     defined = np.nan_to_num(draws)
@@ -28,29 +33,40 @@ def relatedness_scores(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable
 
 
 def query_relatedness(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]:
-    """Average over dialogues Spearman's correlation of their cosines with sharing their label, in ``[-1, 1]``.
+    """Average over dialogues Spearman's correlation of their cosines with sharing their label, in
+    ``[-1, 1]``.
 
-    The form of dial2vec's program. A dialogue whose label nobody else carries is ``skipped``; the program counts it as
-    0. A dialogue whose cosines are all equal is ``undefined`` and counts as 0, as in the program.
+    The form of dial2vec's program. A dialogue whose label nobody else carries is ``skipped``; the
+    program counts it as 0. A dialogue whose cosines are all equal is ``undefined`` and counts as 0,
+    as in the program.
     """
     (correlations,), skipped = query_scores(embeddings, labels, binary_spearman)
     undefined = int(np.isnan(correlations).sum())
     mean = float(np.nan_to_num(correlations).mean())
-    return {"spearman": mean, "queries": len(correlations), "skipped": skipped, "undefined": undefined}
+    return {
+        "spearman": mean,
+        "queries": len(correlations),
+        "skipped": skipped,
+        "undefined": undefined,
+    }
 
 
-def pair_relatedness(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> NDArray[np.float64]:
-    """Pair each dialogue with one random other dialogue and correlate the cosines with sharing a label.
+def pair_relatedness(
+    embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)
+) -> NDArray[np.float64]:
+    """Pair each dialogue with one random other dialogue and correlate the cosines with sharing a
+    label.
 
-    The form of the dial2vec paper, section 4.1: of finite vectors ``(N, D)`` with two or more labels, each seed draws N
-    pairs. Returns a correlation in ``[-1, 1]`` for each seed, NaN for a draw in which no pair or every pair shares a
-    label, or all cosines are equal.
+    The form of the dial2vec paper, section 4.1: of finite vectors ``(N, D)`` with two or more
+    labels, each seed draws N pairs. Returns a correlation in ``[-1, 1]`` for each seed, NaN for a
+    draw in which no pair or every pair shares a label, or all cosines are equal.
     """
     vectors, codes = labelled_vectors(embeddings, labels)
     units, count, correlations = unit_vectors(vectors), len(codes), []
     for seed in seeds:
         steps = np.random.default_rng(seed).integers(1, count, size=count)
-        partners = (np.arange(count) + steps) % count  # uniform over the others: a step is never a whole turn
+        # uniform over the others: a step is never a whole turn
+        partners = (np.arange(count) + steps) % count
         cosines = np.einsum("nd,nd->n", units, units[partners])
         scores = np.rint(cosines * COSINE_STEPS).astype(np.int32)
         correlations.append(binary_spearman(np.sort(scores), scores[codes == codes[partners]]))
@@ -61,11 +77,12 @@ def pair_relatedness(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[i
 def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
     """Compute Spearman's correlation, ties included, of scores with a 0/1 vector in closed form.
 
-    With average ranks r and tie groups of sizes t, it is the centred rank sum of the positives over the two spreads:
-    ``(sum_pos r - P (M + 1) / 2) / sqrt((M^3 - M - sum(t^3 - t)) / 12 * P (M - P) / M)``.
+    With average ranks r and tie groups of sizes t, it is the centred rank sum of the positives over
+    the two spreads: ``(sum_pos r - P (M + 1) / 2) / sqrt((M^3 - M - sum(t^3 - t)) / 12 * P (M - P)
+    / M)``.
 
-    Takes all M scores in ascending order, and the P at which the vector is 1 in any order. The correlation is in
-    ``[-1, 1]``, or NaN where all scores are equal, or all or none are positive.
+    Takes all M scores in ascending order, and the P at which the vector is 1 in any order. The
+    correlation is in ``[-1, 1]``, or NaN where all scores are equal, or all or none are positive.
     """
     total, hits = len(ordered), len(positives)
     ties = ordered[1:][ordered[1:] == ordered[:-1]]  # a value t times in all is here t - 1 times
@@ -77,4 +94,6 @@ def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
     below = np.searchsorted(ordered, positives, side="left")
     up_to = np.searchsorted(ordered, positives, side="right") if len(ties) else below + 1
     rank_sum = float((below + up_to + 1).sum()) / 2
-    return float((rank_sum - hits * (total + 1) / 2) / np.sqrt(spread * hits * (total - hits) / total))
+    return float(
+        (rank_sum - hits * (total + 1) / 2) / np.sqrt(spread * hits * (total - hits) / total)
+    )

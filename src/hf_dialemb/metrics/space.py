@@ -1,4 +1,7 @@
-"""The Space of a metric: a folder that `evaluate` loads by its path or from the Hub, where this package is absent."""
+"""The Space of a metric.
+
+A folder that `evaluate` loads by its path or from the Hub, where this package is absent.
+"""
 
 import inspect
 import re
@@ -32,7 +35,10 @@ _SHARED = re.compile(r"^from \.(\w+) import (\w+)", re.MULTILINE)
 def get_metric(name: str) -> Metric:
     """Return the specification of a metric, by a name of `NAMES`."""
     page = _PAGES[name]
-    inputs = {key: Column(**given) if isinstance(given, dict) else given for key, given in page["inputs"].items()}
+    inputs = {
+        key: Column(**given) if isinstance(given, dict) else given
+        for key, given in page["inputs"].items()
+    }
     function = getattr(import_module(f".{name}", __package__), page["function"])
     return Metric(**{**page, "inputs": inputs, "function": function})
 
@@ -47,20 +53,31 @@ def cited(key: str) -> str:
 
 
 def write_space(name: str, space: Path) -> None:
-    """Write the Space of a metric into a folder of its name: module, page, example cases, requirements and card."""
+    """Write the Space of a metric into a folder of its name.
+
+    Module, page, example cases, requirements and card.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     metric = get_metric(name)
     functions = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     shared = dict(_SHARED.findall(functions))
     copied = (*shared, "specification")
-    texts = {f"{module}.py": (FOLDER / f"{module}.py").read_text(encoding="utf-8") for module in copied}
+    texts = {
+        f"{module}.py": (FOLDER / f"{module}.py").read_text(encoding="utf-8") for module in copied
+    }
     texts["functional.py"] = functions
     templates = Environment(
-        loader=FileSystemLoader(FOLDER / "templates"), undefined=StrictUndefined, keep_trailing_newline=True,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    templates.filters |= {"filled": filled, "literal": lambda value: pformat(value, width=120, sort_dicts=False)}
+        loader=FileSystemLoader(FOLDER / "templates"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters |= {
+        "filled": filled,
+        "literal": lambda value: pformat(value, width=120, sort_dicts=False),
+    }
     values = {
         "name": name,
         "metric": metric,
@@ -70,9 +87,13 @@ def write_space(name: str, space: Path) -> None:
         "rounded": {key: round(value, 4) for key, value in metric.result.items()},
     }
     for template in ("module.py", "app.py", "tests.py", "README.md"):
-        texts[template.replace("module", name)] = templates.get_template(f"{template}.jinja").render(values)
+        texts[template.replace("module", name)] = templates.get_template(
+            f"{template}.jinja"
+        ).render(values)
     imported = set(re.findall(r"^ *(?:import|from) (\w+)", "\n".join(texts.values()), re.MULTILINE))
-    texts["requirements.txt"] = "".join(f"{line}\n" for package, line in REQUIREMENTS.items() if package in imported)
+    texts["requirements.txt"] = "".join(
+        f"{line}\n" for package, line in REQUIREMENTS.items() if package in imported
+    )
     space.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (space / file).write_text(text, encoding="utf-8")
@@ -80,7 +101,9 @@ def write_space(name: str, space: Path) -> None:
 
 @contextmanager
 def as_space(place: Path) -> Iterator[Path]:
-    """Yield a temporary Space for a metric, given by its name or its module, and any other folder as it is."""
+    """Yield a temporary Space for a metric, given by its name or its module, and any other folder
+    as it is.
+    """
     if place.is_dir() or place.stem not in NAMES:
         yield place
         return

@@ -1,4 +1,7 @@
-"""The specification of a metric, and the class of `evaluate` made from it. A Space has a copy of this module."""
+"""The specification of a metric, and the class of `evaluate` made from it.
+
+A Space has a copy of this module.
+"""
 
 import inspect
 import re
@@ -12,18 +15,24 @@ from typing import Any
 class Column:
     """An input with an item per example."""
 
-    kind: str  # "number", "scores", "vector", "vectors", "booleans" or "label" (a string or an integer)
+    # "number", "scores", "vector", "vectors", "booleans" or "label" (a string or an integer)
+    kind: str
     text: str  # what it holds
     parameter: str = ""  # the function's name of it, if another
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a Space shows of a metric and `evaluate` needs to know; ``pages.toml`` has a table for each."""
+    """What a Space shows of a metric and `evaluate` needs to know.
+
+    ``pages.toml`` has a table for each.
+    """
 
     title: str  # the heading of the page
-    function: Callable[..., dict[str, float]]  # what computes the figures; its docstring is the page's text
-    inputs: Mapping[str, Column | str]  # the arguments of ``compute``: columns, and the texts of the others
+    # what computes the figures; its docstring is the page's text
+    function: Callable[..., dict[str, float]]
+    # the arguments of ``compute``: columns, and the texts of the others
+    inputs: Mapping[str, Column | str]
     outputs: Mapping[str, str]  # the figures by name
     emoji: str = ""  # the sign of the Space
     paper: str = ""  # a key of ``citations.bib``
@@ -38,28 +47,43 @@ class Metric:
     @property
     def texts(self) -> dict[str, str]:
         """The text of every input."""
-        return {name: given.text if isinstance(given, Column) else given for name, given in self.inputs.items()}
+        return {
+            name: given.text if isinstance(given, Column) else given
+            for name, given in self.inputs.items()
+        }
 
     @property
     def defaults(self) -> dict[str, str]:
         """The values of inputs that may be left out, as Python writes them."""
         parameters = inspect.signature(self.function).parameters
-        values = {name: parameters[name].default for name in self.inputs if name not in self.columns}
-        written = {name: repr(value) for name, value in values.items() if value is not inspect.Parameter.empty}
-        return {name: text.replace("'", '"').replace("range(0, ", "range(") for name, text in written.items()}
+        values = {
+            name: parameters[name].default for name in self.inputs if name not in self.columns
+        }
+        written = {
+            name: repr(value)
+            for name, value in values.items()
+            if value is not inspect.Parameter.empty
+        }
+        return {
+            name: text.replace("'", '"').replace("range(0, ", "range(")
+            for name, text in written.items()
+        }
 
     @property
     def usage(self) -> str:
         """The inputs and figures, as the help of the class says them."""
         inputs, outputs = (
-            [filled(f"    {name}: {text}", 8) for name, text in texts.items()] for texts in (self.texts, self.outputs)
+            [filled(f"    {name}: {text}", 8) for name, text in texts.items()]
+            for texts in (self.texts, self.outputs)
         )
         return "\n".join(["\nArgs:", *inputs, "Returns:", *outputs]) + "\n"
 
 
 def filled(text: str, indent: int = 0) -> str:
     """Break a text into lines of 120; all but the first are indented."""
-    return textwrap.fill(text, 120, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        text, 120, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def evaluate_class(metric: Metric, module: str, citation: str) -> type:
@@ -68,12 +92,22 @@ def evaluate_class(metric: Metric, module: str, citation: str) -> type:
     import evaluate
 
     vector = datasets.List(datasets.Value("float64"))
-    kinds = {"number": datasets.Value("float64"), "scores": vector, "vector": vector, "vectors": datasets.List(vector)}
+    kinds = {
+        "number": datasets.Value("float64"),
+        "scores": vector,
+        "vector": vector,
+        "vectors": datasets.List(vector),
+    }
     kinds["booleans"] = datasets.List(datasets.Value("bool"))
     columns = metric.columns
     has_labels = any(column.kind == "label" for column in columns.values())
     forms = [
-        datasets.Features({name: kinds.get(column.kind, datasets.Value(label)) for name, column in columns.items()})
+        datasets.Features(
+            {
+                name: kinds.get(column.kind, datasets.Value(label))
+                for name, column in columns.items()
+            }
+        )
         for label in ("string", "int64")
     ]
     description = inspect.getdoc(metric.function) or ""
@@ -81,18 +115,25 @@ def evaluate_class(metric: Metric, module: str, citation: str) -> type:
     class Built(evaluate.Metric):  # type: ignore[misc]
         def _info(self) -> evaluate.MetricInfo:
             return evaluate.MetricInfo(
-                features=forms if has_labels else forms[0], description=description, inputs_description=metric.usage,
-                citation=citation, reference_urls=re.findall(r"url = {(.+?)}", citation),
-            )  # fmt: skip
+                features=forms if has_labels else forms[0],
+                description=description,
+                inputs_description=metric.usage,
+                citation=citation,
+                reference_urls=re.findall(r"url = {(.+?)}", citation),
+            )
 
         def _infer_feature_from_batch(self, batch: dict[str, Any]) -> datasets.Features:
             if has_labels and any(column is None or not len(column) for column in batch.values()):
-                raise ValueError("predictions and references: got none, expected at least two; add some")
+                raise ValueError(
+                    "predictions and references: got none, expected at least two; add some"
+                )
             return super()._infer_feature_from_batch(batch)
 
-        def _compute(self, **arguments: Any) -> dict[str, float]:  # noqa: ANN401 - whatever the function takes
+        def _compute(self, **arguments: Any) -> dict[str, float]:
             parameters = {name: column.parameter or name for name, column in columns.items()}
-            return metric.function(**{parameters.get(name, name): value for name, value in arguments.items()})
+            return metric.function(
+                **{parameters.get(name, name): value for name, value in arguments.items()}
+            )
 
     Built.__name__ = Built.__qualname__ = module.rpartition(".")[2].title().replace("_", "")
     Built.__module__, Built.__doc__ = module, description

@@ -1,4 +1,7 @@
-"""Vectors, labels, pairs and ranks as metrics take them. It imports nothing of ours: a Space has a copy."""
+"""Vectors, labels, pairs and ranks as metrics take them. It imports nothing of ours.
+
+A Space has a copy.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -10,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-COSINE_STEPS = 1_000_000_000  # cosines are compared in steps of 1e-9: equal vectors tie, however a product was summed
+# cosines are compared in steps of 1e-9: equal vectors tie, however a product was summed
+COSINE_STEPS = 1_000_000_000
 BLOCK = 256  # how many vectors are compared with all others at once
 THREADS = os.cpu_count() or 1  # how many rows are sorted at the same time
 
@@ -39,14 +43,24 @@ def unit_vectors(vectors: ArrayLike) -> NDArray[np.float64]:
     return units
 
 
-def finite_vectors(values: ArrayLike, name: str = "embeddings", least: int = 2) -> NDArray[np.floating[Any]]:
-    """Return vectors ``(N, D)`` in their own precision; raise ValueError if there are too few, or one is not finite."""
+def finite_vectors(
+    values: ArrayLike, name: str = "embeddings", least: int = 2
+) -> NDArray[np.floating[Any]]:
+    """Return vectors ``(N, D)`` in their own precision.
+
+    Raise ValueError if there are too few, or one is not finite.
+    """
     vectors = np.asarray(values)
     if vectors.dtype not in (np.float32, np.float64):
         vectors = vectors.astype(np.float64)
     shape = f"(N, D) with N >= {least}; stack one vector per item"
     require(vectors.ndim == 2 and len(vectors) >= least, name, f"shape {vectors.shape}", shape)
-    require(np.isfinite(vectors).all(), name, "a vector with NaN or infinity", "finite numbers; look at the encoder")
+    require(
+        np.isfinite(vectors).all(),
+        name,
+        "a vector with NaN or infinity",
+        "finite numbers; look at the encoder",
+    )
     return vectors
 
 
@@ -58,7 +72,9 @@ def directions(name: str, values: ArrayLike) -> NDArray[np.float64]:
 def labelled_vectors(
     embeddings: ArrayLike, labels: ArrayLike, pairs: bool = False
 ) -> tuple[NDArray[np.floating[Any]], NDArray[np.intp]]:
-    """Return `finite_vectors` and their labels as codes, ``(N,)``; raise ValueError if these are all equal.
+    """Return `finite_vectors` and their labels as codes, ``(N,)``.
+
+    Raise ValueError if these are all equal.
 
     With ``pairs`` labels that are all different are refused too.
     """
@@ -68,16 +84,26 @@ def labelled_vectors(
     codes = np.unique(names, return_inverse=True)[1]
     require(codes.any(), "labels", "one distinct label", "at least two; add items of another label")
     alone = pairs and np.bincount(codes).max() == 1
-    require(not alone, "labels", "no label with two members", "at least one; add dialogues of each label")
+    require(
+        not alone,
+        "labels",
+        "no label with two members",
+        "at least one; add dialogues of each label",
+    )
     return vectors, codes
 
 
 def prototype_products(
-    supports: ArrayLike, support_labels: ArrayLike, vectors: ArrayLike, unit_prototypes: bool = False
+    supports: ArrayLike,
+    support_labels: ArrayLike,
+    vectors: ArrayLike,
+    unit_prototypes: bool = False,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the K labels in order, and the products ``(N, K)`` of vectors with the mean of each label's supports.
+    """Return the K labels in order, and the products ``(N, K)`` of vectors with the mean of each
+    label's supports.
 
-    Supports ``(S, D)``, of two or more labels, and vectors ``(N, D)`` are brought to length 1, means only if wanted.
+    Supports ``(S, D)``, of two or more labels, and vectors ``(N, D)`` are brought to length 1,
+    means only if wanted.
     """
     names = np.asarray(support_labels)
     known, others = directions("supports", supports), directions("vectors", vectors)
@@ -88,7 +114,12 @@ def prototype_products(
         "(S, D), (S,) and (N, D)",
     )
     labels, codes = np.unique(names, return_inverse=True)
-    require(len(labels) > 1, "support_labels", "one label", "at least two; add supports of another label")
+    require(
+        len(labels) > 1,
+        "support_labels",
+        "one label",
+        "at least two; add supports of another label",
+    )
     sums = np.zeros((len(labels), known.shape[1]))
     np.add.at(sums, codes, known)
     means = sums / np.bincount(codes)[:, None]
@@ -98,7 +129,12 @@ def prototype_products(
 def check_supported(name: str, labels: NDArray[Any], supported: NDArray[Any]) -> None:
     """Raise ValueError for labels that no support has."""
     missing = np.setdiff1d(labels, supported).tolist()
-    require(not missing, name, f"{missing[:1]}, which no support has", "labels of supports; add some or leave it out")
+    require(
+        not missing,
+        name,
+        f"{missing[:1]}, which no support has",
+        "labels of supports; add some or leave it out",
+    )
 
 
 def query_scores(
@@ -106,9 +142,9 @@ def query_scores(
 ) -> tuple[NDArray[np.float64], int]:
     """Score each dialogue as a query for those of its label, by cosine.
 
-    A score takes the cosines of the N - 1 others in ascending order, in steps of 1e-9, and those of the relevant ones.
-    Memory is ``O(N)``, time that of sorting N rows of N. Returns the scores, ``(S, Q)``, and how many dialogues are no
-    query, since nobody else has their label.
+    A score takes the cosines of the N - 1 others in ascending order, in steps of 1e-9, and those of
+    the relevant ones. Memory is ``O(N)``, time that of sorting N rows of N. Returns the scores,
+    ``(S, Q)``, and how many dialogues are no query, since nobody else has their label.
     """
     queries = _sorted_queries(*labelled_vectors(embeddings, labels, pairs=True))
     results = [[score(ordered, positives) for score in scores] for ordered, positives in queries]
@@ -118,7 +154,10 @@ def query_scores(
 def _sorted_queries(
     vectors: NDArray[np.floating[Any]], codes: NDArray[np.intp]
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield what `query_scores` hands to a score; the cosines of the others are valid until the next query."""
+    """Yield what `query_scores` hands to a score.
+
+    The cosines of the others are valid until the next query.
+    """
     units, count = unit_vectors(vectors), len(codes)
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     products = np.empty((min(BLOCK, count), count))
@@ -129,7 +168,9 @@ def _sorted_queries(
             np.matmul(units[start : start + rows], units.T, out=products[:rows])
             parts = np.array_split(np.arange(rows), THREADS)
             sort = partial(_sort_rows, products, scores, start, codes, members)
-            for row, positives in chain.from_iterable(pool.map(sort, parts)):  # all of it frees Python's lock
+            for row, positives in chain.from_iterable(
+                pool.map(sort, parts)
+            ):  # all of it frees Python's lock
                 yield scores[row, 1:], positives
 
 
@@ -141,7 +182,10 @@ def _sort_rows(
     members: list[NDArray[np.intp]],
     rows: NDArray[np.intp],
 ) -> list[tuple[int, NDArray[np.int32]]]:
-    """Sort rows of cosines in integer steps, with a row's own as the lowest; return the queries among them."""
+    """Sort rows of cosines in integer steps, with a row's own as the lowest.
+
+    Return the queries among them.
+    """
     if not len(rows):
         return []
     first, last = int(rows[0]), int(rows[-1]) + 1
@@ -161,10 +205,12 @@ def _sort_rows(
 
 
 def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
-    """Compute average precision with tied items counted together, as scikit-learn's ``average_precision_score`` does.
+    """Compute average precision with tied items counted together, as scikit-learn's
+    ``average_precision_score`` does.
 
-    It takes, both in ascending order, the scores of all candidates, ``(M,)``, and of the relevant ones, ``(P,)`` with
-    P >= 1, and returns the mean over these of the precision at the end of their group of equal scores, in ``(0, 1]``.
+    It takes, both in ascending order, the scores of all candidates, ``(M,)``, and of the relevant
+    ones, ``(P,)`` with P >= 1, and returns the mean over these of the precision at the end of their
+    group of equal scores, in ``(0, 1]``.
     """
     candidates = len(ordered) - np.searchsorted(ordered, positives, side="left")
     if (positives[1:] == positives[:-1]).any():
@@ -175,7 +221,8 @@ def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
 
 
 def reciprocal_rank(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
-    """Compute one over the rank of the first relevant candidate, placed after the irrelevant ones that it ties with.
+    """Compute one over the rank of the first relevant candidate, placed after the irrelevant ones
+    that it ties with.
 
     Arguments are those of `average_precision`; the result is in ``(0, 1]``.
     """
@@ -188,17 +235,25 @@ def reciprocal_rank(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
 def places(
     scores: NDArray[np.float64], best: NDArray[np.float64], wrong: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Count the wrong scores of ``(Q, C)`` above the best right one ``(Q, 1)``, and those that tie with it."""
+    """Count the wrong scores of ``(Q, C)`` above the best right one ``(Q, 1)``, and those that tie
+    with it.
+    """
     return ((scores > best) & wrong).sum(axis=1), ((scores == best) & wrong).sum(axis=1)
 
 
 def expected_recall(k: int, ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return how often the correct candidate is among the first k, ``(Q,)``, over all orders of its ties."""
+    """Return how often the correct candidate is among the first k, ``(Q,)``, over all orders of its
+    ties.
+    """
     return np.clip((k - ahead) / (tied + 1), 0.0, 1.0)
 
 
-def expected_reciprocal_rank(ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the mean of one over the correct candidate's rank, ``(Q,)``, over all orders of those that tie with it."""
+def expected_reciprocal_rank(
+    ahead: NDArray[np.intp], tied: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Return the mean of one over the correct candidate's rank, ``(Q,)``, over all orders of those
+    that tie with it.
+    """
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int((ahead + tied).max()) + 2))])
     means = (harmonic[ahead + tied + 1] - harmonic[ahead]) / (tied + 1)
     return np.where(tied == 0, 1 / (ahead + 1), means)  # without ties exactly one over the rank

@@ -1,1 +1,4 @@
-"""The code that a published model carries: a configuration and a modelling file, which need torch and transformers."""
+"""The code that a published model carries.
+
+A configuration and a modelling file, which need torch and transformers.
+"""

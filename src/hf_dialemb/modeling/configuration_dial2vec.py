@@ -12,18 +12,24 @@ class Dial2VecConfig(PreTrainedConfig):
         encoder_config: The configuration of the pretrained encoder.
         max_tokens: Maximum number of tokens that the encoder reads; longer dialogues are cut.
         num_roles: Number R of speakers that the model distinguishes.
-        marker_ids: Token ids of the markers that name the speakers, in the order of role ids 0 to R - 1.
+        marker_ids: Token ids of the markers that name the speakers, in the order of role ids 0 to R
+            - 1.
         keep: Which end of a dialogue is kept if the dialogue is too long.
         whole_turns: Whether to cut between turns, and within a turn only if no whole turn fits.
         wrapped: Whether special tokens, such as ``[CLS]`` and ``[SEP]``, open and close a sequence.
-        opening_tokens: Number of tokens that open a sequence; None, in older checkpoints, means 1 if ``wrapped``.
-        closing_tokens: Number of tokens that close a sequence; None means the same as for ``opening_tokens``.
-        position_layout: ``"sequence"`` counts positions along the sequence, ``"utterance"`` within each turn (PLATO).
-        turn_order: ``"ascending"`` numbers turns from 0, ``"descending"`` counts down to 1 at the last turn (PLATO).
+        opening_tokens: Number of tokens that open a sequence; None, in older checkpoints, means 1
+            if ``wrapped``.
+        closing_tokens: Number of tokens that close a sequence; None means the same as for
+            ``opening_tokens``.
+        position_layout: ``"sequence"`` counts positions along the sequence, ``"utterance"`` within
+            each turn (PLATO).
+        turn_order: ``"ascending"`` numbers turns from 0, ``"descending"`` counts down to 1 at the
+            last turn (PLATO).
         num_turn_embeddings: Number of turn embeddings; turns with higher numbers share the last.
-        pooling: ``"interlocutor"`` is the sum of the speakers' means (equation 4 of the paper), ``"mean"`` the mean of
-            all tokens.
-        main_axes: Number K of axes that embeddings keep; with 0 they keep all, and are not scaled to length 1.
+        pooling: ``"interlocutor"`` is the sum of the speakers' means (equation 4 of the paper),
+            ``"mean"`` the mean of all tokens.
+        main_axes: Number K of axes that embeddings keep; with 0 they keep all, and are not scaled
+            to length 1.
     """
 
     model_type = "dialemb-dial2vec"
@@ -46,7 +52,9 @@ class Dial2VecConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         if not isinstance(self.encoder_config, PreTrainedConfig):
-            self.encoder_config = AutoConfig.for_model(**{"model_type": "bert", **(self.encoder_config or {})})
+            self.encoder_config = AutoConfig.for_model(
+                **{"model_type": "bert", **(self.encoder_config or {})}
+            )
         super().__post_init__(**kwargs)
 
     @property

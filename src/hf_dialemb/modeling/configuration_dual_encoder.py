@@ -31,8 +31,8 @@ class DualEncoderConfig(TowerRankerConfig):
     """Settings of `DualEncoderModel`, beside those of `TowerRankerConfig`.
 
     Attributes:
-        vocabulary_size: Largest number of words, with the entries for padding, unknown words and markers (MultiWOZ
-            1,261, Ubuntu 10,002).
+        vocabulary_size: Largest number of words, with the entries for padding, unknown words and
+            markers (MultiWOZ 1,261, Ubuntu 10,002).
         vocab_size: Number of words after the corpus was counted.
         embedding_size: Width of a word's vector (MultiWOZ 50, Ubuntu 300).
         hidden_size: Width D of the LSTMs' states.
@@ -65,7 +65,9 @@ class TransformerDualEncoderConfig(TowerRankerConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         if not isinstance(self.encoder_config, PreTrainedConfig):
-            self.encoder_config = AutoConfig.for_model(**{"model_type": "bert", **(self.encoder_config or {})})
+            self.encoder_config = AutoConfig.for_model(
+                **{"model_type": "bert", **(self.encoder_config or {})}
+            )
         super().__post_init__(**kwargs)
 
     @property

@@ -1,8 +1,11 @@
-"""Dial2Vec: dialogue embeddings that distinguish who speaks (Liu et al., EMNLP 2022, arXiv:2210.15332).
+"""Dial2Vec.
 
-The chat template writes a marker token before each turn, which names its speaker. The model infers speakers and turns
-from the markers, removes the markers, cuts dialogues that are too long, and adds turn and speaker embeddings to the
-token embeddings. A pretrained encoder reads the sum. The dialogue's embedding is the sum of its speakers' mean vectors.
+Dialogue embeddings that distinguish who speaks (Liu et al., EMNLP 2022, arXiv:2210.15332).
+
+The chat template writes a marker token before each turn, which names its speaker. The model infers
+speakers and turns from the markers, removes the markers, cuts dialogues that are too long, and adds
+turn and speaker embeddings to the token embeddings. A pretrained encoder reads the sum. The
+dialogue's embedding is the sum of its speakers' mean vectors.
 
 Shapes: B dialogues, L tokens with markers, T tokens without markers, R speakers, width D.
 """
@@ -26,7 +29,8 @@ class Dial2VecOutput(ModelOutput):
     Attributes:
         pooler_output: Embeddings of the dialogues, (B, D).
         role_embeddings: Mean token vector of each speaker, (B, R, D); zeros for absent speakers.
-        last_hidden_state: Token vectors in the order of ``input_ids``, (B, L, D); zeros at markers and padding.
+        last_hidden_state: Token vectors in the order of ``input_ids``, (B, L, D); zeros at markers
+            and padding.
         hidden_states: The encoder's layers, of tokens without markers, if requested.
         attentions: The encoder's attention weights, if requested.
     """
@@ -41,8 +45,8 @@ class Dial2VecOutput(ModelOutput):
 class DialogueTokens(NamedTuple):
     """Tokens without markers, padded on the right, with their speakers and turns, all (B, T) int64.
 
-    ``places`` (B, L) int64 holds the new position of each input token, or T if the token was dropped; None if no token
-    was moved.
+    ``places`` (B, L) int64 holds the new position of each input token, or T if the token was
+    dropped; None if no token was moved.
     """
 
     input_ids: Tensor
@@ -55,9 +59,10 @@ class DialogueTokens(NamedTuple):
 class Dial2VecModel(PreTrainedModel):
     """A pretrained encoder with embedding tables for turns and speakers.
 
-    The tables start at zero, so an untrained model computes the same token vectors as its encoder. ``center`` (D,) is
-    subtracted from every embedding: the mean embedding of training dialogues, or zero if training did not center. With
-    ``main_axes``, embeddings have length 1 before, and keep only what lies along the orthogonal ``axes`` (K, D).
+    The tables start at zero, so an untrained model computes the same token vectors as its encoder.
+    ``center`` (D,) is subtracted from every embedding: the mean embedding of training dialogues, or
+    zero if training did not center. With ``main_axes``, embeddings have length 1 before, and keep
+    only what lies along the orthogonal ``axes`` (K, D).
     """
 
     config: Dial2VecConfig
@@ -73,7 +78,8 @@ class Dial2VecModel(PreTrainedModel):
     def __init__(self, config: Dial2VecConfig) -> None:
         super().__init__(config)
         self.encoder = encoder_without_pooler(config.encoder_config)
-        width = self.get_input_embeddings().weight.shape[-1]  # less than ``hidden_size`` in ALBERT and ELECTRA
+        # less than ``hidden_size`` in ALBERT and ELECTRA
+        width = self.get_input_embeddings().weight.shape[-1]
         self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, width)
         self.role_embeddings = nn.Embedding(config.num_roles, width)
         self.register_buffer("center", torch.zeros(config.hidden_size))
@@ -114,15 +120,19 @@ class Dial2VecModel(PreTrainedModel):
         Args:
             input_ids: Token ids of the rendered chat template, (B, L) int64.
             attention_mask: 1 for real tokens, (B, L); None means that all tokens are real.
-            role_ids: Speaker of each token, (B, L) int64, for sequences without markers; needs ``turn_ids`` too.
-            turn_ids: Turn of each token, counted from 0, (B, L) int64, for sequences without markers.
+            role_ids: Speaker of each token, (B, L) int64, for sequences without markers; needs
+                ``turn_ids`` too.
+            turn_ids: Turn of each token, counted from 0, (B, L) int64, for sequences without
+                markers.
             return_dict: Whether to return a `Dial2VecOutput` instead of a tuple.
             **kwargs: Arguments for the encoder, such as ``output_hidden_states``.
         """
-        kwargs = {name: value for name, value in kwargs.items() if value is not None}  # peft passes unset ones as None
+        # peft passes unset ones as None
+        kwargs = {name: value for name, value in kwargs.items() if value is not None}
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
         if role_ids is None or turn_ids is None:
-            kwargs.pop("token_type_ids", None)  # tokenizers add them, but they distinguish nothing here
+            # tokenizers add them, but they distinguish nothing here
+            kwargs.pop("token_type_ids", None)
             tokens = self.read_markers(input_ids, mask)
         else:
             tokens = DialogueTokens(input_ids, mask, role_ids, turn_ids)
@@ -132,11 +142,15 @@ class Dial2VecModel(PreTrainedModel):
         if tokens.places is not None:
             places = tokens.places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
             hidden = nn.functional.pad(hidden, (0, 0, 0, 1)).gather(1, places)
-        output = Dial2VecOutput(embeddings, speakers, hidden, encoded.hidden_states, encoded.attentions)
+        output = Dial2VecOutput(
+            embeddings, speakers, hidden, encoded.hidden_states, encoded.attentions
+        )
         return output.to_tuple() if return_dict is False else output
 
     def encode_tokens(self, tokens: DialogueTokens, **kwargs: Any) -> Any:
-        """Run the encoder on the sum of token, turn and speaker embeddings, and return the encoder's own output."""
+        """Run the encoder on the sum of token, turn and speaker embeddings, and return the
+        encoder's own output.
+        """
         config, turns = self.config, tokens.turn_ids
         row = turns
         if config.turn_order == "descending":
@@ -145,12 +159,17 @@ class Dial2VecModel(PreTrainedModel):
         vectors = self.get_input_embeddings()(tokens.input_ids)
         vectors = vectors + self.turn_embeddings(row) + self.role_embeddings(tokens.role_ids)
         if config.position_layout == "utterance":
-            kwargs["position_ids"] = positions_in_turn(turns) + position_offset(config.encoder_config)
+            kwargs["position_ids"] = positions_in_turn(turns) + position_offset(
+                config.encoder_config
+            )
         return self.encoder(inputs_embeds=vectors, attention_mask=tokens.attention_mask, **kwargs)
 
     def pool(self, hidden: Tensor, tokens: DialogueTokens) -> tuple[Tensor, Tensor]:
-        """Pool token vectors (B, T, D) into embeddings of dialogues (B, D) and of speakers (B, R, D)."""
-        roles = nn.functional.one_hot(tokens.role_ids, self.config.num_roles).transpose(1, 2)  # (B, R, T)
+        """Pool token vectors (B, T, D) into embeddings of dialogues (B, D) and of speakers (B, R,
+        D).
+        """
+        # (B, R, T)
+        roles = nn.functional.one_hot(tokens.role_ids, self.config.num_roles).transpose(1, 2)
         roles = roles * tokens.attention_mask.unsqueeze(1)
         sums = torch.bmm(roles.to(hidden.dtype), hidden)  # (B, R, D)
         counts = roles.sum(-1, keepdim=True).to(hidden.dtype)  # (B, R, 1)
@@ -159,14 +178,21 @@ class Dial2VecModel(PreTrainedModel):
         pooled = sums.sum(1) / counts.sum(1).clamp(min=1) if mean else speakers.sum(1)
         if not self.config.main_axes:
             return pooled - self.center, speakers
-        return (nn.functional.normalize(pooled, dim=-1) - self.center) @ self.axes.T @ self.axes, speakers
+        return (
+            nn.functional.normalize(pooled, dim=-1) - self.center
+        ) @ self.axes.T @ self.axes, speakers
 
     def read_markers(self, input_ids: Tensor, mask: Tensor) -> DialogueTokens:
-        """Infer speakers and turns from the markers in (B, L), remove the markers, and cut to ``max_tokens``."""
+        """Infer speakers and turns from the markers in (B, L), remove the markers, and cut to
+        ``max_tokens``.
+        """
         roles, turns, kept = speakers_and_turns(input_ids, mask, self.config.marker_ids or [])
         roles, turns, kept = self._cut(roles, turns, kept)
         # Kept tokens move to the front in their order, all others to the back.
-        rank, behind = kept.long().cumsum(-1), kept.long().sum(-1, keepdim=True) + (~kept).long().cumsum(-1)
+        rank, behind = (
+            kept.long().cumsum(-1),
+            kept.long().sum(-1, keepdim=True) + (~kept).long().cumsum(-1),
+        )
         places = torch.where(kept, rank, behind) - 1
         if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined]
             # Not min(), which would tie an exported graph to dialogues on one side of the limit.
@@ -181,26 +207,35 @@ class Dial2VecModel(PreTrainedModel):
         return DialogueTokens(ids, counted, roles, turns, torch.where(kept, places, length))
 
     def _cut(self, roles: Tensor, turns: Tensor, kept: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Cut dialogues that are too long, and renumber the remaining turns from 0; every tensor is (B, L)."""
+        """Cut dialogues that are too long, and renumber the remaining turns from 0.
+
+        Every tensor is (B, L).
+        """
         config = self.config
         limits = config.opening_tokens, config.closing_tokens
         opening, closing = (int(config.wrapped) if limit is None else limit for limit in limits)
         rank, total = kept.long().cumsum(-1) - 1, kept.long().sum(-1, keepdim=True)
         frame = kept & ((rank < opening) | (rank >= total - closing))
         words = kept & ~frame
-        words = words & fitting(words, turns, config.max_tokens - opening - closing, config.keep, config.whole_turns)
+        words = words & fitting(
+            words, turns, config.max_tokens - opening - closing, config.keep, config.whole_turns
+        )
         lengths = words_by_turn(words, turns)
         turns = ((lengths > 0).long().cumsum(-1) - 1).clamp(min=0).gather(1, turns)
         # Opening and closing tokens belong to the speakers next to them.
         some = words.any(-1, keepdim=True)
         first = torch.where(some, words.int().argmax(-1, keepdim=True), 0)
-        last = torch.where(some, words.shape[1] - 1 - words.int().flip(-1).argmax(-1, keepdim=True), 0)
+        last = torch.where(
+            some, words.shape[1] - 1 - words.int().flip(-1).argmax(-1, keepdim=True), 0
+        )
         beside = torch.where(rank < opening, roles.gather(1, first), roles.gather(1, last))
         return torch.where(frame, beside, roles), turns, words | frame
 
 
 def encoder_without_pooler(config: Any) -> Any:
-    """Build a configuration's encoder, without the decoder of models such as T5, and without the pooler."""
+    """Build a configuration's encoder, without the decoder of models such as T5, and without the
+    pooler.
+    """
     alone = (config.architectures or [""])[0].endswith("EncoderModel")
     encoder = (AutoModelForTextEncoding if alone else AutoModel).from_config(config)
     if getattr(encoder, "pooler", None) is not None:
@@ -208,10 +243,14 @@ def encoder_without_pooler(config: Any) -> Any:
     return encoder
 
 
-def speakers_and_turns(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the speaker and the turn of each token, (B, L) int64, and the mask of tokens other than markers, (B, L).
+def speakers_and_turns(
+    input_ids: Tensor, mask: Tensor, markers: list[int]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the speaker and the turn of each token, (B, L) int64, and the mask of tokens other
+    than markers, (B, L).
 
-    Tokens before the first marker belong to the first turn. Without markers, all tokens are turn 0 of speaker 0.
+    Tokens before the first marker belong to the first turn. Without markers, all tokens are turn 0
+    of speaker 0.
     """
     matches = input_ids.unsqueeze(-1) == torch.tensor(markers, device=input_ids.device)  # (B, L, R)
     is_marker = matches.any(-1) & mask.bool()
@@ -222,10 +261,11 @@ def speakers_and_turns(input_ids: Tensor, mask: Tensor, markers: list[int]) -> t
 
 
 def fitting(words: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bool) -> Tensor:
-    """Return the mask (B, L) of the words that remain if each dialogue keeps ``budget`` words from its ``keep`` end.
+    """Return the mask (B, L) of the words that remain if each dialogue keeps ``budget`` words from
+    its ``keep`` end.
 
-    Words are the tokens other than markers, special tokens and padding. With ``whole_turns``, a turn that does not fit
-    is dropped entirely, unless it is the first from that end, which is cut.
+    Words are the tokens other than markers, special tokens and padding. With ``whole_turns``, a
+    turn that does not fit is dropped entirely, unless it is the first from that end, which is cut.
     """
     count, total = words.long().cumsum(-1), words.long().sum(-1, keepdim=True)
     distance = count - 1 if keep == "start" else total - count
@@ -234,7 +274,9 @@ def fitting(words: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: b
         return fits
     lengths = words_by_turn(words, turns)
     ends = lengths.cumsum(-1)
-    near, far = (ends - lengths, ends) if keep == "start" else (total - ends, total - ends + lengths)
+    near, far = (
+        (ends - lengths, ends) if keep == "start" else (total - ends, total - ends + lengths)
+    )
     return fits & ((far.gather(1, turns) <= budget) | (near.gather(1, turns) == 0))
 
 
@@ -251,11 +293,23 @@ def positions_in_turn(turn_ids: Tensor) -> Tensor:
 
 
 def position_offset(config: Any) -> int:
-    """Return the encoder's first position id: ``padding_idx + 1`` in RoBERTa and related models, else 0."""
+    """Return the encoder's first position id.
+
+    ``padding_idx + 1`` in RoBERTa and related models, else 0.
+    """
     return config.pad_token_id + 1 if config.model_type in ROBERTA_FAMILY else 0
 
 
 ROBERTA_FAMILY = {
-    "camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",
-    "xlm-roberta", "xlm-roberta-xl", "xmod",
-}  # fmt: skip
+    "camembert",
+    "data2vec-text",
+    "ibert",
+    "longformer",
+    "luke",
+    "mpnet",
+    "roberta",
+    "roberta-prelayernorm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "xmod",
+}

@@ -1,8 +1,10 @@
-"""Dual encoders: a context and a response have a vector each, and the product of the two is the score.
+"""Dual encoders.
 
-`DualEncoderModel` is the model of Lowe et al. (2015) as in Multi-Granularity Representations of Dialog (Mehri and
-Eskenazi, EMNLP 2019, arXiv:1908.09890, section 3.1): two one-layer LSTMs over words. `TransformerDualEncoderModel`
-takes the mean token vector of a pretrained encoder instead.
+A context and a response have a vector each, and the product of the two is the score.
+
+`DualEncoderModel` is the model of Lowe et al. (2015) as in Multi-Granularity Representations of
+Dialog (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890, section 3.1): two one-layer LSTMs over
+words. `TransformerDualEncoderModel` takes the mean token vector of a pretrained encoder instead.
 
 Shapes: B contexts, K candidate responses of each, N texts, L and M tokens, D width.
 """
@@ -15,7 +17,11 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
-from .configuration_dual_encoder import DualEncoderConfig, TowerRankerConfig, TransformerDualEncoderConfig
+from .configuration_dual_encoder import (
+    DualEncoderConfig,
+    TowerRankerConfig,
+    TransformerDualEncoderConfig,
+)
 
 
 @dataclass
@@ -23,7 +29,8 @@ class RankingOutput(ModelOutput):
     """Output of a ranker.
 
     Attributes:
-        logits: Scores of the candidates, (B, K); their softmax is the probability. None without candidates.
+        logits: Scores of the candidates, (B, K); their softmax is the probability. None without
+            candidates.
         pooler_output: Embeddings, (N, D); of the contexts, (B, D), if there are candidates.
         member_logits: Scores of the members of an ensemble, (B, members, K).
     """
@@ -36,7 +43,8 @@ class RankingOutput(ModelOutput):
 class Ranker(PreTrainedModel):
     """A model that scores candidate responses of a context.
 
-    ``embeds`` says whether contexts and responses have vectors of their own; otherwise they are only scored together.
+    ``embeds`` says whether contexts and responses have vectors of their own; otherwise they are
+    only scored together.
     """
 
     main_input_name = "input_ids"
@@ -55,8 +63,8 @@ class Ranker(PreTrainedModel):
         """Score candidates, or embed contexts and responses.
 
         Args:
-            input_ids: Contexts (B, L) int64; without candidates, texts (N, L), where the marker of a response makes a
-                text a response, and all others are contexts.
+            input_ids: Contexts (B, L) int64; without candidates, texts (N, L), where the marker of
+                a response makes a text a response, and all others are contexts.
             attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
             candidate_ids: Candidate responses, (B, K, M) int64.
             candidate_mask: 1 for real tokens, (B, K, M); None means all.
@@ -65,31 +73,45 @@ class Ranker(PreTrainedModel):
             **kwargs: None for all; peft names arguments that other models have.
         """
         if unknown := [name for name, value in kwargs.items() if value is not None]:
-            raise TypeError(f"forward: got {', '.join(unknown)}, expected texts and their candidates alone")
+            raise TypeError(
+                f"forward: got {', '.join(unknown)}, expected texts and their candidates alone"
+            )
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         if candidate_ids is None:
             output = RankingOutput(pooler_output=self.embed(input_ids, mask))
         else:
-            candidate_mask = torch.ones_like(candidate_ids) if candidate_mask is None else candidate_mask
+            candidate_mask = (
+                torch.ones_like(candidate_ids) if candidate_mask is None else candidate_mask
+            )
             output = self.rank(input_ids, mask, candidate_ids, candidate_mask)
         return output.to_tuple() if return_dict is False else output
 
     def rank(
-        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        candidate_ids: Tensor,
+        candidate_mask: Tensor,
     ) -> RankingOutput:
         """Score candidates (B, K, M) of contexts (B, L)."""
         logits, contexts = self.score(input_ids, attention_mask, candidate_ids, candidate_mask)
         return RankingOutput(logits=logits, pooler_output=contexts)
 
     def score(
-        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        candidate_ids: Tensor,
+        candidate_mask: Tensor,
     ) -> tuple[Tensor, Tensor | None]:
         """Return scores (B, K), and the embeddings of the contexts (B, D) if the model has them."""
         raise NotImplementedError
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Embed contexts and responses, (N, L) to (N, D)."""
-        raise NotImplementedError(f"{type(self).__name__} scores a context and a response together and embeds neither")
+        raise NotImplementedError(
+            f"{type(self).__name__} scores a context and a response together and embeds neither"
+        )
 
 
 class TowerRanker(Ranker):
@@ -98,7 +120,10 @@ class TowerRanker(Ranker):
     config: TowerRankerConfig
 
     def encode_texts(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
-        """Embed texts padded on the right, (N, L) to (N, D); ``tower`` is "context" or "response"."""
+        """Embed texts padded on the right, (N, L) to (N, D).
+
+        ``tower`` is "context" or "response".
+        """
         raise NotImplementedError
 
     def encode_many(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
@@ -106,7 +131,11 @@ class TowerRanker(Ranker):
         return self.encode_texts(input_ids, attention_mask, tower).float()
 
     def score(
-        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        candidate_ids: Tensor,
+        candidate_mask: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Return scores (B, K) and the embeddings of the contexts (B, D)."""
         contexts = self.encode_many(*padded_right(input_ids, attention_mask), "context")
@@ -117,18 +146,28 @@ class TowerRanker(Ranker):
     def product(self, contexts: Tensor, responses: Tensor) -> Tensor:
         """Multiply contexts (B, D) with their responses (B, K, D) to scores (B, K)."""
         if self.config.score == "cosine":
-            contexts, responses = nn.functional.normalize(contexts, dim=-1), nn.functional.normalize(responses, dim=-1)
-        with torch.autocast(contexts.device.type, enabled=False):  # scores in half precision would tie
+            contexts, responses = (
+                nn.functional.normalize(contexts, dim=-1),
+                nn.functional.normalize(responses, dim=-1),
+            )
+        with torch.autocast(
+            contexts.device.type, enabled=False
+        ):  # scores in half precision would tie
             return torch.einsum("bd,bkd->bk", contexts, responses) / self.config.loss_temperature
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Embed contexts and responses of any length, mixed and padded on either side, (N, L) to (N, D)."""
+        """Embed contexts and responses of any length, mixed and padded on either side, (N, L) to
+        (N, D).
+        """
         input_ids, attention_mask = padded_right(input_ids, attention_mask)
         marker = (self.config.marker_ids or [-1])[-1]
         is_response = ((input_ids == marker) & attention_mask.bool()).any(-1)  # (N,)
         input_ids, attention_mask = self._cut(input_ids, attention_mask, is_response)
         if torch.compiler.is_exporting():  # a graph holds both towers
-            response, context = (self.encode_texts(input_ids, attention_mask, name) for name in ("response", "context"))
+            response, context = (
+                self.encode_texts(input_ids, attention_mask, name)
+                for name in ("response", "context")
+            )
             return torch.where(is_response.unsqueeze(-1), response, context)
         parts, rows = [], []
         for tower, chosen in (("response", is_response), ("context", ~is_response)):
@@ -137,25 +176,41 @@ class TowerRanker(Ranker):
                 rows.append(chosen.nonzero().squeeze(-1))
         return torch.cat(parts)[torch.cat(rows).argsort()]
 
-    def _cut(self, input_ids: Tensor, attention_mask: Tensor, is_response: Tensor) -> tuple[Tensor, Tensor]:
-        """Cut contexts at their start and responses at their end, (N, L), between the special tokens."""
+    def _cut(
+        self, input_ids: Tensor, attention_mask: Tensor, is_response: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Cut contexts at their start and responses at their end, (N, L), between the special
+        tokens.
+        """
         config = self.config
         limits = config.max_context_tokens, config.max_response_tokens
         length = attention_mask.sum(-1, keepdim=True)
-        kept = torch.where(is_response, limits[1], limits[0]).unsqueeze(-1).minimum(length)  # (N, 1)
-        head = torch.where(is_response.unsqueeze(-1), kept - config.closing_tokens, config.opening_tokens)
+        # (N, 1)
+        kept = torch.where(is_response, limits[1], limits[0]).unsqueeze(-1).minimum(length)
+        head = torch.where(
+            is_response.unsqueeze(-1), kept - config.closing_tokens, config.opening_tokens
+        )
         # Not a slice, which would tie an exported graph to texts on one side of the limit.
-        place = torch.arange(torch.sym_min(input_ids.shape[1], max(limits)), device=input_ids.device)
-        source = torch.where(place < head, place, place + length - kept).clamp(max=input_ids.shape[1] - 1)
+        place = torch.arange(
+            torch.sym_min(input_ids.shape[1], max(limits)), device=input_ids.device
+        )
+        source = torch.where(place < head, place, place + length - kept).clamp(
+            max=input_ids.shape[1] - 1
+        )
         return input_ids.gather(1, source), (place < kept).to(attention_mask.dtype)
 
 
 class WordTower(nn.Module):
-    """A word table and a one-layer LSTM; the embedding is the state after the last word (equations 1 and 2)."""
+    """A word table and a one-layer LSTM.
+
+    The embedding is the state after the last word (equations 1 and 2).
+    """
 
     def __init__(self, config: DualEncoderConfig) -> None:
         super().__init__()
-        self.words = nn.Embedding(config.vocab_size or config.vocabulary_size, config.embedding_size)
+        self.words = nn.Embedding(
+            config.vocab_size or config.vocabulary_size, config.embedding_size
+        )
         self.reader = nn.LSTM(config.embedding_size, config.hidden_size, batch_first=True)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -178,8 +233,13 @@ class DualEncoderModel(TowerRanker):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Draw weights as torch itself does; transformers would not touch an LSTM, and would shrink the words."""
-        loaded = [getattr(parameter, "_is_hf_initialized", False) for parameter in module.parameters()]
+        """Draw weights as torch itself does.
+
+        Transformers would not touch an LSTM, and would shrink the words.
+        """
+        loaded = [
+            getattr(parameter, "_is_hf_initialized", False) for parameter in module.parameters()
+        ]
         if isinstance(module, nn.Embedding | nn.LSTM) and not all(loaded):
             module.reset_parameters()
 
@@ -194,7 +254,10 @@ class DualEncoderModel(TowerRanker):
 
 
 class TransformerDualEncoderModel(TowerRanker):
-    """One pretrained encoder for contexts and responses, or one for each; an embedding is the mean of the tokens."""
+    """One pretrained encoder for contexts and responses, or one for each.
+
+    An embedding is the mean of the tokens.
+    """
 
     config: TransformerDualEncoderConfig
     base_model_prefix = "backbone"
@@ -217,13 +280,19 @@ class TransformerDualEncoderModel(TowerRanker):
 
     def encode_texts(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
         """Embed texts, (N, L) to (N, D); see `TowerRanker`."""
-        encoder = self.encoder if tower == "context" or self.response_encoder is None else self.response_encoder
+        encoder = (
+            self.encoder
+            if tower == "context" or self.response_encoder is None
+            else self.response_encoder
+        )
         hidden = encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
         return mean_of_tokens(hidden, attention_mask)
 
 
 def encoder_without_pooler(config: Any) -> Any:
-    """Build the encoder of a configuration, such as T5's without its decoder, and without a pooler, as none is used."""
+    """Build the encoder of a configuration, such as T5's without its decoder, and without a pooler,
+    as none is used.
+    """
     alone = (config.architectures or [""])[0].endswith("EncoderModel")
     encoder = (AutoModelForTextEncoding if alone else AutoModel).from_config(config)
     if getattr(encoder, "pooler", None) is not None:
@@ -232,7 +301,10 @@ def encoder_without_pooler(config: Any) -> Any:
 
 
 def mean_of_tokens(hidden: Tensor, mask: Tensor) -> Tensor:
-    """Average token vectors (N, L, D) by a mask (N, L) to (N, D) in float32 or float64; no token gives zeros."""
+    """Average token vectors (N, L, D) by a mask (N, L) to (N, D) in float32 or float64.
+
+    No token gives zeros.
+    """
     hidden = hidden if hidden.dtype == torch.float64 else hidden.float()
     weights = mask.to(hidden.dtype)
     # Not a matrix product, which autocast would compute in half precision.

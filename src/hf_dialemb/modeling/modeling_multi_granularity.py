@@ -1,8 +1,10 @@
-"""Multi-granularity ensemble: trained rankers answer together (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890).
+"""Multi-granularity ensemble.
 
-The probability of a response is the mean of the members' probabilities (equation 7). If all members embed, the
-ensemble does: the members' unit vectors, side by side. The cosine of two such vectors is the mean of the members'
-cosines.
+Trained rankers answer together (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890).
+
+The probability of a response is the mean of the members' probabilities (equation 7). If all members
+embed, the ensemble does: the members' unit vectors, side by side. The cosine of two such vectors is
+the mean of the members' cosines.
 
 Shapes: B contexts, K candidate responses of each, N texts, L and M tokens, D width.
 """
@@ -17,9 +19,17 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig
 
 from .configuration_dual_encoder import TowerRankerConfig
-from .modeling_dual_encoder import DualEncoderModel, Ranker, RankingOutput, TransformerDualEncoderModel
+from .modeling_dual_encoder import (
+    DualEncoderModel,
+    Ranker,
+    RankingOutput,
+    TransformerDualEncoderModel,
+)
 
-MEMBERS = {"dialemb-dual-encoder": DualEncoderModel, "dialemb-transformer-dual-encoder": TransformerDualEncoderModel}
+MEMBERS = {
+    "dialemb-dual-encoder": DualEncoderModel,
+    "dialemb-transformer-dual-encoder": TransformerDualEncoderModel,
+}
 """What a member may be, by the type in its configuration."""
 
 
@@ -49,7 +59,10 @@ class MultiGranularityConfig(PreTrainedConfig):
     def member_configs(self) -> list[TowerRankerConfig]:
         """The configurations of the members, as objects."""
         configs = copy.deepcopy(self.members or [])
-        return [self.member_class(str(config.get("model_type"))).config_class.from_dict(config) for config in configs]
+        return [
+            self.member_class(str(config.get("model_type"))).config_class.from_dict(config)
+            for config in configs
+        ]
 
     @property
     def hidden_size(self) -> int:
@@ -73,7 +86,9 @@ class MultiGranularityModel(Ranker):
         for member in members:
             if attention is not None and member.sub_configs:
                 member._attn_implementation = attention
-        self.members: Any = nn.ModuleList(config.member_class(member.model_type)(member) for member in members)
+        self.members: Any = nn.ModuleList(
+            config.member_class(member.model_type)(member) for member in members
+        )
         self.embeds = all(member.embeds for member in self.members)  # type: ignore[misc]
         self.post_init()
 
@@ -82,9 +97,16 @@ class MultiGranularityModel(Ranker):
         return self.members[0].get_input_embeddings()
 
     def rank(
-        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        candidate_ids: Tensor,
+        candidate_mask: Tensor,
     ) -> RankingOutput:
-        """Score candidates (B, K, M) of contexts (B, L); the scores are logarithms of probabilities."""
+        """Score candidates (B, K, M) of contexts (B, L).
+
+        The scores are logarithms of probabilities.
+        """
         texts = input_ids, attention_mask, candidate_ids, candidate_mask
         scores, contexts = zip(*(member.score(*texts) for member in self.members), strict=True)
         member_logits = torch.stack([score.float() for score in scores], dim=1)
@@ -99,11 +121,16 @@ class MultiGranularityModel(Ranker):
 
 
 def log_mean_probability(member_logits: Tensor) -> Tensor:
-    """Average the members' probabilities (equation 7): scores (B, members, K) to log probabilities (B, K)."""
+    """Average the members' probabilities (equation 7).
+
+    Scores (B, members, K) to log probabilities (B, K).
+    """
     return member_logits.log_softmax(-1).logsumexp(1) - math.log(member_logits.shape[1])
 
 
 def side_by_side(embeddings: Sequence[Tensor]) -> Tensor:
-    """Concatenate the members' embeddings, each scaled to length 1 / sqrt(members), to unit vectors (N, D)."""
+    """Concatenate the members' embeddings, each scaled to length 1 / sqrt(members), to unit vectors
+    (N, D).
+    """
     units = [nn.functional.normalize(vectors, dim=-1) for vectors in embeddings]
     return torch.cat(units, dim=-1) / math.sqrt(len(units))

@@ -1,1 +1,4 @@
-"""What serves the reproduction of the five papers alone; it hangs in by entry points, and nothing imports it."""
+"""What serves the reproduction of the five papers alone.
+
+It hangs in by entry points, and nothing imports it.
+"""

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from ..cli.parser import Commands, add_command, add_group, named, read_texts, reading_of, say
+from ..apps.cli.parser import Commands, add_command, add_group, named, read_texts, reading_of, say
 
 _TEXTS = read_texts(Path(__file__).with_name("commands.toml"))
 
@@ -30,18 +30,29 @@ def _benchmark(options: argparse.Namespace) -> None:
     from .benchmark import run_benchmark
 
     more = named(options, "data_dir", "limit", "fine_tune")
-    run_benchmark(options.suite, options.model, options.output, seeds=range(options.seeds), report=say, **more)
+    run_benchmark(
+        options.suite, options.model, options.output, seeds=range(options.seeds), report=say, **more
+    )
 
 
 def _ensemble(options: argparse.Namespace) -> None:
     from ..training.arguments import read_words
+    from .ensemble.ensemble_report import report_ensemble
     from .ensemble.plan import EnsemblePlan
-    from .ensemble.report import report_ensemble
     from .ensemble.training import train_ensemble
 
     overrides = read_words(options.rest)
     overrides |= {name: value for name, value in reading_of(options).items() if value}
-    names = ("size", "data_dir", "candidates", "similarity", "analysis_dialogues", "dev", "test", "test_dialogues")
+    names = (
+        "size",
+        "data_dir",
+        "candidates",
+        "similarity",
+        "analysis_dialogues",
+        "dev",
+        "test",
+        "test_dialogues",
+    )
     more = named(options, *names) | {"launch": tuple(options.launch.split())}
     plan = EnsemblePlan(options.config, options.corpus, options.output, overrides, **more)
     train_ensemble(plan, say)
@@ -51,15 +62,19 @@ def _ensemble(options: argparse.Namespace) -> None:
 def _convert(options: argparse.Namespace) -> None:
     from .convert import convert
 
-    say(f"Wrote {convert(options.source, options.output, report=say, **named(options, 'vocabulary', 'partial'))}")
+    say(
+        f"Wrote {convert(options.source, options.output, report=say, **named(options, 'vocabulary', 'partial'))}"
+    )
 
 
 def _flow(options: argparse.Namespace) -> None:
-    from ..evaluation.run import command_line, evaluate
-    from .tables import flow_tables
+    from ..evaluation.evaluating import command_line, evaluate
+    from .paper_tables import flow_tables
 
     more = named(options, "data_dir", "split", "output", "limit") | reading_of(options)
-    results = evaluate(options.model, options.corpus, tasks=["flow-extraction"], command=command_line(), **more)
+    results = evaluate(
+        options.model, options.corpus, tasks=["flow-extraction"], command=command_line(), **more
+    )
     print(flow_tables(results.results))
     say(f"Wrote {options.output}")
 

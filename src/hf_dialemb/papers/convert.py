@@ -1,11 +1,13 @@
-"""Convert PLATO's released checkpoints (Bao et al., ACL 2020) into dial2vec's, and account for every key.
+"""Convert PLATO's released checkpoints (Bao et al., ACL 2020) into dial2vec's, and account for
+every key.
 
-Three programs name the same parameters: paddle's, the port to torch, and dial2vec's released program
-(``*.best_model.pkl``), which puts ``bert.`` before the names of the port.
+Three programs name the same parameters: paddle's, the port to torch, and dial2vec's released
+program (``*.best_model.pkl``), which puts ``bert.`` before the names of the port.
 
-PLATO sums the embeddings of token, position, type and turn, normalises, and runs post-norm blocks with a fused
-projection to query, key and value: BERT's layers under other names. Its types are speakers, 0 the bot and 1 the user.
-Its turns count down to 1; 0 is the response. Its positions begin anew in every utterance.
+PLATO sums the embeddings of token, position, type and turn, normalises, and runs post-norm blocks
+with a fused projection to query, key and value: BERT's layers under other names. Its types are
+speakers, 0 the bot and 1 the user. Its turns count down to 1; 0 is the response. Its positions
+begin anew in every utterance.
 """
 
 import re
@@ -20,10 +22,10 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertTokenizer, PreTrainedTokenizerBase
 
-from ..checkpoints.pretrained import reading
 from ..errors import InputError
 from ..methods.dial2vec import Dial2VecConfig, Dial2VecModel
-from ..runs.files import appearing_whole, write_json_atomically
+from ..storage.files import appearing_whole, write_json_atomically
+from ..storage.pretrained import reading
 from .weight_files import read_source
 
 REPORT_FILE = "conversion.json"
@@ -37,11 +39,13 @@ def convert(
     partial: bool = False,
     report: Callable[[str], object] = print,
 ) -> Path:
-    """Convert PLATO, or dial2vec's checkpoint over PLATO, from a file, a folder or a tar archive into a new folder.
+    """Convert PLATO, or dial2vec's checkpoint over PLATO, from a file, a folder or a tar archive
+    into a new folder.
 
-    The vocabulary, one token a line, is by default the ``vocab.txt`` beside the weights. With ``partial`` keys may be
-    missing or unexpected. ``report`` receives a line for every key. An InputError says that the output exists, the
-    source cannot be read, or its keys, shapes or vocabulary do not fit.
+    The vocabulary, one token a line, is by default the ``vocab.txt`` beside the weights. With
+    ``partial`` keys may be missing or unexpected. ``report`` receives a line for every key. An
+    InputError says that the output exists, the source cannot be read, or its keys, shapes or
+    vocabulary do not fit.
     """
     output = Path(output)
     if output.exists():
@@ -49,7 +53,9 @@ def convert(
     with torch.random.fork_rng(devices=[]), reading(str(source)):
         torch.manual_seed(0)  # values that stay untrained are the same every time
         tensors, beside = read_source(Path(source))
-        model, tokenizer, account = build(tensors, str(source), _vocabulary(vocabulary, beside, source))
+        model, tokenizer, account = build(
+            tensors, str(source), _vocabulary(vocabulary, beside, source)
+        )
     for line in account.lines():
         report(line)
     if not partial:
@@ -64,7 +70,9 @@ def convert(
 def _vocabulary(path: str | Path | None, beside: str | None, source: str | Path) -> str:
     if path is not None:
         if not Path(path).is_file():
-            raise InputError(f"--vocab {path}: got no such file, expected a vocabulary, a token a line")
+            raise InputError(
+                f"--vocab {path}: got no such file, expected a vocabulary, a token a line"
+            )
         return Path(path).read_text(encoding="utf-8")
     if beside is None:
         raise InputError(
@@ -77,7 +85,8 @@ def _vocabulary(path: str | Path | None, beside: str | None, source: str | Path)
 _PADDLE, _DIAL2VEC = "Model/UnifiedTransformer_0", "bert."
 _HEAD_SIZE = 64  # of an attention head; weights alone do not show it
 
-# What happens to a tensor before it is placed, by its name in the report: one tensor for each target.
+# What happens to a tensor before it is placed, by its name in the report: one tensor for each
+# target.
 _THIRD = "a third: query, key, value"
 _CHANGES: dict[str, Callable[[Tensor], Sequence[Tensor]]] = {
     "": lambda tensor: (tensor,),
@@ -88,7 +97,8 @@ _CHANGES: dict[str, Callable[[Tensor], Sequence[Tensor]]] = {
 }
 
 
-Rule = tuple[str, tuple[str, ...], str]  # a key, the names of its targets in the model, and of the change on the way
+# a key, the names of its targets in the model, and of the change on the way
+Rule = tuple[str, tuple[str, ...], str]
 
 
 @dataclass
@@ -108,9 +118,12 @@ class Report:
     source: str
     model_type: str
     used: list[Placed] = field(default_factory=list)
-    made: dict[str, str] = field(default_factory=dict)  # keys of the model that need no source, with the reason
-    dropped: dict[str, str] = field(default_factory=dict)  # keys of the checkpoint without a use, with the reason
-    missing: list[str] = field(default_factory=list)  # keys of the model that no key of the checkpoint fills
+    # keys of the model that need no source, with the reason
+    made: dict[str, str] = field(default_factory=dict)
+    # keys of the checkpoint without a use, with the reason
+    dropped: dict[str, str] = field(default_factory=dict)
+    # keys of the model that no key of the checkpoint fills
+    missing: list[str] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)  # keys of the checkpoint that no rule names
 
     def lines(self) -> Iterator[str]:
@@ -119,61 +132,104 @@ class Report:
             change = f" ({placed.change})" if placed.change else ""
             yield f"used        {placed.source} -> {placed.target} {list(placed.shape)}{change}"
         for name in ("made", "dropped"):
-            yield from (f"{name:10}  {key}: {reason}" for key, reason in getattr(self, name).items())
+            yield from (
+                f"{name:10}  {key}: {reason}" for key, reason in getattr(self, name).items()
+            )
         for name in ("missing", "unexpected"):
             yield from (f"{name:10}  {key}" for key in getattr(self, name))
-        counts = (f"{len(getattr(self, name))} {name}" for name in ("made", "dropped", "missing", "unexpected"))
+        counts = (
+            f"{len(getattr(self, name))} {name}"
+            for name in ("made", "dropped", "missing", "unexpected")
+        )
         yield f"{self.model_type}: {len({placed.source for placed in self.used})} keys used, {', '.join(counts)}"
 
     def check(self) -> None:
         """Raise InputError if keys are missing or unexpected."""
-        wrong = [(keys, name) for keys, name in ((self.missing, "missing"), (self.unexpected, "unexpected")) if keys]
+        wrong = [
+            (keys, name)
+            for keys, name in ((self.missing, "missing"), (self.unexpected, "unexpected"))
+            if keys
+        ]
         if wrong:
             some = [f"{len(keys)} {name} ({', '.join(keys[:3])})" for keys, name in wrong]
             raise InputError(
-                f"'{self.source}': got keys that are {' and '.join(some)}, expected all keys of PLATO alone; "
+                f"'{self.source}': got keys that are {' and '.join(some)}, expected all keys of "
+                "PLATO alone; "
                 "pass --partial to convert what is there"
             )
 
 
-_PLATO: dict[str, Any] = tomllib.loads(Path(__file__).with_name("plato.toml").read_text(encoding="utf-8"))
+_PLATO: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("plato.toml").read_text(encoding="utf-8")
+)
 
 
 def build(
     tensors: Mapping[str, Any], source: str, vocabulary: str
 ) -> tuple[Dial2VecModel, PreTrainedTokenizerBase, Report]:
     """Return a dial2vec model with PLATO's values, its tokenizer, and an account of every key."""
-    prefix = next((prefix for prefix in (_PADDLE, _DIAL2VEC) if any(key.startswith(prefix) for key in tensors)), "")
+    prefix = next(
+        (
+            prefix
+            for prefix in (_PADDLE, _DIAL2VEC)
+            if any(key.startswith(prefix) for key in tensors)
+        ),
+        "",
+    )
     paddle = prefix == _PADDLE
     if f"{_DIAL2VEC}embeddings.word_embeddings.weight" in tensors:
         raise InputError(
-            f"'{source}': got the backbone BERT, expected PLATO; dial2vec's program reads dialogues without a closing "
+            f"'{source}': got the backbone BERT, expected PLATO; dial2vec's program reads "
+            "dialogues without a closing "
             "[SEP] there, which no layout of this package does"
         )
     tables = [prefix + row[paddle] for row in _PLATO["names"]["tables"]]
     (rows, width), (positions, _), _, (turns, _) = (_size(tensors, table) for table in tables[:4])
-    first = prefix + ("/TransformerBlock_0/FeedForward_0/FC_0.w_0" if paddle else "layers.0.ff.linear_hidden.0.weight")
+    first = prefix + (
+        "/TransformerBlock_0/FeedForward_0/FC_0.w_0"
+        if paddle
+        else "layers.0.ff.linear_hidden.0.weight"
+    )
     inner = _size(tensors, first)[1 if paddle else 0]
-    block = rf"{re.escape(prefix)}/TransformerBlock_(\d+)/.*" if paddle else rf"{re.escape(prefix)}layers\.(\d+)\..*"
+    block = (
+        rf"{re.escape(prefix)}/TransformerBlock_(\d+)/.*"
+        if paddle
+        else rf"{re.escape(prefix)}layers\.(\d+)\..*"
+    )
     layers = 1 + max(int(match[1]) for key in tensors if (match := re.fullmatch(block, key)))
     if width % _HEAD_SIZE:
-        raise InputError(f"width: got {width}, expected a multiple of {_HEAD_SIZE}, the size of an attention head")
+        raise InputError(
+            f"width: got {width}, expected a multiple of {_HEAD_SIZE}, the size of an attention "
+            "head"
+        )
     backbone = BertConfig(
-        vocab_size=rows, hidden_size=width, num_hidden_layers=layers, num_attention_heads=width // _HEAD_SIZE,
-        intermediate_size=inner, max_position_embeddings=positions, type_vocab_size=1, layer_norm_eps=1e-6,
-        hidden_act="gelu", pad_token_id=0,
-    )  # fmt: skip
+        vocab_size=rows,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=width // _HEAD_SIZE,
+        intermediate_size=inner,
+        max_position_embeddings=positions,
+        type_vocab_size=1,
+        layer_norm_eps=1e-6,
+        hidden_act="gelu",
+        pad_token_id=0,
+    )
     config = Dial2VecConfig(
-        encoder_config=backbone, max_tokens=positions, num_turn_embeddings=turns, max_turns=turns - 1,
-        frozen_layers=layers // 2, **_PLATO["settings"],
-    )  # fmt: skip
+        encoder_config=backbone,
+        max_tokens=positions,
+        num_turn_embeddings=turns,
+        max_turns=turns - 1,
+        frozen_layers=layers // 2,
+        **_PLATO["settings"],
+    )
     tokenizer = _wordpiece(vocabulary, rows)
     Dial2VecModel.prepare_tokenizer(tokenizer, config)
     model = Dial2VecModel(config)
     model.encoder.embeddings.token_type_embeddings.weight.data.zero_()
     report = Report(source, config.model_type)
     report.made = {
-        "encoder.embeddings.token_type_embeddings.weight": "zeros; PLATO's types are speakers, in role_embeddings",
+        "encoder.embeddings.token_type_embeddings.weight": "zeros; PLATO's types are speakers, in "
+        "role_embeddings",
         "center": "zeros; nothing is taken off the embeddings",
     }
     start = re.escape(prefix) + (r"[./]" if paddle else "")
@@ -191,7 +247,8 @@ def _wordpiece(vocabulary: str, rows: int) -> PreTrainedTokenizerBase:
     tokenizer.name_or_path = ""
     if len(tokenizer) != rows:
         raise InputError(
-            f"vocabulary: got {len(tokenizer)} tokens, expected {rows}, the rows of the token table; "
+            f"vocabulary: got {len(tokenizer)} tokens, expected {rows}, the rows of the token "
+            "table; "
             "take the vocab.txt that belongs to the checkpoint (--vocab)"
         )
     return tokenizer
@@ -202,11 +259,15 @@ def _size(tensors: Mapping[str, Any], key: str) -> tuple[int, ...]:
     if key not in tensors:
         some = ", ".join(sorted(tensors)[:3]) or "none"
         raise InputError(
-            f"got {len(tensors)} keys ({some}, ...), expected the key '{key}' of PLATO; fetch the checkpoint again"
+            f"got {len(tensors)} keys ({some}, ...), expected the key '{key}' of PLATO; fetch the "
+            "checkpoint again"
         )
     shape = tuple(tensors[key].shape)
     if len(shape) != 2:
-        raise InputError(f"key '{key}': got the shape {shape}, expected two dimensions; fetch the checkpoint again")
+        raise InputError(
+            f"key '{key}': got the shape {shape}, expected two dimensions; fetch the checkpoint "
+            "again"
+        )
     return shape
 
 
@@ -219,7 +280,9 @@ def _rules(prefix: str, paddle: bool, layers: int) -> Iterator[Rule]:
                 transposed = paddle and part == "weight" and "LayerNorm" not in paddle_name
                 changes = ["transposed"] * transposed + [_THIRD] * (len(names) == 3)
                 ported = f"layers.{number}.{torch_name}.{part}"
-                source = f"/TransformerBlock_{number}/{paddle_name}.{paddle_part}" if paddle else ported
+                source = (
+                    f"/TransformerBlock_{number}/{paddle_name}.{paddle_part}" if paddle else ported
+                )
                 targets = tuple(f"encoder.encoder.layer.{number}.{name}.{part}" for name in names)
                 yield prefix + source, targets, ", ".join(changes)
 
@@ -233,7 +296,8 @@ def place(
 ) -> None:
     """Copy tensors into the state of a model, and enter every key in the report.
 
-    A key that no rule names is dropped for the first of the ``reasons`` whose pattern matches it, or else unexpected.
+    A key that no rule names is dropped for the first of the ``reasons`` whose pattern matches it,
+    or else unexpected.
     """
     known = set()
     for source, targets, change in rules:
@@ -241,7 +305,9 @@ def place(
         if source in tensors:
             value = tensors[source]
             tensor = value if isinstance(value, Tensor) else torch.tensor(value)
-            report.used += _filled(source, tensor, {target: state[target] for target in targets}, change)
+            report.used += _filled(
+                source, tensor, {target: state[target] for target in targets}, change
+            )
     filled = {placed.target for placed in report.used} | report.made.keys()
     report.missing += [target for target in state if target not in filled]
     for key in (key for key in tensors if key not in known):
@@ -252,13 +318,20 @@ def place(
             report.dropped[key] = reason
 
 
-def _filled(source: str, tensor: Tensor, targets: Mapping[str, Tensor], change: str) -> list[Placed]:
+def _filled(
+    source: str, tensor: Tensor, targets: Mapping[str, Tensor], change: str
+) -> list[Placed]:
     parts = _CHANGES[change](tensor)
-    expected, got = [tuple(target.shape) for target in targets.values()], [tuple(part.shape) for part in parts]
+    expected, got = (
+        [tuple(target.shape) for target in targets.values()],
+        [tuple(part.shape) for part in parts],
+    )
     if got != expected:
         raise InputError(
-            f"key '{source}': got the shape {tuple(tensor.shape)}, which gives {' and '.join(map(str, got))}, expected "
-            f"{' and '.join(map(str, expected))} for {', '.join(targets)}; the file is damaged, or its model is of "
+            f"key '{source}': got the shape {tuple(tensor.shape)}, which gives "
+            f"{' and '.join(map(str, got))}, expected "
+            f"{' and '.join(map(str, expected))} for {', '.join(targets)}; the file is damaged, or "
+            "its model is of "
             "another form"
         )
     with torch.no_grad():

@@ -1,4 +1,6 @@
-"""Baselines of the dial2vec paper (section 4.3), which are fitted on the dialogues that they encode."""
+"""Baselines of the dial2vec paper (section 4.3), which are fitted on the dialogues that they
+encode.
+"""
 
 import re
 from collections.abc import Sequence
@@ -15,9 +17,12 @@ from ..errors import InputError
 
 @dataclass(frozen=True)
 class LdaEncoder:
-    """Latent Dirichlet allocation (Blei et al., 2003): a dialogue's vector holds its shares of topics, which sum to 1.
+    """Latent Dirichlet allocation (Blei et al., 2003).
 
-    The dial2vec paper does not give the number of topics; our default is close to the number of domains in a corpus.
+    A dialogue's vector holds its shares of topics, which sum to 1.
+
+    The dial2vec paper does not give the number of topics; our default is close to the number of
+    domains in a corpus.
     """
 
     fitted_on_input: ClassVar[bool] = True
@@ -28,7 +33,9 @@ class LdaEncoder:
     seed: int = 0
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fit to the dialogues and return their shares of topics, ``(N, topics)`` float32 in [0, 1]."""
+        """Fit to the dialogues and return their shares of topics, ``(N, topics)`` float32 in [0,
+        1].
+        """
         from sklearn.decomposition import LatentDirichletAllocation
         from sklearn.feature_extraction.text import CountVectorizer
 
@@ -54,24 +61,37 @@ class Doc2VecEncoder:
     seed: int = 0
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fit to the dialogues and return their vectors, ``(N, size)`` float32; zeros where no word is known."""
+        """Fit to the dialogues and return their vectors, ``(N, size)`` float32.
+
+        Zeros where no word is known.
+        """
         from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
         texts = dialogue_texts(dialogues)
         documents = [
-            TaggedDocument(re.findall(WORD, text.lower()), [row])  # numeric tags are the rows of the result
+            TaggedDocument(
+                re.findall(WORD, text.lower()), [row]
+            )  # numeric tags are the rows of the result
             for row, text in enumerate(texts)
         ]
         model = Doc2Vec(
-            vector_size=self.size, dm=0, negative=self.negatives, epochs=self.passes, min_count=least_count(texts),
-            seed=self.seed, workers=1,  # with more threads, every run gives other vectors
-        )  # fmt: skip
+            vector_size=self.size,
+            dm=0,
+            negative=self.negatives,
+            epochs=self.passes,
+            min_count=least_count(texts),
+            seed=self.seed,
+            workers=1,  # with more threads, every run gives other vectors
+        )
         model.build_vocab(documents)
         if not len(model.wv):
             raise InputError("doc2vec: got dialogues without common words; use a neural encoder")
         model.train(documents, total_examples=model.corpus_count, epochs=model.epochs)
         known = [any(word in model.wv for word in document.words) for document in documents]
-        return np.asarray(model.dv.vectors, dtype=np.float32) * np.array(known, dtype=np.float32)[:, None]
+        return (
+            np.asarray(model.dv.vectors, dtype=np.float32)
+            * np.array(known, dtype=np.float32)[:, None]
+        )
 
 
 ENCODERS = {"lda": LdaEncoder, "doc2vec": Doc2VecEncoder}

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..corpora import get_corpus
-from ..corpora.source import MissingFilesError
+from ..data import get_corpus
+from ..data.source import MissingFilesError
 from ..errors import InputError, unknown_name
 from ..evaluation.tasks.task import CorpusPart, Problem, load_problem
 
@@ -24,7 +24,10 @@ class Entry(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """What a paper measures on, that of a corpus one after the other; and further entries, whose tasks fine-tune."""
+    """What a paper measures on, that of a corpus one after the other.
+
+    And further entries, whose tasks fine-tune.
+    """
 
     entries: tuple[Entry, ...]
     fine_tuning: tuple[Entry, ...] = ()
@@ -46,11 +49,18 @@ def get_suite(name: str) -> Suite:
 
 
 def load_suite(
-    name: str, data_dir: str | Path | None, limit: int | None, fine_tune: bool, tasks: Sequence[str] = ()
+    name: str,
+    data_dir: str | Path | None,
+    limit: int | None,
+    fine_tune: bool,
+    tasks: Sequence[str] = (),
 ) -> tuple[dict[Place, Problem], list[str]]:
-    """Load the problems whose corpora are at hand, of some tasks or all; raise MissingFilesError where none is left.
+    """Load the problems whose corpora are at hand, of some tasks or all.
 
-    Also returns the names of those that are not at hand, or with the reason why not, that cannot be made of what is.
+    Raise MissingFilesError where none is left.
+
+    Also returns the names of those that are not at hand, or with the reason why not, that cannot be
+    made of what is.
     """
     suite = get_suite(name)
     problems: dict[Place, Problem] = {}
@@ -63,7 +73,9 @@ def load_suite(
             problem = _load(entry, data_dir, limit)
         except MissingFilesError:
             left_out.append(named)
-        except InputError as error:  # what little is at hand of a corpus may be too little for a task
+        except (
+            InputError
+        ) as error:  # what little is at hand of a corpus may be too little for a task
             left_out.append(f"{named}: {error}")
         else:
             problems[entry.corpus, str(problem.config["split"]), entry.task] = problem

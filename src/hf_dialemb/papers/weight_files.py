@@ -1,8 +1,10 @@
-"""Read tensors by name from files of paddle and torch, without paddle and without running what a pickle asks for.
+"""Read tensors by name from files of paddle and torch, without paddle and without running what a
+pickle asks for.
 
-Binary files of paddle (``save_dygraph`` of 1.6) hold 256 reserved bytes, ``TNUM`` and the number of tensors. For each
-tensor follow ``NAME``, its name, a version, a protocol-buffer message with type and dimensions, and the values. All
-numbers are little-endian. Later versions of paddle pickle a dictionary of arrays.
+Binary files of paddle (``save_dygraph`` of 1.6) hold 256 reserved bytes, ``TNUM`` and the number of
+tensors. For each tensor follow ``NAME``, its name, a version, a protocol-buffer message with type
+and dimensions, and the values. All numbers are little-endian. Later versions of paddle pickle a
+dictionary of arrays.
 """
 
 import pickle
@@ -17,8 +19,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checkpoints.pretrained import short_reason
 from ..errors import InputError
+from ..storage.pretrained import short_reason
 
 _RESERVED = 256
 _TYPES = {2: "i4", 3: "i8", 4: "f2", 5: "f4", 6: "f8"}  # numeric values of paddle's VarType
@@ -27,7 +29,8 @@ _VOCABULARY = "vocab.txt"
 
 
 def read_source(path: Path) -> tuple[Mapping[str, Any], str | None]:
-    """Return the tensors of a file, a tar archive or a folder, and the text of the ``vocab.txt`` beside them, if any.
+    """Return the tensors of a file, a tar archive or a folder, and the text of the ``vocab.txt``
+    beside them, if any.
 
     An InputError says that the path holds no or several files of weights, or a file cannot be read.
     """
@@ -35,18 +38,24 @@ def read_source(path: Path) -> tuple[Mapping[str, Any], str | None]:
         return _read_archive(path)
     file, vocabularies = path, list(path.parent.glob(_VOCABULARY))
     if path.is_dir():
-        files = [file for file in sorted(path.rglob("*")) if file.is_file() and _is_weights(file.name)]
+        files = [
+            file for file in sorted(path.rglob("*")) if file.is_file() and _is_weights(file.name)
+        ]
         file, vocabularies = _only(files, path, "files"), list(path.rglob(_VOCABULARY))
     elif not path.is_file():
         raise InputError(f"'{path}': got no such file or folder, expected PLATO's weights")
-    return _read_file(file), vocabularies[0].read_text(encoding="utf-8") if len(vocabularies) == 1 else None
+    return _read_file(file), vocabularies[0].read_text(encoding="utf-8") if len(
+        vocabularies
+    ) == 1 else None
 
 
 def _read_file(path: Path) -> Mapping[str, Any]:
     with path.open("rb") as stream:
         head = stream.read(_RESERVED + 4)
         stream.seek(0)
-        if path.suffix not in (".pt", ".pth", ".bin", ".pkl") and (head.endswith(b"TNUM") or head[:1] == b"\x80"):
+        if path.suffix not in (".pt", ".pth", ".bin", ".pkl") and (
+            head.endswith(b"TNUM") or head[:1] == b"\x80"
+        ):
             return read_paddle(stream, str(path))
     return read_torch(path)
 
@@ -64,7 +73,10 @@ def read_torch(path: Path) -> Mapping[str, Any]:
     values = tensors.items() if isinstance(tensors, Mapping) else [("the top", tensors)]
     for name, value in values:
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
-            raise InputError(f"'{path}': got {type(value).__name__} under {name!r}, expected a tensor; choose another")
+            raise InputError(
+                f"'{path}': got {type(value).__name__} under {name!r}, expected a tensor; choose "
+                "another"
+            )
     return dict(values)
 
 
@@ -84,20 +96,24 @@ def read_paddle(stream: IO[bytes], name: str) -> dict[str, NDArray[Any]]:
 def _unreadable(name: str, content: str, error: Exception) -> InputError:
     trust = "; do not trust the file" if isinstance(error, pickle.UnpicklingError) else ""
     return InputError(
-        f"'{name}' cannot be read as {content} ({short_reason(error)}){trust}; it is damaged, cut off or of another "
+        f"'{name}' cannot be read as {content} ({short_reason(error)}){trust}; it is damaged, cut "
+        "off or of another "
         "kind: fetch it again"
     )
 
 
 def _is_weights(name: str) -> bool:
-    return not name.startswith(".") and (name.endswith((".pdparams", ".pt", ".np")) or name == "PLATO")
+    return not name.startswith(".") and (
+        name.endswith((".pdparams", ".pt", ".np")) or name == "PLATO"
+    )
 
 
-def _only(files: list[Any], path: Path, noun: str) -> Any:  # noqa: ANN401 - a path or the name of a member
+def _only(files: list[Any], path: Path, noun: str) -> Any:
     if len(files) != 1:
         names = ", ".join(Path(file).name for file in files) or "none"
         raise InputError(
-            f"'{path}': got {len(files)} {noun} of weights ({names}), expected one, such as PLATO.pdparams or "
+            f"'{path}': got {len(files)} {noun} of weights ({names}), expected one, such as "
+            "PLATO.pdparams or "
             "PLATO.pt; name the file itself"
         )
     return files[0]
@@ -112,13 +128,19 @@ def _read_archive(path: Path) -> tuple[Mapping[str, Any], str | None]:
             for member in archive:
                 name = Path(member.name).name
                 # The holes of a sparse file need not end.
-                stream = archive.extractfile(member) if member.isfile() and not member.issparse() else None
+                stream = (
+                    archive.extractfile(member)
+                    if member.isfile() and not member.issparse()
+                    else None
+                )
                 if stream is not None and name == _VOCABULARY:
                     vocabulary = stream.read(2**24).decode("utf-8")
                 elif stream is not None and _is_weights(name):
                     weights[member.name] = read_paddle(stream, f"{path}:{member.name}")
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise InputError(f"'{path}' is cut off or damaged ({type(error).__name__}: {error}); fetch it again") from None
+        raise InputError(
+            f"'{path}' is cut off or damaged ({type(error).__name__}: {error}); fetch it again"
+        ) from None
     return weights[_only(list(weights), path, "members")], vocabulary
 
 
@@ -146,9 +168,14 @@ def _binary(stream: IO[bytes]) -> Iterator[tuple[str, NDArray[Any]]]:
             raise ValueError(f"tensor '{name}': got version {version}, expected 0")
         kind, shape = _description(_exactly(stream, _number(stream, "<i")))
         if kind not in _TYPES or min(shape, default=0) < 0:
-            raise ValueError(f"tensor '{name}': got type {kind} and shape {shape}, expected numbers")
+            raise ValueError(
+                f"tensor '{name}': got type {kind} and shape {shape}, expected numbers"
+            )
         dtype = np.dtype("<" + _TYPES[kind])
-        yield name, np.frombuffer(_exactly(stream, prod(shape) * dtype.itemsize), dtype).reshape(shape)
+        yield (
+            name,
+            np.frombuffer(_exactly(stream, prod(shape) * dtype.itemsize), dtype).reshape(shape),
+        )
 
 
 def _description(message: bytes) -> tuple[int, tuple[int, ...]]:
@@ -164,7 +191,9 @@ def _description(message: bytes) -> tuple[int, tuple[int, ...]]:
             next(numbers)
             shape += numbers
         else:
-            raise ValueError(f"got the field tag {tag} in a tensor's description, expected 8, 16 or 18")
+            raise ValueError(
+                f"got the field tag {tag} in a tensor's description, expected 8, 16 or 18"
+            )
     return kind, tuple(shape)
 
 
@@ -179,7 +208,10 @@ def _varints(message: bytes) -> Iterator[int]:
 
 
 class _Dtype:
-    """Stand for a pickled ``numpy.dtype``; numpy itself would let a file set flags that corrupt memory."""
+    """Stand for a pickled ``numpy.dtype``.
+
+    Numpy itself would let a file set flags that corrupt memory.
+    """
 
     def __init__(self, name: str, align: bool = False, copy: bool = False) -> None:
         if name not in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "b1"):
@@ -207,7 +239,9 @@ _ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy", "dtype"): _Dtype,
     ("numpy.core.multiarray", "_reconstruct"): lambda kind, shape, code: _Array(),
     ("numpy._core.multiarray", "_reconstruct"): lambda kind, shape, code: _Array(),
-    ("_codecs", "encode"): lambda text, encoding: text.encode("latin1"),  # how old protocols write bytes
+    ("_codecs", "encode"): lambda text, encoding: text.encode(
+        "latin1"
+    ),  # how old protocols write bytes
     ("__builtin__", "bytes"): lambda: b"",
     ("collections", "OrderedDict"): lambda pairs=(): dict(pairs),
 }
@@ -216,20 +250,25 @@ _ALLOWED: dict[tuple[str, str], Any] = {
 class _ArrayUnpickler(pickle.Unpickler):
     """Make arrays of numbers, and call nothing that the file names."""
 
-    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401
+    def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
-            raise InputError(f"asks for {module}.{name}, expected nothing but arrays; do not trust the file")
+            raise InputError(
+                f"asks for {module}.{name}, expected nothing but arrays; do not trust the file"
+            )
         return _ALLOWED[module, name]
 
 
-def _arrays(content: Any) -> dict[str, NDArray[Any]]:  # noqa: ANN401 - whatever the file holds
+def _arrays(content: Any) -> dict[str, NDArray[Any]]:
     if not isinstance(content, dict):
         raise ValueError(f"got {type(content).__name__}, expected a dictionary of arrays")
     names = content.pop(_NAMES, {})
     arrays = {}
     for key, value in content.items():
-        array = value[1] if isinstance(value, tuple) and len(value) == 2 else value  # some versions add the name
+        # some versions add the name
+        array = value[1] if isinstance(value, tuple) and len(value) == 2 else value
         if not isinstance(key, str) or not isinstance(array, _Array) or array.array is None:
-            raise ValueError(f"got {type(array).__name__} under {key!r}, expected an array of numbers")
+            raise ValueError(
+                f"got {type(array).__name__} under {key!r}, expected an array of numbers"
+            )
         arrays[str(names.get(key, key))] = array.array
     return arrays

@@ -1,1 +1,4 @@
-"""Training: settings, examples in a resumable order, and a thin subclass of transformers' Trainer."""
+"""Training.
+
+Settings, examples in a resumable order, and a thin subclass of transformers' Trainer.
+"""

@@ -12,8 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
-from ..checkpoints.pretrained import resolve_backbone
-from ..corpora.examples import read_candidates
+from ..data.examples import read_candidates
 from ..dialogue import Dialogue, plain
 from ..encoders.specs import RESPONSE_VECTORS
 from ..encoders.text_models import load_sentence_transformer
@@ -21,14 +20,16 @@ from ..errors import InputError
 from ..methods.layout import Truncation
 from ..methods.method import Examples, Method
 from ..methods.ranker import LoadedRanker, RankingExample, encode_responses, load_ranker
-from ..runs.files import kept_vectors
+from ..storage.files import kept_vectors
+from ..storage.pretrained import resolve_backbone
 from .settings import Report, RunArguments
 
 
 class ExampleDataset(Dataset[Any]):
     """A method's examples by a running number: ``epoch * len + index``.
 
-    The epoch is part of the number, so that workers, processes and resumed runs share the sampler's epoch.
+    The epoch is part of the number, so that workers, processes and resumed runs share the sampler's
+    epoch.
     """
 
     def __init__(self, examples: Examples, dialogues: Sequence[Dialogue] = ()) -> None:
@@ -39,17 +40,22 @@ class ExampleDataset(Dataset[Any]):
         return len(self.examples)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the sampler's epoch: Accelerate reaches the data alone within a resumed epoch of several processes."""
+        """Set the sampler's epoch.
+
+        Accelerate reaches the data alone within a resumed epoch of several processes.
+        """
         if self.sampler is not None:
             self.sampler.set_epoch(epoch)
 
-    def __getitem__(self, number: int) -> Any:  # noqa: ANN401 - the method's own example
+    def __getitem__(self, number: int) -> Any:
         epoch, index = divmod(number, len(self.examples))
         return self.examples.example(epoch, index)
 
 
 class EpochSampler(Sampler[int]):
-    """Shuffle each epoch by (seed, epoch) and put examples of similar length into one batch, over all processes."""
+    """Shuffle each epoch by (seed, epoch) and put examples of similar length into one batch, over
+    all processes.
+    """
 
     def __init__(self, examples: Examples, batch_size: int, seed: int) -> None:
         self.lengths = np.array([examples.length(index) for index in range(len(examples))])
@@ -65,14 +71,16 @@ class EpochSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         generator = np.random.default_rng([self.seed, self.epoch])
         order = generator.permutation(len(self.lengths))
-        # Sorting all would make every batch a class of its own length; sorting within 16 batches keeps the padding
-        # small and the batches mixed. The last, shorter batch stays last.
+        # Sorting all would make every batch a class of its own length; sorting within 16 batches
+        # keeps the padding small and the batches mixed. The last, shorter batch stays last.
         slice_size = 16 * self.batch_size
         batches: list[np.ndarray] = []
         for start in range(0, len(order), slice_size):
             part = order[start : start + slice_size]
             part = part[np.argsort(self.lengths[part], kind="stable")]
-            batches.extend(part[at : at + self.batch_size] for at in range(0, len(part), self.batch_size))
+            batches.extend(
+                part[at : at + self.batch_size] for at in range(0, len(part), self.batch_size)
+            )
         full = len(order) // self.batch_size
         for at in [*generator.permutation(full), *range(full, len(batches))]:
             yield from (batches[at] + self.epoch * len(self.lengths)).tolist()
@@ -81,7 +89,7 @@ class EpochSampler(Sampler[int]):
 class Collator:
     """Bind a method's collate to a tokenizer and a config, and count what is truncated."""
 
-    def __init__(self, method: Method, tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
+    def __init__(self, method: Method, tokenizer: PreTrainedTokenizerBase, config: Any) -> None:
         self.method, self.tokenizer, self.config = method, tokenizer, config
         self.truncation = Truncation()
 
@@ -93,14 +101,18 @@ class Collator:
 def make_examples(
     method: Method,
     dialogues: Sequence[Dialogue],
-    config: Any,  # noqa: ANN401
+    config: Any,
     args: TrainingArguments,
     run: RunArguments,
     report: Report,
     part: str = "train",
 ) -> Examples:
-    """Make a method's examples, report what they leave out, and embed the labels and responses that they need."""
-    if part == "eval" and method.kind == "responses":  # candidates that choose a checkpoint are of all responses
+    """Make a method's examples, report what they leave out, and embed the labels and responses that
+    they need.
+    """
+    if (
+        part == "eval" and method.kind == "responses"
+    ):  # candidates that choose a checkpoint are of all responses
         config = copy.deepcopy(config)
         config.granularity = None
     examples: Any = method.examples(dialogues, config, args.seed)
@@ -111,18 +123,25 @@ def make_examples(
         if labels := getattr(examples, "label_texts", None):
             examples.label_vectors = label_vectors(labels, config.label_encoder)
         if responses := getattr(examples, "response_texts", None):
-            examples.response_vectors = response_vectors(responses, str(run.granularity_model), report)
+            examples.response_vectors = response_vectors(
+                responses, str(run.granularity_model), report
+            )
     return examples  # type: ignore[no-any-return]
 
 
-def check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - TrainingArguments
-    """Raise InputError for fewer examples than one step takes over all processes, if smaller batches are left out."""
+def check_number(args: Any, part: str, count: int) -> None:
+    """Raise InputError for fewer examples than one step takes over all processes, if smaller
+    batches are left out.
+    """
     name = f"per_device_{part}_batch_size"
     size = getattr(args, name)
     if args.dataloader_drop_last and count < size * args.world_size:
         processes = f" on each of {args.world_size} processes" if args.world_size > 1 else ""
         of = "" if part == "train" else " of the dev split"
-        raise InputError(f"{name}: got {size}{processes}, but there are {count} examples{of}; lower it or add data")
+        raise InputError(
+            f"{name}: got {size}{processes}, but there are {count} examples{of}; lower it or add "
+            "data"
+        )
 
 
 def label_vectors(labels: Sequence[str], encoder: str) -> np.ndarray:
@@ -137,23 +156,34 @@ def given_examples(path: str) -> Examples:
     _, selections = read_candidates(path)
     examples = []
     for selection in selections:
-        if selection.correct:  # it comes first; others that are correct or have the same text are left out
+        if (
+            selection.correct
+        ):  # it comes first; others that are correct or have the same text are left out
             correct = {plain(selection.responses[place]) for place in selection.correct}
             others = [text for text in selection.responses if plain(text) not in correct]
-            examples.append((selection.context, (selection.responses[selection.correct[0]], *others)))
+            examples.append(
+                (selection.context, (selection.responses[selection.correct[0]], *others))
+            )
     size = min((len(candidates) for _, candidates in examples), default=0)
     if size < 2:
         raise InputError(
-            f"{path}: got no correct response, or a set of nothing else, expected a correct and a wrong one in a set; "
+            f"{path}: got no correct response, or a set of nothing else, expected a correct and a "
+            "wrong one in a set; "
             "draw candidates again"
         )
-    return Examples([RankingExample(context, candidates[:size]) for context, candidates in examples])
+    return Examples(
+        [RankingExample(context, candidates[:size]) for context, candidates in examples]
+    )
 
 
 def response_vectors(responses: Sequence[str], model: str, report: Report) -> np.ndarray:
-    """Embed N responses with a trained ranker, (N, D) float32, or read the vectors of an earlier run."""
+    """Embed N responses with a trained ranker, (N, D) float32, or read the vectors of an earlier
+    run.
+    """
     ranker = similarity_ranker(model)
-    key = hashlib.sha256((weights_digest(Path(model)) + json.dumps(list(responses))).encode()).hexdigest()
+    key = hashlib.sha256(
+        (weights_digest(Path(model)) + json.dumps(list(responses))).encode()
+    ).hexdigest()
 
     def embed() -> np.ndarray:
         vectors = encode_responses(ranker, responses, show_progress=True)
@@ -166,11 +196,14 @@ def response_vectors(responses: Sequence[str], model: str, report: Report) -> np
 def similarity_ranker(model: str) -> LoadedRanker:
     """Load the ranker that compares responses."""
     if not Path(model).is_dir():
-        raise InputError(f"similarity: got {model}, expected the folder of a trained ranker; check the name")
+        raise InputError(
+            f"similarity: got {model}, expected the folder of a trained ranker; check the name"
+        )
     ranker = load_ranker(model)
     if not ranker.model.embeds:
         raise InputError(
-            f"similarity: got {model}, a {ranker.method.name}, which embeds no responses; give a ranker that does, "
+            f"similarity: got {model}, a {ranker.method.name}, which embeds no responses; give a "
+            "ranker that does, "
             "such as a trained dual_encoder"
         )
     return ranker

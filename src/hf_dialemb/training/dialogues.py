@@ -1,19 +1,22 @@
-"""The dialogues that a run learns from, and those that choose its checkpoint: loaded and kept apart."""
+"""The dialogues that a run learns from, and those that choose its checkpoint.
+
+Loaded and kept apart.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
-from ..corpora.audit.leakage import build_index, check_apart
-from ..corpora.audit.leakage_report import Cleaning
-from ..corpora.corpus import ALL, SPLITS
-from ..corpora.examples import ResponseSelection
-from ..corpora.labels import unified_dialogue
-from ..corpora.loading import with_split
-from ..corpora.own.reading import is_own
-from ..corpora.published import sets_at_hand
+from ..apps.files.reading import is_own
+from ..data import CORPORA, get_corpus, load_dialogues, load_examples
+from ..data.audit.leakage import build_index, check_apart
+from ..data.audit.leakage_report import Cleaning
+from ..data.corpus import ALL, SPLITS
+from ..data.examples import ResponseSelection
+from ..data.labels import unified_dialogue
+from ..data.loading import with_split
+from ..data.published import sets_at_hand
 from ..dialogue import ROLES, Dialogue, Turn
 from ..errors import InputError
 from ..methods.method import Method
@@ -24,11 +27,20 @@ ENTAILMENT = ("positive", "entailment")
 
 
 def training_dialogues(
-    run: RunArguments, method: Method, seed: int, report: Report, given: Sequence[Dialogue] | None = None
+    run: RunArguments,
+    method: Method,
+    seed: int,
+    report: Report,
+    given: Sequence[Dialogue] | None = None,
 ) -> list[Dialogue]:
-    """Load the training dialogues, or take those given; leave out evaluation sets and what the method cannot use."""
+    """Load the training dialogues, or take those given.
+
+    Leave out evaluation sets and what the method cannot use.
+    """
     sets = _training_sets(run) if given is None else []
-    loaded = list(given or ()) or [dialogue for corpus, split in sets for dialogue in _load(run, corpus, split)]
+    loaded = list(given or ()) or [
+        dialogue for corpus, split in sets for dialogue in _load(run, corpus, split)
+    ]
     dialogues = _usable(_without_leaks(loaded, run, sets, report), run, method, report)
     return unified(drawn(dialogues, run.max_dialogues, seed), method)
 
@@ -39,7 +51,10 @@ def unified(dialogues: list[Dialogue], method: Method) -> list[Dialogue]:
 
 
 def drawn(dialogues: list[Dialogue], most: int | None, seed: int) -> list[Dialogue]:
-    """Draw at most this many dialogues, in their order; the first would be few domains, as corpora are often sorted."""
+    """Draw at most this many dialogues, in their order.
+
+    The first would be few domains, as corpora are often sorted.
+    """
     if most is None:
         return dialogues
     rows = np.random.default_rng(seed).permutation(len(dialogues))[:most]
@@ -49,19 +64,28 @@ def drawn(dialogues: list[Dialogue], most: int | None, seed: int) -> list[Dialog
 def dev_dialogues(
     run: RunArguments, method: Method, report: Report, given: Sequence[Dialogue] | None = None
 ) -> list[Dialogue]:
-    """Load the dialogues that choose the checkpoint, or take those given; none without a dev split."""
+    """Load the dialogues that choose the checkpoint, or take those given.
+
+    None without a dev split.
+    """
     if run.dev_split is None:
         return []
     if given is None:
         sets = [(run.dev_split, "")] if _own_dev(run) else _dev_sets(run, run.dev_split)
-        given = [dialogue for corpus, split in dict.fromkeys(sets) for dialogue in _load(run, corpus, split)]
+        given = [
+            dialogue
+            for corpus, split in dict.fromkeys(sets)
+            for dialogue in _load(run, corpus, split)
+        ]
     purity = run.checkpoint_selection == "dev_purity"
     labelled = [dialogue for dialogue in given if len(dialogue.domains) == 1 or not purity]
-    dialogues = drawn(_usable(labelled, run, method, report), run.max_dev_dialogues, seed=0)  # whatever the run's seed
+    # whatever the run's seed
+    dialogues = drawn(_usable(labelled, run, method, report), run.max_dev_dialogues, seed=0)
     if not dialogues:
         of = " of one label in domains, which dev_purity reads" if purity else ""
         raise InputError(
-            f"dev_split: got '{run.dev_split}' without a dialogue{of} that is long enough, expected some; choose "
+            f"dev_split: got '{run.dev_split}' without a dialogue{of} that is long enough, "
+            "expected some; choose "
             "another, or another checkpoint_selection"
         )
     return unified(dialogues, method)
@@ -71,13 +95,17 @@ def _dev_sets(run: RunArguments, dev: str) -> list[tuple[str, str]]:
     sets, learnt = [], _training_sets(run)
     for corpus, _ in learnt:
         if corpus not in CORPORA and is_own(corpus):
-            raise InputError(f"dev_split: got '{dev}', but {corpus} has no splits; give a file (--dev_split FILE)")
+            raise InputError(
+                f"dev_split: got '{dev}', but {corpus} has no splits; give a file (--dev_split "
+                "FILE)"
+            )
         there = corpus not in CORPORA or dev in get_corpus(corpus).splits
         if there and not {(corpus, ALL), (corpus, dev)} & set(learnt):
             sets.append((corpus, dev))
     if not sets:
         raise InputError(
-            f"dev_split: got '{dev}', expected a split of {' or '.join(run.corpus)} that is not learnt from; choose "
+            f"dev_split: got '{dev}', expected a split of {' or '.join(run.corpus)} that is not "
+            "learnt from; choose "
             "another, give a file (--dev_split FILE), or none"
         )
     return sets
@@ -91,20 +119,27 @@ def _training_sets(run: RunArguments) -> list[tuple[str, str]]:
 
 def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
     if corpus not in CORPORA:
-        return load_dialogues(corpus, run.data_dir, None if is_own(corpus) else split, **run.reading())
+        return load_dialogues(
+            corpus, run.data_dir, None if is_own(corpus) else split, **run.reading()
+        )
     if get_corpus(corpus).kind in ("sentence-pairs", "response-selection"):
         examples = load_examples(corpus, run.data_dir, split, strict=run.strict)
         return [dialogue for example in examples if (dialogue := _as_dialogue(example))]
     return load_dialogues(corpus, run.data_dir, split, strict=run.strict)
 
 
-def _as_dialogue(example: Any) -> Dialogue | None:  # noqa: ANN401 - of a corpus
-    """Make a dialogue of an entailed pair, or of a context and its correct response; None of any other example."""
+def _as_dialogue(example: Any) -> Dialogue | None:
+    """Make a dialogue of an entailed pair, or of a context and its correct response.
+
+    None of any other example.
+    """
     if isinstance(example, ResponseSelection):
         if not example.correct:
             return None
         speaker = ROLES[0] if example.context[-1].role == ROLES[1] else ROLES[1]
-        return Dialogue((*example.context, Turn(speaker, example.responses[example.correct[0]])), example.id)
+        return Dialogue(
+            (*example.context, Turn(speaker, example.responses[example.correct[0]])), example.id
+        )
     if example.label not in ENTAILMENT:
         return None
     return Dialogue((Turn(ROLES[0], example.first), Turn(ROLES[1], example.second)), example.id)
@@ -113,7 +148,10 @@ def _as_dialogue(example: Any) -> Dialogue | None:  # noqa: ANN401 - of a corpus
 def _without_leaks(
     dialogues: list[Dialogue], run: RunArguments, sets: Sequence[tuple[str, str]], report: Report
 ) -> list[Dialogue]:
-    """Leave out the content of evaluation sets: those that were named, or the other splits of the corpora."""
+    """Leave out the content of evaluation sets.
+
+    Those that were named, or the other splits of the corpora.
+    """
     names = list(run.exclude or ())
     if run.exclude is None:
         for corpus in dict.fromkeys(corpus for corpus, _ in sets if corpus in CORPORA):
@@ -124,7 +162,9 @@ def _without_leaks(
         names.append(run.dev_split)
     if names in ([], ["none"]):
         return dialogues
-    check_apart([f"{corpus}/{split}" if corpus in CORPORA else corpus for corpus, split in sets], names)
+    check_apart(
+        [f"{corpus}/{split}" if corpus in CORPORA else corpus for corpus, split in sets], names
+    )
     try:
         index = build_index(names, run.data_dir, **run.reading())
     except InputError as error:
@@ -132,13 +172,16 @@ def _without_leaks(
     cleaning = Cleaning()
     kept = list(index.pieces(dialogues, cleaning))
     report(
-        f"Left out of training, as {', '.join(names)} hold them or nearly so: {cleaning.removed_dialogues:,} dialogues "
+        f"Left out of training, as {', '.join(names)} hold them or nearly so: "
+        f"{cleaning.removed_dialogues:,} dialogues "
         f"({cleaning.removed_turns:,} turns)"
     )
     return kept
 
 
-def _usable(dialogues: Sequence[Dialogue], run: RunArguments, method: Method, report: Report) -> list[Dialogue]:
+def _usable(
+    dialogues: Sequence[Dialogue], run: RunArguments, method: Method, report: Report
+) -> list[Dialogue]:
     least = method.min_turns if run.min_turns is None else run.min_turns
     kept = [dialogue for dialogue in dialogues if len(dialogue.turns) >= least]
     if len(kept) < len(dialogues):
@@ -147,7 +190,8 @@ def _usable(dialogues: Sequence[Dialogue], run: RunArguments, method: Method, re
         paired = [dialogue for dialogue in kept if len(dialogue.roles) >= method.min_speakers]
         if kept and not paired:
             raise InputError(
-                f"{method.name} learns from two speakers: got {len(kept):,} dialogues of one; say who is who (--roles) "
+                f"{method.name} learns from two speakers: got {len(kept):,} dialogues of one; say "
+                "who is who (--roles) "
                 "or take another method (--method dse)"
             )
         if len(paired) < len(kept):

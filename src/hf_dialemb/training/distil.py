@@ -1,8 +1,11 @@
-"""Distilling an encoder of texts into a table of word vectors: a lookup and a mean in place of a transformer.
+"""Distilling an encoder of texts into a table of word vectors.
 
-A table starts with the teacher's vector of each word piece, is fitted to its vectors of real texts by ridge regression,
-and learns on those texts to agree with it, as model2vec's tokenlearn does. The file is sentence-transformers'
-``StaticEmbedding`` in model2vec's form: integers of eight bits, and a scale for each word piece.
+A lookup and a mean in place of a transformer.
+
+A table starts with the teacher's vector of each word piece, is fitted to its vectors of real texts
+by ridge regression, and learns on those texts to agree with it, as model2vec's tokenlearn does. The
+file is sentence-transformers' ``StaticEmbedding`` in model2vec's form: integers of eight bits, and
+a scale for each word piece.
 """
 
 import json
@@ -20,17 +23,17 @@ from tokenizers import Tokenizer
 from torch.nn.functional import cross_entropy, embedding_bag, normalize
 from tqdm.auto import tqdm
 
-from ..checkpoints.pretrained import resolve_backbone, short_reason
 from ..dialogue import Dialogue
-from ..encoders.loading import EncoderRun, load_encoder
+from ..encoders.load_encoder import EncoderRun, load_encoder
 from ..errors import InputError
-from ..evaluation.results.learnt import sets_behind
+from ..evaluation.results.contamination import sets_behind
 from ..methods import get_method
 from ..metrics.vectors import unit_vectors
 from ..ranges import check_range
-from ..runs.files import appearing_whole, open_to_others, write_json_atomically
-from ..runs.folder import RunFolder, write_record
-from ..runs.hardware import bfloat16_where_faster
+from ..storage.files import appearing_whole, open_to_others, write_json_atomically
+from ..storage.hardware import bfloat16_where_faster
+from ..storage.pretrained import resolve_backbone, short_reason
+from ..storage.run_folder import RunFolder, write_record
 from .dialogues import training_dialogues
 from .merge import trainings_behind, without_places
 from .settings import RunArguments
@@ -42,7 +45,9 @@ Vectors = NDArray[np.float32]
 UTTERANCES = 60_000
 """The most utterances that the teacher reads, beside runs of turns."""
 
-_RARE = 1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
+_RARE = (
+    1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
+)
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,8})*")
 _TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.2, 512, 5e-3
 
@@ -57,45 +62,76 @@ def distil(
     passes: int = 6,
     seed: int = 0,
     languages: Sequence[str] = (),
-    **reading: Any,  # noqa: ANN401
+    **reading: Any,
 ) -> EncoderRun:
     """Make a table of word vectors that agrees with an encoder of texts; return the run's folder.
 
     ``SentenceTransformer`` loads the folder. No labels are read.
 
     Args:
-        teacher: Folder or Hub id of a transformer with a fast tokenizer; the table takes over its tokenizer.
+        teacher: Folder or Hub id of a transformer with a fast tokenizer; the table takes over its
+            tokenizer.
         corpora: Corpora whose texts it reads, as ``sgd/train``, or files.
         output_dir: The folder to write; must not exist yet.
         dimensions: Width of the table.
-        runs: The most runs of turns, one of a dialogue: many make a table for dialogues, few a table for utterances.
+        runs: The most runs of turns, one of a dialogue: many make a table for dialogues, few a
+            table for utterances.
         passes: How often the table sees each text.
         seed: Draws texts, and their order.
-        languages: What the texts are in, as ``de``. The table then keeps only the word pieces and the characters that
-            the corpora hold: of many languages together, a teacher has 250,000. By default it keeps all.
+        languages: What the texts are in, as ``de``. The table then keeps only the word pieces and
+            the characters that the corpora hold: of many languages together, a teacher has 250,000.
+            By default it keeps all.
         **reading: ``data_dir``, ``exclude`` and the options of reading of `RunArguments`.
 
     Raises:
-        InputError: The folder exists, a number is out of range, or the corpora or the teacher cannot be used.
+        InputError: The folder exists, a number is out of range, or the corpora or the teacher
+            cannot be used.
     """
     output, started = Path(output_dir), time.time()
-    for name, value, least in (("dimensions", dimensions, 1), ("runs", runs, 0), ("passes", passes, 1)):
+    for name, value, least in (
+        ("dimensions", dimensions, 1),
+        ("runs", runs, 0),
+        ("passes", passes, 1),
+    ):
         check_range(name, value, least)
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
     if wrong := next((code for code in languages if not _LANGUAGE.fullmatch(code)), None):
-        raise InputError(f"languages: got '{wrong}', expected codes such as de or pt-BR; correct it")
+        raise InputError(
+            f"languages: got '{wrong}', expected codes such as de or pt-BR; correct it"
+        )
     chosen = RunArguments(corpus=list(corpora), min_turns=1, **reading)
     behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
     dialogues = training_dialogues(chosen, get_method("dse"), seed, logger.info)
     texts = sample_texts(dialogues, runs, seed)
-    spoken = [turn.content for dialogue in dialogues for turn in dialogue.turns] if languages else []
+    spoken = (
+        [turn.content for dialogue in dialogues for turn in dialogue.turns] if languages else []
+    )
     table, tokenizer, count = _distilled(teacher, texts, spoken, dimensions, passes, seed)
     learnt = {"/".join(filter(None, names)) for names in sets_behind(teacher)} | set(corpora)
-    settings: dict[str, Any] = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt)}
-    settings |= {"train_split": "all", "dimensions": dimensions, "runs": runs, "passes": passes, "seed": seed}
-    settings |= {"exclude": chosen.exclude, "checkpoint_selection": "last", "languages": list(languages)}
-    report = {"seconds": time.time() - started, "texts": count, "trainings": behind, "unrecorded": []}
+    settings: dict[str, Any] = {
+        "method": "distilled",
+        "backbone": teacher,
+        "corpus": sorted(learnt),
+    }
+    settings |= {
+        "train_split": "all",
+        "dimensions": dimensions,
+        "runs": runs,
+        "passes": passes,
+        "seed": seed,
+    }
+    settings |= {
+        "exclude": chosen.exclude,
+        "checkpoint_selection": "last",
+        "languages": list(languages),
+    }
+    report = {
+        "seconds": time.time() - started,
+        "texts": count,
+        "trainings": behind,
+        "unrecorded": [],
+    }
     with appearing_whole(output) as folder:
         write_static(folder, table, tokenizer)
         write_json_atomically(RunFolder(folder).settings_file, without_places(settings))
@@ -104,7 +140,12 @@ def distil(
 
 
 def _distilled(
-    teacher: str, texts: Sequence[str], spoken: Sequence[str], dimensions: int, passes: int, seed: int
+    teacher: str,
+    texts: Sequence[str],
+    spoken: Sequence[str],
+    dimensions: int,
+    passes: int,
+    seed: int,
 ) -> tuple[Vectors, Any, int]:
     """Learn a table from texts, with the word pieces of what is ``spoken`` if it is given.
 
@@ -119,14 +160,18 @@ def _distilled(
         alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
     tokens = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     rows = [row for row, ids in enumerate(tokens) if ids]
-    table = learn_table(alone, [tokens[row] for row in rows], vectors[rows], dimensions, passes, seed)
+    table = learn_table(
+        alone, [tokens[row] for row in rows], vectors[rows], dimensions, passes, seed
+    )
     return table, tokenizer, len(rows)
 
 
 def sample_texts(dialogues: Sequence[Dialogue], runs: int, seed: int) -> list[str]:
     """Draw distinct utterances, and runs of two turns or more, each length equally likely."""
     random = np.random.default_rng(seed)
-    utterances = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
+    utterances = list(
+        dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns)
+    )
     drawn = [utterances[row] for row in random.permutation(len(utterances))[:UTTERANCES]]
     for row in random.permutation(len(dialogues))[:runs]:
         turns = dialogues[row].turns
@@ -137,9 +182,16 @@ def sample_texts(dialogues: Sequence[Dialogue], runs: int, seed: int) -> list[st
 
 
 def learn_table(
-    alone: Vectors, tokens: Sequence[Sequence[int]], vectors: Vectors, dimensions: int, passes: int, seed: int
+    alone: Vectors,
+    tokens: Sequence[Sequence[int]],
+    vectors: Vectors,
+    dimensions: int,
+    passes: int,
+    seed: int,
 ) -> Vectors:
-    """Learn the table, (V, dimensions), from vectors of word pieces, (V, E), and texts with their vectors, (N, E)."""
+    """Learn the table, (V, dimensions), from vectors of word pieces, (V, E), and texts with their
+    vectors, (N, E).
+    """
     counts = np.bincount(np.concatenate([*map(np.asarray, tokens)]), minlength=len(alone))
     scale = _RARE / (_RARE + counts / counts.sum())
     start = unit_vectors(alone) * scale[:, None]
@@ -148,7 +200,9 @@ def learn_table(
     _, _, axes = np.linalg.svd(given.T @ given)  # not centred: cosines are kept as they are
     target = given @ axes[:dimensions].T  # (N, dimensions)
     gram = means.T @ means
-    ridge = np.linalg.solve(gram + 1e-3 * np.trace(gram) / len(gram) * np.eye(len(gram)), means.T @ target)
+    ridge = np.linalg.solve(
+        gram + 1e-3 * np.trace(gram) / len(gram) * np.eye(len(gram)), means.T @ target
+    )
     torch.manual_seed(seed)
     table = torch.nn.Parameter(torch.from_numpy((start @ ridge).astype(np.float32)))
     weights = torch.nn.Parameter(torch.zeros(len(alone)))
@@ -161,7 +215,9 @@ def learn_table(
             ids = [torch.as_tensor(tokens[row]) for row in rows]
             offsets = torch.tensor([0, *map(len, ids)])[:-1].cumsum(0)
             flat = torch.cat(ids)
-            sums = embedding_bag(flat, table, offsets, mode="sum", per_sample_weights=weights[flat].exp())
+            sums = embedding_bag(
+                flat, table, offsets, mode="sum", per_sample_weights=weights[flat].exp()
+            )
             made, wanted = normalize(sums, dim=1), goal[rows]
             contrast = cross_entropy(made @ wanted.T / _TEMPERATURE, torch.arange(len(rows)))
             loss = 1 - (made * wanted).sum(1).mean() + _CONTRAST * contrast
@@ -173,7 +229,7 @@ def learn_table(
     return learnt
 
 
-def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa: ANN401 - tokenizers.Tokenizer
+def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:
     """Write the model, with each row of the table in eight bits and a scale; make the folder."""
     from safetensors.numpy import save_file
 
@@ -181,43 +237,56 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa:
     inner = folder / "0_StaticEmbedding"
     inner.mkdir(parents=True)
     rounded = np.rint(table / scale[:, None]).astype(np.int8)
-    save_file({"embeddings": rounded, "weights": scale.astype(np.float32)}, inner / "model.safetensors")
+    save_file(
+        {"embeddings": rounded, "weights": scale.astype(np.float32)}, inner / "model.safetensors"
+    )
     open_to_others(inner)
     tokenizer.save(str(inner / "tokenizer.json"))
     kind = "sentence_transformers.models.StaticEmbedding"
-    write_record(folder / "modules.json", [{"idx": 0, "name": "0", "path": inner.name, "type": kind}])
+    write_record(
+        folder / "modules.json", [{"idx": 0, "name": "0", "path": inner.name, "type": kind}]
+    )
     settings = {"model_type": "SentenceTransformer", "prompts": {}, "similarity_fn_name": "cosine"}
     write_record(folder / "config_sentence_transformers.json", settings)
 
 
 def word_pieces(teacher: str) -> tuple[Any, list[str]]:
-    """Return the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing, and its word pieces as texts."""
+    """Return the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing, and its word pieces
+    as texts.
+    """
     file = Path(resolve_backbone(teacher)) / "tokenizer.json"
     if not file.is_file():
-        raise InputError(f"teacher: {teacher} has no tokenizer.json, expected an encoder with a fast tokenizer")
+        raise InputError(
+            f"teacher: {teacher} has no tokenizer.json, expected an encoder with a fast tokenizer"
+        )
     try:
         whole: Any = Tokenizer.from_file(str(file))
         whole.no_truncation()
         whole.no_padding()
         return whole, [_as_text(whole, row) for row in range(whole.get_vocab_size())]
     except Exception as error:  # of any kind, from Rust
-        raise InputError(f"{file}: cannot be read ({short_reason(error)}); fetch or train the model again") from None
+        raise InputError(
+            f"{file}: cannot be read ({short_reason(error)}); fetch or train the model again"
+        ) from None
 
 
-def _as_text(tokenizer: Any, row: int) -> str:  # noqa: ANN401 - tokenizers.Tokenizer
-    """Return a word piece without the marks of its tokenizer, or as it is where it is no text by itself."""
+def _as_text(tokenizer: Any, row: int) -> str:
+    """Return a word piece without the marks of its tokenizer, or as it is where it is no text by
+    itself.
+    """
     text: str = tokenizer.decode([row], skip_special_tokens=False).strip().removeprefix("##")
     piece: str = tokenizer.id_to_token(row)
     return text if text and "\ufffd" not in text else piece
 
 
-def cut_to(tokenizer: Any, texts: Iterable[str]) -> tuple[Any, list[int]]:  # noqa: ANN401 - tokenizers.Tokenizer
+def cut_to(tokenizer: Any, texts: Iterable[str]) -> tuple[Any, list[int]]:
     """Leave in a vocabulary only the pieces of some texts, their characters, and special tokens.
 
     The texts are divided as before.
 
     Returns:
-        The new tokenizer, without special tokens around texts, and the former id of each piece that it keeps.
+        The new tokenizer, without special tokens around texts, and the former id of each piece that
+        it keeps.
 
     Raises:
         InputError: The pieces are made by merges (BPE), which need all of them.
@@ -225,17 +294,23 @@ def cut_to(tokenizer: Any, texts: Iterable[str]) -> tuple[Any, list[int]]:  # no
     record, characters, used = json.loads(tokenizer.to_str()), set[str](), set[int]()
     if (kind := record["model"]["type"]) not in ("Unigram", "WordPiece"):
         raise InputError(
-            f"languages: got a teacher whose tokenizer is of the kind {kind}, expected Unigram or WordPiece, whose "
+            f"languages: got a teacher whose tokenizer is of the kind {kind}, expected Unigram or "
+            "WordPiece, whose "
             "vocabularies can be cut; leave languages out to keep all of its word pieces"
         )
     for text in texts:
         characters.update(text)
         used.update(tokenizer.encode(text, add_special_tokens=False).ids)
-    model, pieces = record["model"], [tokenizer.id_to_token(row) for row in range(tokenizer.get_vocab_size())]
+    model, pieces = (
+        record["model"],
+        [tokenizer.id_to_token(row) for row in range(tokenizer.get_vocab_size())],
+    )
     used |= {token["id"] for token in record["added_tokens"]} | {model.get("unk_id") or 0}
     single = {mark + character for character in characters for mark in ("", "\u2581", "##")}
     kept = [
-        row for row, piece in enumerate(pieces) if row in used or piece in single or piece == model.get("unk_token")
+        row
+        for row, piece in enumerate(pieces)
+        if row in used or piece in single or piece == model.get("unk_token")
     ]
     new = {row: place for place, row in enumerate(kept)}
     if model["type"] == "Unigram":

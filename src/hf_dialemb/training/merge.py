@@ -1,4 +1,6 @@
-"""Merging trainings of one backbone into one encoder, and the record of the trainings behind an encoder."""
+"""Merging trainings of one backbone into one encoder, and the record of the trainings behind an
+encoder.
+"""
 
 import os
 import time
@@ -8,21 +10,22 @@ from typing import Any
 
 from safetensors.torch import save_file
 
-from ..checkpoints.pretrained import MINILM
-from ..corpora.loading import data_hash
-from ..corpora.own.reading import is_own
-from ..encoders.loading import EncoderRun
+from ..apps.files.reading import is_own
+from ..data.loading import data_hash
+from ..encoders.load_encoder import EncoderRun
 from ..errors import InputError
-from ..evaluation.results.learnt import learnt_sets, sets_behind
+from ..evaluation.results.contamination import learnt_sets, sets_behind
 from ..methods.merged import Factors, MergedModel
-from ..runs.files import appearing_whole, write_json_atomically
-from ..runs.folder import RunFolder, field_of, write_files_of_our_own, write_record
+from ..storage.files import appearing_whole, write_json_atomically
+from ..storage.pretrained import MINILM
+from ..storage.run_folder import RunFolder, field_of, write_files_of_our_own, write_record
 
 ADAPTER = "adapter"
 """The folder of the adapter in that of a merged encoder."""
 
 _REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
-_OPTIONAL = ("hardware", "energy", "resumed_from", "held_out")  # reports of earlier versions lack them
+# reports of earlier versions lack them
+_OPTIONAL = ("hardware", "energy", "resumed_from", "held_out")
 
 Weights = Mapping[str, float] | Mapping[Path, float] | Mapping[RunFolder, float]
 
@@ -43,18 +46,20 @@ def merge(
 
     Args:
         backbone: Folder or Hub id of the model that all of them started from.
-        parts: The weight of each training, by its folder or Hub id; 1 adds its whole change, 0 nothing.
-        rank: Cuts the change of each linear layer to this many singular values. The folder ``adapter`` then holds the
-            change as a LoRA adapter for peft.
+        parts: The weight of each training, by its folder or Hub id; 1 adds its whole change, 0
+            nothing.
+        rank: Cuts the change of each linear layer to this many singular values. The folder
+            ``adapter`` then holds the change as a LoRA adapter for peft.
         output_dir: The folder to write; must not exist yet.
-        max_tokens: Where texts are cut; by default the length that most backbones have positions for.
+        max_tokens: Where texts are cut; by default the length that most backbones have positions
+            for.
 
     Returns:
         The run's folder: it evaluates, exports and gets a card like any other.
 
     Raises:
-        InputError: There is no part, a weight is no number, a part has another backbone, other shapes or no change, or
-            the folder exists.
+        InputError: There is no part, a weight is no number, a part has another backbone, other
+            shapes or no change, or the folder exists.
     """
     backbone, output, started = os.fspath(backbone), Path(output_dir), time.time()
     if output.exists():
@@ -69,9 +74,22 @@ def merge(
         if model.adapter:
             _write_adapter(folder / ADAPTER, model.adapter, backbone)
             tokenizer.save_pretrained(folder / ADAPTER)
-        learnt = sorted({"/".join(filter(None, names)) for path in named for names in sets_behind(path)})
-        settings: dict[str, Any] = {"method": "merged", "backbone": backbone, "rank": rank, "max_tokens": max_tokens}
-        settings |= {"parts": named, "corpus": learnt, "train_split": "all", "checkpoint_selection": "last", "seed": 0}
+        learnt = sorted(
+            {"/".join(filter(None, names)) for path in named for names in sets_behind(path)}
+        )
+        settings: dict[str, Any] = {
+            "method": "merged",
+            "backbone": backbone,
+            "rank": rank,
+            "max_tokens": max_tokens,
+        }
+        settings |= {
+            "parts": named,
+            "corpus": learnt,
+            "train_split": "all",
+            "checkpoint_selection": "last",
+            "seed": 0,
+        }
         write_json_atomically(run.settings_file, settings)
         recorded = [Path(path) for path in named if RunFolder(Path(path)).complete]
         report = {
@@ -84,7 +102,9 @@ def merge(
 
 
 def _write_adapter(folder: Path, adapter: Mapping[str, Factors], backbone: str) -> None:
-    """Write peft's files in bfloat16, by the names of `AutoModel`'s classes, where ``load_adapter`` looks for them."""
+    """Write peft's files in bfloat16, by the names of `AutoModel`'s classes, where ``load_adapter``
+    looks for them.
+    """
     folder.mkdir()
     tensors = {
         f"base_model.model.{name}.lora_{letter}.weight": matrix.bfloat16().contiguous()
@@ -96,7 +116,9 @@ def _write_adapter(folder: Path, adapter: Mapping[str, Factors], backbone: str) 
     record = {
         "peft_type": "LORA",
         "task_type": "FEATURE_EXTRACTION",
-        "base_model_name_or_path": MINILM if backbone == MINILM.split("/")[1] else backbone,  # peft asks the Hub
+        "base_model_name_or_path": MINILM
+        if backbone == MINILM.split("/")[1]
+        else backbone,  # peft asks the Hub
         "r": rank,
         "lora_alpha": rank,  # a factor of one
         "lora_dropout": 0.0,
@@ -108,14 +130,18 @@ def _write_adapter(folder: Path, adapter: Mapping[str, Factors], backbone: str) 
 
 
 def trainings_behind(run: Path) -> list[dict[str, Any]]:
-    """Return the record of a training, or those of the parts of a merged encoder; refuse a part without one."""
+    """Return the record of a training, or those of the parts of a merged encoder.
+
+    Refuse a part without one.
+    """
     folder = RunFolder(run.parent if run.name.startswith("checkpoint-") else run)
     report = folder.report()
     if "trainings" not in report:
         return [_training(folder, report)]
     if report["unrecorded"]:
         raise InputError(
-            f"{run}: got no record of how {', '.join(report['unrecorded'])} was trained, expected its "
+            f"{run}: got no record of how {', '.join(report['unrecorded'])} was trained, expected "
+            "its "
             "data and licences; merge the folder of its run"
         )
     return list(report["trainings"])
@@ -125,20 +151,34 @@ def _training(folder: RunFolder, report: dict[str, Any]) -> dict[str, Any]:
     run, settings = folder.path, folder.settings()
     for name in ("method", "corpus", "checkpoint_selection", "seed"):
         field_of(settings, name, str(folder.settings_file), folder.REMEDY)
-    kept = {name: field_of(report, name, str(folder.report_file), folder.REMEDY) for name in _REPORTED}
+    kept = {
+        name: field_of(report, name, str(folder.report_file), folder.REMEDY) for name in _REPORTED
+    }
     kept |= {name: report.get(name) for name in _OPTIONAL}
     backbone = settings.get("backbone")
     if isinstance(backbone, str) and Path(backbone).is_dir():
-        settings["backbone"] = Path(backbone).resolve().name  # no name on the Hub, which has an organisation before it
-    record = {"name": run.resolve().name, "settings": without_places(settings), "report": without_places(kept)}
-    own = {corpus: Path(corpus).expanduser() for corpus, split in learnt_sets(settings) if not split and is_own(corpus)}
+        # no name on the Hub, which has an organisation before it
+        settings["backbone"] = Path(backbone).resolve().name
+    record = {
+        "name": run.resolve().name,
+        "settings": without_places(settings),
+        "report": without_places(kept),
+    }
+    own = {
+        corpus: Path(corpus).expanduser()
+        for corpus, split in learnt_sets(settings)
+        if not split and is_own(corpus)
+    }
     if own:  # results files name them without their folder, and others may have the same name
-        hashes = {without_places(name): data_hash(name) if path.exists() else None for name, path in own.items()}
+        hashes = {
+            without_places(name): data_hash(name) if path.exists() else None
+            for name, path in own.items()
+        }
         record["own_files"] = dict(sorted(hashes.items()))
     return record
 
 
-def without_places(value: Any) -> Any:  # noqa: ANN401 - of JSON
+def without_places(value: Any) -> Any:
     """Return a JSON value with the last name of each absolute path in it, however deep."""
     if isinstance(value, dict):
         return {name: without_places(inner) for name, inner in value.items()}

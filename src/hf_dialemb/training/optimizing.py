@@ -1,8 +1,10 @@
-"""What of a model learns and how fast: factors of low rank, rates of contrastive heads, a released program's schedule.
+"""What of a model learns and how fast.
 
-With a rank, each linear layer of the encoder learns a product of two thin matrices (LoRA, arXiv:2106.09685). The rest
-stays the backbone's, so that `hf_dialemb.merge` with the same rank cuts nothing. Saved folders hold whole weights, and
-beside them the factors, for resuming.
+Factors of low rank, rates of contrastive heads, a released program's schedule.
+
+With a rank, each linear layer of the encoder learns a product of two thin matrices (LoRA,
+arXiv:2106.09685). The rest stays the backbone's, so that `hf_dialemb.merge` with the same rank cuts
+nothing. Saved folders hold whole weights, and beside them the factors, for resuming.
 """
 
 import math
@@ -24,7 +26,10 @@ _PART = ".parametrizations.weight."
 
 
 class LowRank(nn.Module):
-    """Add ``up @ down``, (out, rank) and (rank, in), to a frozen weight; the product starts at zero."""
+    """Add ``up @ down``, (out, rank) and (rank, in), to a frozen weight.
+
+    The product starts at zero.
+    """
 
     def __init__(self, weight: Tensor, rank: int) -> None:
         super().__init__()
@@ -38,9 +43,16 @@ class LowRank(nn.Module):
 
 
 def limit_rank(model: MethodModel, rank: int) -> None:
-    """Let the encoder's linear layers learn products of ``rank``, and freeze the rest; heads learn whole."""
+    """Let the encoder's linear layers learn products of ``rank``, and freeze the rest.
+
+    Heads learn whole.
+    """
     encoder: Any = model.encoder
-    linear = [part for part in encoder.modules() if isinstance(part, nn.Linear) and part.weight.requires_grad]
+    linear = [
+        part
+        for part in encoder.modules()
+        if isinstance(part, nn.Linear) and part.weight.requires_grad
+    ]
     encoder.requires_grad_(False)
     for module in linear:
         parametrize.register_parametrization(module, "weight", LowRank(module.weight, rank))
@@ -59,14 +71,21 @@ def merge_factors(model: nn.Module) -> None:
 
 def whole_weights(model: nn.Module) -> dict[str, Tensor]:
     """Return the model's weights by their usual names, with the products added."""
-    modules = {name: module for name, module in model.named_modules() if parametrize.is_parametrized(module)}
+    modules = {
+        name: module
+        for name, module in model.named_modules()
+        if parametrize.is_parametrized(module)
+    }
     plain = {name: value for name, value in model.state_dict().items() if _PART not in name}
     return plain | {f"{name}.weight": module.weight.detach() for name, module in modules.items()}
 
 
 def save_factors(model: nn.Module, folder: Path) -> None:
     """Write the factors of a checkpoint."""
-    save_file({name: value for name, value in model.state_dict().items() if f"{_PART}0" in name}, folder / FACTORS)
+    save_file(
+        {name: value for name, value in model.state_dict().items() if f"{_PART}0" in name},
+        folder / FACTORS,
+    )
 
 
 def load_factors(model: nn.Module, folder: Path) -> None:
@@ -78,7 +97,10 @@ def separate_heads(optimizer: Optimizer, model: nn.Module, rate: float) -> None:
     """Give the parameters of contrastive heads groups with a learning rate of their own."""
     heads = {parameter for name, parameter in model.named_parameters() if "heads." in name}
     if not heads:
-        raise InputError(f"head_learning_rate: got {rate}, but with these settings there is no head; leave it out")
+        raise InputError(
+            f"head_learning_rate: got {rate}, but with these settings there is no head; leave it "
+            "out"
+        )
     for group in list(optimizer.param_groups):
         own = [parameter for parameter in group["params"] if parameter in heads]
         group["params"] = [parameter for parameter in group["params"] if parameter not in heads]
@@ -87,7 +109,10 @@ def separate_heads(optimizer: Optimizer, model: nn.Module, rate: float) -> None:
 
 
 def released_schedule(optimizer: Optimizer, total: int) -> LambdaLR:
-    """Return the schedule of dial2vec's released program: warm up over a tenth of the examples, then fall to zero."""
+    """Return the schedule of dial2vec's released program.
+
+    Warm up over a tenth of the examples, then fall to zero.
+    """
 
     def factor(step: int) -> float:
         progress = step / total

@@ -11,7 +11,7 @@ from huggingface_hub import HfApi
 from transformers import TrainingArguments
 
 from ..errors import InputError, hub_errors
-from .record import write_record
+from .training_record import write_record
 
 logger = logging.getLogger(__name__)
 
@@ -23,14 +23,20 @@ def repository_name(args: TrainingArguments) -> str:
     return args.hub_model_id or Path(str(args.output_dir)).absolute().name
 
 
-def create_repository(args: TrainingArguments, token: str | None = None, private: bool | None = None) -> str:
-    """Create the repository before the training, so that a missing right shows early, and return its whole name.
+def create_repository(
+    args: TrainingArguments, token: str | None = None, private: bool | None = None
+) -> str:
+    """Create the repository before the training, so that a missing right shows early, and return
+    its whole name.
 
-    An InputError says that the Hub refuses it, a ConnectionError that it cannot be reached or fails.
+    An InputError says that the Hub refuses it, a ConnectionError that it cannot be reached or
+    fails.
     """
     name, private = repository_name(args), args.hub_private_repo if private is None else private
     with hub_errors(name):
-        made = HfApi(token=token or args.hub_token).create_repo(name, private=private, exist_ok=True)
+        made = HfApi(token=token or args.hub_token).create_repo(
+            name, private=private, exist_ok=True
+        )
     return str(made.repo_id)
 
 
@@ -43,22 +49,35 @@ def push_run(
     private: bool | None = None,
     revision: str | None = None,
     token: str | None = None,
-    **options: Any,  # noqa: ANN401 - those of push
+    **options: Any,
 ) -> str | None:
-    """Publish a finished run as the arguments say, and return the commit's id; see `hf_dialemb.push`."""
+    """Publish a finished run as the arguments say, and return the commit's id.
+
+    See `hf_dialemb.push`.
+    """
     from .. import push
 
     for name in options.keys() - inspect.signature(push).parameters.keys():
-        raise InputError(f"{name}: got a setting of the card, which states its facts by itself; leave it out")
+        raise InputError(
+            f"{name}: got a setting of the card, which states its facts by itself; leave it out"
+        )
     private = args.hub_private_repo if private is None else private
     return push(
-        folder, repo_id, private=bool(private), revision=revision or args.hub_revision, token=token or args.hub_token,
-        commit_message=commit_message, **options,
-    )  # fmt: skip
+        folder,
+        repo_id,
+        private=bool(private),
+        revision=revision or args.hub_revision,
+        token=token or args.hub_token,
+        commit_message=commit_message,
+        **options,
+    )
 
 
-def push_checkpoint(trainer: Any, checkpoint: Path) -> None:  # noqa: ANN401 - a DialogueTrainer
-    """Publish a checkpoint with the record so far; a failure is a warning, as the training goes on."""
+def push_checkpoint(trainer: Any, checkpoint: Path) -> None:
+    """Publish a checkpoint with the record so far.
+
+    A failure is a warning, as the training goes on.
+    """
     with tempfile.TemporaryDirectory(prefix="checkpoint-") as place:
         run = Path(place) / repository_name(trainer.args).rpartition("/")[2]
         if trainer.is_world_process_zero():

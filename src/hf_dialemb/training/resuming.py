@@ -12,11 +12,14 @@ from transformers.trainer import TRAINER_STATE_NAME
 
 from ..errors import InputError
 from ..hashing import sha256
-from ..runs.folder import RunFolder, read_object
+from ..storage.run_folder import RunFolder, read_object
 from .settings import SELECTIONS, Report, RunArguments
 
 COMPLETE = "complete"
-"""The file that marks a checkpoint as complete: a JSON object from the names of its files to their SHA-256."""
+"""The file that marks a checkpoint as complete.
+
+A JSON object from the names of its files to their SHA-256.
+"""
 
 
 def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
@@ -32,7 +35,7 @@ def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
     return len(values) - 1 - values.index(best) >= run.patience
 
 
-def restore_finished(trainer: Any, checkpoint: Path) -> bool:  # noqa: ANN401
+def restore_finished(trainer: Any, checkpoint: Path) -> bool:
     """Restore a run that was killed after its last step, which Trainer itself would train further.
 
     Returns whether ``checkpoint`` is of such a run; if not, nothing is restored.
@@ -42,7 +45,8 @@ def restore_finished(trainer: Any, checkpoint: Path) -> bool:  # noqa: ANN401
         return False
     chosen = checkpoint
     if trainer.args.load_best_model_at_end and state.best_model_checkpoint:
-        chosen = checkpoint.parent / Path(state.best_model_checkpoint).name  # the run's folder may have moved
+        # the run's folder may have moved
+        chosen = checkpoint.parent / Path(state.best_model_checkpoint).name
         state.best_model_checkpoint = str(chosen)
     trainer._load_from_checkpoint(str(chosen))
     trainer.state, trainer.resumed = state, checkpoint
@@ -52,8 +56,9 @@ def restore_finished(trainer: Any, checkpoint: Path) -> bool:  # noqa: ANN401
 def last_complete_checkpoint(output_dir: Path, report: Report = lambda line: None) -> Path | None:
     """Return the last whole checkpoint, or None, and delete those that are not whole.
 
-    A checkpoint is not whole if the run was killed while writing it, if its files have changed since, or if the best
-    checkpoint before it, which it refers to, is lost. ``report`` gets a sentence for each that was completed once.
+    A checkpoint is not whole if the run was killed while writing it, if its files have changed
+    since, or if the best checkpoint before it, which it refers to, is lost. ``report`` gets a
+    sentence for each that was completed once.
     """
     whole: list[Path] = []
     for folder in RunFolder(output_dir).checkpoints():
@@ -68,7 +73,10 @@ def last_complete_checkpoint(output_dir: Path, report: Report = lambda line: Non
 
 
 def _damage(checkpoint: Path, earlier: set[str]) -> str:
-    """Describe what is wrong with a checkpoint, given the names of earlier whole ones; empty if it is whole."""
+    """Describe what is wrong with a checkpoint, given the names of earlier whole ones.
+
+    Empty if it is whole.
+    """
     try:
         digests = read_object(checkpoint / COMPLETE, "")
     except InputError:
@@ -85,12 +93,18 @@ def _damage(checkpoint: Path, earlier: set[str]) -> str:
 
 @contextmanager
 def as_system_error() -> Iterator[None]:
-    """Raise a PermissionError, or an OSError with the code of a full disk, where torch cannot write a file."""
+    """Raise a PermissionError, or an OSError with the code of a full disk, where torch cannot write
+    a file.
+    """
     try:
         yield
     except RuntimeError as error:
         if "PytorchStreamWriter" not in str(error) and "inline_container" not in str(error):
             raise
         if "Permission denied" in str(error):
-            raise PermissionError(EACCES, "a file cannot be written; fix its permissions and run again") from error
-        raise OSError(ENOSPC, "the checkpoint cannot be written; free space and run again") from error
+            raise PermissionError(
+                EACCES, "a file cannot be written; fix its permissions and run again"
+            ) from error
+        raise OSError(
+            ENOSPC, "the checkpoint cannot be written; free space and run again"
+        ) from error

@@ -1,4 +1,7 @@
-"""The settings of a training run: dataclasses that Python, YAML files and the command line fill alike."""
+"""The settings of a training run.
+
+Dataclasses that Python, YAML files and the command line fill alike.
+"""
 
 import dataclasses
 import inspect
@@ -17,32 +20,49 @@ import torch
 from transformers import PreTrainedConfig, Trainer, TrainingArguments, get_scheduler
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
-from ..checkpoints.pretrained import MINILM
-from ..corpora.own.options import OPTIONS, ReadingOptions
+from ..apps.files.reading_options import OPTIONS, ReadingOptions
 from ..errors import InputError
 from ..methods import get_method
 from ..methods.config import own_settings
 from ..methods.method import Method
 from ..ranges import ABOVE_ZERO, Range, check_range, check_ranges
+from ..storage.pretrained import MINILM
 
 Report = Callable[[str], None]
 """Receives one line per fact worth telling."""
 
 Selection = Literal["last", "contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"]
 
-SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}
+SELECTIONS = {
+    "contrastive_loss": False,
+    "contrastive_accuracy": True,
+    "uniformity": False,
+    "dev_purity": True,
+}
 """Signals that can choose a checkpoint, and whether a greater value is better."""
 
 _RUN_RANGES = {
-    "max_dialogues": Range(2), "max_dev_dialogues": Range(2), "min_turns": Range(1), "patience": Range(1),
-    "head_learning_rate": ABOVE_ZERO, "language_model_epochs": ABOVE_ZERO,
-    "rank": Range(1), "main_axes": Range(1), "dropout": Range(0, 1), "average_with_backbone": Range(0, 1),
-}  # fmt: skip
+    "max_dialogues": Range(2),
+    "max_dev_dialogues": Range(2),
+    "min_turns": Range(1),
+    "patience": Range(1),
+    "head_learning_rate": ABOVE_ZERO,
+    "language_model_epochs": ABOVE_ZERO,
+    "rank": Range(1),
+    "main_axes": Range(1),
+    "dropout": Range(0, 1),
+    "average_with_backbone": Range(0, 1),
+}
 _TRAINING_RANGES = {
-    "learning_rate": ABOVE_ZERO, "per_device_train_batch_size": Range(1), "num_train_epochs": ABOVE_ZERO,
-    "gradient_accumulation_steps": Range(1), "weight_decay": Range(0), "dataloader_num_workers": Range(0),
-    "seed": Range(0, 2**32 - 1), "data_seed": Range(0, 2**32 - 1),
-}  # fmt: skip
+    "learning_rate": ABOVE_ZERO,
+    "per_device_train_batch_size": Range(1),
+    "num_train_epochs": ABOVE_ZERO,
+    "gradient_accumulation_steps": Range(1),
+    "weight_decay": Range(0),
+    "dataloader_num_workers": Range(0),
+    "seed": Range(0, 2**32 - 1),
+    "data_seed": Range(0, 2**32 - 1),
+}
 _WITHOUT_EFFECT: tuple[tuple[str, Any, str], ...] = (
     ("train_sampling_strategy", "random", "batches are always made of examples of similar length"),
     ("label_smoothing_factor", 0.0, "no method has labels of classes"),
@@ -57,22 +77,35 @@ _WITHOUT_EFFECT: tuple[tuple[str, Any, str], ...] = (
 """Arguments of Trainer, the value that they have without a choice, and why another does nothing."""
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_NOUNS = {dict: "a mapping", bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
+_NOUNS = {
+    dict: "a mapping",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a finite number",
+    str: "a text",
+}
 """What a field may hold, in the order in which a value is tried."""
 
 
-def typed(name: str, value: Any, hint: Any) -> Any:  # noqa: ANN401 - any setting
-    """Return a setting as the type of its field, or refuse it; convert text of command lines and YAML files."""
+def typed(name: str, value: Any, hint: Any) -> Any:
+    """Return a setting as the type of its field, or refuse it.
+
+    Convert text of command lines and YAML files.
+    """
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = [get_origin(option) or option for option in options]
-    choices = [choice for option in options if get_origin(option) is Literal for choice in get_args(option)]
+    choices = [
+        choice for option in options if get_origin(option) is Literal for choice in get_args(option)
+    ]
     if Any in kinds or (value is None and NoneType in kinds):
         return value
     if list in kinds and value is not None:
         return [str(item) for item in (value if isinstance(value, list | tuple) else [value])]
     if choices and str not in kinds:
         if str(value) not in map(str, choices):
-            raise InputError(f"{name}: got '{value}', expected one of {', '.join(map(str, choices))}; choose one")
+            raise InputError(
+                f"{name}: got '{value}', expected one of {', '.join(map(str, choices))}; choose one"
+            )
         return next(choice for choice in choices if str(choice) == str(value))
     if NoneType in kinds and str not in kinds and str(value).lower() == "none":
         return None
@@ -91,14 +124,19 @@ def typed(name: str, value: Any, hint: Any) -> Any:  # noqa: ANN401 - any settin
     raise InputError(f"{name}: got {got}, expected {wanted}; change it")
 
 
-def _read(kind: type, value: Any) -> Any:  # noqa: ANN401
+def _read(kind: type, value: Any) -> Any:
     """Return a value as one of the types in `_NOUNS`, or raise ValueError."""
     text, truth = isinstance(value, str), isinstance(value, bool)
     if kind is bool and text and value.lower() in _BOOLEANS:
         return _BOOLEANS[value.lower()]
     if kind is int and not truth and (text or isinstance(value, Integral)):
         return int(value)
-    if kind is float and not truth and (text or isinstance(value, Real)) and math.isfinite(float(value)):
+    if (
+        kind is float
+        and not truth
+        and (text or isinstance(value, Real))
+        and math.isfinite(float(value))
+    ):
         return float(value)
     if kind is str and isinstance(value, Path):
         return str(value)
@@ -112,34 +150,51 @@ class RunArguments(ReadingOptions):
     """Method, backbone and data of a run, and which checkpoint it ends with.
 
     Attributes:
-        method: What to learn; the help lists all methods. One of your own is the path of its file, as own_method.py.
-        backbone: Folder or Hub id (also org/name@v1) of the encoder to start from (default: all-MiniLM-L6-v2). Methods
-            that start from the words of the corpus take a text file of word vectors such as GloVe's, or nothing.
+        method: What to learn; the help lists all methods. One of your own is the path of its file,
+            as own_method.py.
+        backbone: Folder or Hub id (also org/name@v1) of the encoder to start from (default:
+            all-MiniLM-L6-v2). Methods that start from the words of the corpus take a text file of
+            word vectors such as GloVe's, or nothing.
         trust_remote_code: Whether Python code that comes with the backbone may run.
         dropout: Replaces the backbone's dropout, in [0, 1]; 0 is fastest.
-        corpus: One or more corpora: a name, a name with a split as multiwoz/dev, or your file, folder or Hub dataset.
+        corpus: One or more corpora: a name, a name with a split as multiwoz/dev, or your file,
+            folder or Hub dataset.
         data_dir: Folder that holds the corpora.
-        exclude: Evaluation sets, as sgd/test. Dialogues that equal or nearly equal theirs are left out of training.
+        exclude: Evaluation sets, as sgd/test. Dialogues that equal or nearly equal theirs are left
+            out of training.
             Default: the other splits of the corpus that are at hand; 'none' leaves everything in.
         train_split: Split to learn from; Dialog2Flow alone reads labels.
-        dev_split: Split for choosing a checkpoint, or a file or folder of your own; 'none' overrides a recipe's.
+        dev_split: Split for choosing a checkpoint, or a file or folder of your own; 'none'
+            overrides a recipe's.
         max_dialogues: Learn from at most this many dialogues, drawn by the seed; at least 2.
-        max_dev_dialogues: Use at most this many dev dialogues, the same ones for every seed; at least 2.
-        min_turns: Leave out shorter dialogues (dial2vec's program: 5); by default what the method needs.
-        checkpoint_selection: Which checkpoint the run ends with: the last, or the best of the dev split by a signal
-            that needs no labels. dev_purity reads labels: it is the paper's protocol, kept for comparison.
-        patience: Stop after this many measurements of that signal without gain; by default all steps are taken.
-        average_with_backbone: Share of the backbone's weights in the final average, in [0, 1]; by default 0.
-        rank: Let each linear layer learn a difference of this rank alone (LoRA), at ten times the learning rate.
-        head_learning_rate: Learning rate of the contrastive heads, above 0; by default that of the encoder.
-        dev_candidates: For rankers: a file of candidate sets (`dialemb corpus candidates`) that choose a checkpoint.
-        granularity_model: For rankers with a granularity: folder of the ranker that compares responses.
-        language_model_epochs: First pre-train the backbone as a masked language model on the same utterances, so long.
-        center: After training, store the mean embedding of up to 500 training dialogues and subtract it from every
+        max_dev_dialogues: Use at most this many dev dialogues, the same ones for every seed; at
+            least 2.
+        min_turns: Leave out shorter dialogues (dial2vec's program: 5); by default what the method
+            needs.
+        checkpoint_selection: Which checkpoint the run ends with: the last, or the best of the dev
+            split by a signal that needs no labels. dev_purity reads labels: it is the paper's
+            protocol, kept for comparison.
+        patience: Stop after this many measurements of that signal without gain; by default all
+            steps are taken.
+        average_with_backbone: Share of the backbone's weights in the final average, in [0, 1]; by
+            default 0.
+        rank: Let each linear layer learn a difference of this rank alone (LoRA), at ten times the
+            learning rate.
+        head_learning_rate: Learning rate of the contrastive heads, above 0; by default that of the
+            encoder.
+        dev_candidates: For rankers: a file of candidate sets (`dialemb corpus candidates`) that
+            choose a checkpoint.
+        granularity_model: For rankers with a granularity: folder of the ranker that compares
+            responses.
+        language_model_epochs: First pre-train the backbone as a masked language model on the same
+            utterances, so long.
+        center: After training, store the mean embedding of up to 500 training dialogues and
+            subtract it from every
             embedding: what all dialogues share tells nothing about one of them.
-        main_axes: Center embeddings of length 1 instead, and keep this many principal components of those dialogues; of
-            fewer than five dialogues an axis, keep all.
-        learning_rate_schedule: official: warm up over a tenth of the number of examples, then 1 - steps/examples.
+        main_axes: Center embeddings of length 1 instead, and keep this many principal components of
+            those dialogues; of fewer than five dialogues an axis, keep all.
+        learning_rate_schedule: official: warm up over a tenth of the number of examples, then 1 -
+            steps/examples.
         resume: Continue from the last complete checkpoint in output_dir.
 
     Raises:
@@ -177,15 +232,24 @@ class RunArguments(ReadingOptions):
         self.dev_split = None if self.dev_split == "none" else self.dev_split
         if not get_method(self.method).trained:
             raise InputError(
-                f"method: got {self.method}, whose members are trained; train them one by one, then combine them "
+                f"method: got {self.method}, whose members are trained; train them one by one, "
+                "then combine them "
                 "with dialemb papers ensemble (rankers) or dialemb model merge (encoders)"
             )
         check_ranges(self, _RUN_RANGES)
         if self.rank is not None and self.checkpoint_selection != "last":
-            raise InputError(f"rank: got {self.rank} with checkpoint_selection, expected the last one; leave one out")
-        if self.checkpoint_selection != "last" and self.dev_split is None and self.dev_candidates is None:
             raise InputError(
-                f"checkpoint_selection: {self.checkpoint_selection} needs a dev_split; name one, or choose last"
+                f"rank: got {self.rank} with checkpoint_selection, expected the last one; leave "
+                "one out"
+            )
+        if (
+            self.checkpoint_selection != "last"
+            and self.dev_split is None
+            and self.dev_candidates is None
+        ):
+            raise InputError(
+                f"checkpoint_selection: {self.checkpoint_selection} needs a dev_split; name one, "
+                "or choose last"
             )
 
     def reading(self) -> dict[str, Any]:
@@ -195,7 +259,10 @@ class RunArguments(ReadingOptions):
 
 @dataclass
 class TrainingSettings(TrainingArguments):
-    """Transformers' settings of Trainer with this package's defaults; impossible ones are refused when it is built."""
+    """Transformers' settings of Trainer with this package's defaults.
+
+    Impossible ones are refused when it is built.
+    """
 
     output_dir: str | None = "runs/dial2vec"
     remove_unused_columns: bool = False
@@ -209,10 +276,17 @@ class TrainingSettings(TrainingArguments):
         if not (self.output_dir or "").strip():
             raise InputError("output_dir: got nothing, expected a folder; name one")
         if self.max_steps == 0:
-            raise InputError("max_steps: got 0, expected at least 1, or -1 for as many as the epochs have; change it")
+            raise InputError(
+                "max_steps: got 0, expected at least 1, or -1 for as many as the epochs have; "
+                "change it"
+            )
         for name, only, reason in (
             ("resume_from_checkpoint", None, "a run resumes from its own last checkpoint"),
-            ("load_best_model_at_end", False, "checkpoint_selection says which checkpoint a run ends with"),
+            (
+                "load_best_model_at_end",
+                False,
+                "checkpoint_selection says which checkpoint a run ends with",
+            ),
             ("metric_for_best_model", None, "checkpoint_selection says by which signal"),
             ("greater_is_better", None, "checkpoint_selection knows"),
         ):
@@ -228,7 +302,9 @@ class TrainingSettings(TrainingArguments):
         check_arguments(self)
 
     def _build_parts(self) -> None:
-        """Build the optimizer, its schedule and the loggers once, for a single number, to see what they lack."""
+        """Build the optimizer, its schedule and the loggers once, for a single number, to see what
+        they lack.
+        """
         optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(self)
         optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
         if not {"model", "params", "optimizer_dict"} & options.keys():
@@ -239,17 +315,23 @@ class TrainingSettings(TrainingArguments):
             callback()
 
 
-def _set_types(settings: Any) -> None:  # noqa: ANN401 - a dataclass
+def _set_types(settings: Any) -> None:
     hints = get_type_hints(type(settings))
     for item in dataclasses.fields(settings):
         if item.init:
-            setattr(settings, item.name, typed(item.name, getattr(settings, item.name), hints[item.name]))
+            setattr(
+                settings,
+                item.name,
+                typed(item.name, getattr(settings, item.name), hints[item.name]),
+            )
 
 
 def method_hints(config_class: type[PreTrainedConfig]) -> dict[str, Any]:
     """Return the settings of a method that users may set, with their types."""
     hints: dict[str, Any] = {}
-    for owner in reversed(config_class.__mro__):  # in its own module, where its annotations have meaning
+    for owner in reversed(
+        config_class.__mro__
+    ):  # in its own module, where its annotations have meaning
         if issubclass(owner, PreTrainedConfig) and owner is not PreTrainedConfig:
             hints.update(inspect.get_annotations(owner, eval_str=True))
     return {name: hints[name] for name in own_settings(config_class)}
@@ -257,7 +339,10 @@ def method_hints(config_class: type[PreTrainedConfig]) -> dict[str, Any]:
 
 @dataclass
 class Settings:
-    """A whole request: the run, those of the method's settings that were given, and Trainer's; they fit one another."""
+    """A whole request: the run, those of the method's settings that were given, and Trainer's.
+
+    They fit one another.
+    """
 
     run: RunArguments
     method: dict[str, Any]
@@ -266,7 +351,9 @@ class Settings:
     def __post_init__(self) -> None:
         method = get_method(self.run.method)
         hints = method_hints(method.config_class)
-        given = {name: typed(name, value, hints.get(name, Any)) for name, value in self.method.items()}
+        given = {
+            name: typed(name, value, hints.get(name, Any)) for name, value in self.method.items()
+        }
         method.config_class(**given)  # checks names and ranges
         defaults = {item.name: item.default for item in dataclasses.fields(method.config_class)}
         self.method = {name: given.get(name, defaults[name]) for name in hints}
@@ -277,21 +364,42 @@ class Settings:
     @property
     def sample_seed(self) -> int:
         """The seed that draws ``max_dialogues``: ``data_seed``, or the seed of everything else."""
-        return self.training.seed if self.training.data_seed is None else int(self.training.data_seed)
+        return (
+            self.training.seed if self.training.data_seed is None else int(self.training.data_seed)
+        )
 
     def fingerprint(self) -> dict[str, Any]:
         """Return everything that decides the final weights; a resumed run must agree with it."""
         return facts_of(self.run, self.method, self.training)
 
 
-def facts_of(run: RunArguments, method: dict[str, Any], training: TrainingArguments) -> dict[str, Any]:
+def facts_of(
+    run: RunArguments, method: dict[str, Any], training: TrainingArguments
+) -> dict[str, Any]:
     """Return everything that decides the final weights, as JSON holds it."""
     names = (
-        "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
-        "max_steps", "seed", "data_seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps",
-        "max_grad_norm", "optim", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler_kwargs",
-        "dataloader_drop_last", "optim_args", "neftune_noise_alpha",
-    )  # fmt: skip
+        "learning_rate",
+        "per_device_train_batch_size",
+        "gradient_accumulation_steps",
+        "num_train_epochs",
+        "max_steps",
+        "seed",
+        "data_seed",
+        "bf16",
+        "fp16",
+        "weight_decay",
+        "lr_scheduler_type",
+        "warmup_steps",
+        "max_grad_norm",
+        "optim",
+        "adam_beta1",
+        "adam_beta2",
+        "adam_epsilon",
+        "lr_scheduler_kwargs",
+        "dataloader_drop_last",
+        "optim_args",
+        "neftune_noise_alpha",
+    )
     chosen = {key: value for key, value in vars(run).items() if key not in ("resume", "data_dir")}
     chosen["method"] = get_method(run.method).name
     decisive = {name: getattr(training, name) for name in names}
@@ -304,46 +412,76 @@ def check_arguments(args: TrainingArguments) -> None:
         if getattr(args, name, only) != only:
             raise InputError(f"{name}: got {getattr(args, name)}, but {reason}; leave it out")
     if args.fp16 and args.device.type == "cpu":
-        raise InputError("fp16: got true on a processor, which has no such training; leave it out, or set bf16")
-    if args.n_gpu > 1:  # Trainer would split batches over threads, and each part would have its own negatives
         raise InputError(
-            f"got {args.n_gpu} GPUs for one process, expected one; start with accelerate launch, or set "
+            "fp16: got true on a processor, which has no such training; leave it out, or set bf16"
+        )
+    if (
+        args.n_gpu > 1
+    ):  # Trainer would split batches over threads, and each part would have its own negatives
+        raise InputError(
+            f"got {args.n_gpu} GPUs for one process, expected one; start with accelerate launch, "
+            "or set "
             "CUDA_VISIBLE_DEVICES=0"
         )
     strategy = str(getattr(args.hub_strategy, "value", args.hub_strategy))
     if args.push_to_hub and strategy not in ("end", "every_save"):
         raise InputError(
-            f"hub_strategy: got {strategy}, whose optimizer states are pickles, expected end or every_save; choose one"
+            f"hub_strategy: got {strategy}, whose optimizer states are pickles, expected end or "
+            "every_save; choose one"
         )
 
 
-def _check_together(method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments) -> None:
-    """Refuse settings that do not fit the method or one another, and leave out a last batch that may be too small."""
+def _check_together(
+    method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments
+) -> None:
+    """Refuse settings that do not fit the method or one another, and leave out a last batch that
+    may be too small.
+    """
     kind, scratch, granularity = method.kind, method.from_scratch, chosen.get("granularity")
     purity = run.checkpoint_selection == "dev_purity"
     for name, asked, reason in (
         ("center", run.center and kind != "dialogues", "is no dialogue encoder"),
         ("main_axes", run.main_axes is not None and kind != "dialogues", "is no dialogue encoder"),
         ("checkpoint_selection", purity and kind != "dialogues", "is no dialogue encoder"),
-        ("head_learning_rate", run.head_learning_rate is not None and kind != "utterances", "has no contrastive head"),
-        ("dev_candidates", run.dev_candidates is not None and kind != "responses", "is no ranker of responses"),
-        ("granularity_model", run.granularity_model is not None and granularity is None, "draws from all responses"),
+        (
+            "head_learning_rate",
+            run.head_learning_rate is not None and kind != "utterances",
+            "has no contrastive head",
+        ),
+        (
+            "dev_candidates",
+            run.dev_candidates is not None and kind != "responses",
+            "is no ranker of responses",
+        ),
+        (
+            "granularity_model",
+            run.granularity_model is not None and granularity is None,
+            "draws from all responses",
+        ),
         ("dropout", run.dropout is not None and scratch, "has no dropout"),
         ("trust_remote_code", run.trust_remote_code and scratch, "has no backbone"),
         ("average_with_backbone", run.average_with_backbone > 0 and scratch, "has no backbone"),
-        ("language_model_epochs", run.language_model_epochs is not None and scratch, "has no backbone"),
+        (
+            "language_model_epochs",
+            run.language_model_epochs is not None and scratch,
+            "has no backbone",
+        ),
     ):
         if asked:
-            raise InputError(f"{name}: got a setting that is not for {method.name}, which {reason}; leave it out")
+            raise InputError(
+                f"{name}: got a setting that is not for {method.name}, which {reason}; leave it out"
+            )
     saving, measured = (
-        getattr(strategy, "value", strategy) for strategy in (training.save_strategy, training.eval_strategy)
+        getattr(strategy, "value", strategy)
+        for strategy in (training.save_strategy, training.eval_strategy)
     )
     signal, chooses = run.checkpoint_selection, run.checkpoint_selection != "last"
     workers = training.dataloader_num_workers
     for wrong, sentence in (
         (
             granularity is not None and run.granularity_model is None,
-            f"granularity: got {granularity}, but no granularity_model, expected the folder of a trained ranker that "
+            f"granularity: got {granularity}, but no granularity_model, expected the folder of a "
+            "trained ranker that "
             "compares responses; name one",
         ),
         (
@@ -352,22 +490,30 @@ def _check_together(method: Method, run: RunArguments, chosen: dict[str, Any], t
         ),
         (
             run.patience is not None and not chooses,
-            f"patience: got {run.patience}, but no signal to wait for, as checkpoint_selection is last; choose one of "
+            f"patience: got {run.patience}, but no signal to wait for, as checkpoint_selection is "
+            "last; choose one of "
             f"{', '.join(SELECTIONS)} there",
         ),
         (
             chooses and saving not in ("steps", "epoch"),
-            f"checkpoint_selection: got {signal}, but save_strategy is {saving}, so that there is nothing to choose "
+            f"checkpoint_selection: got {signal}, but save_strategy is {saving}, so that there is "
+            "nothing to choose "
             "from; save by steps or epochs, or choose last",
         ),
         (
-            chooses and (measured not in ("no", saving) or training.eval_steps not in (None, training.save_steps)),
-            f"eval_strategy, eval_steps: got {measured}, {training.eval_steps}, but checkpoint_selection measures "
+            chooses
+            and (
+                measured not in ("no", saving)
+                or training.eval_steps not in (None, training.save_steps)
+            ),
+            f"eval_strategy, eval_steps: got {measured}, {training.eval_steps}, but "
+            "checkpoint_selection measures "
             "wherever a checkpoint is saved; leave them out and set save_strategy and save_steps",
         ),
         (
             workers and os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in ("true", "on", "1"),
-            f"dataloader_num_workers: got {workers} with TOKENIZERS_PARALLELISM in the environment, under which "
+            f"dataloader_num_workers: got {workers} with TOKENIZERS_PARALLELISM in the "
+            "environment, under which "
             "tokenizers in other processes wait for ever; unset it",
         ),
     ):

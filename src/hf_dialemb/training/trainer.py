@@ -1,4 +1,7 @@
-"""A thin subclass of transformers' Trainer: our batches, whole checkpoints only, evaluation without labels."""
+"""A thin subclass of transformers' Trainer.
+
+Our batches, whole checkpoints only, evaluation without labels.
+"""
 
 import logging
 import math
@@ -19,23 +22,23 @@ from transformers.trainer_utils import (
     speed_metrics,
 )
 
-from ..checkpoints.adapters import has_adapters, load_adapters, save_base
-from ..corpora import load_dialogues
+from ..data import load_dialogues
 from ..errors import InputError
 from ..hashing import sha256
 from ..methods import method_of
 from ..methods.backbone_model import MethodModel
 from ..methods.config import own_settings
-from ..runs.files import open_to_others, write_json_atomically
-from ..runs.folder import write_files_of_our_own
+from ..storage.adapters import has_adapters, load_adapters, save_base
+from ..storage.files import open_to_others, write_json_atomically
+from ..storage.run_folder import write_files_of_our_own
 from . import optimizing
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .dialogues import unified
 from .measuring import labels_of, measure, objective, vectors_of
 from .pushing import create_repository, push_checkpoint, push_run, repository_name
-from .record import write_record
 from .resuming import COMPLETE, as_system_error, out_of_patience
 from .settings import RunArguments, check_arguments
+from .training_record import write_record
 
 logger = logging.getLogger(__name__)
 
@@ -55,17 +58,18 @@ class DialogueTrainer(Trainer):
     Args:
         model: An untrained or trained model of a registered method.
         args: Trainer's arguments; by default its own. An argument without effect is refused.
-        train_dataset: The training dialogues, in any form that `hf_dialemb.corpora.load_dialogues` takes.
+        train_dataset: The training dialogues, in any form that `hf_dialemb.data.load_dialogues`
+            takes.
         eval_dataset: The dialogues that ``evaluate`` measures, or a dict of several sets by name.
         processing_class: The model's tokenizer, as ``from_backbone`` returns it.
         run: Further settings of a run.
         model_init: Makes the model, instead of ``model``; ``hyperparameter_search`` needs it.
-        **kwargs: Trainer's other arguments. ``compute_metrics`` gets the embeddings (N, D) of the measured dialogues as
-            predictions, and the first domain of each, or None, as labels.
+        **kwargs: Trainer's other arguments. ``compute_metrics`` gets the embeddings (N, D) of the
+            measured dialogues as predictions, and the first domain of each, or None, as labels.
 
     Raises:
-        InputError: The model is of no registered method, the tokenizer is missing, it cannot use the dialogues, or an
-            argument is wrong or has no effect.
+        InputError: The model is of no registered method, the tokenizer is missing, it cannot use
+            the dialogues, or an argument is wrong or has no effect.
     """
 
     def __init__(
@@ -73,27 +77,33 @@ class DialogueTrainer(Trainer):
         model: MethodModel | None = None,
         args: TrainingArguments | None = None,
         *,
-        train_dataset: Any = (),  # noqa: ANN401 - see load_dialogues
-        eval_dataset: Any = None,  # noqa: ANN401
+        train_dataset: Any = (),
+        eval_dataset: Any = None,
         processing_class: PreTrainedTokenizerBase | None = None,
         run: RunArguments | None = None,
-        model_init: Any = None,  # noqa: ANN401
-        **kwargs: Any,  # noqa: ANN401
+        model_init: Any = None,
+        **kwargs: Any,
     ) -> None:
         self.args = TrainingArguments("runs/mine") if args is None else args
         for name in _OF_THE_METHOD:
             if kwargs.get(name) is not None:
-                raise InputError(f"{name}: got one, but the method makes its batches and its loss; leave it out")
+                raise InputError(
+                    f"{name}: got one, but the method makes its batches and its loss; leave it out"
+                )
         check_arguments(self.args)
         self.args.remove_unused_columns = False  # examples have no columns
         self.run: Any = run
         self.processing_class: Any = processing_class
         self.started: float | None = None
         self.resumed: Path | None = None
-        self.recorded: dict[str, Any] | None = None  # the settings of a run, where more than the trainer decides them
+        self.recorded: dict[str, Any] | None = (
+            None  # the settings of a run, where more than the trainer decides them
+        )
         if model_init is not None:
             if model is not None or kwargs.get("optimizers", (None, None)) != (None, None):
-                raise InputError("model_init: got a model or optimizers beside it, expected model_init alone")
+                raise InputError(
+                    "model_init: got a model or optimizers beside it, expected model_init alone"
+                )
             set_seed(self.args.seed)
             self.model_init = model_init
             model = self.call_model_init()
@@ -118,13 +128,19 @@ class DialogueTrainer(Trainer):
             raise InputError(f"{' '.join(str(error).split())}; correct the argument") from None
         self.model_init = model_init
 
-    def call_model_init(self, trial: Any = None) -> Any:  # noqa: ANN401
-        """Make a model by ``model_init``, and make the examples again where its settings ask for others."""
+    def call_model_init(self, trial: Any = None) -> Any:
+        """Make a model by ``model_init``, and make the examples again where its settings ask for
+        others.
+        """
         before = self._own_settings() if hasattr(self, "collator") else None
         model = super().call_model_init(trial)
         self._adopt(model)
         if before not in (None, self._own_settings()):
-            sets = [*self.eval_dataset.values()] if isinstance(self.eval_dataset, dict) else [self.eval_dataset]
+            sets = (
+                [*self.eval_dataset.values()]
+                if isinstance(self.eval_dataset, dict)
+                else [self.eval_dataset]
+            )
             pairs: Any = [(self.train_dataset, "train"), *((dataset, "eval") for dataset in sets)]
             for dataset, part in pairs:
                 if dataset is not None:
@@ -135,70 +151,98 @@ class DialogueTrainer(Trainer):
         config = self.collator.config
         return {name: getattr(config, name) for name in own_settings(type(config))}
 
-    def _adopt(self, model: Any) -> None:  # noqa: ANN401
+    def _adopt(self, model: Any) -> None:
         """Prepare a model for its training, and the batches for the model."""
         method, tokenizer = method_of(model), self.processing_class
         if method is None or tokenizer is None:
-            got = f"a {type(model).__name__}, of no registered method" if method is None else "no processing_class"
-            raise InputError(f"DialogueTrainer: got {got}; give what from_backbone returns: a model and its tokenizer")
+            got = (
+                f"a {type(model).__name__}, of no registered method"
+                if method is None
+                else "no processing_class"
+            )
+            raise InputError(
+                f"DialogueTrainer: got {got}; give what from_backbone returns: a model and its "
+                "tokenizer"
+            )
         self.run = self.run or RunArguments(method=method.name)
         model.freeze_lower_layers()
         if not any(parameter.requires_grad for parameter in model.parameters()):
-            raise InputError("frozen_layers: got all layers, which leaves nothing to learn; lower it")
+            raise InputError(
+                "frozen_layers: got all layers, which leaves nothing to learn; lower it"
+            )
         adapted = has_adapters(model)
         if adapted and self.args.should_save:
             save_base(model, Path(str(self.args.output_dir)))
         if self.run.rank is not None:
             if adapted:
-                raise InputError(f"rank: got {self.run.rank} and a model with adapters, expected one of them")
+                raise InputError(
+                    f"rank: got {self.run.rank} and a model with adapters, expected one of them"
+                )
             optimizing.limit_rank(model, self.run.rank)
-        for name in ("pad_token_id", "bos_token_id", "eos_token_id"):  # as Trainer does, with a warning
+        for name in (
+            "pad_token_id",
+            "bos_token_id",
+            "eos_token_id",
+        ):  # as Trainer does, with a warning
             if (token := getattr(tokenizer, name)) is not None:
                 setattr(model.config.get_text_config(), name, token)
         self.data_collator = self.collator = Collator(method, tokenizer, model.config)
         if method.in_batch_negatives:
             self.args.dataloader_drop_last = True  # a last batch of one would have no negatives
 
-    def _dataset(self, given: Any, part: str) -> ExampleDataset:  # noqa: ANN401
+    def _dataset(self, given: Any, part: str) -> ExampleDataset:
         if isinstance(given, ExampleDataset):
             return given
         method = self.collator.method
         dialogues = unified(load_dialogues(given, **self.run.reading()), method)
-        made = make_examples(method, dialogues, self.collator.config, self.args, self.run, logger.info, part)
+        made = make_examples(
+            method, dialogues, self.collator.config, self.args, self.run, logger.info, part
+        )
         return ExampleDataset(made, dialogues)
 
-    def _eval_sets(self, given: Any) -> Any:  # noqa: ANN401
+    def _eval_sets(self, given: Any) -> Any:
         if isinstance(given, Mapping):
             return {name: self._dataset(dialogues, "eval") for name, dialogues in given.items()}
         return None if given is None else self._dataset(given, "eval")
 
     @property
-    def examples(self) -> Any:  # noqa: ANN401
+    def examples(self) -> Any:
         """The training examples."""
         return cast("ExampleDataset", self.train_dataset).examples
 
-    def train(self, resume_from_checkpoint: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def train(self, resume_from_checkpoint: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Train as Trainer does."""
         if self.train_dataset is None:
             raise InputError("train_dataset: got none, expected dialogues to learn from; give some")
         self.started = self.started or time.time()
-        last = get_last_checkpoint(self.args.output_dir) if resume_from_checkpoint is True else resume_from_checkpoint
+        last = (
+            get_last_checkpoint(self.args.output_dir)
+            if resume_from_checkpoint is True
+            else resume_from_checkpoint
+        )
         self.resumed = Path(last) if last else None
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
-    def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:  # noqa: ANN401
-        sampler = EpochSampler(self.examples, self._train_batch_size * self.args.world_size, self.args.seed)
+    def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
+        sampler = EpochSampler(
+            self.examples, self._train_batch_size * self.args.world_size, self.args.seed
+        )
         cast("ExampleDataset", self.train_dataset).sampler = sampler
         return sampler
 
     def create_optimizer(self, model: torch.nn.Module | None = None) -> Optimizer:
-        """Make Trainer's optimizer; contrastive heads with a learning rate become separate groups."""
+        """Make Trainer's optimizer.
+
+        Contrastive heads with a learning rate become separate groups.
+        """
         optimizer: Optimizer = super().create_optimizer(*([] if model is None else [model]))
         if self.run.head_learning_rate is not None:
-            optimizing.separate_heads(optimizer, cast("torch.nn.Module", self.model), self.run.head_learning_rate)
+            optimizing.separate_heads(
+                optimizer, cast("torch.nn.Module", self.model), self.run.head_learning_rate
+            )
         return optimizer
 
-    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:  # noqa: ANN401
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         """Make Trainer's schedule, or the released program's, which counts examples."""
         if self.run.learning_rate_schedule == "trainer":
             return super().create_scheduler(num_training_steps, optimizer)
@@ -207,13 +251,14 @@ class DialogueTrainer(Trainer):
         )
         return self.lr_scheduler
 
-    def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:  # noqa: ANN401
-        # The mark comes when every process has written, and older checkpoints go only after it: at any moment that the
-        # run can be killed, one whole checkpoint is there.
+    def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
+        # The mark comes when every process has written, and older checkpoints go only after it: at
+        # any moment that the run can be killed, one whole checkpoint is there.
         limit, self.args.save_total_limit = self.args.save_total_limit, None
         output = self._get_output_dir(trial)
         folder = Path(output, f"checkpoint-{self.state.global_step}")
-        folder.mkdir(parents=True, exist_ok=True)  # Trainer may choose it as the best before it writes there
+        # Trainer may choose it as the best before it writes there
+        folder.mkdir(parents=True, exist_ok=True)
         try:
             with as_system_error():
                 super()._save_checkpoint(model, trial)
@@ -221,12 +266,17 @@ class DialogueTrainer(Trainer):
             self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            digests = {file.name: sha256(file) for file in sorted(folder.iterdir()) if file.is_file()}
+            digests = {
+                file.name: sha256(file) for file in sorted(folder.iterdir()) if file.is_file()
+            }
             write_json_atomically(folder / COMPLETE, digests)
             rotate_checkpoints(output, limit, self.state.best_model_checkpoint, use_mtime=True)
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save the model as Trainer does, with the record of its training; ``push_to_hub`` publishes it."""
+        """Save the model as Trainer does, with the record of its training.
+
+        ``push_to_hub`` publishes it.
+        """
         if _internal_call:
             super().save_model(output_dir, _internal_call)
             return
@@ -235,8 +285,10 @@ class DialogueTrainer(Trainer):
         if self.args.push_to_hub and self.is_world_process_zero():
             push_run(self.args, folder, str(self.hub_model_id), "Model save")
 
-    def save_finished(self, folder: Path, **facts: Any) -> None:  # noqa: ANN401
-        """Save the whole model, where checkpoints may be sharded, with the record of its training and further facts."""
+    def save_finished(self, folder: Path, **facts: Any) -> None:
+        """Save the whole model, where checkpoints may be sharded, with the record of its training
+        and further facts.
+        """
         if self.is_fsdp_enabled:
             self.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
         super().save_model(str(folder), _internal_call=True)
@@ -254,11 +306,14 @@ class DialogueTrainer(Trainer):
         token: str | None = None,
         revision: str | None = None,
         private: bool | None = None,
-        **options: Any,  # noqa: ANN401
+        **options: Any,
     ) -> str | None:
-        """Save the model and publish it, exported, checked and with its card; return the commit's id.
+        """Save the model and publish it, exported, checked and with its card.
 
-        ``options`` are those of `hf_dialemb.push`, such as ``licences``, ``results`` or ``dry_run``.
+        Return the commit's id.
+
+        ``options`` are those of `hf_dialemb.push`, such as ``licences``, ``results`` or
+        ``dry_run``.
 
         Raises:
             InputError: It may not be published, the Hub refuses it, or an argument has no effect.
@@ -273,16 +328,25 @@ class DialogueTrainer(Trainer):
         if self.hub_model_id is None and not options.get("dry_run"):
             self.init_hf_repo(token, private)
         return push_run(
-            self.args, Path(str(self.args.output_dir)), self._repository(), commit_message, private=private,
-            revision=revision, token=token, **options,
-        )  # fmt: skip
+            self.args,
+            Path(str(self.args.output_dir)),
+            self._repository(),
+            commit_message,
+            private=private,
+            revision=revision,
+            token=token,
+            **options,
+        )
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
         if self.args.hub_strategy != "end":
             push_checkpoint(self, Path(checkpoint_folder))
 
-    def create_model_card(self, *_: Any, **settings: Any) -> None:  # noqa: ANN401
-        """Save the model, and write its card as README.md beside it; the card states its facts by itself."""
+    def create_model_card(self, *_: Any, **settings: Any) -> None:
+        """Save the model, and write its card as README.md beside it.
+
+        The card states its facts by itself.
+        """
         card = Path(str(self.args.output_dir)) / "README.md"
         given = {name: value for name, value in settings.items() if value is not None}
         self.push_to_hub(dry_run=True, card=card, **given)
@@ -291,9 +355,14 @@ class DialogueTrainer(Trainer):
         name = self.hub_model_id or repository_name(self.args)
         return name if "/" in name else f"org/{name}"
 
-    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+    def _save(
+        self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None
+    ) -> None:
         """Save as Trainer does, with the files by which sentence-transformers loads the folder."""
-        model, folder = self.accelerator.unwrap_model(self.model), Path(str(output_dir or self.args.output_dir))
+        model, folder = (
+            self.accelerator.unwrap_model(self.model),
+            Path(str(output_dir or self.args.output_dir)),
+        )
         limited = optimizing.is_limited(model)
         with as_system_error():
             super()._save(output_dir, optimizing.whole_weights(model) if limited else state_dict)
@@ -305,7 +374,7 @@ class DialogueTrainer(Trainer):
         if getattr(model, "embeds", True):
             write_files_of_our_own(folder, model.config)
 
-    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:  # noqa: ANN401
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         own = self.accelerator.unwrap_model(self.model)
         if load_adapters(own, Path(resume_from_checkpoint)):
             return
@@ -322,20 +391,21 @@ class DialogueTrainer(Trainer):
             super()._load_best_model()
 
     def evaluate(
-        self,
-        eval_dataset: Any = None,  # noqa: ANN401 - see load_dialogues
-        ignore_keys: Any = None,  # noqa: ANN401
-        metric_key_prefix: str = "eval",
+        self, eval_dataset: Any = None, ignore_keys: Any = None, metric_key_prefix: str = "eval"
     ) -> dict[str, float]:
-        """Measure dialogues: how well the model solves the method's task, and how the embeddings spread.
+        """Measure dialogues.
 
-        The metrics are ``eval_loss``, also as ``eval_contrastive_loss``; ``eval_contrastive_accuracy`` (share of intact
-        dialogues that rank first, over speakers); ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even); for
-        the paper's protocol alone, ``eval_dev_purity``; those of ``compute_metrics``; and ``eval_runtime``.
+        How well the model solves the method's task, and how the embeddings spread.
+
+        The metrics are ``eval_loss``, also as ``eval_contrastive_loss``;
+        ``eval_contrastive_accuracy`` (share of intact dialogues that rank first, over speakers);
+        ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even); for the paper's protocol
+        alone, ``eval_dev_purity``; those of ``compute_metrics``; and ``eval_runtime``.
 
         Args:
-            eval_dataset: Dialogues in any form, a dict of several sets, or the name of a set that the trainer was made
-                with; by default all of these sets. Metrics of a named set begin with ``eval_<name>_``.
+            eval_dataset: Dialogues in any form, a dict of several sets, or the name of a set that
+                the trainer was made with; by default all of these sets. Metrics of a named set
+                begin with ``eval_<name>_``.
             ignore_keys: Not used.
             metric_key_prefix: What all names begin with.
 
@@ -346,27 +416,34 @@ class DialogueTrainer(Trainer):
         if isinstance(given, str) and isinstance(own, dict) and given in own:
             given = {given: own[given]}
         if given is None:
-            raise InputError("eval_dataset: got none, neither here nor in the trainer, expected dialogues; give some")
+            raise InputError(
+                "eval_dataset: got none, neither here nor in the trainer, expected dialogues; give "
+                "some"
+            )
         if isinstance(given, Mapping):
-            parts = [self.evaluate(part, None, f"{metric_key_prefix}_{name}") for name, part in given.items()]
+            parts = [
+                self.evaluate(part, None, f"{metric_key_prefix}_{name}")
+                for name, part in given.items()
+            ]
             return {name: value for part in parts for name, value in part.items()}
         dataset = self._dataset(given, "eval")
         metrics = self._measured(dataset, metric_key_prefix)
         self.log(metrics)
-        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        self.control = self.callback_handler.on_evaluate(
+            self.args, self.state, self.control, metrics
+        )
         self.control.should_training_stop |= out_of_patience(self.state, self.run)
         return metrics
 
     def predict(
-        self,
-        test_dataset: Any,  # noqa: ANN401 - see load_dialogues
-        ignore_keys: Any = None,  # noqa: ANN401
-        metric_key_prefix: str = "test",
+        self, test_dataset: Any, ignore_keys: Any = None, metric_key_prefix: str = "test"
     ) -> PredictionOutput:
-        """Embed N dialogues in any form: (N, D) float32, their first domains as labels, and metrics of `evaluate`.
+        """Embed N dialogues in any form.
 
-        Where the dialogues are too few or too short for the method's loss, there is none among the metrics, and a
-        warning says so.
+        (N, D) float32, their first domains as labels, and metrics of `evaluate`.
+
+        Where the dialogues are too few or too short for the method's loss, there is none among the
+        metrics, and a warning says so.
         """
         started, dialogues = time.time(), load_dialogues(test_dataset, **self.run.reading())
         vectors = vectors_of(self, dialogues)
@@ -375,26 +452,34 @@ class DialogueTrainer(Trainer):
         except InputError as error:
             logger.warning("No loss is measured: %s", error)
             metrics = speed_metrics(metric_key_prefix, started, num_samples=len(dialogues))
-        self.control = self.callback_handler.on_predict(self.args, self.state, self.control, metrics)
+        self.control = self.callback_handler.on_predict(
+            self.args, self.state, self.control, metrics
+        )
         return PredictionOutput(vectors, labels_of(dialogues), metrics)
 
-    def _measured(self, dataset: ExampleDataset, prefix: str, vectors: Any = None) -> dict[str, float]:  # noqa: ANN401
+    def _measured(
+        self, dataset: ExampleDataset, prefix: str, vectors: Any = None
+    ) -> dict[str, float]:
         started = time.time()
         metrics: dict[str, float] = measure(self, dataset)
         if self.compute_metrics is not None:
             vectors = vectors_of(self, dataset.dialogues) if vectors is None else vectors
             metrics |= self.compute_metrics(EvalPrediction(vectors, labels_of(dataset.dialogues)))
-        named = {name if name.startswith(f"{prefix}_") else f"{prefix}_{name}": metrics[name] for name in metrics}
+        named = {
+            name if name.startswith(f"{prefix}_") else f"{prefix}_{name}": metrics[name]
+            for name in metrics
+        }
         batches = math.ceil(len(dataset) / (self.args.eval_batch_size * self.args.world_size))
         named |= speed_metrics(prefix, started, num_samples=len(dataset), num_steps=batches)
         return named
 
     def hyperparameter_search(
-        self,
-        hp_space: Any = None,  # noqa: ANN401
-        compute_objective: Any = None,  # noqa: ANN401
-        *args: Any,  # noqa: ANN401
-        **kwargs: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
-        """Search as Trainer does: by default for the least loss, or by the sum of what ``compute_metrics`` returns."""
-        return super().hyperparameter_search(hp_space, compute_objective or objective, *args, **kwargs)
+        self, hp_space: Any = None, compute_objective: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Search as Trainer does.
+
+        By default for the least loss, or by the sum of what ``compute_metrics`` returns.
+        """
+        return super().hyperparameter_search(
+            hp_space, compute_objective or objective, *args, **kwargs
+        )

@@ -1,10 +1,12 @@
-"""Few-shot intents (DSE, section 4.2.2): the nearest mean of a few examples gives the intent, or none is near enough.
+"""Few-shot intents (DSE, section 4.2.2).
 
-Of what has no intent the paper's text takes the threshold from "the similarity scores between every sample and its most
-similar prototype", its program from those of the test set itself, out-of-scope utterances and all; and it gives them a
-prototype too, of labelled examples, and brings the similarities of an utterance to length 1. That is the setting
-"official". Otherwise the threshold comes from utterances in scope that are not tested on, and nothing is known of what
-is out of scope.
+The nearest mean of a few examples gives the intent, or none is near enough.
+
+Of what has no intent the paper's text takes the threshold from "the similarity scores between every
+sample and its most similar prototype", its program from those of the test set itself, out-of-scope
+utterances and all; and it gives them a prototype too, of labelled examples, and brings the
+similarities of an utterance to length 1. That is the setting "official". Otherwise the threshold
+comes from utterances in scope that are not tested on, and nothing is known of what is out of scope.
 """
 
 from collections import defaultdict
@@ -15,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from ...corpora import get_corpus
+from ...data import get_corpus
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...metrics.out_of_scope import detect_out_of_scope, out_of_scope_scores
@@ -27,14 +29,23 @@ from .task import CorpusPart, Problem, percentage
 
 NAME = "intent-classification"
 
-OUT_OF_SCOPE = "oos"  # the intent of utterances that belong to none; for classification they are no class
-THRESHOLDS = {"mean-std": -1.0, "mean": 0.0}  # how many standard deviations are added to the mean similarity
+OUT_OF_SCOPE = (
+    "oos"  # the intent of utterances that belong to none; for classification they are no class
+)
+# how many standard deviations are added to the mean similarity
+THRESHOLDS = {"mean-std": -1.0, "mean": 0.0}
 
 
 def load_intents(part: CorpusPart) -> Problem:
-    """Load the utterances of a corpus that have an intent: first the examples, then what is to be classified."""
+    """Load the utterances of a corpus that have an intent.
+
+    First the examples, then what is to be classified.
+    """
     train, loaded = load_utterances(part)
-    examples, queries = few_of_each(in_scope(train), intent, part.limit), part.sample(in_scope(loaded))
+    examples, queries = (
+        few_of_each(in_scope(train), intent, part.limit),
+        part.sample(in_scope(loaded)),
+    )
     dialogues = [*examples, *queries]
     labels = [intent(dialogue) for dialogue in dialogues]
     if len(set(labels)) < 2:
@@ -58,7 +69,9 @@ def classify_intents(
         repeats = []
         for seed in seeds:
             drawn = draw_examples(names, pool, shots, shots, np.random.default_rng([seed, shots]))
-            queries = np.flatnonzero(np.isin(names, names[drawn]) & (np.arange(len(names)) >= examples))
+            queries = np.flatnonzero(
+                np.isin(names, names[drawn]) & (np.arange(len(names)) >= examples)
+            )
             repeats.append((drawn, queries))
         results += by_prototypes(NAME, {"accuracy": "accuracy"}, embeddings, names, repeats, shots)
     return results
@@ -72,9 +85,12 @@ def by_prototypes(
     repeats: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
     shots: int,
 ) -> list[Row]:
-    """Measure, by the names of ``metrics``, how examples classify queries; a repeat has rows of both.
+    """Measure, by the names of ``metrics``, how examples classify queries.
 
-    In a setting of its own prototypes have length 1, so that cosines decide; with one example they always have it.
+    A repeat has rows of both.
+
+    In a setting of its own prototypes have length 1, so that cosines decide; with one example they
+    always have it.
     """
     results = []
     for unit in (False, True)[: 1 + (shots > 1)]:
@@ -83,7 +99,10 @@ def by_prototypes(
         for rows, asked in repeats:
             parts = embeddings[rows], names[rows], embeddings[asked], names[asked]
             figures.append(prototype_classification(*parts, unit_prototypes=unit))
-        results += [percentage(task, name, setting, [item[key] for item in figures]) for name, key in metrics.items()]
+        results += [
+            percentage(task, name, setting, [item[key] for item in figures])
+            for name, key in metrics.items()
+        ]
     return results
 
 
@@ -95,7 +114,11 @@ def load_utterances(part: CorpusPart) -> tuple[list[Dialogue], list[Dialogue]]:
 
 def in_scope(utterances: Sequence[Dialogue]) -> list[Dialogue]:
     """Keep the utterances that have an intent and are not out of scope."""
-    return [item for item in utterances if item.turns[0].intents and OUT_OF_SCOPE not in item.turns[0].intents]
+    return [
+        item
+        for item in utterances
+        if item.turns[0].intents and OUT_OF_SCOPE not in item.turns[0].intents
+    ]
 
 
 def out_of_scope(utterances: Sequence[Dialogue]) -> list[Dialogue]:
@@ -111,8 +134,9 @@ def intent(utterance: Dialogue) -> str:
 class Parts(NamedTuple):
     """The rows of the utterances by what they are for.
 
-    Examples are drawn from those in scope, in the official setting also from ``strangers``, out of scope. The threshold
-    is taken from ``reference``, in scope, or if it is empty from `examples` without those drawn.
+    Examples are drawn from those in scope, in the official setting also from ``strangers``, out of
+    scope. The threshold is taken from ``reference``, in scope, or if it is empty from `examples`
+    without those drawn.
     """
 
     examples: NDArray[np.intp]
@@ -127,21 +151,39 @@ def load_out_of_scope(part: CorpusPart) -> Problem:
     separate = "dev" in get_corpus(part.place).splits and part.split != "dev"
     reference = in_scope(part.dialogues("dev")) if separate else []
     tested = part.sample([item for item in loaded if item.turns[0].intents])
-    examples, strangers = (few_of_each(of(train), intent, part.limit) for of in (in_scope, out_of_scope))
+    examples, strangers = (
+        few_of_each(of(train), intent, part.limit) for of in (in_scope, out_of_scope)
+    )
     groups = (examples, strangers, part.sample(reference), tested)
     if not groups[1] or not out_of_scope(tested) or not in_scope(tested):
         raise part.error(
-            f"got {len(groups[1])} utterances out of scope to train on and {len(out_of_scope(tested))} of "
+            f"got {len(groups[1])} utterances out of scope to train on and "
+            f"{len(out_of_scope(tested))} of "
             f"{len(tested)} to test on, expected some of each kind; choose clinc150"
         )
     dialogues = [item for group in groups for item in group]
-    labels = [OUT_OF_SCOPE if OUT_OF_SCOPE in item.turns[0].intents else intent(item) for item in dialogues]
-    parts = Parts(*np.split(np.arange(len(dialogues)), np.cumsum([len(group) for group in groups])[:-1]))
+    labels = [
+        OUT_OF_SCOPE if OUT_OF_SCOPE in item.turns[0].intents else intent(item)
+        for item in dialogues
+    ]
+    parts = Parts(
+        *np.split(np.arange(len(dialogues)), np.cumsum([len(group) for group in groups])[:-1])
+    )
     intents = len(set(labels) - {OUT_OF_SCOPE})
-    sizes = {"utterances": len(tested), "out_of_scope": len(out_of_scope(tested)), "labels": intents}
-    drawn_from = {"examples_from": "train", "threshold_from": "dev" if separate else "train", "shots": list(SHOTS)}
+    sizes = {
+        "utterances": len(tested),
+        "out_of_scope": len(out_of_scope(tested)),
+        "labels": intents,
+    }
+    drawn_from = {
+        "examples_from": "train",
+        "threshold_from": "dev" if separate else "train",
+        "shots": list(SHOTS),
+    }
     config = {**sizes, **drawn_from}
-    return Problem(config, lambda encoder, seeds: detect(encoder.encode(dialogues), labels, parts, seeds))
+    return Problem(
+        config, lambda encoder, seeds: detect(encoder.encode(dialogues), labels, parts, seeds)
+    )
 
 
 def detect(
@@ -156,7 +198,9 @@ def detect(
                 scores = out_of_scope_scores(guessed, names[parts.tested], OUT_OF_SCOPE)
                 for metric, share in scores.items():
                     shares[metric, setting].append(share)
-    return [percentage("out-of-scope-detection", *figure, values) for figure, values in shares.items()]
+    return [
+        percentage("out-of-scope-detection", *figure, values) for figure, values in shares.items()
+    ]
 
 
 def _guesses(
@@ -169,7 +213,9 @@ def _guesses(
     classes, products = prototype_products(embeddings[drawn], names[drawn], both)
     strangers = generator.choice(parts.strangers, min(shots, len(parts.strangers)), replace=False)
     drawn = np.concatenate([drawn, strangers])
-    official_classes, official = prototype_products(embeddings[drawn], names[drawn], embeddings[parts.tested])
+    official_classes, official = prototype_products(
+        embeddings[drawn], names[drawn], embeddings[parts.tested]
+    )
     official = normalize(official)
     for ending, known, scored, reference in (
         ("", classes, products[len(rest) :], products[: len(rest)]),
@@ -178,4 +224,7 @@ def _guesses(
         nearest = reference.max(axis=1)
         for name, deviations in THRESHOLDS.items():
             threshold = nearest.mean() + deviations * nearest.std()
-            yield f"{shots}-shot {name}{ending}", detect_out_of_scope(scored, known, threshold, OUT_OF_SCOPE)
+            yield (
+                f"{shots}-shot {name}{ending}",
+                detect_out_of_scope(scored, known, threshold, OUT_OF_SCOPE),
+            )

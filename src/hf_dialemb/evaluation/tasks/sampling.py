@@ -1,4 +1,7 @@
-"""What tasks draw: fixed samples of a corpus, and the few examples of each label that a repeat is given."""
+"""What tasks draw.
+
+Fixed samples of a corpus, and the few examples of each label that a repeat is given.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
 
-SHOTS = (1, 5)  # how many labelled examples each label gets, as in the papers of DSE and Dialog2Flow
+# how many labelled examples each label gets, as in the papers of DSE and Dialog2Flow
+SHOTS = (1, 5)
 POOL = 2 * max(SHOTS)  # items of each label from which examples are drawn under a limit
 
 Item = TypeVar("Item")
@@ -22,17 +26,26 @@ def fixed_sample(items: Sequence[Item], limit: int | None) -> list[Item]:
     """Draw at most ``limit`` items, always the same ones."""
     if limit is None or limit >= len(items):
         return list(items)
-    return [items[row] for row in np.sort(np.random.default_rng(0).choice(len(items), limit, replace=False))]
+    return [
+        items[row]
+        for row in np.sort(np.random.default_rng(0).choice(len(items), limit, replace=False))
+    ]
 
 
-def few_of_each(items: Sequence[Item], label: Callable[[Item], str], limit: int | None) -> list[Item]:
-    """Keep, under a limit, `POOL` examples of each label, always the same ones, so that few are embedded."""
+def few_of_each(
+    items: Sequence[Item], label: Callable[[Item], str], limit: int | None
+) -> list[Item]:
+    """Keep, under a limit, `POOL` examples of each label, always the same ones, so that few are
+    embedded.
+    """
     if limit is None:
         return list(items)
     rows: dict[str, list[int]] = {}
     for row in np.random.default_rng(0).permutation(len(items)).tolist():
         rows.setdefault(label(items[row]), []).append(row)
-    return [items[row] for row in sorted(row for results in rows.values() for row in results[:POOL])]
+    return [
+        items[row] for row in sorted(row for results in rows.values() for row in results[:POOL])
+    ]
 
 
 def running_totals(sizes: Mapping[str, int]) -> dict[str, int]:
@@ -42,24 +55,33 @@ def running_totals(sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def draw_examples(
-    labels: NDArray[Any], pool: NDArray[np.intp], shots: int, needed: int, generator: np.random.Generator
+    labels: NDArray[Any],
+    pool: NDArray[np.intp],
+    shots: int,
+    needed: int,
+    generator: np.random.Generator,
 ) -> NDArray[np.intp]:
     """Draw rows of examples of each label of which the pool of rows holds as many as are needed."""
     counts = Counter(labels[pool].tolist())
     classes = sorted(label for label, count in counts.items() if count >= needed)
     if len(classes) < 2:
         raise InputError(
-            f"examples: got {len(classes)} labels with {needed} utterances to draw {shots} examples from, expected at "
+            f"examples: got {len(classes)} labels with {needed} utterances to draw {shots} "
+            "examples from, expected at "
             "least two; choose another corpus or raise the limit"
         )
-    drawn = [generator.choice(pool[labels[pool] == label], shots, replace=False) for label in classes]
+    drawn = [
+        generator.choice(pool[labels[pool] == label], shots, replace=False) for label in classes
+    ]
     return np.sort(np.concatenate(drawn))
 
 
 def mean_interval(values: ArrayLike) -> tuple[float, float]:
     """Compute the 95 % bootstrap interval of a mean from a thousand draws."""
     numbers = finite_array("values", values, 1)
-    means = np.concatenate([weights @ numbers for weights in bootstrap_weights(len(numbers), 1_000, 0)]) / len(numbers)
+    means = np.concatenate(
+        [weights @ numbers for weights in bootstrap_weights(len(numbers), 1_000, 0)]
+    ) / len(numbers)
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 
@@ -71,7 +93,11 @@ def bootstrap_weights(count: int, resamples: int, seed: int) -> Iterator[NDArray
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
         drawn = generator.integers(0, count, (rows, count)) + count * np.arange(rows)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count).astype(np.float64)
+        yield (
+            np.bincount(drawn.ravel(), minlength=rows * count)
+            .reshape(rows, count)
+            .astype(np.float64)
+        )
 
 
 def finite_array(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
@@ -79,8 +105,11 @@ def finite_array(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.fl
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != dimensions or not len(array):
         raise ValueError(
-            f"{name}: got shape {array.shape}, expected {dimensions} dimension(s) and at least one example"
+            f"{name}: got shape {array.shape}, expected {dimensions} dimension(s) and at least one "
+            "example"
         )
     if not np.isfinite(array).all():
-        raise ValueError(f"{name}: got NaN or infinity, expected finite numbers; look at the system")
+        raise ValueError(
+            f"{name}: got NaN or infinity, expected finite numbers; look at the system"
+        )
     return array

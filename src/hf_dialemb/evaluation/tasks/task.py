@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ... import corpora
-from ...corpora import loading
-from ...corpora.corpus import ALL
-from ...corpora.own.options import ReadingOptions
-from ...corpora.own.reading import is_own
+from ... import data
+from ...apps.files.reading import is_own
+from ...apps.files.reading_options import ReadingOptions
+from ...data import loading
+from ...data.corpus import ALL
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...errors import InputError, unknown_name
@@ -31,9 +31,10 @@ Result = TypeVar("Result")
 class Problem:
     """What is asked of an encoder on one split of one corpus.
 
-    ``config`` is what the results file says of it: sizes, and every choice that decides a figure. Which part of which
-    corpus it is, `load_problem` adds. ``measure`` encodes everything in one call, so that a baseline that is fitted on
-    what it encodes can serve. A picture shows the dialogues, if any, by their labels.
+    ``config`` is what the results file says of it: sizes, and every choice that decides a figure.
+    Which part of which corpus it is, `load_problem` adds. ``measure`` encodes everything in one
+    call, so that a baseline that is fitted on what it encodes can serve. A picture shows the
+    dialogues, if any, by their labels.
     """
 
     config: dict[str, Any]
@@ -49,15 +50,21 @@ class Problem:
 
 @dataclass
 class CorpusPart:
-    """A part of a corpus: labelled dialogues in memory, a file, or a split of a published corpus."""
+    """A part of a corpus.
 
-    corpus: str | Sequence[Dialogue]  # the dialogues, or the name or path that `load_dialogues` takes
+    Labelled dialogues in memory, a file, or a split of a published corpus.
+    """
+
+    # the dialogues, or the name or path that `load_dialogues` takes
+    corpus: str | Sequence[Dialogue]
     data_dir: str | Path | None = None
     split: str = "test"
     limit: int | None = None  # the most items; None for all
-    reading: Mapping[str, Any] = field(default_factory=dict)  # how a file is read: keywords of `ReadingOptions`
+    # how a file is read: keywords of `ReadingOptions`
+    reading: Mapping[str, Any] = field(default_factory=dict)
     is_cut: bool = False  # whether the limit left something out
-    loaded: dict[str, list[Dialogue]] = field(default_factory=dict, repr=False)  # by split; tasks share them
+    # by split; tasks share them
+    loaded: dict[str, list[Dialogue]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.corpus, str):
@@ -68,7 +75,9 @@ class CorpusPart:
     @property
     def is_own(self) -> bool:
         """Whether it is a file, a folder or dialogues in memory."""
-        return not isinstance(self.corpus, str) or (self.corpus not in corpora.CORPORA and is_own(self.corpus))
+        return not isinstance(self.corpus, str) or (
+            self.corpus not in data.CORPORA and is_own(self.corpus)
+        )
 
     @property
     def place(self) -> str:
@@ -82,27 +91,30 @@ class CorpusPart:
 
     @property
     def kind(self) -> str:
-        """One of `hf_dialemb.corpora.corpus.KINDS`; own corpora hold dialogues."""
-        return corpora.get_corpus(self.place).kind if self.place in corpora.CORPORA else "dialogues"
+        """One of `hf_dialemb.data.corpus.KINDS`; own corpora hold dialogues."""
+        return data.get_corpus(self.place).kind if self.place in data.CORPORA else "dialogues"
 
     def dialogues(self, split: str | None = None) -> list[Dialogue]:
         """Load the dialogues or utterances, or those of another split."""
         chosen = split or self.split
         if chosen not in self.loaded:
-            self.loaded[chosen] = corpora.load_dialogues(
+            self.loaded[chosen] = data.load_dialogues(
                 self.place, self.data_dir, chosen, **{"strict": not self.is_own, **self.reading}
             )
         return self.loaded[chosen]
 
     def data_hash(self) -> str | None:
-        """Return the digest of the corpus's files or of the dialogues in memory; None where there is no file."""
+        """Return the digest of the corpus's files or of the dialogues in memory.
+
+        None where there is no file.
+        """
         if isinstance(self.corpus, str):
             return loading.data_hash(self.corpus, self.data_dir)
         return json_key([repr(dialogue) for dialogue in self.corpus])
 
     def examples(self) -> list[Any]:
         """Load the items of a corpus of another kind."""
-        return corpora.load_examples(self.place, self.data_dir, self.split, strict=True)
+        return data.load_examples(self.place, self.data_dir, self.split, strict=True)
 
     def sample(self, items: Sequence[Item], otherwise: int | None = None) -> list[Item]:
         """Keep as many items as the limit says, or without one ``otherwise``, always the same ones."""
@@ -118,12 +130,17 @@ class CorpusPart:
     def check_splits(self, *learnt: str) -> None:
         """Raise InputError for a split that a task learns from, and for a corpus that lacks one."""
         names = " and ".join(learnt)
-        splits = corpora.get_corpus(self.place).splits if self.place in corpora.CORPORA else ()
+        splits = data.get_corpus(self.place).splits if self.place in data.CORPORA else ()
         missing = [name for name in learnt if name not in splits]
         if missing or self.split in (*learnt, ALL):
-            got = f"no split {missing[0]}" if missing else f"split {self.split}, which the task learns from"
+            got = (
+                f"no split {missing[0]}"
+                if missing
+                else f"split {self.split}, which the task learns from"
+            )
             raise InputError(
-                f"corpus {self.place}: got {got}, expected {names} and another to measure on, of a corpus of the "
+                f"corpus {self.place}: got {got}, expected {names} and another to measure on, of a "
+                "corpus of the "
                 "catalogue (dialemb corpus list); choose another"
             )
 
@@ -132,8 +149,9 @@ class CorpusPart:
 class Task:
     """A task of the benchmark: the paper and section that defines it, and what it asks, in a line.
 
-    ``loader`` is the function that makes a `Problem` of a `CorpusPart`, as ``"module:function"``, imported when it is
-    called. One that fine-tunes trains a copy of the model, and takes minutes rather than seconds.
+    ``loader`` is the function that makes a `Problem` of a `CorpusPart`, as ``"module:function"``,
+    imported when it is called. One that fine-tunes trains a copy of the model, and takes minutes
+    rather than seconds.
     """
 
     name: str
@@ -150,24 +168,42 @@ class Task:
         return problem
 
 
-def percentage(task: str, metric: str, setting: str, values: ArrayLike, items: ArrayLike | None = None) -> Row:
-    """Make a measurement of shares in [0, 1] as a percentage, its interval over repeats or, if given, over items."""
+def percentage(
+    task: str, metric: str, setting: str, values: ArrayLike, items: ArrayLike | None = None
+) -> Row:
+    """Make a measurement of shares in [0, 1] as a percentage, its interval over repeats or, if
+    given, over items.
+    """
     shares = 100 * np.asarray(values, dtype=np.float64)
     std = float(shares.std(ddof=1)) if len(shares) > 1 else None
     drawn = shares if items is None else 100 * np.asarray(items, dtype=np.float64)
     interval = mean_interval(drawn) if len(drawn) > 1 else None
     mean, n = float(shares.mean()), len(shares)
     scores = tuple(drawn.tolist())
-    return Row(task=task, metric=metric, setting=setting, mean=mean, std=std, n=n, interval=interval, scores=scores)
+    return Row(
+        task=task,
+        metric=metric,
+        setting=setting,
+        mean=mean,
+        std=std,
+        n=n,
+        interval=interval,
+        scores=scores,
+    )
 
 
-def item_percentage(task: str, metric: str, setting: str, items: Sequence[float] | NDArray[np.float64]) -> Row:
+def item_percentage(
+    task: str, metric: str, setting: str, items: Sequence[float] | NDArray[np.float64]
+) -> Row:
     """Make a measurement of one repeat, the mean of the items' shares in [0, 1], as a percentage."""
     return percentage(task, metric, setting, [float(np.mean(items))], items)
 
 
 def ask_encoder(encoder: Encoder, attribute: str, work: Callable[[Any], Result]) -> Result | None:
-    """Have an encoder work by an attribute, such as its ``ranker``; None if it lacks it; count the time if it can."""
+    """Have an encoder work by an attribute, such as its ``ranker``; None if it lacks it.
+
+    Count the time if it can.
+    """
     timed: Callable[[Callable[[], Result]], Result] | None = getattr(encoder, "timed", None)
     results = getattr(encoder, attribute, None)
     if results is None:
@@ -182,10 +218,12 @@ def read_tasks(file: Path) -> dict[str, Task]:
 
 
 TASKS = Registry("tasks", read_tasks(Path(__file__).with_name("tasks.toml")))
-"""The tasks. A further one is a module with a function that loads it, and an entry in ``tasks.toml``.
+"""The tasks.
 
-The figures of most carry the task's name; "domains" gives all those of the dial2vec benchmark, and fine-tuned intents
-are figures of intent classification.
+A further one is a module with a function that loads it, and an entry in ``tasks.toml``.
+
+The figures of most carry the task's name; "domains" gives all those of the dial2vec benchmark, and
+fine-tuned intents are figures of intent classification.
 """
 
 _OF_KIND = {
@@ -221,10 +259,17 @@ def load_problem(name: str, part: CorpusPart) -> Problem:
     task, part = get_task(name), replace(part, is_cut=False)
     if part.kind not in task.kinds:
         raise InputError(
-            f"task {name}: got corpus {part.place}, which holds {part.kind}, expected {' or '.join(task.kinds)}; "
+            f"task {name}: got corpus {part.place}, which holds {part.kind}, expected "
+            f"{' or '.join(task.kinds)}; "
             f"choose another corpus, or the task {' or '.join(default_tasks(part))}"
         )
     problem = task.load(part)
     chosen = ReadingOptions(**part.reading).chosen | ({"part": True} if part.is_cut else {})
-    whole = {"corpus": part.name, "split": part.split, "limit": part.limit, **chosen, **problem.config}
+    whole = {
+        "corpus": part.name,
+        "split": part.split,
+        "limit": part.limit,
+        **chosen,
+        **problem.config,
+    }
     return replace(problem, config={**whole, "data_sha256": part.data_hash()})

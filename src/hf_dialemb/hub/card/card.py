@@ -1,7 +1,7 @@
 """Render the card of a published model from its record and results files.
 
-The card needs the data and licences of the training. Figures are optional, and stand beside those of the model that
-this one began as.
+The card needs the data and licences of the training. Figures are optional, and stand beside those
+of the model that this one began as.
 """
 
 import html
@@ -16,17 +16,17 @@ import yaml
 from huggingface_hub import ModelCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ...corpora import CORPORA, get_corpus
-from ...corpora.own.reading import is_own
+from ...apps.files.reading import is_own
+from ...data import CORPORA, get_corpus
 from ...errors import explained
-from ...evaluation.results.tables import mark_notes
+from ...evaluation.results.result_tables import mark_notes
 from ...methods import get_method
 from ...metrics.space import cited
-from ...runs.files import check_writable, write_json_atomically, write_text_atomically
+from ...storage.files import check_writable, write_json_atomically, write_text_atomically
 from ...training.arguments import make_settings
 from ..published_folder import PublishedFolder, check_repo_id
+from .card_record import ENSEMBLE, MERGED, corpora_of, make_record, matches
 from .figures import Measured, command_of, evaluation_results, measured, write_published_results
-from .record import ENSEMBLE, MERGED, corpora_of, make_record, matches
 
 _FOLDER = Path(__file__).parent
 _HUB_DATASETS = "https://huggingface.co/datasets/"
@@ -34,13 +34,21 @@ _WIDGETS: dict[str, Any] = {
     "sentence-similarity": [
         {
             "source_sentence": "I need a cheap hotel in the north.",
-            "sentences": ["Is there an inexpensive place to stay?", "My card was stolen!", "For how many nights?"],
+            "sentences": [
+                "Is there an inexpensive place to stay?",
+                "My card was stolen!",
+                "For how many nights?",
+            ],
         }
     ],
     "feature-extraction": [{"text": "I need a cheap hotel in the north."}],
 }
 _UNSTATED = {"terms": "not stated", "licence": "not stated"}
-_TASKS = {"utterances": "sentence-similarity", "dialogues": "feature-extraction", "responses": "text-ranking"}
+_TASKS = {
+    "utterances": "sentence-similarity",
+    "dialogues": "feature-extraction",
+    "responses": "text-ranking",
+}
 """Kinds of models, as the Hub names their tasks."""
 
 
@@ -56,18 +64,21 @@ def write_card(
 ) -> list[Path]:
     """Write the card of a published folder, and return the files written.
 
-    The folder is one that `export` wrote, ``run`` what it was exported from; results are files with figures of the
-    model and of its backbone. ``repo_id`` is the place of publication, by default ``org/`` and the folder's name, and
-    ``licences`` say ``TERMS:LICENCE`` of each corpus that the catalogue does not know. The card is ``output``, by
-    default ``README.md`` of the folder, with the figures in ``results/``. ``record`` keeps the card's sources; with
-    neither results nor an output, it is written alone. An InputError says that a source is missing or of another model,
-    a licence is unknown, or a file cannot be written.
+    The folder is one that `export` wrote, ``run`` what it was exported from; results are files with
+    figures of the model and of its backbone. ``repo_id`` is the place of publication, by default
+    ``org/`` and the folder's name, and ``licences`` say ``TERMS:LICENCE`` of each corpus that the
+    catalogue does not know. The card is ``output``, by default ``README.md`` of the folder, with
+    the figures in ``results/``. ``record`` keeps the card's sources; with neither results nor an
+    output, it is written alone. An InputError says that a source is missing or of another model, a
+    licence is unknown, or a file cannot be written.
     """
     folder, run, files = Path(folder), Path(run), [Path(file) for file in results]
     for target in (output, record):
         if target:
             check_writable(Path(target), *files)
-    with explained(f"{folder}, {run} and the results", "write them again, by export, train, benchmark"):
+    with explained(
+        f"{folder}, {run} and the results", "write them again, by export, train, benchmark"
+    ):
         made = make_record(folder, run, licences)
         wanted = files or output or not record
         card = render_record(made, files, repo_id) if wanted else ""
@@ -75,7 +86,9 @@ def write_card(
     if card:
         written.append(Path(output) if output else folder / PublishedFolder.CARD)
         if not output and files:
-            written += write_published_results(measured(made, files), files, _repository(made, repo_id), folder)
+            written += write_published_results(
+                measured(made, files), files, _repository(made, repo_id), folder
+            )
         write_text_atomically(written[0], card)
     if record:
         write_json_atomically(Path(record), made)
@@ -83,18 +96,25 @@ def write_card(
     return written
 
 
-def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: str | None = None) -> str:
+def render_record(
+    record: Mapping[str, Any], results: Sequence[Path], repo_id: str | None = None
+) -> str:
     """Return the card of a model by its record; its folders are not needed."""
     repo_id = _repository(record, repo_id)
     corpora = [_corpus(name, split, record) for name, split in corpora_of(record)]
-    research = list(dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research"))
+    research = list(
+        dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research")
+    )
     method = get_method(record["model"]["method"])
     figures = measured(record, results)
     citation = cited(method.paper) if method.paper else ""
     environment = Environment(  # in which an unknown name is an error
-        loader=FileSystemLoader(_FOLDER), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=FileSystemLoader(_FOLDER),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
         keep_trailing_newline=True,
-    )  # fmt: skip
+    )
     environment.filters.update(
         md=escaped,
         fenced=fenced,
@@ -128,15 +148,24 @@ def _repository(record: Mapping[str, Any], repo_id: str | None) -> str:
 
 
 def recipe(training: Sequence[Mapping[str, Any]]) -> str:
-    """Return the settings that trainings share and that differ from the defaults, as YAML for ``dialemb train``."""
+    """Return the settings that trainings share and that differ from the defaults, as YAML for
+    ``dialemb train``.
+    """
     several = [_chosen(run["settings"]) for run in training]
-    shared = {name: value for name, value in several[0].items() if all(run.get(name) == value for run in several)}
+    shared = {
+        name: value
+        for name, value in several[0].items()
+        if all(run.get(name) == value for run in several)
+    }
     return yaml.safe_dump(shared, sort_keys=False, allow_unicode=True, width=10**9)
 
 
 def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings without those that have their default, except method, backbone and corpora."""
-    defaults, shown = make_settings({"method": settings["method"]}).fingerprint(), ("method", "backbone", "corpus")
+    defaults, shown = (
+        make_settings({"method": settings["method"]}).fingerprint(),
+        ("method", "backbone", "corpus"),
+    )
     return {
         name: value
         for name, value in settings.items()
@@ -147,9 +176,15 @@ def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
 def differing(training: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the settings in which several trainings differ."""
     names = dict.fromkeys(name for run in training for name in run["settings"])
-    others = [name for name in names if len({json.dumps(run["settings"].get(name)) for run in training}) > 1]
+    others = [
+        name
+        for name in names
+        if len({json.dumps(run["settings"].get(name)) for run in training}) > 1
+    ]
     return {
-        run["name"]: {name: run["settings"][name] for name in others if run["settings"].get(name) is not None}
+        run["name"]: {
+            name: run["settings"][name] for name in others if run["settings"].get(name) is not None
+        }
         for run in (training if others else ())
     }
 
@@ -157,9 +192,13 @@ def differing(training: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]
 def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
     if name in CORPORA:
         known = get_corpus(name)
-        stated = {field: getattr(known, field) for field in ("licence", "terms", "source", "extract")}
+        stated = {
+            field: getattr(known, field) for field in ("licence", "terms", "source", "extract")
+        }
         return {"name": name, "split": split, **stated}
-    given = next((licence for key, licence in record["licences"].items() if matches(key, name)), _UNSTATED)
+    given = next(
+        (licence for key, licence in record["licences"].items() if matches(key, name)), _UNSTATED
+    )
     source = f"{_HUB_DATASETS}{name}" if _is_hub_id(name) and not is_own(name) else ""
     return {"name": name, "split": split, "source": source, "extract": "", **given}
 
@@ -169,15 +208,28 @@ def _unstated(corpora: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _front_matter(
-    record: Mapping[str, Any], figures: Measured, corpora: Sequence[Mapping[str, str]], research: bool, repo_id: str
+    record: Mapping[str, Any],
+    figures: Measured,
+    corpora: Sequence[Mapping[str, str]],
+    research: bool,
+    repo_id: str,
 ) -> ModelCardData:
     model, reference = record["model"], (record["reference"] or "").partition("@")[0]
     task = _TASKS[model["kind"]]
     sources = [corpus["source"] for corpus in corpora if corpus["source"].startswith(_HUB_DATASETS)]
-    tags = ["sentence-transformers", task, "transformers", "dialogue", "hf_dialemb", model["method"].replace("_", "-")]
+    tags = [
+        "sentence-transformers",
+        task,
+        "transformers",
+        "dialogue",
+        "hf_dialemb",
+        model["method"].replace("_", "-"),
+    ]
     tags += ["custom_code"] if model["kind"] != "utterances" else []
     tags += ["onnx"] if model["onnx"] else []
-    base = reference if reference and model["method"] != ENSEMBLE and _is_hub_id(reference) else None
+    base = (
+        reference if reference and model["method"] != ENSEMBLE and _is_hub_id(reference) else None
+    )
     optional: dict[str, Any] = {
         "base_model": base,
         "base_model_relation": base and ("merge" if model["method"] == MERGED else "finetune"),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ...corpora.corpus import read_catalogue
+from ...data.corpus import read_catalogue
 
 CATALOGUE = read_catalogue(Path(__file__).with_name("catalogue.json"))
 CORPORA = {name: f"{__name__}.readers.{stated['module']}" for name, stated in CATALOGUE.items()}

@@ -1,4 +1,7 @@
-"""The dial2vec benchmark: six corpora, each in train, dev and test, with the paper's filters (section 4.2, Table 1)."""
+"""The dial2vec benchmark.
+
+Six corpora, each in train, dev and test, with the paper's filters (section 4.2, Table 1).
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -6,27 +9,33 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ...corpora import iterate_dialogues
-from ...corpora.audit.statistics import Statistics
-from ...corpora.corpus import SPLITS
-from ...corpora.own.records import write_jsonl
-from ...corpora.source import MissingFilesError
+from ...apps.files.json_files import write_jsonl
+from ...data import iterate_dialogues
+from ...data.audit.statistics import Statistics
+from ...data.corpus import SPLITS
+from ...data.source import MissingFilesError
 from ...dialogue import Dialogue
 from ...drawing import table_lines
-from ...runs.files import write_json_atomically
+from ...storage.files import write_json_atomically
 
-DOC2DIAL_DOMAINS = ("dmv", "ssa", "va", "studentaid")  # which the paper counts; cdccov19 came with a later release
+# which the paper counts; cdccov19 came with a later release
+DOC2DIAL_DOMAINS = ("dmv", "ssa", "va", "studentaid")
 PAPER = json.loads(Path(__file__).with_name("dial2vec_table1.json").read_text(encoding="utf-8"))
-"""The paper's Table 1: dialogues, mean turns and mean words of train, dev and test; and the number of domains."""
+"""The paper's Table 1: dialogues, mean turns and mean words of train, dev and test.
+
+And the number of domains.
+"""
 
 
 def build_benchmark(
     data_dir: str | Path | None, output: Path, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
-    """Write the parts of the benchmark at hand, ``<output>/<corpus>/<split>.jsonl``, and the table of their sizes.
+    """Write the parts of the benchmark at hand, ``<output>/<corpus>/<split>.jsonl``, and the table
+    of their sizes.
 
-    Training keeps all dialogues; dev and test those of exactly one domain. The table names the parts whose files are
-    missing. Returns what ``table.json`` holds: counts by corpus and split, domains by corpus, missing parts, and lines.
+    Training keeps all dialogues; dev and test those of exactly one domain. The table names the
+    parts whose files are missing. Returns what ``table.json`` holds: counts by corpus and split,
+    domains by corpus, missing parts, and lines.
     """
     result: dict[str, Any] = {"counts": {}, "domains": {}, "missing": []}
     reason = ""
@@ -68,19 +77,33 @@ def benchmark_table(result: dict[str, Any]) -> str:
     for name, (cells, labels) in PAPER.items():
         for split, (dialogues, turns, words) in zip(SPLITS, cells, strict=True):
             ours = result["counts"].get(name, {}).get(split)
-            counted = (f"{ours['dialogues']:,}", f"{ours['turns']:.1f}", f"{ours['words']:.1f}") if ours else ("-",) * 3
+            counted = (
+                (f"{ours['dialogues']:,}", f"{ours['turns']:.1f}", f"{ours['words']:.1f}")
+                if ours
+                else ("-",) * 3
+            )
             quoted = (f"{dialogues:,}", str(turns), str(words))
             pairs = [" / ".join(pair) for pair in zip(counted, quoted, strict=True)]
             known = f"{result['domains'].get(name, '-')} / {labels}" if split == "test" else ""
             rows.append((name, split, *pairs, known))
     note = (
-        "Ours / the paper's: dial2vec, Table 1, quoted (whole numbers, cut off); a dash: the files are not at hand. "
-        "Turns and words are means of a dialogue. Domains: labels of the dialogues of one domain, over the splits."
+        "Ours / the paper's: dial2vec, Table 1, quoted (whole numbers, cut off); a dash: the files "
+        "are not at hand. "
+        "Turns and words are means of a dialogue. Domains: labels of the dialogues of one domain, "
+        "over the splits."
     )
-    return "\n".join([*table_lines(("corpus", "split"), ("dialogues", "turns", "words", "domains"), rows), "", note])
+    return "\n".join(
+        [
+            *table_lines(("corpus", "split"), ("dialogues", "turns", "words", "domains"), rows),
+            "",
+            note,
+        ]
+    )
 
 
-def _counted(dialogues: Iterable[Dialogue], kept: Statistics, labels: set[str]) -> Iterator[Dialogue]:
+def _counted(
+    dialogues: Iterable[Dialogue], kept: Statistics, labels: set[str]
+) -> Iterator[Dialogue]:
     for dialogue in dialogues:
         kept.add(dialogue)
         labels.update(dialogue.domains if len(dialogue.domains) == 1 else ())

@@ -1,4 +1,6 @@
-"""The figures of a unified dataset beside those of the Dialog2Flow paper, and the card that shows them."""
+"""The figures of a unified dataset beside those of the Dialog2Flow paper, and the card that shows
+them.
+"""
 
 import json
 from collections import Counter
@@ -8,7 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ...corpora.corpus import SPLITS, Corpus
+from ...data.corpus import SPLITS, Corpus
 from ...dialogue import action_name
 from ...drawing import table_lines
 
@@ -16,50 +18,76 @@ FREQUENT = 100  # an action that occurs more often is frequent: the paper trains
 _LEAST_SHARE = 0.001  # of an act or a domain that the card lists; the statistics have all
 _COUNTED_LABELS = ("domains", "acts", "main_acts", "original_acts", "slots", "intents")
 _COUNTED_BESIDE = ("actions", "dialogues", "counts")
-_LABELS = ("domains", "original_acts", "acts", "slots", "actions")  # whose figure is the number of distinct names
+# whose figure is the number of distinct names
+_LABELS = ("domains", "original_acts", "acts", "slots", "actions")
 _COLUMNS = {
-    "utterances": "Utterances", "domains": "Domains", "original_acts": "Acts by their own names", "acts": "Acts",
-    "slots": "Slots", "actions": "Actions",
-}  # fmt: skip
-_MORE_COLUMNS = {"labelled": "Labelled turns", "frequent_actions": "Frequent actions", "act_alone": "Acts alone"}
+    "utterances": "Utterances",
+    "domains": "Domains",
+    "original_acts": "Acts by their own names",
+    "acts": "Acts",
+    "slots": "Slots",
+    "actions": "Actions",
+}
+_MORE_COLUMNS = {
+    "labelled": "Labelled turns",
+    "frequent_actions": "Frequent actions",
+    "act_alone": "Acts alone",
+}
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
 
 
 def paper_table() -> dict[str, dict[str, Any]]:
-    """Read Table 1 of the paper by the names of corpora; the key "all twenty" has its totals (appendix A).
+    """Read Table 1 of the paper by the names of corpora.
+
+    The key "all twenty" has its totals (appendix A).
 
     The paper rounds the utterances, and counts acts by their own names.
     """
-    table: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("dialog2flow_table1.json").read_text())
+    table: dict[str, dict[str, Any]] = json.loads(
+        Path(__file__).with_name("dialog2flow_table1.json").read_text()
+    )
     return table
 
 
 class Tally:
     """Counts of one corpus while it is written, or of several together.
 
-    The first six `counters` are the paper's statistics: in how many labelled turns each label stands, turns of one word
-    among them. The actions are those of the utterances, the labelled turns of two words and more. ``counts`` has the
-    numbers of ``turns``, ``labelled`` turns, ``utterances``, utterances with acts alone (``act_alone``), and what was
-    left out of train (``excluded_dialogues``, ``excluded_turns``).
+    The first six `counters` are the paper's statistics: in how many labelled turns each label
+    stands, turns of one word among them. The actions are those of the utterances, the labelled
+    turns of two words and more. ``counts`` has the numbers of ``turns``, ``labelled`` turns,
+    ``utterances``, utterances with acts alone (``act_alone``), and what was left out of train
+    (``excluded_dialogues``, ``excluded_turns``).
     """
 
     def __init__(self) -> None:
-        self.counters: dict[str, Counter[str]] = {kind: Counter() for kind in (*_COUNTED_LABELS, *_COUNTED_BESIDE)}
+        self.counters: dict[str, Counter[str]] = {
+            kind: Counter() for kind in (*_COUNTED_LABELS, *_COUNTED_BESIDE)
+        }
 
     @property
     def stats(self) -> dict[str, Any]:
         """The labels' counters in the paper's form."""
         acts = {kind: self.counters[kind] for kind in ("acts", "main_acts", "original_acts")}
-        labels = {"dialog_acts": acts, "slots": self.counters["slots"], "intents": self.counters["intents"]}
+        labels = {
+            "dialog_acts": acts,
+            "slots": self.counters["slots"],
+            "intents": self.counters["intents"],
+        }
         return {"domains": self.counters["domains"], "labels": labels}
 
-    def take(self, split: str, turns: int, labelled: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def take(
+        self, split: str, turns: int, labelled: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
         """Count a dialogue and return its utterances."""
         counts, utterances = self.counters["counts"], []
         self.counters["dialogues"][split] += 1
         counts.update(turns=turns, labelled=len(labelled))
         for turn in labelled:
-            labels = {**turn["labels"], **turn["labels"].get("dialog_acts", {}), "domains": turn["domains"]}
+            labels = {
+                **turn["labels"],
+                **turn["labels"].get("dialog_acts", {}),
+                "domains": turn["domains"],
+            }
             for kind in _COUNTED_LABELS:
                 self.counters[kind].update(labels.get(kind, ()))
             acts, slots = labels.get("acts", ()), labels.get("slots", ())
@@ -76,19 +104,25 @@ class Tally:
             counter.update(counters[kind])
 
     def figures(self) -> dict[str, Any]:
-        """Return the counts of dialogues, turns and utterances, and of the distinct labels of each kind."""
+        """Return the counts of dialogues, turns and utterances, and of the distinct labels of each
+        kind.
+        """
         dialogues, counts = self.counters["dialogues"], self.counters["counts"]
         return {
             "dialogues": {split: dialogues[split] for split in SPLITS if dialogues[split]},
             **{kind: counts[kind] for kind in ("turns", "labelled", "utterances")},
             **{kind: len(self.counters[kind]) for kind in _LABELS},
-            "frequent_actions": sum(count > FREQUENT for count in self.counters["actions"].values()),
+            "frequent_actions": sum(
+                count > FREQUENT for count in self.counters["actions"].values()
+            ),
             "act_alone": counts["act_alone"],
             "excluded": {kind: counts[f"excluded_{kind}"] for kind in ("dialogues", "turns")},
         }
 
     def shares(self, kind: str) -> dict[str, float]:
-        """Return the share of the labelled turns in which each act or domain stands, the largest first."""
+        """Return the share of the labelled turns in which each act or domain stands, the largest
+        first.
+        """
         labelled = self.counters["counts"]["labelled"]
         return {name: count / labelled for name, count in self.counters[kind].most_common()}
 
@@ -100,7 +134,9 @@ def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
         row = quoted.get(corpus.name)
         for sums in (total, of_paper) if row else (total,):
             sums.add(tally.counters)
-        stated = {field: getattr(corpus, field) for field in ("source", "licence", "terms", "extract")}
+        stated = {
+            field: getattr(corpus, field) for field in ("source", "licence", "terms", "extract")
+        }
         corpora[corpus.name] = {**stated, **tally.figures(), "paper": row}
     return {
         "corpora": corpora,
@@ -113,14 +149,22 @@ def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
 def dataset_card(stats: Mapping[str, Any]) -> str:
     """Render the card of a unified dataset."""
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True,
-        keep_trailing_newline=True, autoescape=False,
-    )  # fmt: skip
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
     sizes, corpora = stats["totals"]["dialogues"], stats["corpora"]
     return environment.get_template("dataset_card.md.jinja").render(
         stats,
-        size=next((size for most, size in _SIZES.items() if sum(sizes.values()) < most), "1M<n<10M"),
-        configs=[("default", "*", sizes), *((name, name, part["dialogues"]) for name, part in corpora.items())],
+        size=next(
+            (size for most, size in _SIZES.items() if sum(sizes.values()) < most), "1M<n<10M"
+        ),
+        configs=[
+            ("default", "*", sizes),
+            *((name, name, part["dialogues"]) for name, part in corpora.items()),
+        ],
         splits=SPLITS,
         frequent=FREQUENT,
         least=_LEAST_SHARE,
@@ -130,14 +174,24 @@ def dataset_card(stats: Mapping[str, Any]) -> str:
 
 
 def figures_table(stats: Mapping[str, Any]) -> str:
-    """Return two tables of the corpora and their totals: figures beside the paper's, and figures that it lacks."""
-    rows = {**stats["corpora"], "**those of the paper**": stats["totals_of_paper"], "**all**": stats["totals"]}
+    """Return two tables of the corpora and their totals.
+
+    Figures beside the paper's, and figures that it lacks.
+    """
+    rows = {
+        **stats["corpora"],
+        "**those of the paper**": stats["totals_of_paper"],
+        "**all**": stats["totals"],
+    }
     tables = []
     for columns in (_COLUMNS, _MORE_COLUMNS):
         lines = []
         for name, figures in rows.items():
             quoted = figures["paper"] or {}
-            cells = [f"{figures[field]:,}" + (f" / {quoted[field]}" if field in quoted else "") for field in columns]
+            cells = [
+                f"{figures[field]:,}" + (f" / {quoted[field]}" if field in quoted else "")
+                for field in columns
+            ]
             lines.append([name, *cells])
         tables.append("\n".join(table_lines(["Corpus"], list(columns.values()), lines)))
     return "\n\n".join(tables)
@@ -148,13 +202,16 @@ def excluded(stats: Mapping[str, Any]) -> str:
     if not stats["evaluation"]:
         return "Train was not compared with any evaluation set."
     lines = [
-        f"- {name}: {figures['excluded']['dialogues']:,} dialogues, {figures['excluded']['turns']:,} turns"
+        f"- {name}: {figures['excluded']['dialogues']:,} dialogues, "
+        f"{figures['excluded']['turns']:,} turns"
         for name, figures in stats["corpora"].items()
         if figures["excluded"]["turns"]
     ]
     compared = (
-        f"Train was compared with {', '.join(stats['evaluation'])}; dialogues that equal or nearly equal one of "
-        "theirs, and turns that equal or nearly equal one of their single utterances, were left out (the turns of "
+        f"Train was compared with {', '.join(stats['evaluation'])}; dialogues that equal or nearly "
+        "equal one of "
+        "theirs, and turns that equal or nearly equal one of their single utterances, were left "
+        "out (the turns of "
         "those dialogues are counted too)"
     )
     return "\n".join([f"{compared}:\n", *lines]) if lines else f"{compared}: none."

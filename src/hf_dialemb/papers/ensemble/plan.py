@@ -8,14 +8,14 @@ from typing import Any
 
 from transformers import TrainingArguments
 
-from ...corpora import CORPORA, get_corpus, load_dialogues
-from ...corpora.own.reading import is_own
+from ...apps.files.reading import is_own
+from ...data import CORPORA, get_corpus, load_dialogues
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ...methods import get_method
 from ...methods.method import Method
 from ...ranges import check_range
-from ...runs.folder import BASELINE
+from ...storage.run_folder import BASELINE
 from ...training.arguments import make_settings
 from ...training.dialogues import drawn
 from ...training.settings import Settings
@@ -25,16 +25,27 @@ CANDIDATE_SEED = 13  # draws the candidates that choose checkpoints and that mea
 
 @dataclass(frozen=True)
 class EnsemblePlan:
-    """What to train; an InputError says that a number is too small, or that files are missing or superfluous."""
+    """What to train.
 
-    config: str  # the recipe of the baseline: a YAML file, or the name of one that comes with the package
-    corpus: str  # its dev split chooses checkpoints, its test split measures; or a file, with ``dev`` and ``test``
+    An InputError says that a number is too small, or that files are missing or superfluous.
+    """
+
+    # the recipe of the baseline: a YAML file, or the name of one that comes with the package
+    config: str
+    # its dev split chooses checkpoints, its test split measures; or a file, with ``dev`` and
+    # ``test``
+    corpus: str
     output: Path  # the folder for everything
-    overrides: Mapping[str, Any] = field(default_factory=dict)  # settings that win over the recipe's
+    # settings that win over the recipe's
+    overrides: Mapping[str, Any] = field(default_factory=dict)
     size: int = 5  # L, the number of members of an ensemble
     data_dir: str | None = None
-    candidates: int | None = None  # responses to rank for each context; None: the recipe's num_candidates
-    similarity: str | None = None  # folder of the ranker that compares responses; None: the baseline, which then embeds
+    candidates: int | None = (
+        None  # responses to rank for each context; None: the recipe's num_candidates
+    )
+    similarity: str | None = (
+        None  # folder of the ranker that compares responses; None: the baseline, which then embeds
+    )
     launch: tuple[str, ...] = ()  # further words for ``accelerate launch``
     analysis_dialogues: int | None = None  # that probes and fine-tuning learn from; None: all
     dev: str | None = None  # a file of dialogues that choose checkpoints
@@ -42,30 +53,44 @@ class EnsemblePlan:
     test_dialogues: int | None = None  # that measure, drawn once; None: all
 
     def __post_init__(self) -> None:
-        for name, least in {"size": 2, "candidates": 2, "analysis_dialogues": 2, "test_dialogues": 1}.items():
+        for name, least in {
+            "size": 2,
+            "candidates": 2,
+            "analysis_dialogues": 2,
+            "test_dialogues": 1,
+        }.items():
             check_range(name, getattr(self, name), least)
         own = self.corpus not in CORPORA and is_own(self.corpus)
         if own and None in (self.dev, self.test):
             raise InputError(
-                f"corpus: got {self.corpus}, which has no splits; give files that choose checkpoints (--dev) and that "
+                f"corpus: got {self.corpus}, which has no splits; give files that choose "
+                "checkpoints (--dev) and that "
                 "measure (--test)"
             )
         if own and self.dev == self.test:
-            raise InputError(f"dev, test: got {self.dev} for both, expected two files; measure on other dialogues")
+            raise InputError(
+                f"dev, test: got {self.dev} for both, expected two files; measure on other "
+                "dialogues"
+            )
         if not own and (self.dev, self.test) != (None, None):
             raise InputError(f"dev, test: got files, but {self.corpus} has splits; leave them out")
         if self.gives_candidates and self.test_dialogues is not None:
             raise InputError(
-                f"test_dialogues: got {self.test_dialogues}, but {self.corpus} has contexts with candidates, all of "
+                f"test_dialogues: got {self.test_dialogues}, but {self.corpus} has contexts with "
+                "candidates, all of "
                 "which measure; leave it out"
             )
         if "output_dir" in self.overrides:
-            raise InputError("output_dir: got a folder of one run, expected none; --output holds all runs")
+            raise InputError(
+                "output_dir: got a folder of one run, expected none; --output holds all runs"
+            )
 
     def load(self, split: str) -> list[Dialogue]:
         """Load the dialogues that choose checkpoints (dev), or those that measure (test)."""
         if self.dev is None:
-            dialogues = load_dialogues(self.corpus, data_dir=self.data_dir, split=split, strict=True)
+            dialogues = load_dialogues(
+                self.corpus, data_dir=self.data_dir, split=split, strict=True
+            )
         else:
             dialogues = load_dialogues(self.source(split), **self.settings(BASELINE).run.reading())
         most = self.max_dialogues(split)
@@ -73,7 +98,11 @@ class EnsemblePlan:
 
     def max_dialogues(self, split: str) -> int | None:
         """Return the most dialogues of a split to take; None takes all."""
-        return self.test_dialogues if split == "test" else self.settings(BASELINE).run.max_dev_dialogues
+        return (
+            self.test_dialogues
+            if split == "test"
+            else self.settings(BASELINE).run.max_dev_dialogues
+        )
 
     @property
     def gives_candidates(self) -> bool:
@@ -95,11 +124,19 @@ class EnsemblePlan:
     def values(self, name: str) -> dict[str, Any]:
         """Return the settings that a run has beside the recipe's."""
         dev_candidates = str(self.candidate_file("dev"))
-        values = {**self.overrides, "output_dir": str(self.run(name)), "dev_candidates": dev_candidates}
+        values = {
+            **self.overrides,
+            "output_dir": str(self.run(name)),
+            "dev_candidates": dev_candidates,
+        }
         if self.data_dir:
             values["data_dir"] = str(self.data_dir)
         if self.dev is not None:
-            values |= {"corpus": [self.corpus], "dev_split": self.dev, "exclude": [self.dev, str(self.test)]}
+            values |= {
+                "corpus": [self.corpus],
+                "dev_split": self.dev,
+                "exclude": [self.dev, str(self.test)],
+            }
         kind, _, number = name.partition("-")
         if name == BASELINE:
             return values
@@ -116,18 +153,26 @@ class EnsemblePlan:
 
     def method(self) -> Method:
         """Return the method of the recipe; raise InputError if it cannot make ensembles."""
-        values = {name: value for name, value in self.values(BASELINE).items() if name != "dev_candidates"}
+        values = {
+            name: value for name, value in self.values(BASELINE).items() if name != "dev_candidates"
+        }
         settings = make_settings(values, self.config)
         method = get_method(settings.run.method)
         if method.kind != "responses":
-            raise InputError(f"method: got {method.name}, expected a ranker of responses, such as dual_encoder")
+            raise InputError(
+                f"method: got {method.name}, expected a ranker of responses, such as dual_encoder"
+            )
         if settings.run.checkpoint_selection == "last":
-            raise InputError("checkpoint_selection: got last, expected contrastive_accuracy; set it in the recipe")
+            raise InputError(
+                "checkpoint_selection: got last, expected contrastive_accuracy; set it in the "
+                "recipe"
+            )
         _check_checkpoints(settings.training, self.size)
         model_class: Any = method.model_class
         if self.similarity is None and not model_class.embeds:
             raise InputError(
-                f"similarity: got none, but {method.name} embeds no responses; give --similarity the folder of a "
+                f"similarity: got none, but {method.name} embeds no responses; give --similarity "
+                "the folder of a "
                 "ranker that does, such as a trained dual_encoder"
             )
         return method
@@ -146,7 +191,9 @@ class EnsemblePlan:
 
 
 def _check_checkpoints(training: TrainingArguments, size: int) -> None:
-    """Refuse settings that leave too few checkpoints, as far as that is known before any data is read."""
+    """Refuse settings that leave too few checkpoints, as far as that is known before any data is
+    read.
+    """
     least, steps = float(training.save_total_limit or size), training.max_steps
     if training.save_strategy == "epoch" and steps < 0:
         least = min(least, math.ceil(training.num_train_epochs))
@@ -154,6 +201,8 @@ def _check_checkpoints(training: TrainingArguments, size: int) -> None:
         least = min(least, math.ceil(steps / training.save_steps))
     if least < size:
         raise InputError(
-            f"size: got {size}, but the baseline keeps only {least:.0f} checkpoints; save more often (save_strategy, "
-            "save_steps), keep more (save_total_limit), train for more epochs or choose a smaller ensemble (--size)"
+            f"size: got {size}, but the baseline keeps only {least:.0f} checkpoints; save more "
+            "often (save_strategy, "
+            "save_steps), keep more (save_total_limit), train for more epochs or choose a smaller "
+            "ensemble (--size)"
         )

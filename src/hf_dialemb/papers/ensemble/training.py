@@ -1,7 +1,10 @@
-"""Multi-granularity training from one recipe: a baseline, its vectors of responses, L runs on them, the ensembles.
+"""Multi-granularity training from one recipe.
 
-Each stage is a run of ``dialemb train``, a process of ``accelerate launch``. A complete stage is not run again, and a
-killed one resumes from its last checkpoint, so the same command again ends in the same ensembles.
+A baseline, its vectors of responses, L runs on them, the ensembles.
+
+Each stage is a run of ``dialemb train``, a process of ``accelerate launch``. A complete stage is
+not run again, and a killed one resumes from its last checkpoint, so the same command again ends in
+the same ensembles.
 """
 
 import json
@@ -14,17 +17,17 @@ from typing import Any
 
 import psutil
 
-from ...corpora import load_examples
-from ...corpora.examples import draw_candidates, read_candidates, write_candidates
+from ...data import load_examples
+from ...data.examples import draw_candidates, read_candidates, write_candidates
 from ...errors import InputError
 from ...methods.method import Method
 from ...methods.multi_granularity import MultiGranularityModel
-from ...runs.files import check_writable, locked, open_to_others, write_json_atomically
-from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
+from ...storage.files import check_writable, locked, open_to_others, write_json_atomically
+from ...storage.run_folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
 from ...training.arguments import read_recipe
 from ...training.data import response_vectors, similarity_ranker, weights_digest
 from ...training.dialogues import training_dialogues
-from ...training.record import check_same_data
+from ...training.training_record import check_same_data
 from .plan import CANDIDATE_SEED, EnsemblePlan
 
 _PATIENCE = 30  # seconds that a run has to end itself
@@ -44,7 +47,8 @@ def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[st
         for split in ("dev", "test"):
             _draw(plan, split, report)
         trained = all(is_complete(plan, name) for name in plan.members())
-        responses = [] if trained else _responses(plan, method)  # refuses too few of them before anything is trained
+        # refuses too few of them before anything is trained
+        responses = [] if trained else _responses(plan, method)
         carry_out(plan, BASELINE, report)
         checkpoints = best_checkpoints(plan.run(BASELINE), plan.size)
         if not trained:
@@ -62,7 +66,10 @@ def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[st
 
 
 def carry_out(plan: EnsemblePlan, name: str, report: Callable[[str], None]) -> None:
-    """Carry out a run with a log, unless it is complete; an interrupt ends it, an InputError says that it failed."""
+    """Carry out a run with a log, unless it is complete.
+
+    An interrupt ends it, an InputError says that it failed.
+    """
     if is_complete(plan, name):
         return
     log = plan.output / "logs" / f"{name}.log"
@@ -87,7 +94,7 @@ def command(plan: EnsemblePlan, name: str) -> list[str]:
     config = plan.output / "logs" / f"{name}.json"
     write_json_atomically(config, read_recipe(plan.config) | plan.values(name))
     launch = [sys.executable, "-m", "accelerate.commands.launch", *plan.launch]
-    return [*launch, "-m", "hf_dialemb.cli", "train", "--config", str(config)]
+    return [*launch, "-m", "hf_dialemb.apps.cli", "train", "--config", str(config)]
 
 
 def is_complete(plan: EnsemblePlan, name: str) -> bool:
@@ -96,13 +103,18 @@ def is_complete(plan: EnsemblePlan, name: str) -> bool:
     if not folder.complete or not folder.settings_file.is_file():
         return False
     before = folder.settings()
-    return all(before.get(key, value) == value for key, value in plan.settings(name).fingerprint().items())
+    return all(
+        before.get(key, value) == value for key, value in plan.settings(name).fingerprint().items()
+    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a process and all that it started."""
     with suppress(psutil.NoSuchProcess):
-        processes = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
+        processes = [
+            *psutil.Process(process.pid).children(recursive=True),
+            psutil.Process(process.pid),
+        ]
         for running in processes:
             with suppress(psutil.NoSuchProcess):
                 running.terminate()
@@ -115,18 +127,25 @@ def best_checkpoints(run: Path, count: int) -> list[Path]:
     """Return a run's checkpoints that solved the dev candidates best; of equal ones the earlier."""
     log, score = RunFolder(run).report()["log"], "eval_contrastive_accuracy"
     scores = {entry["step"]: entry[score] for entry in log if score in entry}
-    ordered = [run / f"checkpoint-{step}" for step in sorted(scores, key=lambda step: (-scores[step], step))]
+    ordered = [
+        run / f"checkpoint-{step}"
+        for step in sorted(scores, key=lambda step: (-scores[step], step))
+    ]
     folders = [folder for folder in ordered if folder.is_dir()]
     if len(folders) < count:
         raise InputError(
-            f"{run}: got {len(folders)} checkpoints, expected {count} for an ensemble of them; save more often, train "
+            f"{run}: got {len(folders)} checkpoints, expected {count} for an ensemble of them; "
+            "save more often, train "
             "for more epochs or choose a smaller ensemble"
         )
     return folders[:count]
 
 
 def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None:
-    """Draw the candidate sets of a split, unless they are there; refuse others once runs were chosen by them."""
+    """Draw the candidate sets of a split, unless they are there.
+
+    Refuse others once runs were chosen by them.
+    """
     chosen = plan.settings(BASELINE).method
     header: dict[str, Any] = {
         "corpus": plan.source(split),
@@ -144,16 +163,22 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
             return
         if plan.run(BASELINE).is_dir():
             there, now = (
-                ", ".join(f"{name} {value}" for name, value in settings.items()) for settings in (before, header)
+                ", ".join(f"{name} {value}" for name, value in settings.items())
+                for settings in (before, header)
             )
             raise InputError(
-                f"{path}: drawn with {there}, but asked for are {now}, and the former chose the runs beside it; ask "
+                f"{path}: drawn with {there}, but asked for are {now}, and the former chose the "
+                "runs beside it; ask "
                 "for these, or choose another --output"
             )
     if plan.gives_candidates:
-        selections = [item for item in load_examples(plan.corpus, plan.data_dir, split) if item.correct]
+        selections = [
+            item for item in load_examples(plan.corpus, plan.data_dir, split) if item.correct
+        ]
     else:
-        selections = draw_candidates(plan.load(split), header["num_candidates"], chosen["responses"], CANDIDATE_SEED)
+        selections = draw_candidates(
+            plan.load(split), header["num_candidates"], chosen["responses"], CANDIDATE_SEED
+        )
     write_candidates(path, selections, header)
     report(f"Wrote {len(selections):,} candidate sets of {plan.source(split)} ({split}): {path}")
 
@@ -165,7 +190,9 @@ def _responses(plan: EnsemblePlan, method: Method) -> list[str]:
     for name in (*plan.seeds(), *plan.members()):
         if is_complete(plan, name):
             check_same_data(plan.run(name), dialogues)
-    examples: Any = method.examples(dialogues, method.config_class(**settings.method), settings.training.seed)
+    examples: Any = method.examples(
+        dialogues, method.config_class(**settings.method), settings.training.seed
+    )
     texts: list[str] = examples.response_texts
     return texts
 
@@ -174,8 +201,15 @@ def assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None
     """Put members into one checkpoint, unless it was made of these."""
     file, kept = folder / "model.safetensors", RunFolder(folder).members_file
     names = [member.relative_to(folder.parent).as_posix() for member in members]
-    made_of = [{"run": name, "weights": weights_digest(member)} for name, member in zip(names, members, strict=True)]
-    if file.is_file() and kept.is_file() and json.loads(kept.read_text(encoding="utf-8")) == made_of:
+    made_of = [
+        {"run": name, "weights": weights_digest(member)}
+        for name, member in zip(names, members, strict=True)
+    ]
+    if (
+        file.is_file()
+        and kept.is_file()
+        and json.loads(kept.read_text(encoding="utf-8")) == made_of
+    ):
         return
     kept.unlink(missing_ok=True)
     model, tokenizer = MultiGranularityModel.from_members([str(member) for member in members])

@@ -1,11 +1,14 @@
-"""Deep Attention Matching: every word of a context beside every word of a response (Zhou et al., ACL 2018).
+"""Deep Attention Matching.
 
-One of the two base models of Mehri and Eskenazi (EMNLP 2019, section 4.2.3). Sizes, initial weights and the choice of
-words are the released program's. Unlike there, padding has no part in the image, and each layer of a block has a bias
-for each of its outputs instead of one for all.
+Every word of a context beside every word of a response (Zhou et al., ACL 2018).
 
-Letters of shapes: B contexts, K candidate responses of each, T turns of a context, L tokens of a turn, M of a response,
-N texts, D width of the word vectors. Masks are boolean. Masked tokens are not attended to.
+One of the two base models of Mehri and Eskenazi (EMNLP 2019, section 4.2.3). Sizes, initial weights
+and the choice of words are the released program's. Unlike there, padding has no part in the image,
+and each layer of a block has a bias for each of its outputs instead of one for all.
+
+Letters of shapes: B contexts, K candidate responses of each, T turns of a context, L tokens of a
+turn, M of a response, N texts, D width of the word vectors. Masks are boolean. Masked tokens are
+not attended to.
 """
 
 import math
@@ -25,8 +28,15 @@ from ...methods.backbone_model import autocast_off
 from ...methods.config import RankerConfig
 from ...methods.layout import Truncation, pad_right
 from ...methods.method import Method
-from ...methods.ranker import Ranker, RankingExample, RankingExamples, candidates_of, remembered_ids, with_candidates
-from ...methods.words import WordRanker
+from ...methods.ranker import (
+    Ranker,
+    RankingExample,
+    RankingExamples,
+    candidates_of,
+    remembered_ids,
+    with_candidates,
+)
+from ...methods.vocabulary import WordRanker
 from ...ranges import Range, Ranges
 
 _PAIRS = 256  # contexts times candidates that are scored at once without gradient
@@ -36,25 +46,32 @@ _CHANNELS = (32, 16)  # of the two convolutions
 
 @strict
 class DeepAttentionMatchingConfig(RankerConfig):
-    """Settings of Deep Attention Matching, beside those of `RankerConfig`; the defaults are the released program's.
+    """Settings of Deep Attention Matching, beside those of `RankerConfig`.
+
+    The defaults are the released program's.
 
     Attributes:
-        max_context_tokens, max_response_tokens, max_turn_tokens: Last words that are read of all turns together, of a
+        max_context_tokens, max_response_tokens, max_turn_tokens: Last words that are read of all
+        turns together, of a
             response, and of a turn.
         max_turns: Last turns of a context that are read.
-        vocabulary_size: Largest number of words, with the entries for padding, unknown words and speakers.
+        vocabulary_size: Largest number of words, with the entries for padding, unknown words and
+            speakers.
         vocab_size: Number of words after the corpus was counted.
         embedding_size: Width D of a word's vector and of all layers.
         num_blocks: Blocks of self-attention; each adds a level to that of the words.
-        chunk_size: Candidates of each context whose activations are in memory at once; they are computed again in the
-            backward pass, with the same gradients. None keeps all.
+        chunk_size: Candidates of each context whose activations are in memory at once; they are
+            computed again in the backward pass, with the same gradients. None keeps all.
     """
 
     model_type = "dialemb-deep-attention-matching"
     ranges: ClassVar[Ranges] = {
-        "max_turns": Range(1), "max_turn_tokens": Range(1), "embedding_size": Range(1), "num_blocks": Range(0),
+        "max_turns": Range(1),
+        "max_turn_tokens": Range(1),
+        "embedding_size": Range(1),
+        "num_blocks": Range(0),
         "chunk_size": Range(1),
-    }  # fmt: skip
+    }
 
     max_context_tokens: int = 450
     max_response_tokens: int = 50
@@ -70,8 +87,8 @@ class DeepAttentionMatchingConfig(RankerConfig):
 class DeepAttentionMatchingModel(WordRanker):
     """A ranker that matches a context with a response word by word; neither has an embedding.
 
-    In the image the last turn is the last, the first words are the first, and the rest is zero. So neither the other
-    rows of a batch nor padding changes a score.
+    In the image the last turn is the last, the first words are the first, and the rest is zero. So
+    neither the other rows of a batch nor padding changes a score.
     """
 
     config: DeepAttentionMatchingConfig
@@ -86,7 +103,9 @@ class DeepAttentionMatchingModel(WordRanker):
         self.turn_blocks = nn.ModuleList(AttentiveBlock(size) for _ in range(levels))
         self.response_blocks = nn.ModuleList(AttentiveBlock(size) for _ in range(levels))
         self.reader = SimilarityReader(2 * levels)
-        features = number_of_features(config.max_turns, config.max_turn_tokens, config.max_response_tokens)
+        features = number_of_features(
+            config.max_turns, config.max_turn_tokens, config.max_response_tokens
+        )
         self.output = nn.Linear(features, 1)
         self.post_init()
 
@@ -109,11 +128,20 @@ class DeepAttentionMatchingModel(WordRanker):
         return self.words
 
     def score(
-        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        candidate_ids: Tensor,
+        candidate_mask: Tensor,
     ) -> tuple[Tensor, None]:
-        """Score candidates, (B, K), of contexts (B, T, L), turn by turn; turns without a token count as absent."""
+        """Score candidates, (B, K), of contexts (B, T, L), turn by turn.
+
+        Turns without a token count as absent.
+        """
         config, candidates = self.config, candidate_ids.shape[1]
-        ids, mask = last_tokens(*last_turns(input_ids, attention_mask, config.max_turns), config.max_turn_tokens)
+        ids, mask = last_tokens(
+            *last_turns(input_ids, attention_mask, config.max_turns), config.max_turn_tokens
+        )
         levels = self._levels(ids, mask)
         texts = last_tokens(candidate_ids, candidate_mask, config.max_response_tokens)
         learning = torch.is_grad_enabled()
@@ -134,28 +162,41 @@ class DeepAttentionMatchingModel(WordRanker):
     def _match(self, ids: Tensor, mask: Tensor, turn_mask: Tensor, *turn_levels: Tensor) -> Tensor:
         """Score candidates (B, K, M) of contexts with levels (B, T, L, D), to (B, K)."""
         crossed, products = [], []
-        for level, (turns, responses) in enumerate(zip(turn_levels, self._levels(ids, mask), strict=True)):
+        for level, (turns, responses) in enumerate(
+            zip(turn_levels, self._levels(ids, mask), strict=True)
+        ):
             from_responses, from_turns, product = cross_attend(turns, responses, turn_mask, mask)
             left = self.turn_blocks[level](turns.unsqueeze(1), from_responses)  # (B, K, T, L, D)
-            right = self.response_blocks[level](responses.unsqueeze(2), from_turns)  # (B, K, T, M, D)
+            # (B, K, T, M, D)
+            right = self.response_blocks[level](responses.unsqueeze(2), from_turns)
             crossed.append(similarity(left, right, "bktld,bktmd->bktlm"))
             products.append(product)
-        real = turn_mask[:, None, None, :, :, None] & mask[:, :, None, None, None, :]  # (B, K, 1, T, L, M)
-        image = (torch.stack([*crossed, *products], dim=2) * real).flatten(0, 1)  # (B * K, C, T, L, M)
+        # (B, K, 1, T, L, M)
+        real = turn_mask[:, None, None, :, :, None] & mask[:, :, None, None, None, :]
+        # (B * K, C, T, L, M)
+        image = (torch.stack([*crossed, *products], dim=2) * real).flatten(0, 1)
         features = self.reader(self._frame(image))
         with autocast_off(features):  # scores in half precision would tie
             scores: Tensor = self.output(features.to(self.output.weight.dtype))
         return scores.view(ids.shape[:2])
 
     def _frame(self, image: Tensor) -> Tensor:
-        """Pad images to the size that the last layer needs: earlier turns and later tokens are zero."""
+        """Pad images to the size that the last layer needs.
+
+        Earlier turns and later tokens are zero.
+        """
         sizes = self.config.max_turns, self.config.max_turn_tokens, self.config.max_response_tokens
-        turns, turn_tokens, tokens = (most - size for most, size in zip(sizes, image.shape[-3:], strict=True))
+        turns, turn_tokens, tokens = (
+            most - size for most, size in zip(sizes, image.shape[-3:], strict=True)
+        )
         return nn.functional.pad(image, (0, tokens, 0, turn_tokens, turns, 0))
 
 
 class AttentiveBlock(nn.Module):
-    """The layers behind attention: residual and normalisation, a layer of ReLUs, both again; ``size`` is D."""
+    """The layers behind attention: residual and normalisation, a layer of ReLUs, both again.
+
+    ``size`` is D.
+    """
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -172,45 +213,59 @@ class AttentiveBlock(nn.Module):
 
 
 class SimilarityReader(nn.Module):
-    """Two 3-D convolutions, each with ELU and max pooling, over turns, their tokens and a response's tokens."""
+    """Two 3-D convolutions, each with ELU and max pooling, over turns, their tokens and a
+    response's tokens.
+    """
 
     def __init__(self, channels: int) -> None:
         super().__init__()
         widths = pairwise((channels, *_CHANNELS))
-        self.convolutions = nn.ModuleList(nn.Conv3d(*pair, kernel_size=3, padding=1) for pair in widths)
+        self.convolutions = nn.ModuleList(
+            nn.Conv3d(*pair, kernel_size=3, padding=1) for pair in widths
+        )
 
     def forward(self, image: Tensor) -> Tensor:
         """Read images (N, C, T, L, M) to features (N, `number_of_features`)."""
         for convolution in self.convolutions:
-            image = nn.functional.elu(pool(convolution(image)))  # ELU rises: after the maximum it costs a 27th
+            # ELU rises: after the maximum it costs a 27th
+            image = nn.functional.elu(pool(convolution(image)))
         return image.flatten(1)
 
 
 def number_of_features(turns: int, turn_tokens: int, response_tokens: int) -> int:
     """Return the number of features of an image of T x L x M; 576 for 9 x 50 x 50."""
-    return _CHANNELS[-1] * math.prod(math.ceil(size / 9) for size in (turns, turn_tokens, response_tokens))
+    return _CHANNELS[-1] * math.prod(
+        math.ceil(size / 9) for size in (turns, turn_tokens, response_tokens)
+    )
 
 
 def pool(image: Tensor) -> Tensor:
-    """Pool maxima of 3 x 3 x 3 cells, (N, C, T, L, M) to (N, C, ceil(T / 3), ceil(L / 3), ceil(M / 3)).
+    """Pool maxima of 3 x 3 x 3 cells, (N, C, T, L, M) to (N, C, ceil(T / 3), ceil(L / 3), ceil(M /
+    3)).
 
     The padding is TensorFlow's ``SAME``: an odd place goes to the end.
     """
-    padding = tuple(int(size % 3 == 1) for size in image.shape[-3:])  # two places more: one goes to the start
+    # two places more: one goes to the start
+    padding = tuple(int(size % 3 == 1) for size in image.shape[-3:])
     return nn.functional.max_pool3d(image, 3, padding=padding, ceil_mode=True)
 
 
 def self_attend(hidden: Tensor, mask: Tensor) -> Tensor:
-    """Let each token of a text attend to all of its tokens, (N, L, D) with a mask (N, L) to (N, L, D)."""
+    """Let each token of a text attend to all of its tokens, (N, L, D) with a mask (N, L) to (N, L,
+    D).
+    """
     scores = similarity(hidden, hidden, "nld,nmd->nlm")
     return torch.einsum("nlm,nmd->nld", attention_weights(scores, mask.unsqueeze(1)), hidden)
 
 
-def cross_attend(turns: Tensor, responses: Tensor, turn_mask: Tensor, response_mask: Tensor) -> tuple[Tensor, ...]:
+def cross_attend(
+    turns: Tensor, responses: Tensor, turn_mask: Tensor, response_mask: Tensor
+) -> tuple[Tensor, ...]:
     """Let the tokens of turns (B, T, L, D) and of candidates (B, K, M, D) attend to one another.
 
-    Returns the turns' tokens made of the candidates' (B, K, T, L, D), the candidates' made of the turns'
-    (B, K, T, M, D), and the scores (B, K, T, L, M), which both directions share and the image has too.
+    Returns the turns' tokens made of the candidates' (B, K, T, L, D), the candidates' made of the
+    turns' (B, K, T, M, D), and the scores (B, K, T, L, M), which both directions share and the
+    image has too.
     """
     scores = similarity(turns, responses, "btld,bkmd->bktlm")
     to_response = attention_weights(scores, response_mask[:, :, None, None, :])
@@ -221,7 +276,10 @@ def cross_attend(turns: Tensor, responses: Tensor, turn_mask: Tensor, response_m
 
 
 def attention_weights(scores: Tensor, mask: Tensor) -> Tensor:
-    """Normalise scores (..., C) to sum to 1 over the tokens of a mask; all are equal without any."""
+    """Normalise scores (..., C) to sum to 1 over the tokens of a mask.
+
+    All are equal without any.
+    """
     return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
 
 
@@ -231,16 +289,23 @@ def similarity(left: Tensor, right: Tensor, equation: str) -> Tensor:
 
 
 def last_tokens(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Keep the last real tokens of each text, moved to its start: (..., L) to (..., min(L, size))."""
+    """Keep the last real tokens of each text, moved to its start.
+
+    (..., L) to (..., min(L, size)).
+    """
     real = mask.bool()
     count = real.sum(-1, keepdim=True)
-    order = real.int().argsort(dim=-1, descending=True, stable=True)  # real tokens first, in their order
+    # real tokens first, in their order
+    order = real.int().argsort(dim=-1, descending=True, stable=True)
     place = torch.arange(min(ids.shape[-1], size), device=ids.device) + (count - size).clamp(min=0)
     return ids.gather(-1, order.gather(-1, place)), place < count
 
 
 def last_turns(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Keep the last turns that have a token, moved to the end: (B, T, L) to (B, min(T, size), L)."""
+    """Keep the last turns that have a token, moved to the end.
+
+    (B, T, L) to (B, min(T, size), L).
+    """
     present = mask.bool().any(-1)
     order = present.int().argsort(dim=1, stable=True)[:, -size:, None].expand(-1, -1, ids.shape[-1])
     return ids.gather(1, order), mask.bool().gather(1, order)
@@ -252,7 +317,9 @@ def collate(
     config: DeepAttentionMatchingConfig,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lay out the turns of B contexts (B, T, L), absent ones first and masked, and K candidates of each (B, K, M)."""
+    """Lay out the turns of B contexts (B, T, L), absent ones first and masked, and K candidates of
+    each (B, K, M).
+    """
     count.unit = "contexts and responses"
     texts = candidates_of(examples)
     spoken = [turn.content for example in examples for turn in example.context]
@@ -267,8 +334,12 @@ def collate(
     width = max([1, *map(len, kept)])
     absent: list[list[int]] = [[]]
     turns = [turn for context in kept for turn in (*absent * (width - len(context)), *context)]
-    batch, candidates = (pad_right(rows, tokenizer.pad_token_id or 0) for rows in (turns, responses))
-    return with_candidates({name: tensor.unflatten(0, (-1, width)) for name, tensor in batch.items()}, candidates)
+    batch, candidates = (
+        pad_right(rows, tokenizer.pad_token_id or 0) for rows in (turns, responses)
+    )
+    return with_candidates(
+        {name: tensor.unflatten(0, (-1, width)) for name, tensor in batch.items()}, candidates
+    )
 
 
 def _last_words(turns: list[list[int]], config: DeepAttentionMatchingConfig) -> list[list[int]]:
@@ -295,7 +366,9 @@ METHOD = Method(
     paper="mehri-eskenazi-2019-multi",
     suite="mgt",
     what=(
-        "Every word of a response is matched with every word of a context, layer by layer, and what fits is the score; "
-        "neither has a vector of its own. In training the true response is to be found among others."
+        "Every word of a response is matched with every word of a context, layer by layer, and "
+        "what fits is the score; "
+        "neither has a vector of its own. In training the true response is to be found among "
+        "others."
     ),
 )

@@ -1,13 +1,16 @@
-"""Few-shot classification of intents and prediction of the assistant's acts, by fine-tuning (DSE, section 4.2).
+"""Few-shot classification of intents and prediction of the assistant's acts, by fine-tuning (DSE,
+section 4.2).
 
-Of every intent 2k utterances are drawn from train: k to learn from, k to stop early by. What is measured is accuracy on
-the utterances of the split that are not out of scope, as in the task ``intent-classification``.
+Of every intent 2k utterances are drawn from train: k to learn from, k to stop early by. What is
+measured is accuracy on the utterances of the split that are not out of scope, as in the task
+``intent-classification``.
 
-Of every act k turns of the assistant are drawn, and k others, for the rarest act first; a turn counts for all of its
-acts. By default the input ends with the user's turn before the assistant's, and is cut on the left. The setting
-``official`` is what the papers' programs do: the input goes on with the very turn whose acts are asked for and with the
-user's reply; the last `OFFICIAL_SHARE` of the length in words are kept, and then cut on the right. Macro F1 is over the
-acts that occur in what is scored; the papers' lists of acts are longer.
+Of every act k turns of the assistant are drawn, and k others, for the rarest act first; a turn
+counts for all of its acts. By default the input ends with the user's turn before the assistant's,
+and is cut on the left. The setting ``official`` is what the papers' programs do: the input goes on
+with the very turn whose acts are asked for and with the user's reply; the last `OFFICIAL_SHARE` of
+the length in words are kept, and then cut on the right. Macro F1 is over the acts that occur in
+what is scored; the papers' lists of acts are longer.
 """
 
 from collections import Counter
@@ -29,17 +32,32 @@ from ...evaluation.tasks.task import CorpusPart, Problem, percentage
 from .fine_tuning import RUNS, Backbone, Examples, FineTuning, fine_tune, load_backbone, precision
 from .linear_layer import Contexts, label_scores
 
-# The settings are those of the paper's appendix B.1; the patience and the warm-up are its program's.
+# The settings are those of the paper's appendix B.1; the patience and the warm-up are its
+# program's.
 INTENT_SETTINGS = FineTuning(
-    learning_rate=3e-5, epochs=50, batch_size=16, evaluate_every=10, patience=5, max_length=64, dropout=0.1
+    learning_rate=3e-5,
+    epochs=50,
+    batch_size=16,
+    evaluate_every=10,
+    patience=5,
+    max_length=64,
+    dropout=0.1,
 )
 ACT_SETTINGS = FineTuning(
-    learning_rate=5e-5, epochs=100, batch_size=32, evaluate_every=30, patience=3, max_length=32, dropout=0.2,
+    learning_rate=5e-5,
+    epochs=100,
+    batch_size=32,
+    evaluate_every=30,
+    patience=3,
+    max_length=32,
+    dropout=0.2,
     truncation_side="left",
-)  # fmt: skip
+)
 ACT_SHOTS = (10, 20)  # how many turns of each act there are to learn from, as in the paper
 OFFICIAL = "official"  # the setting of the papers' programs
-OFFICIAL_SHARE = 0.9  # how many words of a text the official setting keeps, as a share of the most tokens
+OFFICIAL_SHARE = (
+    0.9  # how many words of a text the official setting keeps, as a share of the most tokens
+)
 
 
 def load_fine_tuning(part: CorpusPart) -> Problem:
@@ -55,13 +73,21 @@ def load_fine_tuning(part: CorpusPart) -> Problem:
             parts = draw_parts(labels, examples, shots, np.random.default_rng([seed, shots]))
             intents = np.unique(labels[parts[0]])
             train, validation, queries = (
-                Examples([texts[row] for row in rows], np.searchsorted(intents, labels[rows])) for rows in parts
+                Examples([texts[row] for row in rows], np.searchsorted(intents, labels[rows]))
+                for rows in parts
             )
-            tuned = fine_tune(backbone, train, validation, len(intents), INTENT_SETTINGS, accuracy, seed=seed)
+            tuned = fine_tune(
+                backbone, train, validation, len(intents), INTENT_SETTINGS, accuracy, seed=seed
+            )
             return accuracy(tuned.classifier.predict(queries.texts), queries.targets)
 
         return [
-            percentage(NAME, "accuracy", f"{shots}-shot fine-tuned", [run(shots, seed) for seed in seeds[:RUNS]])
+            percentage(
+                NAME,
+                "accuracy",
+                f"{shots}-shot fine-tuned",
+                [run(shots, seed) for seed in seeds[:RUNS]],
+            )
             for shots in SHOTS
         ]
 
@@ -72,7 +98,10 @@ def load_fine_tuning(part: CorpusPart) -> Problem:
 def draw_parts(
     labels: NDArray[Any], examples: int, shots: int, generator: np.random.Generator
 ) -> tuple[NDArray[np.intp], ...]:
-    """Draw rows of k utterances of each intent to learn from, and of k others to stop by; and of those to classify."""
+    """Draw rows of k utterances of each intent to learn from, and of k others to stop by.
+
+    And of those to classify.
+    """
     drawn = draw_examples(labels, np.arange(examples), 2 * shots, 2 * shots, generator)
     train = draw_examples(labels, drawn, shots, shots, generator)
     queries = np.arange(examples, len(labels))
@@ -80,7 +109,9 @@ def draw_parts(
 
 
 def accuracy(logits: NDArray[np.float32], targets: NDArray[Any]) -> float:
-    """Return the share of utterances ``(N, C)`` whose highest logit is that of their class ``(N,)``."""
+    """Return the share of utterances ``(N, C)`` whose highest logit is that of their class
+    ``(N,)``.
+    """
     return float((logits.argmax(axis=1) == targets).mean())
 
 
@@ -90,16 +121,36 @@ def load_acts(part: CorpusPart) -> Problem:
     drawn_from, measured_on = part.dialogues("train"), part.dialogues()
     parts = {}
     for setting in ("", OFFICIAL):
-        train, queries = (assistant_turns(item, setting == OFFICIAL) for item in (drawn_from, measured_on))
+        train, queries = (
+            assistant_turns(item, setting == OFFICIAL) for item in (drawn_from, measured_on)
+        )
         parts[setting] = train, queries.at(part.sample(range(len(queries.acts))))
-    acts = sorted({act for item in parts.values() for turns in item for results in turns.acts for act in results})
+    acts = sorted(
+        {
+            act
+            for item in parts.values()
+            for turns in item
+            for results in turns.acts
+            for act in results
+        }
+    )
     if len(acts) < 2 or not all(turns.acts for item in parts.values() for turns in item):
         raise part.error(
-            f"got {len(acts)} dialogue acts of the assistant after a user's turn, expected at least two, in train and "
+            f"got {len(acts)} dialogue acts of the assistant after a user's turn, expected at "
+            "least two, in train and "
             "in the split; choose a corpus with dialogue acts"
         )
-    sizes = {"acts": acts, "turns": len(parts[""][1].acts), "turns_official": len(parts[OFFICIAL][1].acts)}
-    how = {"shots": list(ACT_SHOTS), "runs": RUNS, "precision": precision(), "fine_tuning": asdict(ACT_SETTINGS)}
+    sizes = {
+        "acts": acts,
+        "turns": len(parts[""][1].acts),
+        "turns_official": len(parts[OFFICIAL][1].acts),
+    }
+    how = {
+        "shots": list(ACT_SHOTS),
+        "runs": RUNS,
+        "precision": precision(),
+        "fine_tuning": asdict(ACT_SETTINGS),
+    }
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         backbone = load_backbone(encoder.name)
@@ -107,7 +158,10 @@ def load_acts(part: CorpusPart) -> Problem:
         for setting, item in parts.items():
             for shots in ACT_SHOTS:
                 name = f"{shots}-shot {setting}".strip()
-                figures = [_f1_of(backbone, *item, acts, setting == OFFICIAL, shots, seed) for seed in seeds[:RUNS]]
+                figures = [
+                    _f1_of(backbone, *item, acts, setting == OFFICIAL, shots, seed)
+                    for seed in seeds[:RUNS]
+                ]
                 for metric in ("micro_f1", "macro_f1"):
                     values = [figure[metric] for figure in figures]
                     results.append(percentage("dialogue-action-prediction", metric, name, values))
@@ -123,13 +177,19 @@ def assistant_turns(dialogues: Sequence[Dialogue], official: bool) -> Contexts:
         turns = dialogue.turns
         for place, turn in enumerate(turns):
             beside = turns[place + 1 : place + 2] if official else turns[max(place - 1, 0) : place]
-            if turn.role == "assistant" and turn.dialogue_acts and [other.role for other in beside] == ["user"]:
+            if (
+                turn.role == "assistant"
+                and turn.dialogue_acts
+                and [other.role for other in beside] == ["user"]
+            ):
                 results.turns.append(turns[: place + 2] if official else turns[:place])
                 results.acts.append(frozenset(turn.dialogue_acts))
     return results
 
 
-def draw(acts: Sequence[frozenset[str]], shots: int, generator: np.random.Generator) -> tuple[list[int], list[int]]:
+def draw(
+    acts: Sequence[frozenset[str]], shots: int, generator: np.random.Generator
+) -> tuple[list[int], list[int]]:
     """Draw the turns to learn from and the turns to stop by."""
     counts = Counter(act for item in acts for act in sorted(item))
     parts: tuple[list[int], list[int]] = ([], [])
@@ -137,14 +197,17 @@ def draw(acts: Sequence[frozenset[str]], shots: int, generator: np.random.Genera
     for part in parts:
         drawn: Counter[str] = Counter()
         for act in sorted(counts, key=lambda name: (counts[name], name)):
-            for row in generator.permutation([row for row, item in enumerate(acts) if act in item]).tolist():
+            for row in generator.permutation(
+                [row for row, item in enumerate(acts) if act in item]
+            ).tolist():
                 if drawn[act] < shots and row not in taken:
                     drawn.update(acts[row])
                     taken.add(row)
                     part.append(row)
     if not parts[1]:
         raise InputError(
-            f"examples: got {len(acts)} turns in train, expected more than {shots} of an act; choose a larger corpus"
+            f"examples: got {len(acts)} turns in train, expected more than {shots} of an act; "
+            "choose a larger corpus"
         )
     return parts
 
@@ -152,7 +215,11 @@ def draw(acts: Sequence[frozenset[str]], shots: int, generator: np.random.Genera
 def text_of(context: Sequence[Turn], separator: str, official: bool) -> str:
     """Join the turns of a context by a separator; officially of the last words only."""
     text = f" {separator} ".join(turn.content for turn in context)
-    return " ".join(text.split()[-int(OFFICIAL_SHARE * ACT_SETTINGS.max_length) :]) if official else text
+    return (
+        " ".join(text.split()[-int(OFFICIAL_SHARE * ACT_SETTINGS.max_length) :])
+        if official
+        else text
+    )
 
 
 def f1_scores(logits: NDArray[np.float32], targets: NDArray[Any]) -> dict[str, float]:
@@ -176,7 +243,9 @@ def _f1_of(
 
     def examples(results: Contexts, rows: Sequence[int]) -> Examples:
         texts = [text_of(results.turns[row], separator, official) for row in rows]
-        return Examples(texts, np.array([[act in results.acts[row] for act in acts] for row in rows]))
+        return Examples(
+            texts, np.array([[act in results.acts[row] for act in acts] for row in rows])
+        )
 
     rows, others = draw(drawn_from.acts, shots, np.random.default_rng([seed, shots]))
     train, validation = examples(drawn_from, rows), examples(drawn_from, others)

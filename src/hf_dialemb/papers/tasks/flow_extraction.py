@@ -1,10 +1,13 @@
-"""Extraction of dialogue flows (Dialog2Flow, section 7): is the graph of clusters like the graph of annotated actions?
+"""Extraction of dialogue flows (Dialog2Flow, section 7).
 
-Utterances of each domain are clustered, those of each role for themselves, into as many clusters as the role has
-actions; a cluster then stands for an action. The paper compares numbers of nodes alone, which with the true number of
-clusters given only tells whether these are as uneven in size as actions are. So v_measure and adjusted_rand say whether
-clusters hold the right utterances, edge_f1 and transition_divergence whether what follows what is the same, and
-next_action_perplexity whether a cluster foretells what is done next as well as an action does.
+Is the graph of clusters like the graph of annotated actions?
+
+Utterances of each domain are clustered, those of each role for themselves, into as many clusters as
+the role has actions; a cluster then stands for an action. The paper compares numbers of nodes
+alone, which with the true number of clusters given only tells whether these are as uneven in size
+as actions are. So v_measure and adjusted_rand say whether clusters hold the right utterances,
+edge_f1 and transition_divergence whether what follows what is the same, and next_action_perplexity
+whether a cluster foretells what is done next as well as an action does.
 """
 
 from collections import Counter, defaultdict
@@ -20,22 +23,35 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import rel_entr
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
-from ...corpora import single_domain
-from ...corpora.labels import unified_turn
+from ...apps.flow.flow_clustering import cluster
+from ...apps.flow.graph import (
+    END,
+    NOISE,
+    FlowGraph,
+    Pruning,
+    State,
+    TransitionModel,
+    pruned,
+    transition_graph,
+    within,
+)
+from ...data import single_domain
+from ...data.labels import unified_turn
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...evaluation.results.rows import Row
 from ...evaluation.tasks.sampling import fixed_sample, mean_interval, running_totals
 from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage
-from ...evaluation.tasks.texts import TextVectors
-from ...flow.clustering import cluster
-from ...flow.graph import END, NOISE, FlowGraph, Pruning, State, TransitionModel, pruned, transition_graph, within
+from ...evaluation.tasks.task_texts import TextVectors
 
 NAME = "flow-extraction"
-FEWEST_DIALOGUES = 50  # of a domain; the smallest of the paper has 58, and in a small one no action is told from noise
-MOST_UTTERANCES = 5000  # of one role that are clustered: the distances of all pairs, twice 4 bytes, take 200 MB then
+# of a domain; the smallest of the paper has 58, and in a small one no action is told from noise
+FEWEST_DIALOGUES = 50
+# of one role that are clustered: the distances of all pairs, twice 4 bytes, take 200 MB then
+MOST_UTTERANCES = 5000
 FOLDS = 5  # parts of the dialogues; each part is predicted from the others
-# The least weights of nodes and edges in the official program. The paper's reference graphs have these thresholds.
+# The least weights of nodes and edges in the official program. The paper's reference graphs have
+# these thresholds.
 OFFICIAL_NODES, OFFICIAL_EDGES = 0.023, 0.02
 WHOLE = "all"  # the domain of dialogues that have none
 
@@ -43,7 +59,9 @@ _NO_SHARES = ("transition_divergence", "next_action_perplexity", "reference_next
 
 
 class Utterance(NamedTuple):
-    """A turn, and what it does, from its dialogue acts and slots (see `hf_dialemb.corpora.labels.unified_turn`)."""
+    """A turn, and what it does, from its dialogue acts and slots (see
+    `hf_dialemb.data.labels.unified_turn`).
+    """
 
     role: str
     text: str
@@ -54,9 +72,11 @@ Flow = Sequence[Sequence[Utterance]]  # the dialogues of one domain, each as its
 
 
 def load_flows(part: CorpusPart) -> Problem:
-    """Load the annotated dialogues of each domain, in one order, so that figures do not depend on that of the corpus.
+    """Load the annotated dialogues of each domain, in one order, so that figures do not depend on
+    that of the corpus.
 
-    Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one.
+    Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are
+    of one.
     """
     dialogues = part.dialogues()
     if not any(dialogue.domains for dialogue in dialogues):
@@ -65,8 +85,10 @@ def load_flows(part: CorpusPart) -> Problem:
     large = {name: flow for name, flow in flows.items() if len(flow) >= FEWEST_DIALOGUES}
     if not large:
         raise part.error(
-            f"got {max(map(len, flows.values()), default=0)} dialogues in the largest domain, expected at least "
-            f"{FEWEST_DIALOGUES} of that domain alone that have dialogue acts or slots; annotate turns or add dialogues"
+            f"got {max(map(len, flows.values()), default=0)} dialogues in the largest domain, "
+            "expected at least "
+            f"{FEWEST_DIALOGUES} of that domain alone that have dialogue acts or slots; annotate "
+            "turns or add dialogues"
         )
     limited = _limited(large, part.limit)
     part.is_cut = limited != large
@@ -78,7 +100,8 @@ def load_flows(part: CorpusPart) -> Problem:
         "smaller_domains": len(flows) - len(large),
         "fewest_dialogues": FEWEST_DIALOGUES,
         "most_utterances": MOST_UTTERANCES,
-        "clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role",
+        "clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the "
+        "role",
         "noise": NOISE,
         "official_nodes": OFFICIAL_NODES,
         "official_edges": OFFICIAL_EDGES,
@@ -97,18 +120,26 @@ def load_flows(part: CorpusPart) -> Problem:
 
 
 def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Utterance]]]:
-    """Collect the annotated turns of dialogues of one domain each, in an order that does not depend on theirs."""
+    """Collect the annotated turns of dialogues of one domain each, in an order that does not depend
+    on theirs.
+    """
     flows = defaultdict(list)
     for dialogue in dialogues:
         unified = map(unified_turn, dialogue.turns)
-        turns = [Utterance(turn.role, turn.text, turn.action) for turn in unified if turn.action and turn.text]
+        turns = [
+            Utterance(turn.role, turn.text, turn.action)
+            for turn in unified
+            if turn.action and turn.text
+        ]
         if turns:
             flows[dialogue.domains[0]].append(turns)
     return {name: sorted(flows[name]) for name in sorted(flows)}
 
 
 def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
-    """Cluster the utterances of each role by cosine, with average linkage, into as many clusters as it has actions."""
+    """Cluster the utterances of each role by cosine, with average linkage, into as many clusters as
+    it has actions.
+    """
     turns = [turn for dialogue in flow for turn in dialogue]
     vectors = np.array(embeddings, dtype=np.float64)
     clusters = np.zeros(len(turns), dtype=np.intp)
@@ -124,7 +155,9 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
 def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
     """Compare the graph of clusters with that of actions."""
     codes = {cluster: f"cluster {place}" for place, cluster in enumerate(dict.fromkeys(clusters))}
-    return compared_with_actions(_states(flow, [codes[cluster] for cluster in clusters]), _states(flow))
+    return compared_with_actions(
+        _states(flow, [codes[cluster] for cluster in clusters]), _states(flow)
+    )
 
 
 def _measurements(results: Mapping[str, Mapping[str, float]]) -> list[Row]:
@@ -132,10 +165,15 @@ def _measurements(results: Mapping[str, Mapping[str, float]]) -> list[Row]:
     for domain, values in results.items():
         for setting, prefix in (("", ""), ("official", "official_")):
             expected = values[f"{prefix}reference_nodes"]
-            figures["size_difference", setting][domain] = abs(values[f"{prefix}nodes"] - expected) / expected
+            figures["size_difference", setting][domain] = (
+                abs(values[f"{prefix}nodes"] - expected) / expected
+            )
         for metric in ("v_measure", "adjusted_rand", "edge_f1", *_NO_SHARES):
             figures[metric, ""][domain] = values[metric]
-    means = [_figure(metric, setting, [*by_domain.values()]) for (metric, setting), by_domain in figures.items()]
+    means = [
+        _figure(metric, setting, [*by_domain.values()])
+        for (metric, setting), by_domain in figures.items()
+    ]
     return means + [
         _figure(metric, ", ".join(filter(None, (setting, domain))), [value])
         for (metric, setting), by_domain in figures.items()
@@ -147,19 +185,29 @@ def _figure(metric: str, setting: str, values: Sequence[float]) -> Row:
     if metric not in _NO_SHARES:
         return item_percentage(NAME, metric, setting, values)
     interval = mean_interval(values) if len(values) > 1 else None
-    return Row(task=NAME, metric=metric, setting=setting, mean=float(np.mean(values)), interval=interval)
+    return Row(
+        task=NAME, metric=metric, setting=setting, mean=float(np.mean(values)), interval=interval
+    )
 
 
 def _states(flow: Flow, names: Iterable[str] | None = None) -> list[list[State]]:
-    """Return the states of each dialogue: roles with the actions, or with other names of them in order."""
-    named = iter(names if names is not None else (turn.action for dialogue in flow for turn in dialogue))
+    """Return the states of each dialogue.
+
+    Roles with the actions, or with other names of them in order.
+    """
+    named = iter(
+        names if names is not None else (turn.action for dialogue in flow for turn in dialogue)
+    )
     return [[(turn.role, next(named)) for turn in dialogue] for dialogue in flow]
 
 
 def _sizes(flow: Flow) -> dict[str, int]:
     states = Counter((turn.role, turn.action) for dialogue in flow for turn in dialogue)
     reference = transition_graph(_states(flow))
-    nodes = {"nodes": len(without_noise(reference).states), "official_nodes": official_size(reference)}
+    nodes = {
+        "nodes": len(without_noise(reference).states),
+        "official_nodes": official_size(reference),
+    }
     return {"dialogues": len(flow), "utterances": states.total(), "actions": len(states), **nodes}
 
 
@@ -174,7 +222,9 @@ def _limited(flows: Mapping[str, Flow], limit: int | None) -> dict[str, Flow]:
 
 
 def _capped(flow: Flow) -> Flow:
-    """Keep the first dialogues of a random order that have no more than `MOST_UTTERANCES` of one role together."""
+    """Keep the first dialogues of a random order that have no more than `MOST_UTTERANCES` of one
+    role together.
+    """
     counts: Counter[str] = Counter()
     kept: list[int] = []
     for row in np.random.default_rng(0).permutation(len(flow)).tolist():
@@ -185,16 +235,22 @@ def _capped(flow: Flow) -> Flow:
     return [flow[row] for row in sorted(kept)]
 
 
-def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]) -> dict[str, float]:
-    """Compare the trajectories of dialogues by clusters with those by annotated actions, the reference.
+def compared_with_actions(
+    clusters: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]
+) -> dict[str, float]:
+    """Compare the trajectories of dialogues by clusters with those by annotated actions, the
+    reference.
 
-    Agreement of clusters and actions is the mean over roles. Before transitions are compared, clusters are matched one
-    to one with actions of their role; edge_f1 is of the graphs `without_noise`, the divergence of the whole ones.
+    Agreement of clusters and actions is the mean over roles. Before transitions are compared,
+    clusters are matched one to one with actions of their role; edge_f1 is of the graphs
+    `without_noise`, the divergence of the whole ones.
     """
     pairs = _pairs_by_role(clusters, actions)
     reference, induced = transition_graph(actions), transition_graph(clusters)
     matched = {
-        (role, name): (role, action) for role, names in pairs.items() for name, action in _matching(*names).items()
+        (role, name): (role, action)
+        for role, names in pairs.items()
+        for name, action in _matching(*names).items()
     }
     small, expected = without_noise(induced), without_noise(reference)
     return {
@@ -202,8 +258,12 @@ def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence
         "reference_nodes": len(expected.states),
         "official_nodes": official_size(induced),
         "official_reference_nodes": official_size(reference),
-        "v_measure": float(np.mean([v_measure_score(true, predicted) for predicted, true in pairs.values()])),
-        "adjusted_rand": float(np.mean([adjusted_rand_score(true, predicted) for predicted, true in pairs.values()])),
+        "v_measure": float(
+            np.mean([v_measure_score(true, predicted) for predicted, true in pairs.values()])
+        ),
+        "adjusted_rand": float(
+            np.mean([adjusted_rand_score(true, predicted) for predicted, true in pairs.values()])
+        ),
         "edge_f1": edge_f1(renamed(small, matched), expected),
         "transition_divergence": transition_divergence(renamed(induced, matched), reference),
         "next_action_perplexity": next_action_perplexity(clusters, actions),
@@ -212,14 +272,21 @@ def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence
 
 
 def without_noise(graph: FlowGraph, noise: float = NOISE) -> FlowGraph:
-    """Remove the states whose count is at most ``noise`` of that of the most frequent state, and their edges."""
+    """Remove the states whose count is at most ``noise`` of that of the most frequent state, and
+    their edges.
+    """
     most = max(graph.states.values(), default=1)
     kept = {state: count for state, count in graph.states.items() if count / most > noise}
-    return FlowGraph(kept, {edge: count for edge, count in graph.edges.items() if within(edge, kept)})
+    return FlowGraph(
+        kept, {edge: count for edge, count in graph.edges.items() if within(edge, kept)}
+    )
 
 
-def official_size(graph: FlowGraph, nodes: float = OFFICIAL_NODES, edges: float = OFFICIAL_EDGES) -> int:
-    """Count the nodes as the official program does, start and end included, which keeps states at the threshold.
+def official_size(
+    graph: FlowGraph, nodes: float = OFFICIAL_NODES, edges: float = OFFICIAL_EDGES
+) -> int:
+    """Count the nodes as the official program does, start and end included, which keeps states at
+    the threshold.
 
     It fails where no path from start to end is left; here these two then remain.
     """
@@ -238,7 +305,10 @@ def renamed(graph: FlowGraph, names: Mapping[State, State]) -> FlowGraph:
 
 
 def edge_f1(predicted: FlowGraph, reference: FlowGraph) -> float:
-    """Compute the F1 of transitions, in ``[0, 1]``, over graphs with the same names; 1 if neither has transitions."""
+    """Compute the F1 of transitions, in ``[0, 1]``, over graphs with the same names.
+
+    1 if neither has transitions.
+    """
     first, second = Counter(predicted.edges), Counter(reference.edges)
     every = first.total() + second.total()
     return 2 * (first & second).total() / every if every else 1.0
@@ -247,30 +317,44 @@ def edge_f1(predicted: FlowGraph, reference: FlowGraph) -> float:
 def transition_divergence(predicted: FlowGraph, reference: FlowGraph) -> float:
     """Compute how differently states are followed in two graphs with the same names, in ``[0, 1]``.
 
-    This is the Jensen-Shannon divergence of what follows a state, in bits, start included. States are weighted by the
-    mean of their shares of both graphs. A state that a graph lacks counts 1.
+    This is the Jensen-Shannon divergence of what follows a state, in bits, start included. States
+    are weighted by the mean of their shares of both graphs. A state that a graph lacks counts 1.
     """
     graphs = predicted, reference
     totals = [sum(graph.edges.values()) for graph in graphs]
     divergence = 0.0
     for state in dict.fromkeys([*predicted.following, *reference.following]):
         following = [graph.following.get(state, Counter[State]()) for graph in graphs]
-        weight = sum(counts.total() / total for counts, total in zip(following, totals, strict=True)) / 2
+        weight = (
+            sum(counts.total() / total for counts, total in zip(following, totals, strict=True)) / 2
+        )
         if not all(following):
             divergence += weight
             continue
         targets = following[0] | following[1]
-        shares = [np.array([counts[target] for target in targets]) / counts.total() for counts in following]
+        shares = [
+            np.array([counts[target] for target in targets]) / counts.total()
+            for counts in following
+        ]
         middle = (shares[0] + shares[1]) / 2
-        divergence += weight * sum(float(rel_entr(of_graph, middle).sum()) for of_graph in shares) / (2 * log(2))
+        divergence += (
+            weight
+            * sum(float(rel_entr(of_graph, middle).sum()) for of_graph in shares)
+            / (2 * log(2))
+        )
     return min(1.0, divergence)
 
 
-def next_action_perplexity(states: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]) -> float:
-    """Compute how well the state of a dialogue predicts the next annotated action; lower is better, 1 is perfect.
+def next_action_perplexity(
+    states: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]
+) -> float:
+    """Compute how well the state of a dialogue predicts the next annotated action.
 
-    Each of `FOLDS` parts of the dialogues is predicted from the others by `TransitionModel`. The result is 2 to the
-    mean of -log2 of the probability of what followed each utterance, the end included.
+    Lower is better, 1 is perfect.
+
+    Each of `FOLDS` parts of the dialogues is predicted from the others by `TransitionModel`. The
+    result is 2 to the mean of -log2 of the probability of what followed each utterance, the end
+    included.
     """
     outcomes = [*dict.fromkeys(chain.from_iterable(actions)), END]
     pairs = zip(states, actions, strict=True)
@@ -298,9 +382,15 @@ def _pairs_by_role(
 
 
 def _matching(clusters: Sequence[str], actions: Sequence[str]) -> dict[str, str]:
-    """Match clusters one to one with actions so that most utterances agree; some clusters may be left over."""
+    """Match clusters one to one with actions so that most utterances agree.
+
+    Some clusters may be left over.
+    """
     # Ties are decided by where clusters first occur, so that their names do not matter.
     shared = Counter(zip(clusters, actions, strict=True))
     rows, columns = list(dict.fromkeys(clusters)), sorted(set(actions))
     table = np.array([[shared[row, column] for column in columns] for row in rows])
-    return {rows[row]: columns[column] for row, column in zip(*linear_sum_assignment(-table), strict=True)}
+    return {
+        rows[row]: columns[column]
+        for row, column in zip(*linear_sum_assignment(-table), strict=True)
+    }

@@ -1,10 +1,12 @@
-"""One linear layer that tells the words of a context's last turn, or the acts of the assistant's next turn.
+"""One linear layer that tells the words of a context's last turn, or the acts of the assistant's
+next turn.
 
-These are the tasks of Mehri and Eskenazi (2019), section 5.2, which names neither words, acts, loss nor the average of
-F1. Here the words are those that a ranker's tokenizer knows, and the acts the corpus's own without slots and domains.
-Each class has a logistic loss, is told where its probability is above 0.5, and counts as missed where it holds if it
-never occurs in train. F1 is over all pairs of a context and a class (micro), and the mean over the classes that occur
-in what is scored (macro). The epoch with the best micro F1 on dev is what is measured on test.
+These are the tasks of Mehri and Eskenazi (2019), section 5.2, which names neither words, acts, loss
+nor the average of F1. Here the words are those that a ranker's tokenizer knows, and the acts the
+corpus's own without slots and domains. Each class has a logistic loss, is told where its
+probability is above 0.5, and counts as missed where it holds if it never occurs in train. F1 is
+over all pairs of a context and a class (micro), and the mean over the classes that occur in what is
+scored (macro). The epoch with the best micro F1 on dev is what is measured on test.
 """
 
 import copy
@@ -30,11 +32,15 @@ from ...methods.layout import escape, special_texts
 
 # What a layer learns from, what says when it is best, and what it is measured on.
 PARTS = TRAIN, DEV, TEST = "train", "dev", "test"
-WORDS, ACTS = "bag-of-words", "dialogue-act"  # what is to be told: the words of the last turn, the acts of the next
+# what is to be told: the words of the last turn, the acts of the next
+WORDS, ACTS = ("bag-of-words", "dialogue-act")
 
 
 class Contexts(NamedTuple):
-    """Contexts, each all turns so far, and the acts of the assistant's turn that is asked for; empty without labels."""
+    """Contexts, each all turns so far, and the acts of the assistant's turn that is asked for.
+
+    Empty without labels.
+    """
 
     turns: list[tuple[Turn, ...]]
     acts: list[frozenset[str]]
@@ -48,9 +54,10 @@ class Contexts(NamedTuple):
 class ContextLabels:
     """What is to be told of the contexts of each part, `WORDS` or `ACTS`.
 
-    Of C ``classes`` those that were ``learned`` from, which occur in train, come first. By part: ``rows`` (N,) are the
-    contexts that have labels, ``labels`` says in a sparse array (N, C) which classes hold for each, and ``unlabelled``
-    how many were left out, as the turn that follows has no acts.
+    Of C ``classes`` those that were ``learned`` from, which occur in train, come first. By part:
+    ``rows`` (N,) are the contexts that have labels, ``labels`` says in a sparse array (N, C) which
+    classes hold for each, and ``unlabelled`` how many were left out, as the turn that follows has
+    no acts.
     """
 
     target: str
@@ -64,7 +71,11 @@ class ContextLabels:
         """Return what a results file says of it."""
         contexts = {part: len(self.rows[part]) for part in PARTS}
         more = {"contexts": contexts, "contexts_without_labels": dict(self.unlabelled)}
-        return {"classes": self.learned, "classes_not_in_train": len(self.classes) - self.learned, **more}
+        return {
+            "classes": self.learned,
+            "classes_not_in_train": len(self.classes) - self.learned,
+            **more,
+        }
 
 
 class LabelScores(NamedTuple):
@@ -85,17 +96,23 @@ def assistant_contexts(dialogues: Sequence[Dialogue]) -> Contexts:
     return results
 
 
-def context_labels(target: str, contexts: Mapping[str, Contexts], tokenizer: PreTrainedTokenizerBase) -> ContextLabels:
+def context_labels(
+    target: str, contexts: Mapping[str, Contexts], tokenizer: PreTrainedTokenizerBase
+) -> ContextLabels:
     """Label contexts."""
     names: dict[str, list[frozenset[str]]] = {}
     rows: dict[str, NDArray[np.intp]] = {}
     for part in PARTS:
-        results = last_words(contexts[part].turns, tokenizer) if target == WORDS else contexts[part].acts
+        results = (
+            last_words(contexts[part].turns, tokenizer) if target == WORDS else contexts[part].acts
+        )
         kept = [row for row, labels in enumerate(results) if target == WORDS or labels]
         if not kept:
             raise InputError(
-                f"{target}: got no labelled context among the {len(results)} of {part}, expected at least one; add "
-                "dialogues whose assistant speaks after a user, with dialogue acts if these are asked for"
+                f"{target}: got no labelled context among the {len(results)} of {part}, expected "
+                "at least one; add "
+                "dialogues whose assistant speaks after a user, with dialogue acts if these are "
+                "asked for"
             )
         names[part], rows[part] = [results[row] for row in kept], np.array(kept, dtype=np.intp)
     known = sorted(frozenset().union(*names[TRAIN]))
@@ -105,7 +122,9 @@ def context_labels(target: str, contexts: Mapping[str, Contexts], tokenizer: Pre
     return ContextLabels(target, classes, len(known), rows, labels, unlabelled)
 
 
-def last_words(contexts: Sequence[Sequence[Turn]], tokenizer: PreTrainedTokenizerBase) -> list[frozenset[str]]:
+def last_words(
+    contexts: Sequence[Sequence[Turn]], tokenizer: PreTrainedTokenizerBase
+) -> list[frozenset[str]]:
     """Return which of a tokenizer's words occur in the last turn of each context."""
     specials, unwanted = special_texts(tokenizer), set(tokenizer.all_special_ids)
     texts = list(dict.fromkeys(context[-1].content for context in contexts))
@@ -118,7 +137,7 @@ def last_words(contexts: Sequence[Sequence[Turn]], tokenizer: PreTrainedTokenize
     return [words[context[-1].content] for context in contexts]
 
 
-def label_scores(predicted: Any, labels: Any) -> LabelScores:  # noqa: ANN401 - scipy's sparse arrays have no types
+def label_scores(predicted: Any, labels: Any) -> LabelScores:
     """Compare predicted classes with the right ones."""
     tables = (predicted.multiply(labels), predicted, labels)
     hits, claims, truths = (np.asarray(table.sum(axis=0), dtype=np.int64) for table in tables)
@@ -130,11 +149,13 @@ def label_scores(predicted: Any, labels: Any) -> LabelScores:  # noqa: ANN401 - 
     return LabelScores(float(micro), float(by_class.mean()) if len(by_class) else 0.0, counts)
 
 
-def _sparse(names: Sequence[frozenset[str]], classes: Sequence[str]) -> Any:  # noqa: ANN401
+def _sparse(names: Sequence[frozenset[str]], classes: Sequence[str]) -> Any:
     places = {name: place for place, name in enumerate(classes)}
     columns = [place for labels in names for place in sorted(map(places.__getitem__, labels))]
     ends = np.cumsum([0, *map(len, names)])
-    return csr_array((np.ones(len(columns), dtype=np.int32), columns, ends), shape=(len(names), len(classes)))
+    return csr_array(
+        (np.ones(len(columns), dtype=np.int32), columns, ends), shape=(len(names), len(classes))
+    )
 
 
 logger = logging.getLogger(__name__)
@@ -145,7 +166,10 @@ _PREDICTED_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class LayerSettings:
-    """How a layer is trained, and encoders that learn along; ``patience`` counts epochs without a new best."""
+    """How a layer is trained, and encoders that learn along.
+
+    ``patience`` counts epochs without a new best.
+    """
 
     learning_rate: float = 0.005
     batch_size: int = 32
@@ -156,10 +180,12 @@ class LayerSettings:
 
 @dataclass(frozen=True)
 class VectorSource:
-    """Where a layer's vectors of length W come from, on which device; ``layers`` learn along with the layer.
+    """Where a layer's vectors of length W come from, on which device.
 
-    ``lengths`` says how long the contexts of a part are, as batches are of like length; ``vectors`` gives those of some
-    contexts of a part, float32 (B, W).
+    ``layers`` learn along with the layer.
+
+    ``lengths`` says how long the contexts of a part are, as batches are of like length; ``vectors``
+    gives those of some contexts of a part, float32 (B, W).
     """
 
     width: int
@@ -170,7 +196,10 @@ class VectorSource:
 
 
 class Fitted(NamedTuple):
-    """What one training came to: scores on test, the best epoch, from 1 on, and its micro F1 on dev, in [0, 1]."""
+    """What one training came to.
+
+    Scores on test, the best epoch, from 1 on, and its micro F1 on dev, in [0, 1].
+    """
 
     scores: LabelScores
     epoch: int
@@ -181,8 +210,9 @@ class Fitted(NamedTuple):
 class Outcome:
     """How well one system did in one task, over all seeds.
 
-    ``config`` is what decides the figures, micro_f1 and macro_f1. ``counts``, (S, N, 3), are TP, FP and FN of each
-    context of test for each seed; their sum over seeds is what `papers.significance.paired_bootstrap_f1` compares.
+    ``config`` is what decides the figures, micro_f1 and macro_f1. ``counts``, (S, N, 3), are TP, FP
+    and FN of each context of test for each seed; their sum over seeds is what
+    `papers.significance.paired_bootstrap_f1` compares.
     """
 
     system: str
@@ -194,11 +224,21 @@ class Outcome:
 
 def outcome(system: str, task: str, config: dict[str, Any], fitted: Sequence[Fitted]) -> Outcome:
     """Sum up the trainings of one system, one for each seed."""
-    trained = {"best_epochs": [item.epoch for item in fitted], "dev_micro_f1": [100 * item.dev for item in fitted]}
+    trained = {
+        "best_epochs": [item.epoch for item in fitted],
+        "dev_micro_f1": [100 * item.dev for item in fitted],
+    }
     measurements = [
-        percentage(task, name, "", [getattr(item.scores, name) for item in fitted]) for name in ("micro_f1", "macro_f1")
+        percentage(task, name, "", [getattr(item.scores, name) for item in fitted])
+        for name in ("micro_f1", "macro_f1")
     ]
-    return Outcome(system, task, config | trained, measurements, np.stack([item.scores.counts for item in fitted]))
+    return Outcome(
+        system,
+        task,
+        config | trained,
+        measurements,
+        np.stack([item.scores.counts for item in fitted]),
+    )
 
 
 def train_layers(
@@ -209,13 +249,16 @@ def train_layers(
     scored_at: Sequence[int],
     patience: int,
     *,
-    schedule: Any = None,  # noqa: ANN401 - a scheduler of learning rates
+    schedule: Any = None,
     max_grad_norm: float = math.inf,
 ) -> dict[int, float]:
-    """Take a step for each ``loss`` of the next batch; the layers end with the weights of the best score.
+    """Take a step for each ``loss`` of the next batch.
 
-    Scores are taken after the steps ``scored_at``, in ascending order, and returned by step. The last one ends it.
-    It stops after ``patience`` scores in a row that are not better than the best, the first of equal ones.
+    The layers end with the weights of the best score.
+
+    Scores are taken after the steps ``scored_at``, in ascending order, and returned by step. The
+    last one ends it. It stops after ``patience`` scores in a row that are not better than the best,
+    the first of equal ones.
     """
     scores: dict[int, float] = {}
     best, best_score, waited = layers.state_dict(), -math.inf, 0
@@ -239,8 +282,11 @@ def train_layers(
     return scores
 
 
-def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *, seed: int) -> Fitted:
-    """Train a layer, and what learns along with it, and measure the weights of the epoch that was best on dev.
+def fit(
+    source: VectorSource, labels: ContextLabels, settings: LayerSettings, *, seed: int
+) -> Fitted:
+    """Train a layer, and what learns along with it, and measure the weights of the epoch that was
+    best on dev.
 
     The seed decides the layer's first weights, the order of contexts, and dropout in encoders.
     """
@@ -249,11 +295,15 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
         torch.manual_seed(seed)
         layer = torch.nn.Linear(source.width, labels.learned).to(source.device)
         modules = torch.nn.ModuleList([layer, source.layers])
-        batches = _batches(source.lengths(TRAIN)[rows], settings.batch_size, np.random.default_rng(seed))
+        batches = _batches(
+            source.lengths(TRAIN)[rows], settings.batch_size, np.random.default_rng(seed)
+        )
 
         def loss() -> torch.Tensor:
             batch = next(batches)
-            targets = torch.from_numpy(marks[batch].toarray()[:, : labels.learned].astype(np.float32))
+            targets = torch.from_numpy(
+                marks[batch].toarray()[:, : labels.learned].astype(np.float32)
+            )
             logits = layer(source.vectors(TRAIN, rows[batch]))
             return binary_cross_entropy_with_logits(logits, targets.to(source.device))
 
@@ -264,16 +314,30 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
         epochs, most = range(length, settings.epochs * length + 1, length), settings.max_grad_norm
         optimiser = torch.optim.Adam(modules.parameters(), settings.learning_rate, fused=True)
         results = train_layers(
-            modules, loss, optimiser, lambda: scores(DEV).micro_f1, epochs, settings.patience, max_grad_norm=most
+            modules,
+            loss,
+            optimiser,
+            lambda: scores(DEV).micro_f1,
+            epochs,
+            settings.patience,
+            max_grad_norm=most,
         )
         on_test = scores(TEST)
     best = max(results, key=lambda step: results[step])
     fitted = Fitted(on_test, best // length, results[best])
-    logger.info("%s, seed %d: best of %d epochs is %d: %.4f on dev", labels.target, seed, len(results), *fitted[1:])
+    logger.info(
+        "%s, seed %d: best of %d epochs is %d: %.4f on dev",
+        labels.target,
+        seed,
+        len(results),
+        *fitted[1:],
+    )
     return fitted
 
 
-def _predict(source: VectorSource, labels: ContextLabels, modules: torch.nn.ModuleList, part: str) -> Any:  # noqa: ANN401
+def _predict(
+    source: VectorSource, labels: ContextLabels, modules: torch.nn.ModuleList, part: str
+) -> Any:
     """Return which classes are told, sparse (N, C)."""
     rows = labels.rows[part]
     order = np.argsort(source.lengths(part)[rows], kind="stable")
@@ -281,14 +345,19 @@ def _predict(source: VectorSource, labels: ContextLabels, modules: torch.nn.Modu
     parts = []
     with torch.inference_mode():
         for start in range(0, len(rows), _PREDICTED_AT_ONCE):
-            logits = modules[0](source.vectors(part, rows[order[start : start + _PREDICTED_AT_ONCE]]))
+            logits = modules[0](
+                source.vectors(part, rows[order[start : start + _PREDICTED_AT_ONCE]])
+            )
             predicted = np.zeros((len(logits), len(labels.classes)), dtype=np.int32)
-            predicted[:, : labels.learned] = (logits > 0).cpu().numpy()  # the logistic function is 0.5 at 0
+            # the logistic function is 0.5 at 0
+            predicted[:, : labels.learned] = (logits > 0).cpu().numpy()
             parts.append(csr_array(predicted))
     return vstack(parts, format="csr")[np.argsort(order)]
 
 
-def _batches(lengths: NDArray[np.intp], size: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+def _batches(
+    lengths: NDArray[np.intp], size: int, generator: np.random.Generator
+) -> Iterator[NDArray[np.intp]]:
     """Yield all rows in random batches of like length, epoch after epoch."""
     while True:
         order = generator.permutation(len(lengths))

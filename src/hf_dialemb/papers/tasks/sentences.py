@@ -1,14 +1,16 @@
 """Sentences by their cosines: similarity, entailment, and retrieval among candidates of their own.
 
-DSE makes triples of an anchor with a sentence that agrees and one that contradicts without saying which. Here an
-anchor's share of right triples is over all of its own, and accuracy is the mean over anchors; the setting ``triples``
-is the share of all triples, in which anchors of many sentences count more.
+DSE makes triples of an anchor with a sentence that agrees and one that contradicts without saying
+which. Here an anchor's share of right triples is over all of its own, and accuracy is the mean over
+anchors; the setting ``triples`` is the share of all triples, in which anchors of many sentences
+count more.
 
-For retrieval a corpus of kind retrieval gives the candidates. From the intents of any other they are built as
-DialogueCSE built its own (section 5.1.2): a sentence, which always comes with the same intent, retrieves `HITS` others
-by BM25. The first `RELEVANT` of its intent are relevant, and the first `OTHER` are to be ranked below them. So
-all candidates share words with the query. The paper has people check the intents and limits relevant ones to 30; the
-limit of 40 on others is that of its files, whose queries have full lists, while here one of each is enough.
+For retrieval a corpus of kind retrieval gives the candidates. From the intents of any other they
+are built as DialogueCSE built its own (section 5.1.2): a sentence, which always comes with the same
+intent, retrieves `HITS` others by BM25. The first `RELEVANT` of its intent are relevant, and the
+first `OTHER` are to be ranked below them. So all candidates share words with the query. The paper
+has people check the intents and limits relevant ones to 30; the limit of 40 on others is that of
+its files, whose queries have full lists, while here one of each is enough.
 """
 
 import logging
@@ -21,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, spearmanr
 
-from ...corpora.examples import RetrievalQuery, SentencePair
+from ...data.examples import RetrievalQuery, SentencePair
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...errors import InputError
 from ...evaluation.results.rows import Row
 from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage, percentage
-from ...evaluation.tasks.texts import TextVectors, row_cosines
+from ...evaluation.tasks.task_texts import TextVectors, row_cosines
 from ...metrics.ranking import ranking_scores
 
 logger = logging.getLogger(__name__)
@@ -36,7 +38,9 @@ AGREES, CONTRADICTS = "positive", "negative"  # how Dialogue NLI labels pairs
 
 
 class Anchor(NamedTuple):
-    """A sentence with some that agree and some that contradict it, distinct ones and at least one of each."""
+    """A sentence with some that agree and some that contradict it, distinct ones and at least one
+    of each.
+    """
 
     text: str
     agreeing: tuple[str, ...]
@@ -44,7 +48,10 @@ class Anchor(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """A query and what it ranks: distinct sentences, first the relevant ones; at least one is and one is not."""
+    """A query and what it ranks: distinct sentences, first the relevant ones.
+
+    At least one is and one is not.
+    """
 
     text: str
     candidates: tuple[str, ...]
@@ -57,7 +64,8 @@ def load_scored_pairs(part: CorpusPart) -> Problem:
     scores = [pair.score for pair in pairs]
     if len(set(scores)) < 2:
         raise part.error(
-            f"got {len(pairs)} pairs with {len(set(scores))} different scores, expected at least two; choose a corpus "
+            f"got {len(pairs)} pairs with {len(set(scores))} different scores, expected at least "
+            "two; choose a corpus "
             "of scored pairs or raise the limit"
         )
 
@@ -67,9 +75,17 @@ def load_scored_pairs(part: CorpusPart) -> Problem:
         cosines = row_cosines(vectors.of(first), vectors.of(second))
         constant = cosines.min() == cosines.max()
         if constant:
-            logger.warning("All cosines are equal: their correlation with the scores is undefined and counts as 0")
+            logger.warning(
+                "All cosines are equal: their correlation with the scores is undefined and counts "
+                "as 0"
+            )
         return [
-            percentage("dialogue-sts", name, "", [0.0 if constant else float(correlate(cosines, scores).statistic)])
+            percentage(
+                "dialogue-sts",
+                name,
+                "",
+                [0.0 if constant else float(correlate(cosines, scores).statistic)],
+            )
             for name, correlate in (("spearman", spearmanr), ("pearson", pearsonr))
         ]
 
@@ -83,7 +99,11 @@ def anchors_of(pairs: Sequence[SentencePair]) -> list[Anchor]:
         labels = results.setdefault(pair.first, {AGREES: {}, CONTRADICTS: {}})
         if pair.label in labels:
             labels[pair.label][pair.second] = None
-    return [Anchor(text, *map(tuple, labels.values())) for text, labels in results.items() if all(labels.values())]
+    return [
+        Anchor(text, *map(tuple, labels.values()))
+        for text, labels in results.items()
+        if all(labels.values())
+    ]
 
 
 def load_anchors(part: CorpusPart) -> Problem:
@@ -92,20 +112,28 @@ def load_anchors(part: CorpusPart) -> Problem:
     anchors = part.sample(anchors_of(pairs))
     if not anchors:
         raise part.error(
-            f"got no first sentence with pairs labelled {AGREES} and {CONTRADICTS} among {len(pairs)} pairs, expected "
+            f"got no first sentence with pairs labelled {AGREES} and {CONTRADICTS} among "
+            f"{len(pairs)} pairs, expected "
             "at least one; choose another corpus or split"
         )
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        vectors = TextVectors(encoder, (text for item in anchors for text in (item[0], *item[1], *item[2])))
+        vectors = TextVectors(
+            encoder, (text for item in anchors for text in (item[0], *item[1], *item[2]))
+        )
         right = []
         for anchor in anchors:
             asked = vectors.of([anchor.text])
-            agreeing, contradicting = (row_cosines(vectors.of(texts), asked) for texts in anchor[1:])
+            agreeing, contradicting = (
+                row_cosines(vectors.of(texts), asked) for texts in anchor[1:]
+            )
             right.append((agreeing[:, None] > contradicting).ravel())
         return [
             percentage("dialogue-nli", "accuracy", setting, [float(np.mean(shares))])
-            for setting, shares in (("", [item.mean() for item in right]), ("triples", np.concatenate(right)))
+            for setting, shares in (
+                ("", [item.mean() for item in right]),
+                ("triples", np.concatenate(right)),
+            )
         ]
 
     triples = sum(len(anchor.agreeing) * len(anchor.contradicting) for anchor in anchors)
@@ -117,7 +145,11 @@ def rankings_of(queries: Sequence[RetrievalQuery]) -> list[Ranking]:
     results = []
     for query in queries:
         relevant = [text for text in dict.fromkeys(query.relevant) if text != query.text]
-        other = [text for text in dict.fromkeys(query.other) if text != query.text and text not in query.relevant]
+        other = [
+            text
+            for text in dict.fromkeys(query.other)
+            if text != query.text and text not in query.relevant
+        ]
         if relevant and other:
             results.append(Ranking(query.text, (*relevant, *other), len(relevant)))
     return results
@@ -135,21 +167,28 @@ def load_rankings(part: CorpusPart) -> Problem:
     rankings = part.sample(rankings_of(queries))
     if not rankings:
         raise part.error(
-            "got no query with relevant and other candidates, expected sentences of at least two intents; choose "
+            "got no query with relevant and other candidates, expected sentences of at least two "
+            "intents; choose "
             "another corpus"
         )
     config |= {
         "queries": len(rankings),
         "relevant_per_query": round(float(np.mean([item.relevant for item in rankings])), 2),
-        "candidates_per_query": round(float(np.mean([len(item.candidates) for item in rankings])), 2),
+        "candidates_per_query": round(
+            float(np.mean([len(item.candidates) for item in rankings])), 2
+        ),
     }
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        vectors = TextVectors(encoder, (text for item in rankings for text in (item.text, *item.candidates)))
+        vectors = TextVectors(
+            encoder, (text for item in rankings for text in (item.text, *item.candidates))
+        )
         scores = []
         for item in rankings:
             relevant = np.arange(len(item.candidates)) < item.relevant
-            scores.append(ranking_scores(vectors.of([item.text])[0], vectors.of(item.candidates), relevant))
+            scores.append(
+                ranking_scores(vectors.of([item.text])[0], vectors.of(item.candidates), relevant)
+            )
         return [
             item_percentage("semantic-retrieval", metric, "", [item[name] for item in scores])
             for metric, name in (("map", "average_precision"), ("mrr", "reciprocal_rank"))
@@ -158,24 +197,31 @@ def load_rankings(part: CorpusPart) -> Problem:
     return Problem(config, measure)
 
 
-SENTENCES = 7_000  # how many sentences are taken at most, a fixed random sample; about as many as the paper's sets have
+# how many sentences are taken at most, a fixed random sample; about as many as the paper's sets
+# have
+SENTENCES = 7_000
 HITS = 100  # how many sentences BM25 retrieves for each
 RELEVANT, OTHER = 30, 40  # how many of the hits are kept at most
 OUT_OF_SCOPE = "oos"  # the label of sentences that have no intent in common
-_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")  # Chinese has no blanks: each of its characters is a word
+# Chinese has no blanks: each of its characters is a word
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 
 def retrieval_queries(dialogues: Iterable[Dialogue]) -> list[RetrievalQuery]:
-    """Build a query for each sentence with hits of its own and of other intents, in alphabetical order.
+    """Build a query for each sentence with hits of its own and of other intents, in alphabetical
+    order.
 
     Equal scores of BM25 are resolved in that order too; that of the dialogues does not matter.
     """
     try:
         import bm25s
     except ImportError:
-        raise InputError('semantic-retrieval: the package bm25s is missing; pip install "hf-dialemb[papers]"') from None
+        raise InputError(
+            'semantic-retrieval: the package bm25s is missing; pip install "hf-dialemb[papers]"'
+        ) from None
 
-    logging.getLogger("bm25s").setLevel(logging.WARNING)  # its importing lets it announce each index
+    # its importing lets it announce each index
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
     intents = _sentences(dialogues)
     texts = sorted(intents)
     if len(texts) > SENTENCES:
@@ -199,7 +245,10 @@ def retrieval_queries(dialogues: Iterable[Dialogue]) -> list[RetrievalQuery]:
 
 
 def _best(scores: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Return the positions of the `HITS` greatest positive scores; of equal scores the first come first."""
+    """Return the positions of the `HITS` greatest positive scores.
+
+    Of equal scores the first come first.
+    """
     least = np.partition(scores, -HITS)[-HITS] if len(scores) > HITS else 0
     hits = np.flatnonzero((scores >= least) & (scores > 0))
     best: NDArray[np.intp] = hits[np.argsort(-scores[hits], kind="stable")][:HITS]
@@ -216,5 +265,8 @@ def _sentences(dialogues: Iterable[Dialogue]) -> dict[str, str]:
     return {
         text: next(iter(intents))[0]
         for text, intents in by_text.items()
-        if len(intents) == 1 and len(next(iter(intents))) == 1 and (OUT_OF_SCOPE,) not in intents and _WORD.search(text)
+        if len(intents) == 1
+        and len(next(iter(intents))) == 1
+        and (OUT_OF_SCOPE,) not in intents
+        and _WORD.search(text)
     }

@@ -1,12 +1,16 @@
-"""DialogStudio: many public dialogue datasets in one layout, with the annotation of each kept as it was.
+"""DialogStudio.
 
-Layout: ``<category>/<dataset>/{train,val,test}.json`` (or ``{train,val,test}/dialogues_*.json``), each an object from
-ids such as ``KVRET--train--1`` to dialogues. Of a dataset without those files, ``converted_examples.json`` is read:
-five dialogues of its train split. The data folder may be that of a single dataset.
+Many public dialogue datasets in one layout, with the annotation of each kept as it was.
 
-A side of an exchange without text gives no turn. Records without exchanges, and utterances with a label for a response,
-are not dialogues and are left out. The twenty datasets that Dialog2Flow unifies get labels as by its program, or as
-docstrings say. A user's turn annotated with all that the user wants so far has what is new since the turn before.
+Layout: ``<category>/<dataset>/{train,val,test}.json`` (or ``{train,val,test}/dialogues_*.json``),
+each an object from ids such as ``KVRET--train--1`` to dialogues. Of a dataset without those files,
+``converted_examples.json`` is read: five dialogues of its train split. The data folder may be that
+of a single dataset.
+
+A side of an exchange without text gives no turn. Records without exchanges, and utterances with a
+label for a response, are not dialogues and are left out. The twenty datasets that Dialog2Flow
+unifies get labels as by its program, or as docstrings say. A user's turn annotated with all that
+the user wants so far has what is new since the turn before.
 """
 
 import json
@@ -15,10 +19,21 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from ....corpora.corpus import Records, Source, catalogued
-from ....corpora.parsing import json_members
-from ....corpora.readers.multiwoz import NO_DOMAIN, NO_SLOT, value_of
-from ....corpora.records import Label, Raw, distinct, each_of, field, flattened, marked, names, optional, strings
+from ....data.corpus import Records, Source, catalogued
+from ....data.parsing import json_members
+from ....data.raw_records import (
+    Label,
+    Raw,
+    distinct,
+    each_of,
+    field,
+    flattened,
+    marked,
+    names,
+    optional,
+    strings,
+)
+from ....data.readers.multiwoz import NO_DOMAIN, NO_SLOT, value_of
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
@@ -83,7 +98,9 @@ def _dialogue(key: str, record: Raw) -> Dialogue:
     def read(log: Raw) -> None:
         nonlocal before
         sides = {role: _information(log, name) if labels else {} for role, name in _SIDES.items()}
-        exchange = Exchange(field(log, _TEXTS["user"], str), sides, before, log.get("intent") or "", about)
+        exchange = Exchange(
+            field(log, _TEXTS["user"], str), sides, before, log.get("intent") or "", about
+        )
         before = sides["user"]
         for role, name in _TEXTS.items():
             other = _OTHER_TEXTS.get(dataset, {}).get(role)
@@ -106,7 +123,9 @@ def _information(record: Raw, name: str) -> dict[str, Raw]:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"field {name}: broken JSON ({error}), expected an object; repair the record") from None
+            raise InputError(
+                f"field {name}: broken JSON ({error}), expected an object; repair the record"
+            ) from None
     return field({name: value}, name, dict)
 
 
@@ -118,14 +137,17 @@ def _abcd(exchange: Exchange, role: str) -> TurnLabels:
 
 def _bitod(exchange: Exchange, role: str) -> TurnLabels:
     """Read BiTOD; the program takes "chat" for a domain."""
-    return (*bitod_labels(exchange.sides[role]), bitod_domain(field(exchange.sides["user"], "active_intent", str)))
+    return (
+        *bitod_labels(exchange.sides[role]),
+        bitod_domain(field(exchange.sides["user"], "active_intent", str)),
+    )
 
 
 def _multiwoz(exchange: Exchange, role: str) -> TurnLabels:
     """Read MultiWOZ 2.1 and Disambiguation.
 
-    Acts without a slot are kept (the program drops them). Booking and general are not domains (they are in the
-    program). The intents, which are the user's acts, are not repeated for the system.
+    Acts without a slot are kept (the program drops them). Booking and general are not domains (they
+    are in the program). The intents, which are the user's acts, are not repeated for the system.
     """
     acts, slots, domains = [], [], []
     annotated = optional(exchange.sides[role], "dialog_act", dict)
@@ -140,7 +162,10 @@ def _multiwoz(exchange: Exchange, role: str) -> TurnLabels:
 
 
 def _multiwoz22(exchange: Exchange, role: str) -> TurnLabels:
-    """Read what is new in the user's state, and what the user asks for; system turns have no labels."""
+    """Read what is new in the user's state, and what the user asks for.
+
+    System turns have no labels.
+    """
     if role != "user":
         return (), (), (), ()
     frames = field(exchange.sides[role], "frames", list)
@@ -149,8 +174,16 @@ def _multiwoz22(exchange: Exchange, role: str) -> TurnLabels:
     asked = flattened(names(field(frame, "state", dict), "requested_slots") for frame in frames)
     parts = [(key.partition("-"), str(values[0]) if values else "") for key, values in new]
     parts += [(key.partition("-"), "") for key in asked]
-    slots, domains = [(slot, value) for (_, _, slot), value in parts], [domain for (domain, _, _), _ in parts]
-    return ["inform"] * bool(new) + ["request"] * bool(asked), slots, exchange.intents(role), domains
+    slots, domains = (
+        [(slot, value) for (_, _, slot), value in parts],
+        [domain for (domain, _, _), _ in parts],
+    )
+    return (
+        ["inform"] * bool(new) + ["request"] * bool(asked),
+        slots,
+        exchange.intents(role),
+        domains,
+    )
 
 
 def _filled(frames: list[Raw]) -> list[tuple[str, list[Raw]]]:
@@ -159,11 +192,21 @@ def _filled(frames: list[Raw]) -> list[tuple[str, list[Raw]]]:
 
 
 def _hdsa(exchange: Exchange, role: str) -> TurnLabels:
-    """Read HDSA-Dialog; acts without a slot and slots with the value "none" are kept (the program drops them)."""
+    """Read HDSA-Dialog.
+
+    Acts without a slot and slots with the value "none" are kept (the program drops them).
+    """
     if role == "user":
-        known, state = (_beliefs(optional(side, "BS", dict)) for side in (exchange.before, exchange.sides[role]))
+        known, state = (
+            _beliefs(optional(side, "BS", dict)) for side in (exchange.before, exchange.sides[role])
+        )
         new = [pair for pair in state if pair not in known]
-        return ["inform"] * bool(new), [pair[1:] for pair in new], (), [domain for domain, *_ in new]
+        return (
+            ["inform"] * bool(new),
+            [pair[1:] for pair in new],
+            (),
+            [domain for domain, *_ in new],
+        )
     done = field(exchange.sides[role], "act", dict)  # such as {"hotel-inform-area": "north"}
     parts = [((*name.split("-", 2), "", "")[:3], value_of(field(done, name, str))) for name in done]
     acts = [act for (_, act, _), _ in parts if act != NO_SLOT]
@@ -187,10 +230,15 @@ def _gecor(exchange: Exchange, role: str) -> TurnLabels:
     if role != "user":
         return _restaurant(map(system_label, optional(side, "DA", list)))
     new = [
-        (field(act, "act", str), field(act, "slots", list)) for act in optional(side, "slu", list) if act not in known
+        (field(act, "act", str), field(act, "slots", list))
+        for act in optional(side, "slu", list)
+        if act not in known
     ]
     pairs = [(act, name, str(value)) for act, slots in new for name, value in slots]
-    slots = [(value, "") if act == "request" or name == "slot" else (name, value) for act, name, value in pairs]
+    slots = [
+        (value, "") if act == "request" or name == "slot" else (name, value)
+        for act, name, value in pairs
+    ]
     return [act for act, _ in new], slots, (), ("restaurant",)
 
 
@@ -202,7 +250,8 @@ def _restaurant(labels: Iterable[Label]) -> TurnLabels:
 def _frames(exchange: Exchange, role: str) -> TurnLabels:
     """Read Frames; what the user informs of stands in the information of the answer.
 
-    The program takes the name of the task, "book", for an act wherever the user informs of something.
+    The program takes the name of the task, "book", for an act wherever the user informs of
+    something.
     """
     act = field(exchange.sides[role], "da_label", str)
     acts = [act] if act != "null" else []
@@ -220,7 +269,12 @@ def _schema_guided(exchange: Exchange, role: str) -> TurnLabels:
     values = [(field(action, "slot", str), names(action, "values")) for action in actions]
     acts = [field(action, "act", str) for action in actions if action["slot"] != "intent"]
     slots = [(slot, texts[0] if texts else "") for slot, texts in values if slot != "intent"]
-    return acts, slots, [text for slot, texts in values if slot == "intent" for text in texts], domains
+    return (
+        acts,
+        slots,
+        [text for slot, texts in values if slot == "intent" for text in texts],
+        domains,
+    )
 
 
 def _msdc(exchange: Exchange, role: str) -> TurnLabels:
@@ -242,15 +296,21 @@ def _arguments(text: str) -> Iterator[tuple[str, str]]:
     for argument in text.rstrip(' "').removesuffix(")").split(";"):
         name, _, value = (part.strip() for part in argument.partition("="))
         if re.fullmatch(r"\w+", name):
-            values = value[1:-1].split("#") if value.startswith("{") and value.endswith("}") else [value]
+            values = (
+                value[1:-1].split("#") if value.startswith("{") and value.endswith("}") else [value]
+            )
             yield from ((name.lower(), part.strip()) for part in values)
 
 
 def _muldogo(exchange: Exchange, role: str) -> TurnLabels:
-    """Read the words' tags and the intents of customers; an empty cell of a table became a number on its way."""
+    """Read the words' tags and the intents of customers.
+
+    An empty cell of a table became a number on its way.
+    """
     side, domains = exchange.sides[role], (field(exchange.about, "domain", str),)
     tags, intents = (
-        [cell for cell in optional(side, name, list) if isinstance(cell, str)] for name in ("slot-labels", "intent")
+        [cell for cell in optional(side, name, list) if isinstance(cell, str)]
+        for name in ("slot-labels", "intent")
     )
     slots = [(tag, "") for cell in tags for tag in cell.split() if tag != "O"]
     return (), slots, [intent for cell in intents for intent in cell.split("<div>")], domains
@@ -266,13 +326,22 @@ def _simulated(exchange: Exchange, role: str, domain: str) -> TurnLabels:
 
 
 def _generated(exchange: Exchange, role: str) -> TurnLabels:
-    """Read SimJointGEN; the program looks for the state under another name and leaves users without labels."""
+    """Read SimJointGEN.
+
+    The program looks for the state under another name and leaves users without labels.
+    """
     side, known = exchange.sides[role], exchange.before.get("dialogue_state") or {}
     if role == "user":
-        new = [pair for pair in optional(side, "dialogue_state", dict).items() if pair not in known.items()]
+        new = [
+            pair
+            for pair in optional(side, "dialogue_state", dict).items()
+            if pair not in known.items()
+        ]
         return ["inform"] * bool(new), [(name, str(value)) for name, value in new], (), ("movie",)
     acts, slots = optional(side, "system_acts", list), []
-    for values in (optional(act, "slot_values", dict) for act in acts):  # one that is requested has no value
+    for values in (
+        optional(act, "slot_values", dict) for act in acts
+    ):  # one that is requested has no value
         slots += [(slot, field(values, slot, str).removeprefix("REQUESTED")) for slot in values]
     return [field(act, "name", str) for act in acts], slots, (), ("movie",)
 
@@ -280,14 +349,20 @@ def _generated(exchange: Exchange, role: str) -> TurnLabels:
 def _taskmaster(exchange: Exchange, role: str) -> TurnLabels:
     """Read Taskmaster 1 and 2: annotated stretches are slots, and a turn with slots informs.
 
-    Users' stretches in Taskmaster 1 stand under "speaker", where the program does not look for them. An "accept" or
-    "reject" at the end of a name is no part of it. The domain is that of the instructions (the program takes the first
-    word of a slot's name, which also numbers hotels and flights).
+    Users' stretches in Taskmaster 1 stand under "speaker", where the program does not look for
+    them. An "accept" or "reject" at the end of a name is no part of it. The domain is that of the
+    instructions (the program takes the first word of a slot's name, which also numbers hotels and
+    flights).
     """
     side = exchange.sides[role]
     segments = side["segments"] if "segments" in side else side.get("speaker")
     slots = annotated_slots(segments if isinstance(segments, list) else [], prefixed=True)
-    return ["inform"] * bool(slots), slots, (), (field(exchange.about, "instruction_id", str).partition("-")[0],)
+    return (
+        ["inform"] * bool(slots),
+        slots,
+        (),
+        (field(exchange.about, "instruction_id", str).partition("-")[0],),
+    )
 
 
 def _taskmaster3(exchange: Exchange, role: str) -> TurnLabels:

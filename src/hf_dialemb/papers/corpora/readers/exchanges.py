@@ -1,13 +1,15 @@
-"""Corpora whose records pair what two sides say: WOZ 2.0, CamRest676, GECOR, the simulated Sim-M, and KVRET."""
+"""Corpora whose records pair what two sides say.
+
+WOZ 2.0, CamRest676, GECOR, the simulated Sim-M, and KVRET.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ....corpora.corpus import Files, Reading, catalogued
-from ....corpora.parsing import json_list, out_of_all, split_files, with_split, without_empty
-from ....corpora.readers.shapes import split_patterns
-from ....corpora.records import (
+from ....data.corpus import Files, Reading, catalogued
+from ....data.parsing import json_list, out_of_all, split_files, with_split, without_empty
+from ....data.raw_records import (
     Label,
     Raw,
     Slots,
@@ -23,12 +25,14 @@ from ....corpora.records import (
     optional,
     strings,
 )
+from ....data.readers.shapes import split_patterns
 from ....dialogue import Dialogue, Turn
 from .. import CATALOGUE
 
-# WOZ 2.0: ``woz_{train,validate,test}_en.json``. An exchange is what the system says, first nothing, and the user's
-# reply. ``["request", "phone"]`` requests the slot phone, any other pair informs; labels without a slot are left out.
-# A system act that is a slot's name requests it, a pair informs.
+# WOZ 2.0: ``woz_{train,validate,test}_en.json``. An exchange is what the system says, first
+# nothing, and the user's reply. ``["request", "phone"]`` requests the slot phone, any other pair
+# informs; labels without a slot are left out. A system act that is a slot's name requests it, a
+# pair informs.
 
 _WOZ_SPLITS = {"train": "train", "dev": "validate", "test": "test"}
 
@@ -36,13 +40,20 @@ _WOZ_SPLITS = {"train": "train", "dev": "validate", "test": "test"}
 def _woz_dialogue(split: str, record: Raw) -> Dialogue:
     """Convert a record of WOZ 2.0, whose numbers repeat between the splits."""
     exchanges = convert_each(enumerate(field(record, "dialogue", list)), "dialogue", _woz_exchange)
-    return Dialogue(flattened(exchanges), f"{split}/{field(record, 'dialogue_idx', int)}", ("restaurant",))
+    return Dialogue(
+        flattened(exchanges), f"{split}/{field(record, 'dialogue_idx', int)}", ("restaurant",)
+    )
 
 
 def _woz_exchange(number: int, exchange: Raw) -> list[Turn]:
-    text, acts = field(exchange, "system_transcript", str), each_of(exchange, "system_acts", system_label)
+    text, acts = (
+        field(exchange, "system_transcript", str),
+        each_of(exchange, "system_acts", system_label),
+    )
     turns = [labelled("assistant", text, acts)] if number or text else []
-    reply = labelled("user", field(exchange, "transcript", str), each_of(exchange, "turn_label", user_label))
+    reply = labelled(
+        "user", field(exchange, "transcript", str), each_of(exchange, "turn_label", user_label)
+    )
     return [*turns, reply]
 
 
@@ -63,9 +74,10 @@ def system_label(act: Raw) -> Label:
 
 _WOZ_FILES = split_patterns("woz_{}_en.json", **_WOZ_SPLITS)
 
-# CamRest676, ``CamRest676.json``, and GECOR, the same dialogues with corrected spelling and annotated ellipses, which
-# are not read, ``CamRest676_annotated.json``. A user's turn lists all that was informed of so far: it informs of what
-# the turn before did not list. There is no official split; as in papers, it is 3:1:1 in the order of the file.
+# CamRest676, ``CamRest676.json``, and GECOR, the same dialogues with corrected spelling and
+# annotated ellipses, which are not read, ``CamRest676_annotated.json``. A user's turn lists all
+# that was informed of so far: it informs of what the turn before did not list. There is no official
+# split; as in papers, it is 3:1:1 in the order of the file.
 
 _DEV_START, _TEST_START = 406, 541
 
@@ -82,7 +94,11 @@ def _camrest_dialogue(record: Raw) -> Dialogue:
     known: set[Label] = set()
     for text, labels, system in each_of(record, "dial", _camrest_exchange):
         turns += [
-            labelled("user", text, (label for label in labels if label[0] != "inform" or label not in known)),
+            labelled(
+                "user",
+                text,
+                (label for label in labels if label[0] != "inform" or label not in known),
+            ),
             system,
         ]
         known = set(labels)
@@ -92,8 +108,13 @@ def _camrest_dialogue(record: Raw) -> Dialogue:
 def _camrest_exchange(exchange: Raw) -> tuple[str, tuple[Label, ...], Turn]:
     user, system = field(exchange, "usr", dict), field(exchange, "sys", dict)
     labels = flattened(each_of(user, "slu", camrest_labels))
-    text = Turn("user", field(user, "transcript", str)).content  # refuses a blank text where its place is known
-    return text, labels, labelled("assistant", field(system, "sent", str), each_of(system, "DA", system_label))
+    # refuses a blank text where its place is known
+    text = Turn("user", field(user, "transcript", str)).content
+    return (
+        text,
+        labels,
+        labelled("assistant", field(system, "sent", str), each_of(system, "DA", system_label)),
+    )
 
 
 def camrest_labels(act: Raw) -> list[Label]:
@@ -106,13 +127,18 @@ def _camrest(file: str) -> tuple[Files, Reading, Callable[..., Dialogue]]:
     return split_patterns(file), out_of_all(json_list, file, _camrest_split), _camrest_dialogue
 
 
-# Sim-M, cinema tickets: outlines of a simulator that people worded, ``sim-M/{train,dev,test}.json``. An exchange is
-# what the system says, first nothing, and the user's reply. A user's slots are those marked in the text.
+# Sim-M, cinema tickets: outlines of a simulator that people worded,
+# ``sim-M/{train,dev,test}.json``. An exchange is what the system says, first nothing, and the
+# user's reply. A user's slots are those marked in the text.
 
 
 def simulated_dialogue(record: Raw, domain: str) -> Dialogue:
     """Convert a record of Sim-M or Sim-R."""
-    return Dialogue(flattened(each_of(record, "turns", _simulated)), field(record, "dialogue_id", str), (domain,))
+    return Dialogue(
+        flattened(each_of(record, "turns", _simulated)),
+        field(record, "dialogue_id", str),
+        (domain,),
+    )
 
 
 def _simulated(exchange: Raw) -> list[Turn]:
@@ -127,16 +153,21 @@ def _simulated(exchange: Raw) -> list[Turn]:
 
 def simulated_labels(acts: list[Raw]) -> tuple[tuple[str, ...], Slots]:
     """Read the system's acts in Sim-M and Sim-R."""
-    slots = [(field(act, "slot", str).lower(), optional(act, "value", str)) for act in acts if "slot" in act]
+    slots = [
+        (field(act, "slot", str).lower(), optional(act, "value", str))
+        for act in acts
+        if "slot" in act
+    ]
     return distinct(field(act, "type", str) for act in acts), tuple(slots)
 
 
 _SIM_M_FILES = split_patterns("sim-M/{}.json")
 
-# KVRET, also called SMD: ``kvret_{train,dev,test}_public.json``. The domain is the task. The assistant's first turn
-# after a driver's turn carries the driver's labels: values in ``slots``, and in ``requested`` a flag for every slot
-# that was touched. The driver informs of new values, and requests flagged slots that have none. Ten turns without text
-# and the dialogue without turns are left out.
+# KVRET, also called SMD: ``kvret_{train,dev,test}_public.json``. The domain is the task. The
+# assistant's first turn after a driver's turn carries the driver's labels: values in ``slots``, and
+# in ``requested`` a flag for every slot that was touched. The driver informs of new values, and
+# requests flagged slots that have none. Ten turns without text and the dialogue without turns are
+# left out.
 
 _KVRET_FILES = split_patterns("kvret_{}_public.json")
 _KVRET_ROLES = {"driver": "user", "assistant": "assistant"}
@@ -160,7 +191,10 @@ def _kvret_dialogue(record: Raw) -> Dialogue:
 
 
 def _kvret_turn(turn: Raw) -> tuple[str, str, dict[str, str], list[str]]:
-    """Read the role, the text, and what the driver said: values by slot, and the slots with a flag."""
+    """Read the role, the text, and what the driver said.
+
+    Values by slot, and the slots with a flag.
+    """
     role, data = _KVRET_ROLES[one_of(turn, "turn", _KVRET_ROLES)], field(turn, "data", dict)
     text = field(data, "utterance", str)
     if role == "user":
@@ -170,20 +204,32 @@ def _kvret_turn(turn: Raw) -> tuple[str, str, dict[str, str], list[str]]:
     return role, text, values, [slot for slot in requested if field(requested, slot, bool)]
 
 
-def _with_kvret_labels(turn: Turn, values: dict[str, str], flagged: list[str], known: dict[str, str]) -> Turn:
-    informed = [(slot.lower(), value) for slot, value in values.items() if known.get(slot) != value.lower()]
+def _with_kvret_labels(
+    turn: Turn, values: dict[str, str], flagged: list[str], known: dict[str, str]
+) -> Turn:
+    informed = [
+        (slot.lower(), value) for slot, value in values.items() if known.get(slot) != value.lower()
+    ]
     requested = [(slot.lower(), "") for slot in flagged if slot not in values and slot not in known]
     acts = ["inform"] * bool(informed) + ["request"] * bool(requested)
     return replace(turn, dialogue_acts=tuple(acts), slots=(*informed, *requested))
 
 
-_KVRET_READING = (_KVRET_FILES, without_empty("dialogue", split_files(json_list, _KVRET_FILES)), _kvret_dialogue)
+_KVRET_READING = (
+    _KVRET_FILES,
+    without_empty("dialogue", split_files(json_list, _KVRET_FILES)),
+    _kvret_dialogue,
+)
 CORPORA = catalogued(
     {
         "woz2": (_WOZ_FILES, with_split(split_files(json_list, _WOZ_FILES)), _woz_dialogue),
         "camrest676": _camrest("CamRest676.json"),
         "gecor": _camrest("CamRest676_annotated.json"),
-        "sim_m": (_SIM_M_FILES, split_files(json_list, _SIM_M_FILES), partial(simulated_dialogue, domain="movie")),
+        "sim_m": (
+            _SIM_M_FILES,
+            split_files(json_list, _SIM_M_FILES),
+            partial(simulated_dialogue, domain="movie"),
+        ),
         "kvret": _KVRET_READING,
     },
     CATALOGUE,

@@ -8,9 +8,19 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import PurePosixPath
 
-from ....corpora.corpus import SPLITS, Records, Source, catalogued
-from ....corpora.parsing import grouped, json_list, json_members, parse_json, table_rows, text_lines
-from ....corpora.readers.multiwoz import (
+from ....data.corpus import SPLITS, Records, Source, catalogued
+from ....data.parsing import grouped, json_list, json_members, parse_json, table_rows, text_lines
+from ....data.raw_records import (
+    Raw,
+    Slots,
+    convert_each,
+    field,
+    flattened,
+    hashed_split,
+    names,
+    one_of,
+)
+from ....data.readers.multiwoz import (
     HELD_OUT,
     NO_DOMAIN,
     NO_SLOT,
@@ -22,15 +32,16 @@ from ....corpora.readers.multiwoz import (
     labels,
     text_and_acts,
 )
-from ....corpora.readers.shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, cells, split_patterns
-from ....corpora.records import Raw, Slots, convert_each, field, flattened, hashed_split, names, one_of
-from ....corpora.source import MissingFilesError
+from ....data.readers.shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, cells, split_patterns
+from ....data.source import MissingFilesError
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
 
 
-def members_of_split(source: Source, split: str, pattern: str, lists: Mapping[str, str], beside: str = "") -> Records:
+def members_of_split(
+    source: Source, split: str, pattern: str, lists: Mapping[str, str], beside: str = ""
+) -> Records:
     """Read the dialogues of a split from a file of all of them; ids in none of the lists are train.
 
     The lists must lie in the folder of the file ``beside``, if that is given.
@@ -39,25 +50,31 @@ def members_of_split(source: Source, split: str, pattern: str, lists: Mapping[st
         identifier(line.strip()): name
         for name, ids in lists.items()
         for place, line in text_lines(source, ids)
-        if line.strip() and (not beside or PurePosixPath(place).parent == PurePosixPath(beside).parent)
+        if line.strip()
+        and (not beside or PurePosixPath(place).parent == PurePosixPath(beside).parent)
     }
     missing = [ids for name, ids in lists.items() if name not in splits.values()]
     for place, (key, record) in json_members(source, pattern):
         if missing:
-            needs = f"{pattern} needs {missing[0]} too, which names the dialogues of a split; add the file"
+            needs = (
+                f"{pattern} needs {missing[0]} too, which names the dialogues of a split; add "
+                "the file"
+            )
             raise MissingFilesError(f"{source.path}: {needs}")
         if splits.get(identifier(key), "train") == split:
             yield place, (key, record)
 
 
-# multiwoz20_single_domain: the 2,924 dialogues of version 2.0 with a single domain, out of ``dstc8_multiwoz2.0.zip``.
-# Dev and test are the dialogues that are so in version 2.1, in their older wording.
+# multiwoz20_single_domain: the 2,924 dialogues of version 2.0 with a single domain, out of
+# ``dstc8_multiwoz2.0.zip``. Dev and test are the dialogues that are so in version 2.1, in their
+# older wording.
 
 _EXTRACT_FILES = dict.fromkeys(SPLITS, (SINGLE_DOMAIN, *HELD_OUT.values()))
 
-# multiwoz21_restaurant: 442 dialogues of version 2.1, a list in MultiWOZ's own layout that lost ids and splits. The id
-# is the position, and a hash of it the split. 111 of the dialogues are dev or test in version 2.1, and 85 of those are
-# train here: leave the corpus out when testing on MultiWOZ.
+# multiwoz21_restaurant: 442 dialogues of version 2.1, a list in MultiWOZ's own layout that lost ids
+# and splits. The id is the position, and a hash of it the split. 111 of the dialogues are dev or
+# test in version 2.1, and 85 of those are train here: leave the corpus out when testing on
+# MultiWOZ.
 
 _RESTAURANTS = "multiwoz2.1_restaurant_only/restaurants.json"
 
@@ -72,9 +89,13 @@ def _restaurant_dialogue(key: str, record: Raw) -> Dialogue:
     return replace(goal_and_log(key, record), id=key)
 
 
-# multiwoz22_text: the 512 dialogues of the first train file of version 2.2, as tables without header, quotes or acts.
+# multiwoz22_text: the 512 dialogues of the first train file of version 2.2, as tables without
+# header, quotes or acts.
 
-_TEXT, _TEXT_COLUMNS = "multiwoz2.2_train_001_text/*.tsv", ("dialogue_id", "speaker", "utterance", "services")
+_TEXT, _TEXT_COLUMNS = (
+    "multiwoz2.2_train_001_text/*.tsv",
+    ("dialogue_id", "speaker", "utterance", "services"),
+)
 
 
 def _text_records(source: Source, split: str) -> Records:
@@ -85,7 +106,11 @@ def _text_records(source: Source, split: str) -> Records:
 def _text_dialogue(rows: list[dict[str, str]]) -> Dialogue:
     turns = convert_each(rows, "turns", _text_turn)
     services = rows[0]["services"]  # such as "['hotel, train']", or None
-    domains = tuple(services.removeprefix("['").removesuffix("']").split(", ")) if services != "None" else ()
+    domains = (
+        tuple(services.removeprefix("['").removesuffix("']").split(", "))
+        if services != "None"
+        else ()
+    )
     return Dialogue(turns, identifier(rows[0]["dialogue_id"]), domains)
 
 
@@ -94,18 +119,24 @@ def _text_turn(row: dict[str, str]) -> Turn:
     return Turn(UPPER_CASE_ROLES[one_of(row, "speaker", UPPER_CASE_ROLES)], text)
 
 
-# multiwoz21, as its authors give it out: ``data.json``, and ``{val,test}ListFile.txt`` (or ``.json``) with ids. Where
-# there is no ``data.json``, ``{train,val,test}.json`` in the same form, as in ConvLab-2. The copies from Cambridge have
-# the acts of the system in ``dialogue_acts.json``, where a turn is known by its number among the system's turns.
+# multiwoz21, as its authors give it out: ``data.json``, and ``{val,test}ListFile.txt`` (or
+# ``.json``) with ids. Where there is no ``data.json``, ``{train,val,test}.json`` in the same form,
+# as in ConvLab-2. The copies from Cambridge have the acts of the system in ``dialogue_acts.json``,
+# where a turn is known by its number among the system's turns.
 
 _LISTS = {"dev": "valListFile.*", "test": "testListFile.*"}
 _SINGLE = {"train": "train.json", "dev": "val.json", "test": "test.json"}
-_WHOLE_FILES = {split: ("data.json", *_LISTS.values(), "dialogue_acts.json", file) for split, file in _SINGLE.items()}
+_WHOLE_FILES = {
+    split: ("data.json", *_LISTS.values(), "dialogue_acts.json", file)
+    for split, file in _SINGLE.items()
+}
 
 
 def _whole_records(source: Source, split: str) -> Records:
     # The acts of all dialogues, if there is such a file, stay in memory.
-    acts = {identifier(key): by_turn for _, (key, by_turn) in json_members(source, "dialogue_acts.json")}
+    acts = {
+        identifier(key): by_turn for _, (key, by_turn) in json_members(source, "dialogue_acts.json")
+    }
     whole, _ = next(source.files("data.json"), ("", None))
     records = members_of_split(source, split, "data.json", _LISTS, whole) if whole else None
     for place, (key, record) in records or json_members(source, _SINGLE[split]):
@@ -125,15 +156,16 @@ def _whole_turn(role: str, turn: Raw) -> Turn:
     return Turn(role, text, *labels({} if acts == "No Annotation" else acts))
 
 
-# titan: acts keep their refinement, as in ``inform-specific``. The ids are MultiWOZ's but the splits are not: 182 of
-# the dialogues, 141 of them in train here, are dev or test there. Leave them out of training when testing on MultiWOZ.
-# Of the id that comes twice, alike, one dialogue is read.
+# titan: acts keep their refinement, as in ``inform-specific``. The ids are MultiWOZ's but the
+# splits are not: 182 of the dialogues, 141 of them in train here, are dev or test there. Leave them
+# out of training when testing on MultiWOZ. Of the id that comes twice, alike, one dialogue is read.
 
 _TITAN = "titan_903/annotated_user_da_with_span_full.json"
 _TITAN_LISTS = {"dev": "titan_903/valListFile.json", "test": "titan_903/testListFile.json"}
 _TITAN_FILES = dict.fromkeys(SPLITS, (_TITAN, *_TITAN_LISTS.values()))
 
-# spokenwoz: telephone calls, transcribed by machine, in MultiWOZ's layout, where ``tag`` says who speaks.
+# spokenwoz: telephone calls, transcribed by machine, in MultiWOZ's layout, where ``tag`` says who
+# speaks.
 
 _CALLS = ("text_5700_train_dev/data.json", "text_5700_train_dev/valListFile.json")
 _CALL_FILES = {"train": _CALLS, "dev": _CALLS, "test": ("text_5700_test/data.json",)}
@@ -149,21 +181,61 @@ def _call_turn(_: str, turn: Raw) -> Turn:
     return text_and_acts(USER_AND_SYSTEM[one_of(turn, "tag", USER_AND_SYSTEM)], turn)
 
 
-# hdsa: version 2.0 in lower case and tokenised, with the acts of the system as its authors' program predicts them:
-# ``{dev,test}.tsv``, an exchange per line, and ``{val,test}_reference_nondelex.json``, the replies of the system. The
-# JSON with all splits is read from DialogStudio.
+# hdsa: version 2.0 in lower case and tokenised, with the acts of the system as its authors' program
+# predicts them: ``{dev,test}.tsv``, an exchange per line, and
+# ``{val,test}_reference_nondelex.json``, the replies of the system. The JSON with all splits is
+# read from DialogStudio.
 #
-# A line has the id, the number of the exchange, a database row, the system's last utterance, the user's utterance, and
-# a vector of 44 zeros and ones: which domains, functions and arguments the next reply has. They are not tied to each
-# other, and users have no labels. The reply is in the next line, and the last reply in the reference.
+# A line has the id, the number of the exchange, a database row, the system's last utterance, the
+# user's utterance, and a vector of 44 zeros and ones: which domains, functions and arguments the
+# next reply has. They are not tied to each other, and users have no labels. The reply is in the
+# next line, and the last reply in the reference.
 
-_HDSA_FILES = {"dev": ("dev.tsv", "val_reference_nondelex.json"), "test": ("test.tsv", "test_reference_nondelex.json")}
+_HDSA_FILES = {
+    "dev": ("dev.tsv", "val_reference_nondelex.json"),
+    "test": ("test.tsv", "test_reference_nondelex.json"),
+}
 _HDSA_COLUMNS = ("dialogue_id", "turn", "database", "last", "user", "acts")
-_DOMAINS = ("restaurant", "hotel", "attraction", "train", "taxi", "hospital", "police", "bus", "booking", "general")
+_DOMAINS = (
+    "restaurant",
+    "hotel",
+    "attraction",
+    "train",
+    "taxi",
+    "hospital",
+    "police",
+    "bus",
+    "booking",
+    "general",
+)
 _FUNCTIONS = ("inform", "request", "recommend", "book", "select", "sorry", "none")
 _ARGUMENTS = (
-    *("pricerange", "id", "address", "postcode", "type", "food", "phone", "name", "area", "choice", "price", "time"),
-    *("reference", "none", "parking", "stars", "internet", "day", "arriveby", "departure", "destination", "leaveat"),
+    *(
+        "pricerange",
+        "id",
+        "address",
+        "postcode",
+        "type",
+        "food",
+        "phone",
+        "name",
+        "area",
+        "choice",
+        "price",
+        "time",
+    ),
+    *(
+        "reference",
+        "none",
+        "parking",
+        "stars",
+        "internet",
+        "day",
+        "arriveby",
+        "departure",
+        "destination",
+        "leaveat",
+    ),
     *("duration", "trainid", "people", "department", "stay"),
 )
 _KINDS = (_DOMAINS, _FUNCTIONS, _ARGUMENTS)
@@ -175,7 +247,9 @@ def _hdsa_records(source: Source, split: str) -> Records:
     replies = json_members(source, reference)
     last = {key: texts[-1:] if isinstance(texts, list) else texts for _, (key, texts) in replies}
     if not last and source.holds(table):
-        raise MissingFilesError(f"{source.path}: {table} needs {reference} too, for the last replies; add the file")
+        raise MissingFilesError(
+            f"{source.path}: {table} needs {reference} too, for the last replies; add the file"
+        )
     rows = table_rows(source, table, delimiter="\t", quoted=False, names=_HDSA_COLUMNS)
     for place, dialogue in grouped(rows, lambda row: row[1]["dialogue_id"]):
         yield place, (dialogue, last.get(dialogue[0]["dialogue_id"]))
@@ -183,10 +257,17 @@ def _hdsa_records(source: Source, split: str) -> Records:
 
 def _hdsa_dialogue(record: list[dict[str, str]], last: Raw) -> Dialogue:
     domains: set[str] = set()
-    replies = [*(field(row, "last", str) for row in record[1:]), *names({"reference": last}, "reference")]
+    replies = [
+        *(field(row, "last", str) for row in record[1:]),
+        *names({"reference": last}, "reference"),
+    ]
     if len(replies) != len(record):
-        raise InputError("field reference: got no reply, expected the last of the dialogue; get the files again")
-    exchanges = convert_each(zip(record, replies, strict=True), "turns", partial(_hdsa_line, domains))
+        raise InputError(
+            "field reference: got no reply, expected the last of the dialogue; get the files again"
+        )
+    exchanges = convert_each(
+        zip(record, replies, strict=True), "turns", partial(_hdsa_line, domains)
+    )
     key = identifier(record[0]["dialogue_id"])
     return Dialogue(flattened(exchanges), key, tuple(sorted(domains.difference(NO_DOMAIN))))
 
@@ -202,20 +283,40 @@ def _hdsa_line(domains: set[str], row: dict[str, str], reply: str) -> tuple[Turn
 def _hdsa_vector(text: str) -> tuple[tuple[str, ...], tuple[str, ...], Slots]:
     """Read a vector as the names of domains, acts and slots."""
     vector = parse_json("field acts", text.encode(), "repair the line")
-    if not isinstance(vector, list) or len(vector) != len(_PLACES) or not all(bit in (0, 1) for bit in vector):
-        raise InputError(f"field acts: expected a list of {len(_PLACES)} zeros and ones; repair the line")
-    marked = [(kind, name) for (kind, name), bit in zip(_PLACES, vector, strict=True) if bit and name != NO_SLOT]
-    domains, acts, slots = (tuple(name for kind, name in marked if kind is known) for known in _KINDS)
+    if (
+        not isinstance(vector, list)
+        or len(vector) != len(_PLACES)
+        or not all(bit in (0, 1) for bit in vector)
+    ):
+        raise InputError(
+            f"field acts: expected a list of {len(_PLACES)} zeros and ones; repair the line"
+        )
+    marked = [
+        (kind, name)
+        for (kind, name), bit in zip(_PLACES, vector, strict=True)
+        if bit and name != NO_SLOT
+    ]
+    domains, acts, slots = (
+        tuple(name for kind, name in marked if kind is known) for known in _KINDS
+    )
     return domains, acts, tuple((slot, "") for slot in slots)
 
 
 CORPORA = catalogued(
     {
         "multiwoz20_single_domain": (_EXTRACT_FILES, extract_records, extract_dialogue),
-        "multiwoz21_restaurant": (split_patterns(_RESTAURANTS), _restaurant_records, _restaurant_dialogue),
+        "multiwoz21_restaurant": (
+            split_patterns(_RESTAURANTS),
+            _restaurant_records,
+            _restaurant_dialogue,
+        ),
         "multiwoz22_text": ({"train": (_TEXT,)}, _text_records, _text_dialogue),
         "multiwoz21": (_WHOLE_FILES, _whole_records, _whole_dialogue),
-        "titan": (_TITAN_FILES, partial(members_of_split, pattern=_TITAN, lists=_TITAN_LISTS), goal_and_log),
+        "titan": (
+            _TITAN_FILES,
+            partial(members_of_split, pattern=_TITAN, lists=_TITAN_LISTS),
+            goal_and_log,
+        ),
         "spokenwoz": (_CALL_FILES, _call_records, partial(goal_and_log, turn=_call_turn)),
         "hdsa": (_HDSA_FILES, _hdsa_records, _hdsa_dialogue),
     },

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ....corpora.corpus import SPLITS, Files, Reading, Records, Source, catalogued
-from ....corpora.parsing import (
+from ....data.corpus import SPLITS, Files, Reading, Records, Source, catalogued
+from ....data.parsing import (
     grouped,
     hashed_by,
     json_list,
@@ -20,8 +20,7 @@ from ....corpora.parsing import (
     text_lines,
     without_empty,
 )
-from ....corpora.readers.shapes import USER_AND_SYSTEM, Labels, TurnList, only, split_patterns, utterance
-from ....corpora.records import (
+from ....data.raw_records import (
     Raw,
     Slots,
     convert_each,
@@ -35,11 +34,20 @@ from ....corpora.records import (
     placed,
     strings,
 )
+from ....data.readers.shapes import (
+    USER_AND_SYSTEM,
+    Labels,
+    TurnList,
+    only,
+    split_patterns,
+    utterance,
+)
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
 
-# DailyDialog in the form of ConvLab-3: ``data/dialogues.json``. The domain is the topic. Emotions are not read.
+# DailyDialog in the form of ConvLab-3: ``data/dialogues.json``. The domain is the topic. Emotions
+# are not read.
 
 _UNIFIED = TurnList("turns", "speaker", "utterance", USER_AND_SYSTEM)
 _DAILY_SPLITS = {"train": "train", "validation": "dev", "test": "test"}
@@ -55,8 +63,8 @@ def _daily_topics(record: Raw) -> tuple[str, ...]:
     return names(record, "domains")
 
 
-# DSTC2: transcripts of telephone calls, ``data.json``. The system's greeting is not in the file. Marks of the
-# transcribers, such as ``noise``, are kept.
+# DSTC2: transcripts of telephone calls, ``data.json``. The system's greeting is not in the file.
+# Marks of the transcribers, such as ``noise``, are kept.
 
 _DSTC2_SPLITS = {"train": "train", "val": "dev", "test": "test"}
 
@@ -66,7 +74,9 @@ def _restaurant(record: Raw) -> tuple[str, ...]:
     return ("restaurant",)
 
 
-def _of_split(file: str, splits: Mapping[str, str], **labels: Any) -> tuple[Files, Reading, TurnList]:  # noqa: ANN401
+def _of_split(
+    file: str, splits: Mapping[str, str], **labels: Any
+) -> tuple[Files, Reading, TurnList]:
     """Make the reading of a file in ConvLab-3's form, whose records name their split."""
     return (
         split_patterns(file),
@@ -75,8 +85,9 @@ def _of_split(file: str, splits: Mapping[str, str], **labels: Any) -> tuple[File
     )
 
 
-# Doc2Dial: the files of the full release, which these patterns name; or the test file of the shared task
-# (https://github.com/doc2dial/sharedtask-dialdoc2021), where dialogues stop anywhere and acts are blank or missing.
+# Doc2Dial: the files of the full release, which these patterns name; or the test file of the shared
+# task (https://github.com/doc2dial/sharedtask-dialdoc2021), where dialogues stop anywhere and acts
+# are blank or missing.
 
 _DOC2DIAL_FILES = split_patterns("*dial_{}.json", train="train", dev="validation", test="finaltest")
 _DOC2DIAL_ROLES = {"user": "user", "agent": "assistant"}
@@ -94,18 +105,27 @@ def _doc2dial_act(turn: Raw) -> Labels:
     return tuple(filter(None, [optional(turn, "da", str)])), (), ()
 
 
-_DOC2DIAL = TurnList("turns", "role", "utterance", _DOC2DIAL_ROLES, "dial_id", only("domain"), _doc2dial_act)
+_DOC2DIAL = TurnList(
+    "turns", "role", "utterance", _DOC2DIAL_ROLES, "dial_id", only("domain"), _doc2dial_act
+)
 
-# Taskmaster 4: ``TM-4-2024/data/data_*.json``, split by a hash of the id. Calls of an interface are intents of the turn
-# that they answer. Dialogues without turns and turns that say "(deleted)" are left out.
+# Taskmaster 4: ``TM-4-2024/data/data_*.json``, split by a hash of the id. Calls of an interface are
+# intents of the turn that they answer. Dialogues without turns and turns that say "(deleted)" are
+# left out.
 
-_TASKMASTER_ROLES = {"USER": "user", "ASSISTANT": "assistant", "user": "user", "assistant": "assistant"}
+_TASKMASTER_ROLES = {
+    "USER": "user",
+    "ASSISTANT": "assistant",
+    "user": "user",
+    "assistant": "assistant",
+}
 
 
 def annotated_slots(segments: list[Raw], *, prefixed: bool) -> Slots:
     """Read the slots of annotated stretches of text, such as ``pizza_ordering.name.pizza.accept``.
 
-    The status at the end is not part of the name, and neither is the domain that prefixed names begin with.
+    The status at the end is not part of the name, and neither is the domain that prefixed names
+    begin with.
     """
     slots: dict[tuple[str, str], None] = {}
     for segment in segments:
@@ -124,12 +144,22 @@ def taskmaster_labels(turn: Raw, *, prefixed: bool = False) -> Labels:
     """Read the labels of a turn; one with slots informs, as in Dialog2Flow."""
     slots = annotated_slots(optional(turn, "segments", list), prefixed=prefixed)
     annotations = optional(turn, "annotations", list)
-    calls = [field(call, "value", str) for call in annotations if field(call, "name", str) == "api_call"]
+    calls = [
+        field(call, "value", str) for call in annotations if field(call, "name", str) == "api_call"
+    ]
     return ("inform",) if slots else (), slots, tuple(dict.fromkeys(calls))
 
 
 TASKMASTER = TurnList(
-    *("utterances", "speaker", "text", _TASKMASTER_ROLES, "conversation_id", only("vertical"), taskmaster_labels),
+    *(
+        "utterances",
+        "speaker",
+        "text",
+        _TASKMASTER_ROLES,
+        "conversation_id",
+        only("vertical"),
+        taskmaster_labels,
+    ),
     is_spoken=lambda turn: field(turn, "text", str) != "(deleted)",
 )
 
@@ -139,10 +169,11 @@ def taskmaster_records(pattern: str) -> Reading:
     return without_empty("utterances", out_of_all(json_list, pattern, hashed_by("conversation_id")))
 
 
-# ABCD, customers of a shop and its agents: ``abcd_v1.1.json``, an object from split to a list of conversations; or
-# ``abcd_sample.json``, such a list, as train. Rows by ``action`` are clicks of the agent and are left out. The slots
-# are marks such as ``<order_id>`` in the delexicalised text, and the domain is the flow. A customer's turn of at least
-# four words has the conversation's intent, as in Dialog2Flow.
+# ABCD, customers of a shop and its agents: ``abcd_v1.1.json``, an object from split to a list of
+# conversations; or ``abcd_sample.json``, such a list, as train. Rows by ``action`` are clicks of
+# the agent and are left out. The slots are marks such as ``<order_id>`` in the delexicalised text,
+# and the domain is the flow. A customer's turn of at least four words has the conversation's
+# intent, as in Dialog2Flow.
 
 _ABCD, _ABCD_SAMPLE = "abcd_v1.1.json", "abcd_sample.json"
 _ABCD_FILES = {**split_patterns(_ABCD), "train": (_ABCD, _ABCD_SAMPLE)}
@@ -186,17 +217,23 @@ def _abcd_turn(row: Raw, delexicalised: Raw) -> list[Turn]:
     return [Turn(_ABCD_ROLES[speaker], text, (), abcd_slots([delexicalised]), intents)]
 
 
-# Taskmaster 1: ``TM-1-2019/{self,woz}-dialogs.json`` or, without them, the dialogue in ``sample.json``. The domain is
-# the first word of the instructions. The lists in ``train-dev-test/*.csv`` split the written dialogues, a hash of the
-# id the others. The sample and the lists alone do not make a train or test split.
+# Taskmaster 1: ``TM-1-2019/{self,woz}-dialogs.json`` or, without them, the dialogue in
+# ``sample.json``. The domain is the first word of the instructions. The lists in
+# ``train-dev-test/*.csv`` split the written dialogues, a hash of the id the others. The sample and
+# the lists alone do not make a train or test split.
 
 _TM1 = ("TM-1-2019/self-dialogs.json", "TM-1-2019/woz-dialogs.json")
-_TM1_SAMPLE, _TM1_LISTS = "TM-1-2019/sample.json", {split: f"TM-1-2019/train-dev-test/{split}.csv" for split in SPLITS}
+_TM1_SAMPLE, _TM1_LISTS = (
+    "TM-1-2019/sample.json",
+    {split: f"TM-1-2019/train-dev-test/{split}.csv" for split in SPLITS},
+)
 _TM1_FILES = {**dict.fromkeys(SPLITS, _TM1), "dev": (*_TM1, _TM1_SAMPLE, *_TM1_LISTS.values())}
 
 
 def _tm1_records(source: Source, split: str) -> Records:
-    lines = ((name, line) for name, file in _TM1_LISTS.items() for _, line in text_lines(source, file))
+    lines = (
+        (name, line) for name, file in _TM1_LISTS.items() for _, line in text_lines(source, file)
+    )
     official = {line.partition(",")[0].strip(): name for name, line in lines}
     for place, record in _tm1_files(source):
         identifier = str(record.get("conversation_id")) if isinstance(record, dict) else ""
@@ -216,11 +253,14 @@ def _first_word(record: Raw) -> tuple[str, ...]:
     return (field(record, "instruction_id", str).partition("-")[0],)
 
 
-_TM1_DIALOGUE = replace(TASKMASTER, domains=_first_word, labels=partial(taskmaster_labels, prefixed=True))
+_TM1_DIALOGUE = replace(
+    TASKMASTER, domains=_first_word, labels=partial(taskmaster_labels, prefixed=True)
+)
 
-# DSTC2 as task 6: ``dialog-babi-task6-dstc2-{trn,dev,tst}.txt``. A line ``<number> user<TAB>system`` is an exchange; a
-# line without a tab is a fact that nobody says. A user who says ``<SILENCE>`` or nothing is silent, and ``api_call`` is
-# a query. The splits of the calls differ from those of the transcripts.
+# DSTC2 as task 6: ``dialog-babi-task6-dstc2-{trn,dev,tst}.txt``. A line ``<number>
+# user<TAB>system`` is an exchange; a line without a tab is a fact that nobody says. A user who says
+# ``<SILENCE>`` or nothing is silent, and ``api_call`` is a query. The splits of the calls differ
+# from those of the transcripts.
 
 _BABI_FILES = split_patterns("dialog-babi-task6-dstc2-{}.txt", train="trn", dev="dev", test="tst")
 
@@ -239,7 +279,9 @@ def _babi_dialogue(identifier: str, lines: list[str]) -> Dialogue:
 def _babi_exchange(expected: int, line: str) -> list[Turn]:
     number, _, content = line.partition(" ")
     if number != str(expected):
-        raise InputError(f"got {line[:40]!r}, expected a line that begins with {expected}; get the file again")
+        raise InputError(
+            f"got {line[:40]!r}, expected a line that begins with {expected}; get the file again"
+        )
     if "\t" not in content:
         return []
     user, _, system = (part.strip() for part in content.partition("\t"))
@@ -247,10 +289,11 @@ def _babi_exchange(expected: int, line: str) -> list[Turn]:
     return turns if system.partition(" ")[0] == "api_call" else [*turns, Turn("assistant", system)]
 
 
-# Few-Shot-Intent-Detection, five corpora split alike for work with few examples: ``<corpus>/{train,valid,test}/seq.in``
-# and ``label``, an utterance and its label per line; SNIPS and ATIS have ``seq.out`` too, a tag such as ``B-city_name``
-# for each word. ATIS joins several intents by ``#``. The domain of HWU64 is the scenario that the label begins with.
-# The samples of 5 and 10 utterances and the parts out of scope are not read.
+# Few-Shot-Intent-Detection, five corpora split alike for work with few examples:
+# ``<corpus>/{train,valid,test}/seq.in`` and ``label``, an utterance and its label per line; SNIPS
+# and ATIS have ``seq.out`` too, a tag such as ``B-city_name`` for each word. ATIS joins several
+# intents by ``#``. The domain of HWU64 is the scenario that the label begins with. The samples of 5
+# and 10 utterances and the parts out of scope are not read.
 
 _INTENT_PARTS = {"train": "train", "dev": "valid", "test": "test"}
 
@@ -263,13 +306,18 @@ def _intent_dialogue(identifier: str, lines: tuple[str, ...]) -> Dialogue:
 
 def _tagged_slots(words: list[str], tags: list[str]) -> Slots:
     if len(words) != len(tags):
-        raise InputError(f"field tags: got {len(tags)}, expected one for each of {len(words)} words; repair the line")
+        raise InputError(
+            f"field tags: got {len(tags)}, expected one for each of {len(words)} words; repair the "
+            "line"
+        )
     slots: list[tuple[str, list[str]]] = []
     inside = ""
     for word, tag in zip(words, tags, strict=True):
         position, _, name = tag.partition("-")
         if position not in ("O", "B", "I") or (position == "O") == bool(name):
-            raise InputError(f"field tags: got {tag[:40]!r}, expected O, B-name or I-name; repair the line")
+            raise InputError(
+                f"field tags: got {tag[:40]!r}, expected O, B-name or I-name; repair the line"
+            )
         if position == "I" and name == inside:
             slots[-1][1].append(word)
         elif name:
@@ -282,7 +330,9 @@ def _scenario_dialogue(identifier: str, lines: tuple[str, str]) -> Dialogue:
     text, label = lines
     scenario, mark, _ = label.partition("_")
     if not scenario or not mark:
-        raise InputError(f"field label: got {label[:40]!r}, expected scenario_intent; repair the line")
+        raise InputError(
+            f"field label: got {label[:40]!r}, expected scenario_intent; repair the line"
+        )
     return utterance(identifier, text.strip(), (label,), (), scenario)
 
 
@@ -290,14 +340,19 @@ def _intents(
     folder: str, *more: str, convert: Callable[..., Dialogue] = _intent_dialogue
 ) -> tuple[Files, Reading, Callable[..., Dialogue]]:
     lines = ("seq.in", "label", *more)
-    files = {split: tuple(f"{folder}/{part}/{file}" for file in lines) for split, part in _INTENT_PARTS.items()}
+    files = {
+        split: tuple(f"{folder}/{part}/{file}" for file in lines)
+        for split, part in _INTENT_PARTS.items()
+    }
     return files, numbered(lambda source, split: parallel_lines(source, files[split])), convert
 
 
 _TM4_FILES = "TM-4-2024/data/data_*.json"
 CORPORA = catalogued(
     {
-        "dailydialog": _of_split("data/dialogues.json", _DAILY_SPLITS, domains=_daily_topics, labels=_daily_acts),
+        "dailydialog": _of_split(
+            "data/dialogues.json", _DAILY_SPLITS, domains=_daily_topics, labels=_daily_acts
+        ),
         "dstc2": _of_split("data.json", _DSTC2_SPLITS, domains=_restaurant),
         "doc2dial": (_DOC2DIAL_FILES, _doc2dial_records, _DOC2DIAL),
         "taskmaster4": (split_patterns(_TM4_FILES), taskmaster_records(_TM4_FILES), TASKMASTER),

@@ -1,0 +1,1 @@
+"""The applications: files of your own, topics, flows, search and the command line."""

@@ -1,0 +1,184 @@
+"""``dialemb corpus``.
+
+List and read corpora and your own files, check, convert, count, show, and find leaks.
+"""
+
+import argparse
+from collections import Counter, deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...dialogue import ROLES, Dialogue
+from ...errors import InputError
+from ...storage.files import check_writable, write_json_atomically
+from ...storage.frames import counted
+from .parser import TEXTS, Commands, add_command, add_group, named, reading_of, say
+
+
+def add(commands: Commands) -> None:
+    """Add the command and its actions."""
+    actions = add_group(commands, "corpus")
+    for name, run in (
+        ("candidates", _candidates),
+        ("list", _list),
+        ("check", _check),
+        ("convert", _convert),
+        ("stats", _stats),
+        ("show", _show),
+        ("leakage", _leakage),
+    ):
+        add_command(actions, name, run, TEXTS["corpus"])
+
+
+def _candidates(options: argparse.Namespace) -> None:
+    from ...data import load_dialogues
+    from ...data.examples import draw_candidates, write_candidates
+
+    if options.num_candidates < 2 or options.seed < 0:
+        got = f"{options.num_candidates} and {options.seed}"
+        raise InputError(f"--num-candidates and --seed: got {got}, expected at least 2 and 0")
+    check_writable(options.output, options.corpus)
+    dialogues = load_dialogues(
+        options.corpus, options.data_dir, options.split, **reading_of(options)
+    )
+    drawn_from = named(options, "corpus", "split", "seed", "num_candidates", "responses")
+    selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)
+    write_candidates(options.output, selections, drawn_from)
+    print(
+        f"{len(dialogues):,} dialogues gave {len(selections):,} contexts with "
+        f"{options.num_candidates} candidates each"
+    )
+    say(f"Wrote {options.output}")
+
+
+def _list(options: argparse.Namespace) -> None:
+    from ...data.published import catalogue
+
+    table = catalogue()
+    print(table)
+    if options.output:
+        write_json_atomically(options.output, {"table": table.split("\n")})
+        say(f"Wrote {options.output}")
+
+
+def _check(options: argparse.Namespace) -> None:
+    from ...data.show import turn_lines
+    from ..files.check import SHOWN, check
+    from ..files.findings import Notes
+
+    kinds, counts, severe, first = Notes(), Counter[str](), Counter[str](), list[Dialogue]()
+    for problem in check(
+        options.file, options.split, counts=counts, first=first, **reading_of(options)
+    ):
+        severe[problem.severity] += 1
+        kinds.put(problem)
+    for problem in kinds.problems(options.file):
+        say(f"{problem.place}: {problem.severity}: {problem.message}")
+    for line in ["The first turns as they were read:", *turn_lines(first, SHOWN)] if first else ():
+        say(line)
+    if severe["error"]:
+        numbers = f"errors: {severe['error']:,}, warnings: {severe['warning']:,}"
+        raise InputError(
+            f"{options.file}: {numbers}; they are listed above, each with how to fix it"
+        )
+    words = (("warning", "warning", ""), ("guess", "thing", " guessed"), ("note", "note", ""))
+    more = [counted(severe[kind], noun) + end for kind, noun, end in words if severe[kind]]
+    worse = ", ".join(["No errors", *more]) if more else "No problems"
+    roles = {role: counts[role] for role in ROLES if counts[role]}
+    turns = (
+        f"{counted(sum(roles.values()), 'turn')}: "
+        f"{', '.join(f'{role} {count:,}' for role, count in roles.items())}"
+    )
+    say(f"{options.file}: {counted(counts['dialogue'], 'dialogue')}, {turns}. {worse}.")
+
+
+def _convert(options: argparse.Namespace) -> None:
+    from ..files.json_files import check_target, write_jsonl
+
+    if options.mask_names and not options.mask:
+        raise InputError(
+            "--mask-names: got a list of names without --mask, expected both; add --mask"
+        )
+    check_target(options.output, options.corpus)
+    dialogues, counts = _dialogues(options), Counter[str]()
+    if options.mask:
+        dialogues = _masked(dialogues, options.mask_names, counts)
+    say(f"Wrote {write_jsonl(dialogues, options.output):,} dialogues to {options.output}")
+    if options.mask:
+        kinds = (
+            ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common() if count)
+            or "nothing"
+        )
+        say(
+            f"Masked: {kinds}. This is no guarantee: what no rule and no list knows is still "
+            "there. Read the result."
+        )
+
+
+def _masked(
+    dialogues: Iterator[Dialogue], names: Path | None, counts: Counter[str]
+) -> Iterator[Dialogue]:
+    from ..files.encoding import text_of
+    from ..files.findings import Notes
+    from ..files.masking import mask
+
+    if names is None:
+        return mask(dialogues, counts=counts)
+    with text_of(names, Notes()) as lines:
+        return mask(dialogues, lines.read().splitlines(), counts)
+
+
+def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
+    from ...data import iterate_dialogues
+
+    more = named(options, "data_dir", "split")
+    return iterate_dialogues(options.corpus, **more, **reading_of(options))
+
+
+def _stats(options: argparse.Namespace) -> None:
+    from ...data import CORPORA
+    from ...data.audit.statistics import Statistics, draw_histograms
+    from ...drawing import check_drawing
+    from ..files.json_files import check_target, write_jsonl
+
+    dialogues = _dialogues(options)
+    paths = [path for path in (options.output, options.plot, options.report) if path]
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InputError(
+            "--output, --report, --plot: got one file twice, expected a file for each; rename one"
+        )
+    if options.plot:
+        check_drawing()
+    for path in filter(None, (options.plot, options.report)):
+        check_writable(path, options.corpus)
+    if options.output:
+        check_target(options.output, options.corpus)
+    statistics = Statistics()
+    reading = statistics.counting(dialogues)
+    if options.output:
+        write_jsonl(reading, options.output)
+    deque(reading, maxlen=0)  # reads all of them
+    say(statistics.to_table())
+    if options.plot:
+        registered = options.corpus in CORPORA
+        title = f"{options.corpus}, {options.split}" if registered else Path(options.corpus).name
+        draw_histograms(statistics, options.plot, title)
+    if options.report:
+        write_json_atomically(options.report, statistics.to_json())
+    for path in paths:
+        say(f"Wrote {path}")
+
+
+def _show(options: argparse.Namespace) -> None:
+    from ...data.show import find_dialogue, render_dialogue
+
+    print(render_dialogue(find_dialogue(_dialogues(options), options.id)))
+
+
+def _leakage(options: argparse.Namespace) -> None:
+    from ...data.audit.leakage import find_leakage
+
+    more = named(options, "data_dir", "output") | reading_of(options)
+    print(find_leakage(options.train, options.evaluation, **more).markdown())
+    if options.output:
+        say(f"Wrote {options.output}")

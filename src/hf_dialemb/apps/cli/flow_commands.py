@@ -1,0 +1,223 @@
+"""The commands ``dialemb flow``, ``dialemb flow next`` and ``dialemb flow compare``."""
+
+import argparse
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from .parser import Commands, add_command, chosen_model, named, reading_of, say
+
+COMMANDS = ("flow next", "flow compare")
+"""The commands with a name of two words."""
+
+_SETTINGS = ("clusters", "threshold", "names", "nodes", "edges", "weights", "seed")
+_SEVERAL = (
+    "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
+)
+
+
+def add(commands: Commands) -> None:
+    """Add the commands to those of ``dialemb``."""
+    add_command(commands, "flow", _build)
+    add_command(commands, "flow next", _next)
+    add_command(commands, "flow compare", _compare)
+
+
+def _build(options: argparse.Namespace) -> None:
+    from ..flow.extract import FlowSettings, check_output, extract_flow
+
+    if options.vectors and (options.model or options.by == "topic"):
+        other = "--model" if options.model else "--by topic"
+        raise InputError(f"got --vectors and {other}, expected one of them; leave one out")
+    try:
+        options.clusters = _by_role("clusters", options.clusters, int)
+        options.threshold = _by_role("threshold", options.threshold, float)
+        settings = named(options, *_SETTINGS)
+        FlowSettings(**settings)
+        model = chosen_model(options, options.model, "action", needed=not options.vectors)
+        dialogues = _dialogues(options)
+        if options.by == "topic" or (options.by is None and _is_mixed(options, dialogues)):
+            return _by_topic(options, dialogues, model, settings)
+        vectors = None
+        if options.vectors:
+            model, vectors = _read_vectors(options.vectors, dialogues)
+        check_output(options.output, options.input)
+        title = f"{_name(options)}, {options.domain}" if options.domain else _name(options)
+        flow = extract_flow(
+            dialogues, model, vectors=vectors, output=options.output, title=title, **settings
+        )
+        for line in (*flow.lines(), *_several(dialogues), f"Wrote {options.output / 'index.html'}"):
+            say(line)
+        from ..topics.topics import remove_topics  # slow to import
+
+        remove_topics(options.output)  # of a run by topic
+    except InputError as error:
+        message = re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))
+        raise InputError(re.sub(r"^vectors:", f"--vectors {options.vectors}:", message)) from None
+
+
+def _dialogues(options: argparse.Namespace) -> list[Any]:
+    """Load the dialogues, or those of a domain."""
+    from ...data import load_dialogues
+
+    dialogues = load_dialogues(
+        options.input, **named(options, "data_dir", "split"), **reading_of(options)
+    )
+    kept = [
+        dialogue
+        for dialogue in dialogues
+        if options.domain is None or dialogue.domains == (options.domain,)
+    ]
+    if not kept:
+        counts = Counter(
+            dialogue.domains[0] for dialogue in dialogues if len(dialogue.domains) == 1
+        )
+        known = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common())
+        raise InputError(
+            f"--domain: got '{options.domain}', expected one that dialogues have for themselves: "
+            f"{known or 'none, they have no domains'}"
+        )
+    return kept
+
+
+def _name(options: argparse.Namespace) -> str:
+    return (Path(options.input).name if Path(options.input).exists() else "") or options.input
+
+
+def _read_vectors(path: Path, dialogues: list[Any]) -> tuple[str, Any]:
+    """Read vectors of all utterances and the name of their model, if it is known."""
+    import numpy as np
+
+    if path.suffix == ".parquet":
+        from ...encoders.stored_vectors import stored_vectors
+
+        stored = stored_vectors(path, rows="utterances")
+        return stored.model, stored.of_utterances(dialogues)
+    try:
+        vectors = np.load(path, allow_pickle=False)
+        if not isinstance(vectors, np.ndarray):
+            raise ValueError("several arrays")
+    except (ValueError, EOFError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"--vectors {path}: got no array ({reason}); write it by numpy.save"
+        ) from None
+    return "", vectors
+
+
+def _is_mixed(options: argparse.Namespace, dialogues: list[Any]) -> bool:
+    """Return whether a user's own file is about several things, and no option asks for one flow."""
+    from ..files.reading import is_own
+    from ..flow.extract import about_several_things
+
+    asked = options.vectors, options.clusters, options.threshold, options.domain
+    if any(asked) or not is_own(options.input) or not about_several_things(dialogues):
+        return False
+    say("These dialogues are about several things: one flow a topic (--by all: one flow for all)")
+    return True
+
+
+def _several(dialogues: list[Any]) -> list[str]:
+    """Return a hint where one flow is of dialogues about several things, by their domains or else
+    their words.
+    """
+    from ..flow.extract import about_several_things
+
+    if domains := sorted({name for dialogue in dialogues for name in dialogue.domains}):
+        return (
+            [f"{_SEVERAL}, --domain NAME of one domain: {', '.join(domains)}"]
+            if len(domains) > 1
+            else []
+        )
+    return [_SEVERAL] if about_several_things(dialogues) else []
+
+
+def _by_topic(
+    options: argparse.Namespace, dialogues: list[Any], model: object, settings: dict[str, Any]
+) -> None:
+    from ...encoders import load_encoder
+    from ...storage.files import check_writable
+    from ..flow.flow_folder import remove_report
+    from ..topics.model import find_topics
+    from ..topics.topics import FEWEST, FLOWS, PAGE
+
+    check_writable(options.output / PAGE, options.input)
+    model = load_encoder(model)  # before the topics, which take longer, so that a mistake comes out
+    topics = find_topics(
+        dialogues, title=f"Flows of {_name(options)} by topic", cache=options.output / "cache"
+    )
+    topics = topics.save_flows(options.output, model, **settings)
+    remove_report(options.output)  # of a run without --by topic
+    topics.save(options.output)
+    few = f"no flow, as it has fewer than {FEWEST} dialogues"
+    for topic in topics.by_size:
+        say(
+            f"{topic.size:7,} {topic.name}: "
+            f"{options.output / FLOWS / topic.id if topic.id in topics.flows else few}"
+        )
+    inside = sum(topic.size for topic in topics.by_size if topic.id in topics.flows)
+    say(
+        f"Wrote {options.output / PAGE}: {len(topics.flows)} flows, of {inside:,} of "
+        f"{len(dialogues):,} dialogues"
+    )
+
+
+def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:
+    """Parse ``"12"`` or ``"user=10,assistant=14"``: a number, or a mapping of roles.
+
+    None for nothing.
+    """
+    try:
+        if text is None or "=" not in text:
+            return None if text is None else number(text)
+        pairs = [
+            (role.strip(), number(value))
+            for role, value in (part.split("=") for part in text.split(","))
+        ]
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError
+    except ValueError:
+        example = "12 or user=10,assistant=14" if number is int else "0.6 or user=0.5,assistant=0.6"
+        raise InputError(
+            f"--{option}: got '{text}', expected a number, or one for each role once, such as "
+            f"{example}; correct it"
+        ) from None
+    return dict(pairs)
+
+
+def _next(options: argparse.Namespace) -> None:
+    from ...data import load_dialogues
+    from ...storage.files import check_writable, write_text_atomically
+    from ..flow.extract import short
+    from ..flow.new_dialogues import next_in_dialogues
+
+    if options.output is not None:
+        check_writable(options.output, options.input)
+    records = []
+    dialogues = load_dialogues(options.input, **reading_of(options))
+    for name, clusters, actions in next_in_dialogues(options.flow, dialogues, options.top):
+        say(f"{short(name)}: at {clusters[-1].id}, {short(clusters[-1].name)}")
+        likely = []
+        for action in actions:
+            say(f"  {action.probability:6.1%}  {action.state[1]}  {short(action.name)}")
+            likely.append(
+                {"state": action.state[1], "name": action.name, "probability": action.probability}
+            )
+        records.append({"id": name, "states": [cluster.id for cluster in clusters], "next": likely})
+    if options.output is not None:
+        text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        write_text_atomically(options.output, text)
+        say(f"Wrote {options.output}")
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from ...storage.files import check_writable
+    from ..flow.flow_comparison import TRANSITIONS, compare_with
+
+    for name in ("index.html", TRANSITIONS):
+        check_writable(options.output / name, options.flow / "index.html", options.input)
+    for line in compare_with(options.flow, _dialogues(options), options.output, _name(options)):
+        say(line)

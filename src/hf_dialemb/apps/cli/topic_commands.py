@@ -1,0 +1,122 @@
+"""The command ``dialemb topics``."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from .parser import Commands, add_command, model_and_vectors, named, reading_of, say
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    add_command(commands, "topics", _run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ...data import load_dialogues
+    from ...storage.files import check_writable
+    from ..topics.edits import EDITS, NO_EDITS, read_edits
+    from ..topics.topics import PAGE
+
+    output = _checked_output(options)
+    dialogues = load_dialogues(
+        options.input, **named(options, "data_dir", "split"), **reading_of(options)
+    )
+    check_writable(output / PAGE, options.input, options.vectors or "")
+    if options.segments:
+        dialogues = _parts(options, dialogues)
+    place = options.edits or (output / EDITS if (output / EDITS).is_file() else None)
+    edits = read_edits(place) if place else NO_EDITS
+    topics = _topics_of(options, dialogues, output / "cache", edits)
+    for topic in topics.by_size:
+        say(f"{topic.size:7,} {topic.name}")
+    if options.flows:  # which takes longer
+        topics.save(output)
+        topics = topics.save_flows(output)
+    if options.earlier:
+        topics = topics.compared_with(options.earlier)
+    elif options.compare:
+        topics = topics.compared(options.compare)
+    for comparison in topics.comparisons:
+        for line in comparison.lines():
+            say(line)
+    topics.save(output)
+    say(f"Wrote {output / PAGE}: {topics.counts}")
+    if options.topics is None and not options.earlier:
+        say("More or fewer topics: --topics NUMBER")
+
+
+def _parts(options: argparse.Namespace, dialogues: Any) -> Any:
+    """Split dialogues where their topic changes."""
+    from ...encoders import load_encoder
+    from ..topics.segments import ENCODER, segments
+
+    if options.vectors:
+        raise InputError(
+            "got --segments and --vectors, which are of whole conversations; leave one out"
+        )
+    parts = segments(dialogues, load_encoder(options.model or ENCODER))
+    say(f"{len(dialogues):,} conversations have {len(parts):,} parts")
+    return parts
+
+
+def _checked_output(options: argparse.Namespace) -> Path:
+    """Return the folder to write.
+
+    Refuse options that exclude each other, and folders that do not fit.
+    """
+    from ..topics.topics import RECORD, check_flows
+
+    for first, second in (
+        ("from", "topics"),
+        ("from", "taxonomy"),
+        ("from", "compare"),
+        ("taxonomy", "topics"),
+    ):
+        given = options.earlier if first == "from" else options.taxonomy
+        if given is not None and getattr(options, second) is not None:
+            raise InputError(f"got --{first} and --{second}, expected one of them; leave one out")
+    if options.nowhere and (options.earlier or options.taxonomy):
+        raise InputError(
+            "got --nowhere and --from or --taxonomy, which leave out what fits nowhere; leave out "
+            "--nowhere"
+        )
+    if not options.earlier:
+        return options.output or Path("topics")
+    output: Path = options.output or Path(f"{options.earlier}-{Path(options.input).stem}")
+    if output.resolve() == options.earlier.resolve():
+        raise InputError(
+            f"--output {output}: is what --from goes on from, and would be lost; choose another "
+            "folder"
+        )
+    if (options.earlier / RECORD).is_file():
+        check_flows(options.earlier, options.flows)
+    return output
+
+
+def _topics_of(options: argparse.Namespace, dialogues: Any, cache: Path, edits: Any) -> Any:
+    """Find topics, or go on with those of an earlier folder."""
+    from ..topics.model import find_topics, load_topics
+
+    more = {
+        "names": options.names,
+        "title": f"Topics of {Path(options.input).name}",
+        "cache": cache,
+        "edits": edits,
+    }
+    if not options.earlier:
+        model, vectors = model_and_vectors(options, dialogues, options.input)
+        return find_topics(
+            dialogues,
+            model,
+            vectors=vectors,
+            nowhere=options.nowhere,
+            **named(options, "topics", "taxonomy"),
+            **more,
+        )
+    given: tuple[Any, Any] = None, None
+    if options.model or options.vectors:
+        given = model_and_vectors(options, dialogues, options.input)
+    model, vectors = given
+    return load_topics(options.earlier, model).update(dialogues, vectors=vectors, **more)

@@ -1,0 +1,137 @@
+"""Captions of recorded calls: WebVTT of Teams, Zoom and YouTube, SRT of diarizers, and SBV."""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+
+from ...data.source import files_within
+from ...errors import InputError
+from .encoding import is_text, text_of
+from .findings import Draft, Notes, Problem, message_of
+from .form import TEXT, Form, Message
+from .layouts import joined
+from .times import Times
+from .transcripts import NOT_TEXT, RULES, doubt, line_of, transcript
+
+SPOKEN = (".txt", ".vtt", ".srt", ".sbv")
+"""The endings of files that hold what was said in one conversation."""
+
+TEXTS = tuple(Form(**row, container=TEXT) for row in RULES["forms"])
+"""Their forms, for the documents."""
+
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>]*)>")
+_TAG = re.compile(
+    r"</?(?:[bciuv]|ruby|rt|lang|font)(?:[.\s][^<>]*)?>|<[\d:.]+>|\{\\[^{}]*\}|^\s*>>+"
+)
+
+
+def transcripts(path: Path, notes: Notes) -> Iterator[Draft]:
+    """Read a transcript, or those of a folder, sorted by name, the files of a folder before its
+    folders.
+    """
+    for file in files_within(path) if path.is_dir() else [path]:
+        if (ending := file.suffix.lower()) not in SPOKEN:
+            continue
+        inner = file.relative_to(path) if path.is_dir() else Path(file.name)
+        id, domains = inner.with_suffix("").as_posix(), tuple(filter(None, [inner.parent.name]))
+        problem = Problem(
+            f"{file}:1", "got a file name that is not UTF-8, expected text; rename the file"
+        )
+        try:
+            draft = (transcript if ending == ".txt" else _captions)(file, notes)
+            problems = draft.problems if is_text(id) else (*draft.problems, problem)
+            times = _times_of(draft, notes) if path.is_dir() else None
+            yield replace(draft, id=id, domains=domains, problems=problems, times=times)
+        except InputError as error:
+            sentence = str(error).removeprefix(f"{file}: ")
+            yield Draft(f"{file}:1", "", (), problems=(Problem(f"{file}:1", sentence),))
+
+
+def _times_of(draft: Draft, notes: Notes) -> Times | None:
+    """Return the times of a file of a folder.
+
+    None where only the other files may show their order.
+    """
+    times = Times(notes.options.dates)
+    for message in draft.messages:
+        times.see(message.get("time", ""))
+    return None if any(severity == "guess" for severity, _ in times.remarks()) else times
+
+
+def _captions(path: Path, notes: Notes) -> Draft:
+    place, pieces = f"{path}:1", list(_pieces(path, notes))
+    broken = [piece["place"] for piece in pieces if not is_text(piece["content"])]
+    problems = [Problem(where, NOT_TEXT) for where in broken]
+    if not pieces:
+        problems.append(
+            Problem(
+                place, "got no caption, expected at least one; remove the file or add its captions"
+            )
+        )
+    if not any(piece["speaker"] for piece in pieces):
+        _find_names(pieces)
+    messages = [
+        message_of(turn["place"], turn["role"], turn["content"])
+        for turn in (joined(place, pieces, notes) if pieces else ())
+    ]
+    doubt(messages, notes)
+    return Draft(place, "", messages, problems=tuple(problems))
+
+
+def _find_names(pieces: list[Message]) -> None:
+    """Find names in front of texts.
+
+    One that comes once is a speaker if the first caption and most have one.
+    """
+    lines = [line_of("", piece["content"]) for piece in pieces]
+    counts = Counter(line.speaker for line in lines if line.speaker)
+    least = 1 if lines and lines[0].speaker and counts.total() * 2 >= len(lines) else 2
+    for piece, line in zip(pieces, lines, strict=True):
+        if counts[line.speaker] >= least:
+            piece |= {"speaker": line.speaker, "role": line.speaker, "content": line.content}
+
+
+def _pieces(path: Path, notes: Notes) -> Iterator[Message]:
+    """Yield the lines of captions without markup, with the speakers whom the format knows."""
+    from webvtt import WebVTT
+    from webvtt.errors import MalformedCaptionError, MalformedFileError
+
+    ending = path.suffix.lower().removeprefix(".")
+    with text_of(path, notes) as stream:
+        captions = stream.read().lstrip("\ufeff").strip()
+    try:
+        cues = WebVTT.from_buffer(io.StringIO(captions, newline=None), format=ending).captions
+    except (MalformedCaptionError, MalformedFileError) as error:
+        raise InputError(
+            f"{path}: got no captions of the form {ending.upper()} ({error}); export them again"
+        ) from None
+    if missing := captions.count("-->") - len(cues) if ending != "sbv" else 0:
+        notes.add(
+            f"left out {missing} captions without text, or whose times cannot be read", str(path)
+        )
+    spoken = [list(_voices(cue.raw_text)) for cue in cues]
+    repeated = [
+        bool(before and lines and before[-1] == lines[0]) for before, lines in pairwise(spoken)
+    ]
+    # as automatic captions do: a line moves up, and comes again
+    rolls = sum(repeated) * 2 > len(cues)
+    if rolls:
+        notes.add("left out lines that captions repeat from the one before", str(path))
+    for cue, voices, again in zip(cues, spoken, [False, *repeated], strict=False):
+        for speaker, text in voices[1:] if rolls and again else voices:
+            known = {"role": str(speaker), "speaker": speaker, "channel": None, "start": cue.start}
+            yield {**known, "content": text, "place": f"{path}:{cue.start}"}
+
+
+def _voices(markup: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the lines of a caption with the speakers whom its markup names."""
+    before, *voices = _VOICE.split(markup)
+    for speaker, text in [("", before), *zip(voices[::2], voices[1::2], strict=True)]:
+        for line in text.split("\n"):
+            if plain := " ".join(unescape(_TAG.sub("", line)).split()):
+                yield unescape(speaker).strip() or None, plain

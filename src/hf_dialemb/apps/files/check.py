@@ -1,0 +1,91 @@
+"""Check data before hours are spent on it.
+
+Every problem of your own conversations, with its place and its remedy.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...data.audit.statistics import content_hash
+from ...data.corpus import ALL
+from ...data.loading import OWN, REGISTERED, check_no_split, form_of
+from ...dialogue import Dialogue
+from ...errors import InputError
+from .findings import Notes, Problem
+from .hub_dataset import find_in_hub_dataset
+from .reading import find_own
+from .reading_options import ReadingOptions
+
+LONGEST_TURN = 2000  # words without a warning
+SHOWN = 10  # turns that a person is shown
+
+
+def check(
+    corpus: str | Path,
+    split: str = ALL,
+    *,
+    counts: Counter[str] | None = None,
+    first: list[Dialogue] | None = None,
+    **reading: Any,
+) -> Iterator[Problem]:
+    """List every problem of a file, a folder or a dataset on the Hub.
+
+    What has no error can be read.
+
+    Only hashes of the dialogues are kept in memory. In ``counts``, readable dialogues are counted,
+    and turns by their role; ``first`` takes dialogues until they have `SHOWN` turns. ``reading``
+    are the options of `load_dialogues`.
+    """
+    options = ReadingOptions(**reading)
+    name, counts = str(corpus), Counter() if counts is None else counts
+    first = [] if first is None else first
+    form = form_of(name, options)
+    if form == REGISTERED:
+        remedy = "'dialemb corpus stats' counts the malformed records of a published corpus"
+        raise InputError(
+            f"corpus {name}: got a published corpus, expected conversations of your own; {remedy}"
+        )
+    if form == OWN:
+        check_no_split(name, split)
+        findings = find_own(name, Notes(options))
+    else:
+        findings = find_in_hub_dataset(name, split, Notes(options))
+    places: dict[bytes, str] = {}
+    before: tuple[Problem, ...] = ()
+    try:
+        for finding in findings:
+            # A row may be of two dialogues.
+            yield from (problem for problem in finding.problems if problem not in before)
+            before = finding.problems
+            yield from finding.remarks
+            if finding.dialogue is not None:
+                first += (
+                    [finding.dialogue] if sum(len(shown.turns) for shown in first) < SHOWN else []
+                )
+                counts.update(["dialogue", *(turn.role for turn in finding.dialogue.turns)])
+                warnings = _warnings(finding.dialogue, finding.place, places)
+                yield from (Problem(finding.place, sentence, "warning") for sentence in warnings)
+    except InputError as error:
+        match = re.match(rf"({re.escape(name)}(?::\d+)?): ", str(error))
+        yield Problem(match[1], str(error)[match.end() :]) if match else Problem(name, str(error))
+
+
+def _warnings(dialogue: Dialogue, place: str, places: dict[bytes, str]) -> Iterator[str]:
+    turns = dialogue.turns
+    first = places.setdefault(content_hash(dialogue), place)
+    if first != place:
+        yield f"got the same turns as {first}; delete one of the two, unless both took place"
+    if len(turns) == 1:
+        yield "got a single turn, expected a conversation; look whether turns are missing or joined"
+    elif len(dialogue.roles) == 1:
+        yield f"got one speaker only ({turns[0].role}), expected two; look whether the speakers' names are right"
+    for number, turn in enumerate(turns, start=1):
+        words = len(turn.content.split())
+        if words > LONGEST_TURN:
+            most = f"{LONGEST_TURN:,}"
+            yield f"turn {number}: got {words:,} words, expected at most {most}; look whether turns are joined"
+        if "\ufffd" in turn.content:
+            yield f"turn {number}: got the character U+FFFD, which stands for what was lost; convert the original again"

@@ -1,0 +1,241 @@
+"""Texts of mail and of help desks.
+
+What a person wrote, without markup, quoted earlier mail and signatures.
+"""
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from html import unescape
+from itertools import islice, takewhile
+from typing import Any
+
+from ...errors import InputError
+from ...storage.frames import counted
+
+_BLOCKS = "p|div|br|hr|table|tr|ul|ol|li|blockquote|h[1-6]|pre|section|article|header|footer|body|dt|dd|address"
+_TAG = re.compile(
+    rf"<({_BLOCKS}|span|b|i|u|strong|em|a|img|td|font|script|style)(?:\s[^<>]*)?/?>", re.I
+)
+_EDGE = re.compile(rf"</?(?:{_BLOCKS})\b", re.I)
+# A "<" that begins no tag, as in "1 < 2", "<jo@x.org>" and "<https://x.org>".
+_STRAY = re.compile(
+    r"<(?!/?[a-z][\w:-]*(?:[\s/>]|$)|!--|!\[|!doctype|\?)|<(?=https?:|mailto:)", re.I
+)
+_HIDDEN = (
+    "script, style, title, template, svg, [hidden], [style*='display:none'], "
+    "[style*='display: none']"
+)
+_QUOTES = (
+    "blockquote, .gmail_attr, .gmail_quote:not(:has(blockquote)), .yahoo_quoted, .moz-cite-prefix"
+)
+# what follows is a quote
+_OUTLOOK = re.compile(r"<\w+[^<>]*\bid=.?(?:x_)?(?:appendonsend|divRplyFwdMsg)\b")
+_QUOTING = re.compile("quote|moz-cite|appendonsend|divRplyFwdMsg")
+_SHARE = 0.2  # of a column's texts that have balanced tags, if it is HTML
+
+# Parsers of replies (mail-parser-reply, email_reply_parser) miss Spanish, Portuguese and Dutch
+# introductions; the first removes whatever follows "- one" or "From: Berlin", and takes seconds for
+# some texts.
+_QUOTED = re.compile(r"\s*(?:>|##-.*-##\s*$)")
+_OPENING = re.compile(r"(?:On|Am|Le|El|Il|Em|No dia|Op|Den|Dnia)\b|[^<]{0,99}<\S{1,99}@")
+_WROTE = re.compile(
+    r".*\b(?:wrote|schrieb|écrit|escribió|scritto|escreveu|schreef|skrev|napisał)\b.*:$|.*\d[:.h]\d\d.*> ?[:：]$"
+)
+_MOMENT = re.compile(r"\d[:.h]\d\d|@")
+_FROM = re.compile(r"[\s*_]*(?:From|Von|De|Da|Van|Fra|Från|Od)[\s*_]*:")
+_SUBJECT = re.compile(
+    r"^[\s*_]*(?:Subject|Betreff|Objet|Asunto|Oggetto|Assunto|Onderwerp|[EÄ]mne|Temat)[\s*_]*:",
+    re.M,
+)
+_ABOVE = re.compile(
+    r"[_-]{5,}|-{3,}[^-]+-{3,}|(?:begin|anfang|début|inicio|inizio|início)\b.{5,40}:", re.I
+)
+_CLOSING = re.compile(
+    r"(?:\S+ ){0,3}(?:regards|wishes|sincerely|mfg|gr(?:ü|ue)(?:ß|ss)en?|cordialement|salutations|saludos?|atentamente|"
+    r"saluti|atenciosamente|cumprimentos|groet(?:en)?)(?:,(?: \S+){1,3}|\W*)"
+    r"|(?:sent|gesendet|envoyé|enviado|inviato|verzonden) "
+    r"(?:from|via|von|mit|de|depuis|desde|do|dal?|vanaf|met) "
+    r"(?:m(?:y|i|on|eu|io|ijn)|mein\w*|ip\w+|outlook|yahoo|samsung|android|gmail|mail)\b[^,]{0,60}"
+    r"|von mein\w* .{1,30} gesendet\W*|(?:get|télécharger|obtener|scarica|ottieni|obter|download) "
+    r"outlook .{0,60}",
+    re.I,
+)
+_SAID = re.compile(r".{81}|.*\?|(?:\S+ ){3,}.*[.!…]$")  # a line that is not of a signature
+_LONGEST_ENDING = 15  # lines
+_OFTEN = 3  # messages of a speaker that end alike, and at least half of theirs
+
+
+def looks_like_markup(texts: Iterable[str]) -> bool:
+    """Decide whether a column's texts are HTML.
+
+    A share of them has known tags, closed where they need it.
+    """
+    marked = filled = 0
+    for text in texts:
+        filled += bool(text.strip())
+        tags = {tag.lower() for tag in _TAG.findall(text)}
+        marked += any(tag in ("br", "img", "hr") or f"</{tag}" in text.lower() for tag in tags)
+    return marked > 0 and marked >= _SHARE * filled
+
+
+def plain_text(markup: str) -> str:
+    """Return the text of HTML, a line for each block; lines of quoted mail begin with ``>``.
+
+    A text without any known tag keeps its lines; only its entities are read. An InputError names
+    the package that reads HTML, if it is missing.
+    """
+    if not _TAG.search(markup):
+        return unescape(markup).replace("\xa0", " ")
+    try:
+        from selectolax.lexbor import LexborHTMLParser
+    except ImportError:
+        raise InputError(
+            'HTML in texts: the package selectolax is missing; pip install "hf-dialemb[html]"'
+        ) from None
+    spaced = markup if "<pre" in markup.lower() else re.sub(r"[ \t\r\n\f]+", " ", markup)
+    edged = _EDGE.sub(
+        r"\n\g<0>", _OUTLOOK.sub(r"<blockquote>\g<0>", re.sub("<t[dh]", r" \g<0>", spaced))
+    )
+    tree = LexborHTMLParser(_STRAY.sub("&lt;", edged))
+    for node in tree.css(_HIDDEN):
+        node.decompose()
+    for node in reversed(tree.css(_QUOTES)):  # inner ones first
+        node.replace_with("".join(f"\n> {line}" for line in _lines(node.text())) + "\n")
+    return "\n".join(_lines(tree.body.text() if tree.body else ""))
+
+
+class Texts:
+    """The texts of a source; sees all messages before it cleans any, for what speakers repeat.
+
+    ``raw`` cleans none.
+    """
+
+    def __init__(self, raw: bool = False) -> None:
+        self._raw = raw
+        self._hashes = array("Q")  # of the endings of all messages
+        self._often: dict[int, int] | None = None  # those that are frequent, with their numbers
+        self._counts: Counter[str] = Counter()  # turns by what left them
+
+    def see(self, message: Mapping[str, Any], mail: bool) -> None:
+        """Count how a message of a mail ends."""
+        if mail and not self._raw:
+            self._often = None
+            self._hashes.extend(_endings(message, _unquoted(_text(message))))
+
+    def clean(self, message: Mapping[str, Any], mail: bool) -> str:
+        """Return the text of a message.
+
+        Markup loses its quotes, mail its signature too, but never all.
+        """
+        if self._raw or not (mail or message.get("markup")):
+            return str(message["content"])
+        text = _text(message)
+        kept = _unquoted(text) if mail or _QUOTING.search(message["content"]) else text
+        if not kept.strip():
+            self._counts["nothing but quoted mail stays in"] += bool(text.strip())
+            return "\n".join(line.lstrip("> ") for line in text.splitlines()).strip()
+        self._counts["quoted earlier mail left"] += kept != text
+        for what, shorten in (
+            ("repeated endings left", self._unrepeated),
+            ("signatures left", _unsigned),
+        ):
+            shorter = shorten(message, kept) if mail else kept
+            self._counts[what] += shorter != kept
+            kept = shorter
+        return kept
+
+    def remarks(self) -> list[str]:
+        """Return a sentence for each kind of thing that was removed, with the number of turns."""
+        return [
+            f"{what} {counted(count, 'turn')} (corpus show --raw shows it)"
+            for what, count in self._counts.items()
+            if count
+        ]
+
+    def _unrepeated(self, message: Mapping[str, Any], text: str) -> str:
+        if self._often is None:
+            import numpy as np
+
+            hashes, counts = np.unique(np.frombuffer(self._hashes, np.uint64), return_counts=True)
+            often = counts >= _OFTEN
+            self._often = dict(zip(hashes[often].tolist(), counts[often].tolist(), strict=True))
+        messages, *endings = (self._often.get(ending, 0) for ending in _endings(message, text))
+        length = max(
+            (i for i, count in enumerate(endings, 1) if count >= max(_OFTEN, messages / 2)),
+            default=0,
+        )
+        spoken = [place for place, line in enumerate(text.splitlines()) if line.strip()]
+        return "\n".join(text.splitlines()[: spoken[-length]]).strip() if length else text
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    return plain_text(str(message["content"])) if message.get("markup") else str(message["content"])
+
+
+def _lines(text: str) -> list[str]:
+    return list(filter(None, map(str.strip, text.replace("\xa0", " ").splitlines())))
+
+
+def _endings(message: Mapping[str, Any], text: str) -> list[int]:
+    """Hash the speaker, and the speaker with each ending of the text, from its last line to all but
+    the first.
+    """
+    state = blake2b(
+        str(message.get("name") or message["role"]).encode("utf-8", "replace"), digest_size=8
+    )
+    hashes = [state.digest()]
+    for line in islice(reversed(_lines(text)[1:]), _LONGEST_ENDING):
+        state.update(f"\n{line}".casefold().encode("utf-8", "replace"))
+        hashes.append(state.digest())
+    return [int.from_bytes(digest) for digest in hashes]
+
+
+def _unquoted(text: str) -> str:
+    lines, kept, place = text.splitlines(), list[str](), 0
+    while place < len(lines):
+        length, cuts = _introduction(lines, place)
+        below = (
+            next(filter(str.strip, lines[place + length : place + length + 5]), "")
+            if length
+            else ""
+        )
+        cuts = cuts and not _QUOTED.match(below)
+        if cuts and any(map(str.strip, kept)):
+            break
+        if length and (
+            cuts or _QUOTED.match(below)
+        ):  # the fields of the message itself, or a quote with its marks
+            place += length
+        else:
+            kept += [] if _QUOTED.match(lines[place]) else [lines[place]]
+            place += 1
+    if len(kept) == len(lines):
+        return text
+    while kept and (not kept[-1].strip() or _ABOVE.fullmatch(kept[-1].strip())):
+        kept.pop()
+    return "\n".join(kept).strip()
+
+
+def _introduction(lines: list[str], place: int) -> tuple[int, bool]:
+    """Return how many lines at a place introduce earlier mail, and whether all that follows is so
+    without a mark.
+    """
+    block = list(takewhile(str.strip, lines[place : place + 8]))
+    for length in range(1, min(3, len(block)) + 1 if _OPENING.match(lines[place]) else 0):
+        line = " ".join(block[:length]).strip()
+        if len(line) < 300 and _WROTE.match(line):
+            return length, bool(_MOMENT.search(line))
+    fields = block and _FROM.match(block[0]) and _SUBJECT.search("\n".join(block))
+    return (len(block), True) if fields else (0, False)
+
+
+def _unsigned(_: Mapping[str, Any], text: str) -> str:
+    lines = [line.strip() for line in text.splitlines()]
+    for place in range(max(1, len(lines) - _LONGEST_ENDING), len(lines)):
+        signs = _CLOSING.fullmatch(lines[place]) and not any(map(_SAID.match, lines[place + 1 :]))
+        if (signs or lines[place] == "--") and any(lines[:place]):
+            return "\n".join(text.splitlines()[:place]).strip()
+    return text

@@ -1,0 +1,366 @@
+"""Extract the flow of dialogues, for Python and ``dialemb flow`` alike; no step is repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data import load_dialogues
+from ...dialogue import Dialogue
+from ...drawing import visible
+from ...encoders import Encoder, load_encoder
+from ...encoders.embedding_cache import RememberingEncoder
+from ...encoders.turn_encoding import with_neighbours
+from ...errors import InputError
+from ...hashing import json_key
+from ...metrics.vectors import unit_vectors
+from ...storage.files import check_writable
+from ...storage.frames import counted, data_frame, notebook_view
+from ...storage.pretrained import default_encoder
+from ..files.reading_options import OPTIONS
+from ..pages.page import write_page
+from .flow import Flow, Utterances, read_utterances
+from .flow_clustering import check_roles, cluster_by_role
+from .flow_folder import CACHE, PAGE, UTTERANCES, StoredFlow, read_flow, read_kinds, write_report
+from .graph import END, START, Pruning, Weights, pruned, readable
+from .language_model_names import find_writer, named_by_model
+from .outcomes import outcomes_apart
+from .paths import typical_path
+from .step_names import centroids, named, phrase_names, shortened
+
+if TYPE_CHECKING:
+    import networkx
+
+NEAREST, PHRASES = "nearest", "phrases"  # names without a language model
+_ROWS = 20  # states that a notebook shows
+_ENOUGH = 20  # fewer dialogues are no set of several topics
+_ALIKE = 0.48
+"""The least mean cosine of dialogues about one thing.
+
+Each of 54 domains of STAR, SGD and MultiWOZ (training and development splits) has 0.497 and more;
+all domains together have 0.31 (STAR), 0.23 (SGD) and 0.39 (MultiWOZ; its development split alone
+0.53).
+"""
+
+
+@dataclass(frozen=True)
+class FlowSettings:
+    """How a flow is made of utterances.
+
+    An InputError reports values out of range and a missing language model.
+    """
+
+    clusters: int | Mapping[str, int] | None = (
+        None  # of each role, or of the named ones; None to choose
+    )
+    threshold: float | Mapping[str, float] | None = (
+        None  # the distance at which clusters are no longer merged
+    )
+    names: str = NEAREST  # or "phrases", "api:MODEL", or a language model's folder or Hub id
+    nodes: float | None = (
+        None  # see `hf_dialemb.apps.flow.graph.Pruning`, as for the next two; None to choose
+    )
+    edges: float | None = None
+    weights: Weights | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        Pruning(self.nodes or 0.0, self.edges or 0.0, self.weights or Pruning.weights)
+        if self.seed < 0:
+            raise InputError(f"field seed: got {self.seed}, expected 0 or more")
+        if self.names not in (NEAREST, PHRASES):
+            find_writer(self.names)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExtractedFlow:
+    """A flow, and the part of it that is shown."""
+
+    stored: StoredFlow
+    pruning: Pruning
+
+    @property
+    def flow(self) -> Flow:
+        """The dialogues as paths through clusters."""
+        return self.stored.flow
+
+    @cached_property
+    def graph(self) -> networkx.DiGraph[str]:
+        """All states and transitions.
+
+        Nodes are ids of states, with ``[start]`` and ``[end]``; they have ``role``, ``name``,
+        ``count`` and ``shown``, whether pages show them at first. Edges have ``count``,
+        ``probability`` (of all from the same state) and ``shown``.
+        """
+        import networkx
+
+        flow, shown, graph = self.flow, pruned(self.flow.graph, self.pruning), networkx.DiGraph()
+        for _, name in (START, END):
+            graph.add_node(
+                name, role="", name=name.strip("[]"), count=len(flow.trajectories), shown=True
+            )
+        for cluster in flow.clusters:
+            facts = {"role": cluster.role, "name": cluster.name, "count": cluster.size}
+            graph.add_node(cluster.id, **facts, shown=cluster.state in shown.nodes)
+        for edge, count in flow.graph.edges.items():
+            share = flow.graph.shares[edge]
+            graph.add_edge(
+                edge[0][1], edge[1][1], count=count, probability=share, shown=edge in shown.edges
+            )
+        return graph
+
+    @property
+    def states(self) -> Any:
+        """A row for each state: id, role, name, size, and the tuple of its examples."""
+        columns = ("id", "role", "name", "size", "examples")
+        return data_frame(
+            [{name: getattr(cluster, name) for name in columns} for cluster in self.flow.clusters]
+        )
+
+    def page(self, path: str | Path) -> None:
+        """Write the page: one HTML file, whole or not at all."""
+        write_page(self.flow, Path(path), self.pruning, choices=self.stored.choices)
+
+    def save(self, folder: str | Path) -> None:
+        """Write all files of ``dialemb flow``, whose other commands go on from the folder."""
+        write_report(self.stored, self.pruning, Path(folder))
+
+    def lines(self) -> Iterator[str]:
+        """Describe the flow in lines.
+
+        Its size, how clusters were chosen, what is shown, and the main path.
+        """
+        flow, pruning = self.flow, self.pruning
+        yield f"{len(flow.utterances.dialogues):,} dialogues with {len(flow.utterances):,} utterances"
+        yield from (f"{role}: {choice.sentence}" for role, choice in self.stored.choices.items())
+        graph = pruned(flow.graph, pruning)
+        options = f"--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights}"
+        if not graph.states:
+            yield f"Nothing is frequent enough to be shown ({options}): lower the thresholds, here or on the page"
+            return
+        sizes = (
+            f"{len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions"
+        )
+        yield f"Shown are {sizes} ({options})"
+        main = typical_path(flow)
+        yield f"Main path, as in {short(main.dialogue)}:"
+        steps = (
+            f"  {state[0]}: {short(text)}"
+            for state, text in zip(main.states, main.texts, strict=True)
+        )
+        yield from main.with_gaps(steps, "  …")
+
+    def __repr__(self) -> str:
+        sizes = (
+            len(self.flow.utterances.dialogues),
+            len(self.flow.utterances),
+            len(self.flow.clusters),
+        )
+        return (
+            f"{self.flow.title}: "
+            f"{', '.join(map(counted, sizes, ('dialogue', 'utterance', 'state')))}"
+        )
+
+    def _repr_html_(self) -> str:
+        clusters = sorted(self.flow.clusters, key=lambda cluster: -cluster.size)
+        rows = ((cluster.id, cluster.name, f"{cluster.size:,}") for cluster in clusters[:_ROWS])
+        rest = f", the {_ROWS} most frequent of which are below" if len(clusters) > _ROWS else ""
+        return notebook_view(f"{self!r}{rest}", ("state", "name", "utterances"), rows)
+
+
+def extract_flow(
+    dialogues: Any,
+    encoder: Any = None,
+    *,
+    vectors: NDArray[Any] | None = None,
+    output: str | Path | None = None,
+    title: str = "Dialogue flow",
+    overview: str | Path | None = None,
+    **settings: Any,
+) -> ExtractedFlow:
+    """Find the workflow that dialogues follow (Dialog2Flow).
+
+    Examples:
+        >>> flow = hf_dialemb.extract_flow(dialogues, encoder="all-MiniLM-L6-v2")
+        >>> flow.page("flow.html")
+
+    Args:
+        dialogues: What `load_dialogues` takes, with different ids or none.
+        encoder: What `load_encoder` takes; by default the best that is at hand. With a spec or a
+            loaded spec, ``dialemb flow next`` and ``compare`` can go on from the saved flow, and
+            vectors are kept in ``output``.
+        vectors: The vectors of all utterances in order, ``(N, D)``; then no encoder is loaded.
+        output: A folder to write everything to. Steps that it has of another run are not repeated.
+        title: The title of the page.
+        overview: The folder of a page of topics: the page links back to it, and vectors are kept
+            there.
+        **settings: Fields of `FlowSettings`: ``clusters``, ``threshold``, ``names``, ``nodes``,
+            ``edges``, ``weights`` and ``seed``; and how files are read, as in `load_dialogues`.
+
+    Raises:
+        InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
+    """
+    reading = {name: settings.pop(name) for name in OPTIONS if name in settings}
+    wanted, utterances = (
+        FlowSettings(**settings),
+        read_utterances(load_dialogues(dialogues, **reading)),
+    )
+    check_roles(wanted.clusters, wanted.threshold, utterances.roles)
+    folder, model = (
+        Path(output) if output is not None else None,
+        encoder if isinstance(encoder, str) else "",
+    )
+    if vectors is None:
+        loaded = load_encoder(encoder or default_encoder("action"))
+        model = loaded.spec
+        cache = Path(overview or folder) / CACHE if folder else None
+        embed: Callable[[], NDArray[np.float32]] = partial(
+            utterance_vectors, loaded, utterances.texts, cache, utterances.places
+        )
+        vectors = None if model else embed()
+    if vectors is None:
+        source = source_of(loaded)
+    else:
+        ready = checked_vectors(vectors, len(utterances), "utterance")
+        source, embed = (
+            hashlib.sha256(np.ascontiguousarray(ready).tobytes()).hexdigest(),
+            lambda: ready,
+        )
+    kinds = read_kinds(folder, set(utterances.texts)) if folder else {}
+    facts = {
+        "model": model,
+        "vectors": source,
+        "corpus": title,
+        **({"kinds": kinds} if kinds else {}),
+    }
+    stored = _extracted(utterances, embed, wanted, facts, folder)
+    pruning = readable(stored.flow.graph, wanted.nodes, wanted.edges, wanted.weights)
+    if folder:
+        back = Path(os.path.relpath(Path(overview) / PAGE, folder)).as_posix() if overview else ""
+        write_report(stored, pruning, folder, back)
+    return ExtractedFlow(stored, pruning)
+
+
+def _extracted(
+    utterances: Utterances,
+    embed: Callable[[], NDArray[np.float32]],
+    settings: FlowSettings,
+    facts: Mapping[str, Any],
+    folder: Path | None,
+) -> StoredFlow:
+    """Cluster utterances and name the clusters, or read the result of another run.
+
+    ``embed`` returns the vectors, ``(N, D)``. Names by a language model, which may fail, are asked
+    for again.
+    """
+    asked = {name: getattr(settings, name) for name in ("clusters", "threshold", "seed")}
+    contents = {**vars(utterances), "places": utterances.places.tolist()}
+    key = json_key([version("hf-dialemb"), contents, dict(facts), asked, settings.names])
+    if folder and settings.names in (NEAREST, PHRASES) and (kept := _kept(folder, key)):
+        return kept
+    vectors, by_role = embed(), utterances.rows_by_role()
+    texts = {role: [utterances.texts[row] for row in rows] for role, rows in by_role.items()}
+    clusterings = cluster_by_role(vectors, utterances.roles, **asked)
+    clusterings = outcomes_apart(
+        clusterings, texts, {role: vectors[rows] for role, rows in by_role.items()}
+    )
+    labels = {role: clustering.labels for role, clustering in clusterings.items()}
+    choices = {role: clustering.choice for role, clustering in clusterings.items()}
+    decided = {
+        "clusters": {role: int(of_role.max()) + 1 for role, of_role in labels.items()},
+        "chosen_by": {role: choice.kind for role, choice in choices.items()},
+        "names": settings.names,
+        "seed": settings.seed,
+    }
+    flow = named(facts["corpus"], utterances, vectors, labels, {**facts, **decided})
+    if settings.names == PHRASES:
+        flow = phrase_names(flow)
+    elif settings.names != NEAREST:
+        flow = named_by_model(flow, settings.names, folder / CACHE / "names" if folder else None)
+    return StoredFlow(flow, centroids(vectors, flow.labels), key, choices)
+
+
+def _kept(folder: Path, key: str) -> StoredFlow | None:
+    try:
+        stored = read_flow(folder)
+    except InputError:
+        return None
+    return stored if stored.key == key else None
+
+
+def utterance_vectors(
+    encoder: Encoder,
+    texts: Sequence[str],
+    cache: Path | None = None,
+    places: NDArray[np.int32] | None = None,
+) -> NDArray[np.float32]:
+    """Embed N texts, equal ones once, ``(N, D)``; the folder ``cache`` keeps their vectors.
+
+    With ``places``, the dialogue of each text, (N,) and ascending, the text before counts for what
+    the encoder learnt (see `Encoder.context_weight`).
+    """
+    distinct = {text: row for row, text in enumerate(sorted(set(texts)))}
+    vectors = RememberingEncoder(encoder, cache).encode_utterances(list(distinct))
+    vectors = vectors[[distinct[text] for text in texts]]
+    if places is None or not encoder.context_weight:
+        return vectors
+    return with_neighbours(vectors, np.bincount(places).tolist(), {1: encoder.context_weight})
+
+
+def source_of(encoder: Encoder) -> str:
+    """Return a digest of the vectors of an encoder with a spec."""
+    return encoder.fingerprint + (" whitened" if encoder.whitened else "")
+
+
+def checked_vectors(vectors: Any, count: int, of: str) -> NDArray[np.float32]:
+    """Return vectors of ``count`` things, ``(N, D)``.
+
+    An InputError reports others, and numbers that are not finite.
+    """
+    given = np.asarray(vectors)
+    if given.ndim != 2 or len(given) != count or not given.size or given.dtype.kind != "f":
+        raise InputError(
+            f"vectors: got {given.dtype} of shape {given.shape}, expected floats of shape "
+            f"({count}, D), a row for "
+            f"each {of} in order; write them again"
+        )
+    with np.errstate(over="ignore"):
+        rows: NDArray[np.float32] = given.astype(np.float32)
+    if not np.isfinite(rows).all():
+        raise InputError(
+            "vectors: got NaN, infinity or numbers beyond float32, expected finite ones; write "
+            "them again"
+        )
+    return rows
+
+
+def about_several_things(dialogues: Sequence[Dialogue]) -> bool:
+    """Return whether dialogues are about several things, by their words."""
+    if len(dialogues) < _ENOUGH:
+        return False
+    sample = random.Random(0).sample(dialogues, min(len(dialogues), 1_000))
+    mean = unit_vectors(load_encoder("dialogue-static").encode(sample)).mean(axis=0)
+    return bool(mean @ mean < _ALIKE)
+
+
+def check_output(folder: Path, source: str) -> None:
+    """Raise an InputError where the files of a flow cannot be written, or would replace what is
+    read.
+    """
+    for name in (PAGE, UTTERANCES):
+        check_writable(folder / name, source)
+
+
+def short(name: str, most: int = 90) -> str:
+    """Cut a name for a line of a terminal, without characters that would control it."""
+    return shortened(visible(" ".join(name.split())), most)

@@ -1,0 +1,160 @@
+"""Hold a dialogue flow.
+
+Utterances, the clusters that they belong to, and the paths that dialogues take.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...dialogue import Dialogue
+from ...errors import InputError
+from .graph import END, START, FlowGraph, State, transition_graph
+
+EXAMPLES = 10  # texts that a cluster shows
+
+Group = tuple[str, Hashable]
+"""A role, and the name of a group of its utterances."""
+
+
+@dataclass(frozen=True)
+class Utterances:
+    """The N utterances of D dialogues, in order."""
+
+    dialogues: tuple[str, ...]  # D different ids
+    places: NDArray[np.int32]  # the dialogue of each utterance, (N,), ascending
+    roles: tuple[str, ...]  # who speaks
+    texts: tuple[str, ...]
+    actions: tuple[str, ...]  # the annotated action of each utterance, or an empty text
+    # the name of each speaker, or an empty text; no names at all where none is known
+    names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def rows_of(self, dialogue: int) -> range:
+        """Return the utterances of a dialogue, by its place among the dialogues."""
+        first, last = np.searchsorted(self.places, [dialogue, dialogue + 1])
+        return range(int(first), int(last))
+
+    def rows_by_role(self) -> dict[str, NDArray[np.intp]]:
+        """Return the utterances of each role; roles in alphabetical order."""
+        roles = np.array(self.roles, dtype=object)
+        return {role: np.flatnonzero(roles == role) for role in sorted(set(self.roles))}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Utterances of one role that do the same."""
+
+    id: str  # its role and number, such as user-3; the largest of a role has number 1
+    role: str
+    name: str
+    size: int  # its number of utterances, at least 1
+    phrases: tuple[str, ...] = ()  # the most typical first
+    examples: tuple[str, ...] = ()  # different texts of its utterances, the most typical first
+    failed: bool = False  # whether most utterances say that something failed
+
+    @property
+    def state(self) -> State:
+        """The state of the cluster in a graph."""
+        return self.role, self.id
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Dialogues as paths through clusters."""
+
+    title: str
+    utterances: Utterances
+    labels: NDArray[np.int32]  # the cluster of each utterance, (N,), in [0, C)
+    clusters: tuple[Cluster, ...]  # C of them, with different ids
+    # everything that decided the result, as JSON has it
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def trajectories(self) -> tuple[tuple[State, ...], ...]:
+        """The states that each dialogue goes through, in the order of the dialogues."""
+        states = [cluster.state for cluster in self.clusters]
+        dialogues = map(self.utterances.rows_of, range(len(self.utterances.dialogues)))
+        return tuple(tuple(states[self.labels[row]] for row in rows) for rows in dialogues)
+
+    @cached_property
+    def graph(self) -> FlowGraph:
+        """The graph of all dialogues, with nothing cut off."""
+        return transition_graph(self.trajectories)
+
+    @cached_property
+    def numbers(self) -> dict[State, int]:
+        """The place of each state among the clusters; then come `START` and `END`."""
+        return {state: number for number, state in enumerate([*self.by_state, START, END])}
+
+    @cached_property
+    def by_state(self) -> dict[State, Cluster]:
+        """The cluster of each state."""
+        return {cluster.state: cluster for cluster in self.clusters}
+
+
+def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
+    """List the utterances of dialogues.
+
+    A dialogue without an id is named by its number, counted from 1.
+
+    Dialogue acts and slots decide an utterance's action, see `hf_dialemb.data.labels.unified_turn`.
+    An InputError says that there is no dialogue, or two have the same id.
+    """
+    from ...data.labels import unified_turn
+
+    ids: dict[str, None] = {}
+    turns = []
+    for number, dialogue in enumerate(dialogues, 1):
+        name = dialogue.id or f"dialogue {number}"
+        if name in ids:
+            raise InputError(
+                f"dialogue {number}: field id: got '{name}' a second time, expected another; "
+                "rename it"
+            )
+        turns += [(len(ids), turn) for turn in dialogue.turns]
+        ids[name] = None
+    if not ids:
+        raise InputError("got no dialogue, expected at least one; look at the input")
+    names = tuple(turn.name for _, turn in turns)
+    return Utterances(
+        tuple(ids),
+        np.array([place for place, _ in turns], dtype=np.int32),
+        tuple(turn.role for _, turn in turns),
+        tuple(" ".join(turn.content.split()) for _, turn in turns),
+        tuple(unified_turn(turn).action for _, turn in turns),
+        names if any(names) else (),
+    )
+
+
+def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDArray[np.int32]]:
+    """Assign numbers to the groups of N utterances.
+
+    By role, then by falling size, then by first occurrence.
+
+    Returns the id and the size of each group, in that order, and the number of each utterance's
+    group, ``(N,)``.
+    """
+    sizes, of_role, ids = Counter(groups), Counter[str](), dict[Group, tuple[str, int]]()
+    for group in sorted(sizes, key=lambda group: (group[0], -sizes[group])):
+        of_role[group[0]] += 1
+        ids[group] = f"{group[0]}-{of_role[group[0]]}", sizes[group]
+    numbers = {group: number for number, group in enumerate(ids)}
+    return ids, np.array([numbers[group] for group in groups], dtype=np.int32)
+
+
+def restricted_to(utterances: Utterances, rows: NDArray[np.intp]) -> Utterances:
+    """Keep some utterances, in order, and their dialogues."""
+    places, renumbered = np.unique(utterances.places[rows], return_inverse=True)
+    columns = (utterances.roles, utterances.texts, utterances.actions, utterances.names)
+    kept = (tuple(column[row] for row in rows if column) for column in columns)
+    return Utterances(
+        tuple(utterances.dialogues[place] for place in places), renumbered.astype(np.int32), *kept
+    )

@@ -1,0 +1,430 @@
+"""Cluster the utterances of each role by average linkage and cosine, as the official program of
+Dialog2Flow does.
+"""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...metrics.vectors import unit, unit_vectors
+from ...storage.frames import counted
+
+MOST_CLUSTERS = 100  # of a role where no number is given: a person reads no more
+MOST_OF_A_ROLE = (
+    0.3  # the largest share of a role's utterances in a wide cluster where no number is given
+)
+CLEAR = 0.15  # a knee with a lower score is not taken; in few utterances it is noise
+SHARE_OF_HIGHEST = 2 / 3
+"""Of the distance at which all are one: where to cut without a clear knee.
+
+In 40 small sets of SGD, MultiWOZ and the sample, the adjusted Rand index with actions is then 0.41,
+and 0.25 at the knee. Clear knees lie at about 0.7 with all-MiniLM-L6-v2, and at 0.45 with
+Dialog2Flow's vectors.
+"""
+
+MOST_EXACT = 6000  # distinct vectors that are linked as they are: their distances take 288 MB
+GROUPS = 5000  # groups that more vectors are put into, about
+REGION = 2500  # vectors of a region, about; at most `MOST_EXACT`
+_SAMPLE = 20_000  # vectors from which the middles of regions are computed
+# 20 different utterances make more than 2 clusters; without a knee, 5 or more
+_MANY, _FEWEST = (20, 5)
+_SAME = 1e-7  # a distance below this is rounding
+
+Merges = NDArray[np.float64]
+"""Merges in the form of scipy's linkage, ``(L - 1, 4)``.
+
+Two clusters, their distance in ``[0, 2]``, their weight.
+
+Leaves are 0 to L - 1, the result of row r is L + r; distances ascend."""
+
+Curve = tuple[tuple[int, float, float], ...]
+"""For each number of clusters from 2 on: the threshold that gives it, and its score in ``[-1, 1]``.
+
+The threshold is the distance of the two nearest clusters. The score is how far the largest distance
+within clusters lies below the straight line from that of one cluster to that of the last number,
+both axes scaled to ``[0, 1]``: the knee has the highest (Kneedle: Satopaa et al., 2011).
+"""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The number of clusters of a role, and the reason."""
+
+    kind: Literal["number", "threshold", "chosen"]  # a number or threshold was given, or neither
+    value: float  # the given number or threshold; the best score where the number was chosen
+    count: int  # the number of clusters
+    curve: Curve  # empty where there is one distinct vector
+    sentence: str  # for a person
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """Clusters of the N utterances of one role."""
+
+    # the cluster of each, (N,), numbered from 0 in the order of utterances
+    labels: NDArray[np.int32]
+    choice: Choice
+    # of distinct vectors, or of groups in large roles
+    merges: Merges = field(default_factory=lambda: np.zeros((0, 4)))
+
+
+def cluster_by_role(
+    vectors: NDArray[Any],
+    roles: Sequence[str],
+    *,
+    clusters: int | Mapping[str, int] | None = None,
+    threshold: float | Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> dict[str, Clustering]:
+    """Cluster the utterances of each role by their vectors, ``(N, D)``.
+
+    Roles in alphabetical order.
+
+    Equal texts should have equal vectors. A vector of zeros gets the direction of the first axis,
+    as in the official program. ``clusters`` is their number for each role, or for the roles that a
+    mapping names, and ``threshold`` likewise the distance below which clusters are merged. The seed
+    is that of the groups of a large role; nothing else is random. An InputError says that a number
+    or threshold is of no role or out of bounds, or a role has both.
+    """
+    check_roles(clusters, threshold, roles)
+    names, clusterings = np.array(roles, dtype=object), {}
+    for role in sorted(set(roles)):
+        count = clusters.get(role) if isinstance(clusters, Mapping) else clusters
+        distance = threshold.get(role) if isinstance(threshold, Mapping) else threshold
+        try:
+            clusterings[role] = cluster(
+                vectors[names == role], clusters=count, threshold=distance, seed=seed
+            )
+        except InputError as error:
+            raise InputError(f"role {role}: {error}") from error
+    return clusterings
+
+
+def check_roles(
+    clusters: int | Mapping[str, int] | None,
+    threshold: float | Mapping[str, float] | None,
+    roles: Iterable[str],
+) -> None:
+    """Raise an InputError for a number of a role that does not speak, and for two numbers of one
+    role.
+    """
+    speakers = sorted(set(roles))
+    decided: dict[str, str] = {}
+    for name, given in (("clusters", clusters), ("threshold", threshold)):
+        for role in given if isinstance(given, Mapping) else speakers if given is not None else ():
+            if role not in speakers:
+                raise InputError(
+                    f"field {name}: got role '{role}', expected one of {', '.join(speakers)}; "
+                    "correct it"
+                )
+            if decided.setdefault(role, name) != name:
+                raise InputError(
+                    f"role {role}: got field clusters and field {name}, expected one; leave one out"
+                )
+
+
+def cluster(
+    vectors: NDArray[Any],
+    *,
+    clusters: int | None = None,
+    threshold: float | None = None,
+    seed: int = 0,
+) -> Clustering:
+    """Cluster vectors of one role, ``(N, D)``; see `cluster_by_role`.
+
+    A chosen number is at least 2 where there are two distinct vectors, and at most `MOST_CLUSTERS`;
+    a wide cluster with a knee of its own is split once more. More than `MOST_EXACT` distinct
+    vectors are grouped first.
+    """
+    if clusters is not None and (clusters != int(clusters) or clusters < 1):
+        raise InputError(
+            f"field clusters: got {clusters}, expected a whole number from 1 on; correct it"
+        )
+    if threshold is not None and not 0 < threshold < math.inf:
+        raise InputError(
+            f"field threshold: got {threshold}, expected a distance above 0, such as 0.5; correct "
+            "it"
+        )
+    clustering = _linked(vectors, clusters, threshold, seed)
+    return _largest_split(vectors, clustering, seed) if _bends(clustering.choice) else clustering
+
+
+def in_order(items: Iterable[Hashable]) -> NDArray[np.int32]:
+    """Assign numbers to items, equal ones the same, by first occurrence, ``(N,)``."""
+    places: dict[Hashable, int] = {}
+    return np.array([places.setdefault(item, len(places)) for item in items], dtype=np.int32)
+
+
+def _bends(choice: Choice) -> bool:
+    """Return whether a number was chosen at a clear knee."""
+    best = max(choice.curve, key=lambda point: point[2], default=(0, 0.0, 0.0))
+    return choice.kind == "chosen" and choice.count == best[0] > 2 and best[2] >= CLEAR
+
+
+def _largest_split(vectors: NDArray[Any], clustering: Clustering, seed: int) -> Clustering:
+    """Split the wide clusters that hold more than `MOST_OF_A_ROLE` of all."""
+    labels, sizes = clustering.labels.copy(), np.bincount(clustering.labels)
+    widest = float(clustering.merges[-clustering.choice.count, 2])
+    for label in np.flatnonzero((sizes > MOST_OF_A_ROLE * len(labels)) & (sizes >= _MANY)):
+        rows = np.flatnonzero(clustering.labels == label)
+        parts = _linked(vectors[rows], None, None, seed)
+        if _bends(parts.choice) and parts.merges[-1, 2] >= SHARE_OF_HIGHEST * widest:
+            apart = parts.labels > 0
+            labels[rows[apart]] = labels.max() + parts.labels[apart]
+    count = int(labels.max()) + 1
+    if count == len(sizes):
+        return clustering
+    largest = (
+        f"What held more than {100 * MOST_OF_A_ROLE:.0f} % of all was split in the same "
+        "way: "
+        f"{count} in all."
+    )
+    choice = replace(clustering.choice, sentence=f"{clustering.choice.sentence} {largest}")
+    return Clustering(in_order(labels.tolist()), choice, clustering.merges)
+
+
+def _linked(
+    vectors: NDArray[Any], number: int | None, threshold: float | None, seed: int
+) -> Clustering:
+    """Link distinct vectors, in groups where there are many, and cut the tree."""
+    leaves: NDArray[Any] = in_order(vector.tobytes() for vector in vectors)
+    distinct = np.array(vectors[np.unique(leaves, return_index=True)[1]])
+    distinct[~distinct.any(axis=1), 0] = 1
+    weights, kind = np.bincount(leaves).astype(np.float64), "distinct utterances"
+    if len(distinct) <= MOST_EXACT:
+        means = unit_vectors(distinct)
+    else:
+        groups, means, weights = grouped_leaves(
+            unit(distinct), weights, threshold=threshold, seed=seed
+        )
+        leaves, kind = groups[leaves], "groups that utterances are put in first"
+    if number is not None and number > len(means):
+        raise InputError(
+            f"field clusters: got {number}, expected at most {len(means)}, the {kind}; lower it"
+        )
+    merges = average_linkage(means, weights)
+    choice = _choice(merges, number, threshold, len(vectors))
+    return Clustering(cut(merges, choice.count)[leaves], choice, merges)
+
+
+def _choice(merges: Merges, number: int | None, threshold: float | None, utterances: int) -> Choice:
+    curve = _curve(merges)
+    if number is not None:
+        return Choice(
+            "number", number, number, curve, f"{counted(number, 'cluster')}, as asked for."
+        )
+    if threshold is not None:
+        count = number_below(merges, threshold)
+        sentence = f"those at a mean cosine distance below {threshold:g}, as asked for, are one."
+        return Choice(
+            "threshold", threshold, count, curve, f"{counted(count, 'cluster')}: {sentence}"
+        )
+    if not curve or merges[-1, 2] <= _SAME:
+        reason = "all utterances are the same" if utterances > 1 else "there is one utterance"
+        return Choice("chosen", 0.0, 1, curve, f"1 cluster, as {reason}.")
+    count, distance, score = max(curve, key=lambda point: point[2])
+    if score < CLEAR:
+        count, sentence = _without_knee(merges, "the curve of distances has no clear bend")
+    elif count == 2 and len(merges) >= _MANY - 1:
+        count, sentence = _without_knee(
+            merges, "the curve of distances bends only at 2, which say too little"
+        )
+    else:
+        sentence = (
+            f"{counted(count, 'cluster')}, where the curve of distances bends: with fewer, unlike "
+            "groups would be "
+            f"joined (mean cosine distance {distance:.2f}); with more, alike ones would be split."
+        )
+    return Choice("chosen", score, count, curve, sentence)
+
+
+def _without_knee(merges: Merges, reason: str) -> tuple[int, str]:
+    """Cut at a share of the highest distance, within bounds.
+
+    Return the number of clusters and a sentence.
+    """
+    leaves, threshold = len(merges) + 1, SHARE_OF_HIGHEST * float(merges[-1, 2])
+    below, half = number_below(merges, threshold), (leaves + 1) // 2
+    count = max(_FEWEST if leaves >= _MANY else 2, min(below, half, MOST_CLUSTERS))
+    distance = (
+        f"a mean cosine distance of {threshold:.2f}, two thirds of that at which all would be one"
+    )
+    if count == below:
+        return (
+            count,
+            f"{counted(count, 'cluster')}: {reason}, so clusters were joined up to {distance}.",
+        )
+    end = f"stopped at {count}, as fewer say too little"
+    if count < below:
+        most = (
+            "half as many as there are different utterances"
+            if count == half
+            else "what a person can read"
+        )
+        end = f"went on to {most}"
+    joined = f"{reason}; joining clusters up to {distance}, would leave {below}, so joining {end}."
+    return count, f"{counted(count, 'cluster')}: {joined}"
+
+
+def _curve(merges: Merges) -> Curve:
+    """Look at 2 to `MOST_CLUSTERS` clusters."""
+    # within 1, 2, ... clusters; 0 within single leaves
+    heights = np.append(merges[::-1, 2], 0)[:MOST_CLUSTERS]
+    if len(heights) < 2:
+        return ()
+    down = (heights[0] - heights) / max(heights[0] - heights[-1], np.finfo(np.float64).tiny)
+    scores = (down - np.linspace(0, 1, len(heights))).tolist()
+    return tuple(
+        (number, float(heights[number - 2]), scores[number - 1])
+        for number in range(2, len(heights) + 1)
+    )
+
+
+def average_linkage(means: NDArray[Any], weights: NDArray[Any]) -> Merges:
+    """Merge L leaves until one cluster is left; this takes 8 bytes times the square of L.
+
+    ``means`` ``(L, D)`` are those of the unit vectors that each leaf stands for, ``weights``
+    ``(L,)`` the number of these. The distance of two clusters is the mean of 1 - cosine over all
+    pairs: for unit vectors, 1 minus the product of the means. So a leaf may stand for many vectors,
+    as in no leaf of scipy's. Reciprocal nearest neighbours are found along a chain (Murtagh, 1983);
+    distances follow from those of the merged parts (Lance and Williams, 1967).
+    """
+    exact = np.asarray(means, dtype=np.float64)
+    distances = exact @ exact.T
+    np.clip(np.subtract(1, distances, out=distances), 0, 2, out=distances)
+    np.fill_diagonal(distances, np.inf)
+    sizes = np.array(weights, dtype=np.float64)
+    pairs, heights = np.zeros((len(sizes) - 1, 2), dtype=np.intp), np.zeros(len(sizes) - 1)
+    alive, chain = np.ones(len(sizes), dtype=bool), list[int]()
+    for row in range(len(heights)):
+        chain = chain or [int(alive.argmax())]
+        while True:
+            of_last = distances[chain[-1]]
+            nearest = int(of_last.argmin())
+            # Among equally near neighbours the previous one wins, else a chain could go round in a
+            # circle.
+            if len(chain) > 1 and of_last[chain[-2]] <= of_last[nearest]:
+                break
+            chain.append(nearest)
+        gone, kept = chain.pop(), chain.pop()
+        pairs[row], heights[row] = (gone, kept), distances[gone, kept]
+        share = sizes[gone] / (sizes[gone] + sizes[kept])
+        distances[kept] *= 1 - share
+        distances[kept] += share * distances[gone]
+        distances[:, kept] = distances[kept]
+        distances[:, gone] = np.inf
+        distances[gone] = np.inf
+        sizes[kept] += sizes[gone]
+        alive[gone] = False
+    return _ascending(pairs, heights, np.asarray(weights, dtype=np.float64))
+
+
+def _ascending(
+    pairs: NDArray[np.intp], heights: NDArray[np.float64], weights: NDArray[np.float64]
+) -> Merges:
+    """Sort merges by distance, and number clusters accordingly."""
+    from scipy.cluster.hierarchy import DisjointSet
+
+    leaves, joined = len(weights), DisjointSet(range(len(weights)))
+    # of the cluster that has a leaf for its root
+    numbers, sizes = (list(range(leaves)), weights.tolist())
+    merges = np.zeros((leaves - 1, 4))
+    for row, place in enumerate(np.argsort(heights, kind="stable")):
+        roots = [joined[leaf] for leaf in pairs[place].tolist()]
+        size = sum(sizes[root] for root in roots)
+        merges[row] = *sorted(numbers[root] for root in roots), heights[place], size
+        joined.merge(*roots)
+        numbers[joined[roots[0]]], sizes[joined[roots[0]]] = leaves + row, size
+    return merges
+
+
+def cut(merges: Merges, number: int) -> NDArray[np.int32]:
+    """Return the cluster of each leaf, ``(L,)``, numbered by first leaves, once ``number`` in ``[1,
+    L]`` are left.
+    """
+    leaves = len(merges) + 1
+    owner = np.arange(2 * leaves - 1)
+    for row in range(
+        leaves - number - 1, -1, -1
+    ):  # from the top down, so that an owner's owner is known
+        owner[merges[row, :2].astype(np.intp)] = owner[leaves + row]
+    return in_order(owner[:leaves].tolist())
+
+
+def number_below(merges: Merges, threshold: float) -> int:
+    """Count the clusters that are left when only merges at a distance below the threshold are made."""
+    return int((merges[:, 2] >= threshold).sum()) + 1
+
+
+def grouped_leaves(
+    units: NDArray[np.float32],
+    counts: NDArray[np.float64],
+    *,
+    groups: int = GROUPS,
+    region: int = REGION,
+    threshold: float | None = None,
+    seed: int = 0,
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Put distinct unit vectors, ``(U, D)``, into about ``groups`` groups of near ones.
+
+    k-means divides the vectors into regions of about ``region``. Within each, average linkage
+    merges up to one distance for all regions that leaves ``groups`` groups, or up to a lower
+    threshold. Linking the groups is then exact, see `average_linkage`. Each vector stands for a
+    number of equal ones, ``counts`` ``(U,)``.
+
+    Returns the group of each vector, ``(U,)``, and the mean ``(L, D)`` and the number of vectors
+    ``(L,)`` of each group. An InputError says that the threshold leaves more than `MOST_EXACT`
+    groups.
+    """
+    from scipy.sparse import csr_array
+
+    regions = _regions(units, region, seed)
+    trees = [average_linkage(units[rows], counts[rows]) for rows in regions]
+    heights = np.sort(np.concatenate([merges[:, 2] for merges in trees]))
+    made = len(units) - groups
+    highest = float(heights[made]) if made < len(heights) else np.inf
+    if threshold is not None and threshold < highest:
+        left = sum(number_below(merges, threshold) for merges in trees)
+        if left > MOST_EXACT:
+            raise InputError(
+                f"field threshold: got {threshold:g}, which leaves about {left:,} clusters, "
+                "expected at most "
+                f"{MOST_EXACT:,}, which can be compared; raise it, to "
+                f"{round(highest + 0.005, 2):g} or more"
+            )
+        highest = threshold
+    labels, count = np.zeros(len(units), dtype=np.intp), 0
+    for rows, merges in zip(regions, trees, strict=True):
+        number = number_below(merges, highest)
+        labels[rows] = count + cut(merges, number)
+        count += number
+    members = csr_array((counts, (labels, np.arange(len(units)))), shape=(count, len(units)))
+    weights = members.sum(axis=1)
+    return labels, members @ units.astype(np.float64) / weights[:, None], weights
+
+
+def _regions(units: NDArray[np.float32], region: int, seed: int) -> list[NDArray[np.intp]]:
+    """Divide vectors into regions of near ones, again where a region is too large to be linked."""
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    waiting, regions = [np.arange(len(units))], list[NDArray[np.intp]]()
+    while waiting:
+        own = units[rows := waiting.pop()]
+        sample = np.random.default_rng(seed).choice(len(own), min(len(own), _SAMPLE), replace=False)
+        means = KMeans(max(2, round(len(own) / region)), n_init=1, max_iter=20, random_state=seed)
+        with threadpool_limits(
+            1
+        ):  # threads sum in any order, so that nearly equal distances may change sides
+            labels = means.fit(own[np.sort(sample)]).predict(own)
+        parts = [rows[labels == label] for label in np.unique(labels)]
+        for part in (
+            parts if len(parts) > 1 else np.array_split(rows, 2)
+        ):  # any halves where no middle divides them
+            (regions if len(part) <= MOST_EXACT else waiting).append(part)
+    return regions

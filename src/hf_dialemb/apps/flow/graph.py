@@ -1,0 +1,294 @@
+"""The graph of a flow (Dialog2Flow, section 7).
+
+States, transitions, what is shown of them, and what comes next.
+
+A state is a role and what it does: an action or a cluster. A trajectory is the states of one
+dialogue in order.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+from ...errors import InputError, unknown_name
+
+State = tuple[str, str]
+Edge = tuple[State, State]
+Weights = Literal["max", "max-out", "prob-out"]
+"""How transitions are weighed; see `Pruning`."""
+
+START: State = ("", "[start]")  # where every trajectory begins; only edges have it
+END: State = ("", "[end]")  # where every trajectory ends; only edges have it
+NOISE = (
+    0.02  # the paper's ε: states of at most this share of the most frequent state's count are noise
+)
+STATES, TRANSITIONS = 30, 2  # the states, and the transitions per state, that a person still reads
+# tried where all others leave no path
+_LOW = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+_TENTHS = [number / 10 for number in range(1, 10)]
+_KEPT = 0.9  # of utterances in states, at least, when transitions are left out
+_MANY_MORE = (
+    1.5  # times the transitions that a person reads are too many even to keep frequent states
+)
+_FEW_MORE = 1.25  # times the fewest states are not worth a higher threshold
+
+
+@dataclass(frozen=True)
+class FlowGraph:
+    """A weighted graph of states."""
+
+    states: Mapping[State, int]  # how often each occurs, without start and end
+    # how often a pair occurs in a row, from `START` to the first, last to `END`
+    edges: Mapping[Edge, int]
+
+    @cached_property
+    def following(self) -> dict[State, Counter[State]]:
+        """How often each state is followed by each other."""
+        following: dict[State, Counter[State]] = {}
+        for (source, target), count in self.edges.items():
+            following.setdefault(source, Counter())[target] = count
+        return following
+
+    @cached_property
+    def shares(self) -> dict[Edge, float]:
+        """The share of each transition among all from the same state, in ``(0, 1]``."""
+        totals = {source: targets.total() for source, targets in self.following.items()}
+        return {edge: count / totals[edge[0]] for edge, count in self.edges.items()}
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """The thresholds of a graph.
+
+    An InputError says that one is out of range, or the rule of weights unknown.
+
+    A state is left out if its weight is at most ``nodes``, in ``[0, 1)``: its count divided by that
+    of the most frequent state (the paper's ε). A transition is left out if its weight is less than
+    ``edges``, in ``[0, 1]``: its share of the most frequent transition's count (``"max"``), of the
+    most frequent one's from the same state (``"max-out"``), or of all from the same state
+    (``"prob-out"``).
+    """
+
+    nodes: float = NOISE
+    edges: float = 0.1
+    weights: Weights = "max-out"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.nodes < 1:
+            raise InputError(
+                f"field nodes: got {self.nodes}, expected a share from 0 to less than 1; 0 keeps "
+                "all"
+            )
+        if not 0 <= self.edges <= 1:
+            raise InputError(
+                f"field edges: got {self.edges}, expected a share from 0 to 1; 0 keeps all "
+                "transitions"
+            )
+        if self.weights not in get_args(Weights):
+            raise unknown_name("rule of weights", self.weights, get_args(Weights))
+
+
+@dataclass(frozen=True)
+class WeightedGraph:
+    """The shown part of a flow, with weights in ``(0, 1]``."""
+
+    nodes: dict[State, float]  # `START` and `END` are always there and weigh 1
+    edges: dict[Edge, float]
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states, without `START` and `END`."""
+        return tuple(state for state in self.nodes if state not in (START, END))
+
+
+def steps_of(trajectory: Sequence[State]) -> list[Edge]:
+    """List the transitions of a dialogue, from `START` to `END`."""
+    return list(zip((START, *trajectory), (*trajectory, END), strict=True))
+
+
+def transition_graph(trajectories: Iterable[Sequence[State]]) -> FlowGraph:
+    """Combine the trajectories of dialogues to a graph; empty ones do not count."""
+    states: Counter[State] = Counter()
+    edges: Counter[Edge] = Counter()
+    for trajectory in filter(None, trajectories):
+        states.update(trajectory)
+        edges.update(steps_of(trajectory))
+    return FlowGraph(dict(states), dict(edges))
+
+
+def on_a_way(edges: Iterable[Edge]) -> set[State]:
+    """Return the nodes on any way from start to end, with both; empty where there is no way."""
+    import networkx
+
+    graph = networkx.DiGraph(edges)
+    graph.add_nodes_from((START, END))
+    nodes: set[State] = ({START} | networkx.descendants(graph, START)) & (
+        {END} | networkx.ancestors(graph, END)
+    )
+    return nodes
+
+
+def within(edge: Edge, states: Collection[State]) -> bool:
+    """Return whether both ends of an edge are among the states, or start or end."""
+    return all(state in states or state in (START, END) for state in edge)
+
+
+def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:
+    """Leave out rare states, then rare transitions, and each time the states on no way from start
+    to end.
+
+    Transitions are weighed among all; the weights of what is left are shares of what is left. A
+    self-loop counts as any transition, but makes no way. The official program removes self-loops
+    once all transitions are weighed.
+    """
+    most = max(graph.states.values(), default=1)
+    shares = {state: count / most for state, count in graph.states.items()}
+    weights = _weights(graph, pruning.weights)
+    kept = {state for state, share in shares.items() if share > pruning.nodes}
+    for threshold in (0.0, pruning.edges):
+        frequent = [edge for edge, weight in weights.items() if weight >= threshold]
+        kept &= on_a_way(edge for edge in frequent if edge[0] != edge[1] and within(edge, kept))
+    left = FlowGraph({}, {edge: graph.edges[edge] for edge in frequent if within(edge, kept)})
+    nodes = {
+        START: 1.0,
+        **{state: share for state, share in shares.items() if state in kept},
+        END: 1.0,
+    }
+    return WeightedGraph(nodes, _weights(left, pruning.weights))
+
+
+def _weights(graph: FlowGraph, rule: Weights) -> dict[Edge, float]:
+    if rule == "prob-out":
+        return graph.shares
+    most = max(graph.edges.values(), default=1)
+    wholes = {
+        source: most if rule == "max" else max(targets.values())
+        for source, targets in graph.following.items()
+    }
+    return {edge: count / wholes[edge[0]] for edge, count in graph.edges.items()}
+
+
+def readable(
+    graph: FlowGraph,
+    nodes: float | None = None,
+    edges: float | None = None,
+    weights: Weights | None = None,
+) -> Pruning:
+    """Choose thresholds at which a person sees the main ways; given ones stay.
+
+    Nodes: the paper's threshold, or the lowest twentieth that shows at most `STATES`. Edges: the
+    lowest tenth that shows at most `TRANSITIONS` per state. A lower one is taken where frequent
+    states would go, unless there are half as many transitions again. Where no threshold leads to so
+    few, the lowest with the fewest transitions, and hardly more than the fewest states, is taken.
+    Where all of these leave nothing, as in one long dialogue, the highest of some lower ones that
+    leaves something; and 0 where there is none.
+    """
+
+    def states(shown: WeightedGraph) -> float:
+        return len(shown.states) / STATES
+
+    def transitions(shown: WeightedGraph) -> float:
+        return len(shown.edges) / (TRANSITIONS * len(shown.nodes))
+
+    def utterances(pruning: Pruning) -> int:
+        return sum(graph.states[state] for state in pruned(graph, pruning).states)
+
+    def telling(pruning: Pruning) -> Pruning | None:
+        """Choose a threshold of edges that keeps frequent states, if the result can be read."""
+        most = utterances(replace(pruning, edges=0.0))
+        tried = (replace(pruning, edges=tenth) for tenth in _TENTHS)
+        best = _lowest(
+            graph,
+            (pruning for pruning in tried if utterances(pruning) >= _KEPT * most),
+            transitions,
+            1.0,
+        )
+        shown = pruned(graph, best) if best else None
+        return best if shown and transitions(shown) <= _MANY_MORE and states(shown) <= 1 else None
+
+    def with_edges(pruning: Pruning) -> Pruning:
+        if edges is not None:
+            return pruning
+        tenths, lower = (
+            [replace(pruning, edges=tried) for tried in thresholds]
+            for thresholds in (_TENTHS, _LOW)
+        )
+        return _lowest(graph, tenths, transitions, 1.0) or _first(graph, lower) or pruning
+
+    given = Pruning(nodes or 0.0, edges or 0.0, weights or Pruning.weights)
+    tried = (NOISE, *(part / 20 for part in range(1, 11))) if nodes is None else (nodes,)
+    prunings = [replace(given, nodes=threshold) for threshold in tried]
+    best = next(filter(None, map(telling, prunings)), None) if edges is None else None
+    best = best or _lowest(graph, map(with_edges, prunings), states, _FEW_MORE)
+    if best is None and nodes is None:
+        best = _first(graph, (with_edges(replace(given, nodes=low)) for low in _LOW if low < NOISE))
+    return best or given
+
+
+def _lowest(
+    graph: FlowGraph,
+    ascending: Iterable[Pruning],
+    size: Callable[[WeightedGraph], float],
+    more: float,
+) -> Pruning | None:
+    """Return the first thresholds of size at most 1, or else of at most ``more`` times the least.
+
+    Or None.
+    """
+    sizes: list[tuple[Pruning, float]] = []
+    for pruning in ascending:
+        shown = pruned(graph, pruning)
+        if not shown.states:
+            break  # higher ones leave nothing either
+        sizes.append((pruning, size(shown)))
+        if sizes[-1][1] <= 1:
+            break
+    bound = max(1.0, more * min((many for _, many in sizes), default=1.0))
+    return next((pruning for pruning, many in sizes if many <= bound), None)
+
+
+def _first(graph: FlowGraph, descending: Iterable[Pruning]) -> Pruning | None:
+    return next((pruning for pruning in descending if pruned(graph, pruning).states), None)
+
+
+class TransitionModel:
+    """Probabilities of what follows a history, latest state last, by Witten-Bell smoothing, which
+    has no parameter.
+
+    A history was seen n times, with t different outcomes. An outcome that was seen c times then has
+    probability ``(c + t p) / (n + t)``. Here p is its probability after the history without its
+    first state; after no history, 1 divided by the number of outcomes. A history that was never
+    seen changes nothing.
+    """
+
+    def __init__(self, outcomes: Collection[State]) -> None:
+        self.outcomes = tuple(outcomes)
+        self._counts: dict[tuple[State, ...], Counter[State]] = {}
+
+    def add(self, history: Sequence[State], outcome: State, times: int = 1) -> None:
+        """Count an outcome after a history and after each of its ends.
+
+        A negative number takes counts back.
+        """
+        for first in range(len(history) + 1):
+            counts = self._counts.setdefault(tuple(history[first:]), Counter())
+            counts[outcome] += times
+            if not counts[outcome]:
+                del counts[outcome]  # else it would count as a different outcome that was seen
+
+    def count(self, steps: Iterable[Edge], times: int = 1) -> None:
+        """Count pairs of a state and its outcome; see `add`."""
+        for state, outcome in steps:
+            self.add((state,), outcome, times)
+
+    def probability(self, history: Sequence[State], outcome: State) -> float:
+        """Return the probability of an outcome, in ``(0, 1]``; all outcomes sum to 1."""
+        estimate = 1 / len(self.outcomes)
+        for first in range(len(history), -1, -1):
+            if counts := self._counts.get(tuple(history[first:])):
+                estimate = (counts[outcome] + len(counts) * estimate) / (
+                    counts.total() + len(counts)
+                )
+        return estimate

@@ -1,0 +1,134 @@
+"""Place new dialogues in a flow: where they stand, and what comes next."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data import load_dialogues
+from ...encoders import load_encoder
+from ...errors import InputError, unknown_name
+from ...metrics.vectors import unit_vectors
+from .extract import source_of, utterance_vectors
+from .flow import Cluster, Flow, Utterances, read_utterances
+from .flow_folder import CACHE, StoredFlow, read_flow
+from .graph import END, START, State, TransitionModel
+
+
+@dataclass(frozen=True)
+class NextAction:
+    """A state that may come next."""
+
+    state: State  # or `END`
+    name: str
+    probability: float  # in (0, 1]
+
+
+def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[NextAction]:
+    """Return the ``top`` states that are most likely to come next, the likeliest first.
+
+    `END` may be among them.
+
+    The history is the states of a conversation so far, the latest last. The last two decide, as far
+    as they occurred (see `hf_dialemb.apps.flow.graph.TransitionModel`). An InputError refuses a
+    ``top`` below 1, and a state that is not of the flow.
+    """
+    if top < 1:
+        raise InputError(
+            f"field top: got {top}, expected at least 1; say how many answers to print"
+        )
+    for state in history:
+        if state not in flow.by_state:
+            raise unknown_name("state", state[1], [cluster.id for cluster in flow.clusters])
+    model = TransitionModel([*flow.graph.states, END])
+    for trajectory in flow.trajectories:
+        states = (START, *trajectory, END)
+        for place in range(1, len(states)):
+            model.add(states[max(0, place - 2) : place], states[place])
+    latest = (START, *history)[-2:]
+    names = {END: "end"} | {state: cluster.name for state, cluster in flow.by_state.items()}
+    actions = [
+        NextAction(state, names[state], model.probability(latest, state))
+        for state in model.outcomes
+    ]
+    return sorted(actions, key=lambda action: (-action.probability, action.state))[:top]
+
+
+def next_in_dialogues(
+    folder: Path, dialogues: Any, top: int = 5
+) -> Iterator[tuple[str, list[Cluster], list[NextAction]]]:
+    """Yield the id of each unfinished dialogue, its clusters so far, and what is likely to come
+    next.
+
+    ``folder`` is the output of ``dialemb flow``; ``dialogues`` are what `load_dialogues` takes.
+    """
+    stored, utterances = read_flow(folder), read_utterances(load_dialogues(dialogues))
+    labels = assigned(stored, folder, utterances)
+    for place, name in enumerate(utterances.dialogues):
+        clusters = [stored.flow.clusters[labels[row]] for row in utterances.rows_of(place)]
+        yield (
+            name,
+            clusters,
+            next_actions(stored.flow, [cluster.state for cluster in clusters], top),
+        )
+
+
+def assigned(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDArray[np.int32]:
+    """Assign N utterances to the clusters of a flow by the encoder that made it, ``(N,)``.
+
+    See `new_vectors`.
+    """
+    vectors = new_vectors(stored, folder, utterances)
+    return assign(vectors, utterances.roles, stored.centroids, stored.flow.clusters)
+
+
+def new_vectors(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDArray[np.float32]:
+    """Embed N utterances by the encoder that made a flow, ``(N, D)``.
+
+    An InputError says that the encoder is unknown, cannot embed new texts, or has changed.
+    """
+    model = stored.flow.settings.get("model")
+    if not model:
+        raise InputError(
+            f"flow '{folder}': got one of ready vectors, expected one with an encoder; make it by "
+            "--model"
+        )
+    encoder = load_encoder(model)
+    if encoder.fitted_on_input:
+        reason = "has no vectors of new texts; make the flow by an encoder"
+    elif source_of(encoder) != stored.flow.settings.get("vectors"):
+        reason = "is not what the flow was made by; run dialemb flow again"
+    else:
+        return utterance_vectors(encoder, utterances.texts, folder / CACHE, utterances.places)
+    raise InputError(f"flow '{folder}': its model '{model}' {reason}")
+
+
+def assign(
+    vectors: NDArray[Any],
+    roles: Sequence[str],
+    centroids: NDArray[Any],
+    clusters: Sequence[Cluster],
+) -> NDArray[np.int32]:
+    """Return for each utterance the cluster of its role with the nearest centroid by cosine,
+    ``(N,)``.
+
+    Of equally near ones it is the first. An InputError reports a role without clusters.
+    """
+    utterances, means = unit_vectors(vectors), unit_vectors(centroids)
+    speakers = np.array(roles, dtype=object)
+    labels = np.zeros(len(roles), dtype=np.int32)
+    for role in dict.fromkeys(roles):
+        own = [place for place, cluster in enumerate(clusters) if cluster.role == role]
+        if not own:
+            known = ", ".join(sorted({cluster.role for cluster in clusters}))
+            raise InputError(
+                f"field role: got {role!r}, expected one of {known}, who speak in the flow; rename "
+                "the speaker, or "
+                "extract a flow in which it speaks"
+            )
+        rows = np.flatnonzero(speakers == role)
+        labels[rows] = np.array(own)[(utterances[rows] @ means[own].T).argmax(axis=1)]
+    return labels

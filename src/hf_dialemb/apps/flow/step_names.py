@@ -1,0 +1,303 @@
+"""Name clusters by the utterance in their middle, by typical phrases, and by examples.
+
+Topics use the same phrases.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import regex  # its \w has the vowel signs of Hindi and Thai, which that of re lacks
+from numpy.typing import NDArray
+
+from ...metrics.vectors import unit
+from .flow import EXAMPLES, Cluster, Flow, Utterances, numbered
+from .outcomes import says_failed
+
+PHRASES = 5  # of a cluster at most
+LONGEST_TEXT = 300  # characters of a name or an example: both are repeated in every file of a flow
+NAMING = 3  # phrases of a name
+_LONGEST_PHRASE = 3  # words
+_LONGEST_WORD = 50  # what has more characters is no word
+_CANDIDATES = 50  # best phrases of a group; a phrase that repeats a better one is dropped
+_SAME = 0.75  # a phrase that mostly occurs within a longer one gives way to it
+_ASKING = frozenset(("what", "when", "where", "which", "who", "whose", "why", "how"))
+_STOPS = regex.compile(r"[^\w\s'’-]+|\s-+\s")  # phrases do not go across punctuation
+# of scripts without blanks
+_LETTERS = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_UNSPACED = regex.compile(f"(?<=[{_LETTERS}]) (?=[{_LETTERS}])")
+# a letter of these, with its vowels
+_SYLLABLE = regex.compile(rf"[เ-ไເ-ໄ]?(?=[{_LETTERS}])\X[ะาະາါား]*")
+_HIRAGANA = regex.compile(r"\p{Hiragana}")  # a Japanese particle, or part of an ending
+_WORD = regex.compile(
+    rf"[\p{{Katakana}}ー]+|{_SYLLABLE.pattern}|[^\W{_LETTERS}](?:[^\W{_LETTERS}'’-]|['’-](?=\w))*"
+)
+_DIGITS = 6  # of a cosine, so that rounding does not decide between equally near texts
+
+
+def named(
+    title: str,
+    utterances: Utterances,
+    vectors: NDArray[Any],
+    labels: Mapping[str, NDArray[Any]],
+    settings: Mapping[str, Any] | None = None,
+) -> Flow:
+    """Build a flow from clusters, each named for the utterance that is nearest to its centroid.
+
+    The N utterances have vectors ``(N, D)``; ``labels`` says for each role the cluster of each of
+    its utterances, in order, and ``settings`` everything that decided the result.
+    """
+    of_role = np.zeros(len(utterances), dtype=np.int64)
+    for role, rows in utterances.rows_by_role().items():
+        of_role[rows] = labels[role]
+    ids, numbers = numbered(list(zip(utterances.roles, of_role.tolist(), strict=True)))
+    members = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+    texts = [[utterances.texts[row] for row in rows] for rows in members]
+    phrases: list[tuple[str, ...]] = []
+    for role in dict.fromkeys(role for role, _ in ids):
+        phrases += typical_phrases(
+            [group for (other, _), group in zip(ids, texts, strict=True) if other == role]
+        )
+    middles, clusters = centroids(vectors, numbers), []
+    for number, ((role, _), (name, size)) in enumerate(ids.items()):
+        nearest = _by_nearness(texts[number], unit(vectors[members[number]]) @ middles[number])
+        examples = tuple(dict.fromkeys(map(shortened, nearest[:EXAMPLES])))
+        failed = 2 * sum(map(says_failed, texts[number])) > size
+        clusters.append(Cluster(name, role, examples[0], size, phrases[number], examples, failed))
+    return Flow(title, utterances, numbers, tuple(clusters), dict(settings or {}))
+
+
+def centroids(vectors: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the mean of the unit vectors of each of C clusters, brought to unit length, ``(C,
+    D)``.
+    """
+    from scipy.sparse import csr_array
+
+    members = csr_array((np.ones(len(labels), dtype=np.float32), (labels, np.arange(len(labels)))))
+    return unit(members @ unit(vectors))
+
+
+def _by_nearness(texts: Sequence[str], cosines: NDArray[Any]) -> list[str]:
+    """Sort different texts by falling cosine, then by falling frequency, then by the alphabet."""
+    counts = Counter(texts)
+    nearest: dict[str, float] = {}
+    for text, cosine in zip(texts, np.round(cosines, _DIGITS).tolist(), strict=True):
+        nearest[text] = max(cosine, nearest.get(text, cosine))
+    return sorted(nearest, key=lambda text: (-nearest[text], -counts[text], text))
+
+
+def shortened(text: str, most: int = LONGEST_TEXT) -> str:
+    """Cut a text to a number of characters, between words unless a word is very long."""
+    if len(text) <= most:
+        return text
+    kept = text[: most - 1]
+    whole = kept if text[most - 1].isspace() else kept.rpartition(" ")[0]
+    return f"{(whole if len(whole) > most // 2 else kept).rstrip()}…"
+
+
+def with_names(flow: Flow, names: Sequence[str]) -> Flow:
+    """Rename clusters, in order; an empty name leaves a cluster's own.
+
+    Clusters of a role are merged that have the same name, except for case and outer blanks, and
+    both failed or not. Phrases and examples come from all parts in turn, those of the largest,
+    whose name the cluster has, first.
+    """
+    renamed = [
+        replace(cluster, name=name or cluster.name)
+        for cluster, name in zip(flow.clusters, names, strict=True)
+    ]
+    keys = [
+        (cluster.role, (cluster.name.strip().casefold(), cluster.failed)) for cluster in renamed
+    ]
+    ids, labels = numbered([keys[label] for label in flow.labels])
+    clusters = []
+    for key, (name, size) in ids.items():
+        members = [cluster for cluster, other in zip(renamed, keys, strict=True) if other == key]
+        members.sort(key=lambda member: -member.size)
+        phrases = _in_turn([member.phrases for member in members])[:PHRASES]
+        examples = _in_turn([member.examples for member in members])[:EXAMPLES]
+        clusters.append(replace(members[0], id=name, size=size, phrases=phrases, examples=examples))
+    return replace(flow, labels=labels, clusters=tuple(clusters))
+
+
+def phrase_names(flow: Flow) -> Flow:
+    """Name clusters for their first one to three phrases; one without phrases keeps its name.
+
+    See `with_names`.
+    """
+    return with_names(
+        flow, [shortened(", ".join(cluster.phrases[:NAMING])) for cluster in flow.clusters]
+    )
+
+
+def _in_turn(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Take different texts: the first of all lists, then the second of all, and so on."""
+    return tuple(
+        dict.fromkeys(text for texts in zip_longest(*lists) for text in texts if text is not None)
+    )
+
+
+def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return the `best_phrases` of groups of texts by class-based TF-IDF (Grootendorst, 2022).
+
+    Where f texts hold a phrase in all, it is worth ``log(1 + A / f)``; A is the mean over groups of
+    the sum of f.
+    """
+
+    def worth(_: NDArray[Any], counts: Any) -> NDArray[Any]:
+        totals = np.asarray(counts.sum(axis=0)).ravel()
+        worths: NDArray[Any] = np.log1p(totals.sum() / len(groups) / totals)[counts.indices]
+        return worths
+
+    return best_phrases(groups, worth)
+
+
+def best_phrases(
+    groups: Sequence[Sequence[str]], worth: Callable[[NDArray[Any], Any], NDArray[Any]]
+) -> list[tuple[str, ...]]:
+    """Return at most `PHRASES` phrases, of one to three words, of each of G groups of texts, the
+    best first.
+
+    A phrase scores the number of a group's texts that hold it, times its worth there. ``worth``
+    takes the phrases ``(P,)`` and their counts, a sparse ``(G, P)``, and returns as many numbers as
+    this has data; what is worth nothing, or less, is left out. Two words count half as much again,
+    three twice. A phrase that repeats a better one, or occurs once in a group of several texts, is
+    left out.
+    """
+    phrases, counts = _counted_phrases(groups)
+    worths, result = worth(phrases, counts), []
+    for row, group in enumerate(groups):
+        own = slice(*counts.indptr[row : row + 2])
+        kept = (counts.data[own] >= min(2, len(group))) & (worths[own] > 0)
+        names, often = phrases[counts.indices[own][kept]], counts.data[own][kept]
+        words = np.array([phrase.count(" ") + 1 for phrase in names])
+        scores = often * worths[own][kept] * (1 + words) / 2
+        order = np.lexsort((names, -scores))[:_CANDIDATES]
+        result.append(_different(dict(zip(names[order], often[order], strict=True))))
+    return result
+
+
+def _counted_phrases(groups: Sequence[Sequence[str]]) -> tuple[NDArray[Any], Any]:
+    """Return the P phrases of texts, ``(P,)``, and how many texts of each group hold them, sparse
+    ``(G, P)``.
+    """
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    texts = {
+        text: row
+        for row, text in enumerate(dict.fromkeys(text for group in groups for text in group))
+    }
+    vectorizer = CountVectorizer(analyzer=_phrases_of, binary=True, dtype=np.float32)
+    try:
+        held = vectorizer.fit_transform(texts)
+    except ValueError:  # no text holds a word
+        return np.empty(0, dtype=object), csr_matrix((len(groups), 0), dtype=np.float32)
+    rows = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    columns = [texts[text] for group in groups for text in group]
+    members = csr_matrix(
+        (np.ones(len(columns), dtype=np.float32), (rows, columns)), shape=(len(groups), len(texts))
+    )
+    return vectorizer.get_feature_names_out(), (members @ held).tocsr()
+
+
+def _phrases_of(text: str) -> set[str]:
+    """Return all phrases of a text that say something."""
+    phrases: set[str] = set()
+    for clause in clauses(text):
+        words = words_of(clause)
+        for length in range(1, _LONGEST_PHRASE + 1):
+            runs = (words[start : start + length] for start in range(len(words) - length + 1))
+            phrases.update(joined(run) for run in runs if _says_something(run))
+    return phrases
+
+
+def clauses(text: str) -> list[str]:
+    """Return the parts of a text between punctuation, in small letters."""
+    return [" ".join(part.split()) for part in _STOPS.split(text.lower()) if part.strip()]
+
+
+def words_of(clause: str) -> list[str]:
+    """Return the words of a clause.
+
+    Where a script has no blanks, syllables, and Katakana up to other letters.
+    """
+    words: list[str] = _WORD.findall(clause)
+    return words
+
+
+def is_syllable(word: str) -> bool:
+    """Return whether a word is a single letter of a script without blanks, with its vowels."""
+    return _SYLLABLE.fullmatch(word) is not None
+
+
+def is_unspaced(text: str) -> bool:
+    """Return whether a text begins with a letter of a script without blanks."""
+    return _SYLLABLE.match(text) is not None
+
+
+def joined(words: Sequence[str]) -> str:
+    """Make a phrase of words, without blanks between letters that have none."""
+    phrase: str = _UNSPACED.sub("", " ".join(words))
+    return phrase
+
+
+def is_empty(word: str) -> bool:
+    """Return whether a word says nothing, as "the" or "isn't"."""
+    return word.endswith("n't") or word.partition("'")[0] in _empty_words()
+
+
+def _says_something(words: Sequence[str]) -> bool:
+    first, last = (word.replace("’", "'") for word in (words[0], words[-1]))
+    begins = not is_empty(first) or (first.partition("'")[0] in _ASKING and len(words) > 1)
+    long = any(len(word) > _LONGEST_WORD for word in words)
+    lone = len(words) == 1 and is_syllable(first)
+    ends = is_empty(last) or any(map(_HIRAGANA.fullmatch, (first, last)))
+    return (
+        begins and not ends and not long and not lone and not all(word.isdigit() for word in words)
+    )
+
+
+@cache
+def _empty_words() -> frozenset[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    # what stands after an apostrophe, or before one, in "I 'm"
+    cut_off = {"d", "ll", "m", "n", "s", "t", "ve"}
+    return frozenset(ENGLISH_STOP_WORDS) | {"like"} | cut_off
+
+
+def _different(candidates: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the first `PHRASES` that do not repeat one another, of phrases and how many texts hold
+    them.
+    """
+
+    def within(phrase: str, other: str) -> bool:
+        return phrase != other and (
+            phrase in other if is_unspaced(phrase) else f" {phrase} " in f" {other} "
+        )
+
+    def goes_on(phrase: str, other: str) -> bool:
+        """Return whether a phrase lies in another, or ends in its middle, as "lost my credit" in
+        "credit card".
+        """
+        last, (first, *more) = phrase.rpartition(" ")[2], other.split()
+        follows = (
+            phrase != last == first
+            and bool(more)
+            and (more[0] == "of" or more[0] not in _empty_words())
+        )
+        return follows or within(phrase, other)
+
+    kept: list[str] = []
+    for phrase, count in candidates.items():
+        longer = any(
+            goes_on(phrase, other) and times >= _SAME * count for other, times in candidates.items()
+        )
+        if not longer and not any(within(phrase, other) or within(other, phrase) for other in kept):
+            kept.append(phrase)
+    return tuple(kept[:PHRASES])

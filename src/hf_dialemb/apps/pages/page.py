@@ -1,0 +1,300 @@
+"""Write the page of a flow.
+
+One HTML file, to be opened without a network, that shows how dialogues go.
+
+It has the counts of everything, and as many dialogues in full as a page can carry.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...dialogue import ROLES
+from ...storage import frames
+from ...storage.frames import counted
+from ..flow.exports import line_of
+from ..flow.flow import Flow
+from ..flow.flow_clustering import Choice
+from ..flow.graph import Edge, Pruning, State, pruned, steps_of
+from ..flow.paths import KINDS, NOTHING, typical_path
+from ..flow.step_names import shortened
+from .insights import insights
+
+SCRIPTS = ("graph", "layout", "draw", "move", "make", "panel", "overview", "search", "tables")
+"""The parts of the page's program, in the order in which they need each other.
+
+``page.js`` comes last.
+"""
+
+MOST_DIALOGUES = 2_000  # dialogues that a page has in full
+MOST_CHARACTERS = 4_000_000  # of these dialogues
+LONGEST_TEXT = 2_000  # characters
+MOST_TEXTS = 50  # different texts that are counted for each state
+MOST_TEXTS_OF_ALL = 20_000  # of all states together, about
+
+_SETTINGS = {
+    "model": "encoder, which says how alike utterances are",
+    "corpus": "dialogues from",
+    "clusters": "states of each speaker",
+    "chosen_by": "how many states there are was decided by",
+    "names": "names of states are",
+    "seed": "number that random choices begin from",
+}
+_VALUES = {
+    "chosen": "the bend of the curve of distances",
+    "number": "the number asked for",
+    "threshold": "the distance asked for",
+    "nearest": "their most typical utterance",
+    "phrases": "their typical words",
+}
+
+
+@dataclass(frozen=True)
+class TransitionDifference:
+    """How often a transition is taken in two sets of dialogues."""
+
+    source: State
+    target: State
+    counts: tuple[int, int]
+    # of all from the source; None in a set that never reaches it
+    shares: tuple[float | None, float | None]
+    difference: float | None  # the second share minus the first; None where a share is
+    p: float  # of Fisher's exact test, two-sided; 1 where a share is None
+    corrected_p: float  # after Holm's correction over all transitions with two shares
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two sets of the dialogues of a flow differ."""
+
+    names: tuple[str, str]  # of the sets
+    dialogues: tuple[int, int]  # their sizes
+    differences: Sequence[TransitionDifference]
+    second: Collection[str] = ()  # the ids of the second set
+    findings: Sequence[str] = ()  # what differs beside transitions, in sentences
+
+
+def write_page(
+    flow: Flow,
+    path: Path,
+    pruning: Pruning,
+    *,
+    choices: Mapping[str, Choice] | None = None,
+    comparison: Comparison | None = None,
+    back: str = "",
+) -> None:
+    """Write the page, whole or not at all.
+
+    ``pruning`` is what is shown at first; sliders change it. ``choices`` say how the number of
+    clusters of each role was decided. A comparison of two sets of dialogues, which colours tell
+    apart, stands in place of insights. ``back`` is the address of a page of topics. The page's
+    address keeps the view, as in ``#state=user-3&nodes=0.05``.
+    """
+    record = _record(flow, pruning, choices or {}, comparison)
+    counts = record["counts"]
+    frames.write_page(
+        path,
+        Path(__file__).parent / "page.html.jinja",
+        record,
+        [*(f"page_{name}.js" for name in SCRIPTS), "page.js"],
+        title=flow.title or "Dialogue flow",
+        counts=" · ".join(
+            counted(counts[f"{word}s"], word) for word in ("dialogue", "utterance", "state")
+        ),
+        back=back,
+        compared=comparison is not None,
+    )
+
+
+def _record(
+    flow: Flow, pruning: Pruning, choices: Mapping[str, Choice], comparison: Comparison | None
+) -> dict[str, Any]:
+    """Return the content of the page, as JSON has it.
+
+    States are `Flow.numbers`; texts are numbers of their place in ``texts``, which has each text
+    once.
+    """
+    numbers, texts = flow.numbers, dict[str, int]()
+    sections = [] if comparison else insights(flow, pruned(flow.graph, pruning).states)
+    main, roles = typical_path(flow), {cluster.role for cluster in flow.clusters}
+    named = [name for section in sections for row in section["rows"] for name in row["dialogues"]]
+    return {
+        "title": flow.title,
+        "roles": [*(role for role in ROLES if role in roles), *sorted(roles - set(ROLES))],
+        "counts": {
+            "dialogues": len(flow.utterances.dialogues),
+            "utterances": len(flow.utterances),
+            "states": len(flow.clusters),
+            "frequent": _texts_per_state(len(flow.clusters)),
+        },
+        "states": _states(flow, texts),
+        "edges": [
+            [numbers[source], numbers[target], count]
+            for (source, target), count in flow.graph.edges.items()
+        ],
+        "dialogues": [
+            _dialogue(flow, place, texts, comparison.second if comparison else ())
+            for place in kept_dialogues(flow, [main.dialogue, *named])
+        ],
+        "main": {
+            "dialogue": main.dialogue,
+            "states": [numbers[state] for state in main.states],
+            "texts": [_number(texts, text) for text in main.texts],
+            "turns": main.turns,
+            "steps": [
+                f"{numbers[source]}>{numbers[target]}" for source, target in sorted(main.steps)
+            ],
+        },
+        "pruning": asdict(pruning),
+        "insights": sections,
+        "comparison": _comparison(comparison, numbers) if comparison else None,
+        "choices": [_choice(role, choice) for role, choice in choices.items()],
+        "facts": [] if comparison else [["Made by", f"hf_dialemb {version('hf-dialemb')}"]],
+        "settings": [
+            [label, _printed(flow.settings[name])]
+            for name, label in _SETTINGS.items()
+            if flow.settings.get(name, "") != ""
+        ],
+        "kinds": dict(flow.settings.get("kinds") or {}),
+        "endings": [*KINDS, NOTHING],
+        "texts": list(texts),
+    }
+
+
+def kept_dialogues(
+    flow: Flow,
+    named: Iterable[str] = (),
+    most: int = MOST_DIALOGUES,
+    characters: int = MOST_CHARACTERS,
+) -> list[int]:
+    """Return the places of the dialogues that a page has in full, ascending.
+
+    All of them, or the named ones first, then up to half of ``most`` that show a new transition,
+    then others at random. A dialogue with which there would be too many characters is left out, but
+    at least one is there.
+    """
+    utterances = flow.utterances
+    places = {name: place for place, name in enumerate(utterances.dialogues)}
+    shuffled = np.random.default_rng([0, len(places)]).permutation(len(places)).tolist()
+    order = dict.fromkeys(places[name] for name in named)
+    if len(places) > most:
+        seen: set[Edge] = set()
+        for place in shuffled:
+            steps = set(steps_of(flow.trajectories[place]))
+            if len(order) < most // 2 and not steps <= seen:
+                order.setdefault(place)
+                seen |= steps
+    kept: list[int] = []
+    order |= dict.fromkeys(shuffled)
+    for place in order:
+        size = sum(
+            min(LONGEST_TEXT, len(utterances.texts[row])) for row in utterances.rows_of(place)
+        )
+        if len(kept) < most and size <= characters:
+            kept.append(place)
+            characters -= size
+    return sorted(kept or list(order)[:1])
+
+
+def _texts_per_state(states: int) -> int:
+    return max(5, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // max(1, states)))
+
+
+def _number(texts: dict[str, int], text: str) -> int:
+    return texts.setdefault(shortened(text, LONGEST_TEXT), len(texts))
+
+
+def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
+    counts: list[Counter[str]] = [Counter() for _ in flow.clusters]
+    for label, text in zip(flow.labels.tolist(), flow.utterances.texts, strict=True):
+        counts[label][text] += 1
+    places, count = flow.utterances.places, len(flow.clusters)
+    through = np.bincount(
+        np.unique(np.stack([flow.labels, places]), axis=1)[0], minlength=count
+    ).tolist()
+    since = (np.arange(len(places)) - np.searchsorted(places, places)) / np.bincount(places)[places]
+    sizes = np.maximum(1, np.bincount(flow.labels, minlength=count))  # a state may have lost all
+    when = np.bincount(flow.labels, since, count) / sizes
+    return [
+        {
+            "id": cluster.id,
+            "role": cluster.role,
+            "name": shortened(line_of(cluster.name), LONGEST_TEXT),
+            "size": flow.graph.states.get(cluster.state, 0),
+            "through": through[label],
+            "when": round(
+                float(when[label]), 3
+            ),  # in [0, 1) from the beginning of dialogues to their end
+            "distinct": len(counts[label]),
+            "phrases": list(cluster.phrases),
+            "examples": [_number(texts, text) for text in cluster.examples],
+            "frequent": [
+                [_number(texts, text), times]
+                for text, times in counts[label].most_common(_texts_per_state(count))
+            ],
+        }
+        for label, cluster in enumerate(flow.clusters)
+    ]
+
+
+def _dialogue(
+    flow: Flow, place: int, texts: dict[str, int], second: Collection[str]
+) -> dict[str, Any]:
+    rows, name = flow.utterances.rows_of(place), flow.utterances.dialogues[place]
+    return {
+        "id": name,
+        "states": flow.labels[rows.start : rows.stop].tolist(),
+        "texts": [_number(texts, flow.utterances.texts[row]) for row in rows],
+        **(
+            {"names": flow.utterances.names[rows.start : rows.stop]}
+            if flow.utterances.names
+            else {}
+        ),
+        **({"set": int(name in second)} if second else {}),
+    }
+
+
+def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[str, Any]:
+    edges = []
+    for change in comparison.differences:
+        source, target = numbers[change.source], numbers[change.target]
+        record = {
+            "source": source,
+            "target": target,
+            "key": f"{source}>{target}",
+            "p": change.corrected_p,
+        }
+        edges.append(
+            {
+                **record,
+                "counts": change.counts,
+                "shares": change.shares,
+                "difference": change.difference,
+            }
+        )
+    names, findings = (
+        tuple(map(line_of, texts)) for texts in (comparison.names, comparison.findings)
+    )
+    return {"names": names, "dialogues": comparison.dialogues, "findings": findings, "edges": edges}
+
+
+def _choice(role: str, choice: Choice) -> dict[str, Any]:
+    curve = [
+        [number, threshold, score if isfinite(score) else None]
+        for number, threshold, score in choice.curve
+    ]
+    return {"role": role, "count": choice.count, "sentence": choice.sentence, "curve": curve}
+
+
+def _printed(value: Any) -> str:
+    if isinstance(value, Mapping):
+        if value and set(map(type, value.values())) == {str} and len(set(value.values())) == 1:
+            return _printed(next(iter(value.values())))  # the same for every speaker
+        return ", ".join(f"{name}: {_printed(inner)}" for name, inner in value.items())
+    return _VALUES.get(str(value), str(value))

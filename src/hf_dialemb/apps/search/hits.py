@@ -1,0 +1,115 @@
+"""What a search found."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...dialogue import Dialogue
+from ...drawing import visible
+from ...errors import InputError
+from ...storage.frames import data_frame, html_table
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A dialogue that was found."""
+
+    row: int  # its place among the dialogues
+    id: str  # ``#12`` for the twelfth if it has none
+    score: float  # its cosine with the query
+    domains: tuple[str, ...]
+    text: str  # how it begins; where a text was looked for, from the turn on that is nearest to it
+
+    def __str__(self) -> str:
+        labels = f" [{', '.join(self.domains)}]" if self.domains else ""
+        return visible(f"{self.score:6.3f} {self.id}{labels} {self.text}")
+
+
+@dataclass(frozen=True)
+class IndexHit(Hit):
+    """A row of an index, which may be a part of a dialogue.
+
+    Its ``row`` is its place among the hits.
+    """
+
+    role: str = ""
+    turn: int = 0  # its place in its dialogue, from 0 on
+    time: str = ""
+    topic: str = ""
+
+
+@dataclass(frozen=True)
+class TurnHit(IndexHit):
+    """A turn that was found.
+
+    Its ``score`` is how many standard deviations its cosine is above that of the average turn, and
+    what its words, its speaker and its time add.
+    """
+
+    speaker: str = ""
+    cosine: float = 0.0
+    words: tuple[str, ...] = ()  # those that it shares with the query
+    before: str = ""  # the turn before it, with its speaker
+    after: str = ""
+
+    def __str__(self) -> str:
+        why = f"cosine {self.cosine:.2f}" + (
+            f"; words: {', '.join(self.words)}" if self.words else ""
+        )
+        when = f" {self.time}" if self.time else ""
+        lines = [f"{self.score:6.2f} {self.id}, turn {self.turn + 1}{when} ({why})"]
+        for mark, text in (
+            (" ", self.before),
+            (">", f"{self.speaker or self.role}: {self.text}"),
+            (" ", self.after),
+        ):
+            lines += [f"     {mark} {' '.join(text.split())}"] if text else []
+        return "\n".join(map(visible, lines))
+
+
+class Hits(tuple[Hit, ...]):
+    """What a search found, the nearest first."""
+
+    __slots__ = ()
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame with a row for each dialogue."""
+        return data_frame([asdict(hit) for hit in self])
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        lines = [
+            f"| {hit.score:.3f} | {hit.id} | {', '.join(hit.domains)} | {hit.text} |"
+            for hit in self
+        ]
+        return html_table("\n".join(["| Cosine | Id | Labels | Dialogue |", *lines]))
+
+
+def check_top(top: int) -> None:
+    """Refuse what is no number of wanted hits."""
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
+
+
+def best_rows(scores: NDArray[Any], top: int) -> NDArray[np.intp]:
+    """Return the rows of the ``top`` highest of N scores (N,), the best first, of equal scores the
+    earlier first.
+    """
+    rows = np.arange(len(scores))
+    if top < len(scores):
+        rows = np.flatnonzero(scores >= np.partition(scores, -top)[-top])
+    best: NDArray[np.intp] = rows[np.argsort(-scores[rows], kind="stable")][:top]
+    return best
+
+
+def beginning(dialogue: Dialogue, first: int = 0) -> str:
+    """Return the beginning of a dialogue, from the turn ``first`` on, in a line of at most 100
+    characters.
+    """
+    text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns[first:])
+    text = f"… {text}" if first else text
+    return text if len(text) <= 100 else text[:99] + "…"

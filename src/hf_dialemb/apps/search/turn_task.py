@@ -1,0 +1,102 @@
+"""Retrieval of turns (LoCoMo; Maharana et al., 2024, section 4.1).
+
+Which turns of a conversation answer a question?
+
+A dialogue brings its questions as metadata: ``{"questions": [{"question": "...", "turns": [3,
+17]}]}``, with the places of the turns that answer. At a place ``before``, if there is one, only the
+turns before it have been said: an index that grows knows nothing of those after. Of dialogues
+without questions, each slot is asked for: the answer is the first turn that gave it a value.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...dialogue import Dialogue
+from ...encoders import Encoder
+from ...evaluation.results.rows import Row
+from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage
+from ...methods.sessions import Question, questions_of, spoken
+from ...metrics.ndcg import ndcg
+from ...metrics.vectors import unit
+from .turn_index import Scores, TurnIndex, standard
+
+NAME = "turn-retrieval"
+RANKS = 10
+ALONE, SURROUNDINGS, WORDS, ALONE_AND_WORDS, ALL = (
+    "alone",
+    "surroundings",
+    "words",
+    "alone and words",
+    "",
+)
+"""The settings.
+
+By the turn's vector alone, in its surroundings, by BM25, and by vectors and words together.
+"""
+
+
+def load_questions(part: CorpusPart) -> Problem:
+    """Load conversations and what is asked of each."""
+    pairs = [
+        (dialogue, question) for dialogue in part.dialogues() for question in questions_of(dialogue)
+    ]
+    kept = part.sample(pairs)
+    if not kept:
+        raise part.error(
+            "got no question, expected dialogues with questions in their metadata, or with slots; "
+            "give it others"
+        )
+    asked: defaultdict[int, list[Question]] = defaultdict(list)
+    dialogues = {id(dialogue): dialogue for dialogue, _ in kept}
+    for dialogue, question in kept:
+        asked[id(dialogue)].append(question)
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
+        figures: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        for key, questions in asked.items():
+            for setting, question, scores in _scored(encoder, dialogues[key], questions):
+                for metric, value in _figures(scores, question.turns).items():
+                    figures[metric, setting].append(value)
+        return [
+            item_percentage(NAME, metric, setting, values)
+            for (metric, setting), values in figures.items()
+        ]
+
+    sizes = {"questions": len(kept), "conversations": len(asked), "ranks": RANKS}
+    return Problem(
+        {**sizes, "turns": sum(len(dialogue.turns) for dialogue in dialogues.values())}, measure
+    )
+
+
+def _scored(
+    encoder: Encoder, dialogue: Dialogue, questions: Sequence[Question]
+) -> Iterator[tuple[str, Question, Scores]]:
+    asked = sorted(questions, key=lambda question: question.before)
+    index = TurnIndex(encoder, [Dialogue(dialogue.turns[: asked[0].before])])
+    alone = unit(encoder.encode_utterances([spoken(turn) for turn in dialogue.turns]))
+    for question, vector in zip(
+        asked, unit(encoder.encode_utterances([item.text for item in asked])), strict=True
+    ):
+        index.add_turns(dialogue.turns[len(index) : question.before], "#1")
+        beside, by_itself = (
+            index.beside_meaning(question.text),
+            (alone[: question.before] @ vector).astype(np.float64),
+        )
+        together = index.cosines(vector)
+        yield ALONE, question, by_itself
+        yield SURROUNDINGS, question, together
+        yield WORDS, question, index.words.scores(question.text)
+        yield ALONE_AND_WORDS, question, standard(by_itself) + beside
+        yield ALL, question, standard(together) + beside
+
+
+def _figures(scores: Scores, turns: Sequence[int]) -> dict[str, float]:
+    relevant = np.isin(np.arange(len(scores)), turns)
+    ranks = np.flatnonzero(relevant[np.argsort(-scores, kind="stable")])
+    return {
+        f"ndcg{RANKS}": ndcg(scores[None], relevant[None], RANKS),
+        f"recall{RANKS}": float((ranks < RANKS).mean()),
+        "mrr": float(1 / (ranks[0] + 1)),
+    }

@@ -1,1 +1,0 @@
-"""The readers: one module for each corpus, or for the few that share a format, ending in its tuple ``CORPORA``."""

@@ -1,0 +1,28 @@
+"""Corpora.
+
+Published dialogue corpora in their original formats, your own files, and objects, as `Dialogue`
+objects.
+"""
+
+from ..apps.files.json_files import read_jsonl, write_jsonl
+from .audit.statistics import describe
+from .corpus import CORPORA, get_corpus
+from .loading import iterate_dialogues, load_dialogues
+from .published import find_source, iterate_examples, load_examples, single_domain
+from .source import MissingFilesError, Source
+
+__all__ = [
+    "CORPORA",
+    "MissingFilesError",
+    "Source",
+    "describe",
+    "find_source",
+    "get_corpus",
+    "iterate_dialogues",
+    "iterate_examples",
+    "load_dialogues",
+    "load_examples",
+    "read_jsonl",
+    "single_domain",
+    "write_jsonl",
+]

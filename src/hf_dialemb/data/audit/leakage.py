@@ -1,0 +1,375 @@
+"""Leakage.
+
+Find the parts of evaluation sets that training sets hold, exactly or nearly, and leave them out.
+
+The kind of an evaluation set decides what counts; `near_duplicates` says how texts are compared.
+
+- Dialogues: a training dialogue that equals one of them, or nearly does, leaks and is removed
+  whole. A training set of utterances can leak only dialogues of one turn. An utterance that equals
+  a turn of an evaluation dialogue gives nothing of the dialogue away, since short phrases are
+  common property. Such utterances are counted and kept.
+- Utterances: a training turn that equals one of them, or nearly does, leaks and is removed from its
+  dialogue. A dialogue with no turn left is removed. The sentences of pairs, the queries and their
+  relevant sentences count as utterances too.
+
+Training sets are read a thousand dialogues at a time, and only counts and examples stay in memory.
+While a report is written, the counts are kept beside it: a killed run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...apps.files import reading
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
+from ...storage.files import check_writable, write_json_atomically
+from ...storage.shards import in_parts, in_shards, metadata_of, named_by_content, parts_beside
+from ..corpus import ALL, CORPORA, KINDS, SPLITS, get_corpus
+from ..examples import ResponseSelection, RetrievalQuery, SentencePair
+from ..loading import iterate_dialogues, with_split
+from ..published import iterate_examples, sets_at_hand
+from .leakage_report import Cleaning, LeakageReport, Row
+from .near_duplicates import DIALOGUE, TURN, UTTERANCE, Dialogues, Leak, Utterances, comparable
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_SHARD = 1000  # dialogues that are looked up together
+_COUNTS = b"leakage"  # the key of the counts in a file's metadata
+# a training set, the position of the first dialogue, the dialogues
+_Shard = tuple[str, int, list[Dialogue]]
+_Rows = dict[tuple[str, str], Row]  # by evaluation set and level
+# What the items of other kinds of corpora are compared as.
+_COMPARED_AS = {
+    "sentence-pairs": "utterances",
+    "retrieval": "utterances",
+    "response-selection": "dialogues",
+}
+
+
+class EvaluationIndex:
+    """Evaluation sets, in which training data are looked up.
+
+    The order in which sets and dialogues are added changes nothing. With ``turns``, training
+    dialogues of one turn are also looked up among the turns of evaluation dialogues.
+    """
+
+    def __init__(self, *, turns: bool = False) -> None:
+        self.kinds: dict[str, str] = {}  # from each evaluation set to "dialogues" or "utterances"
+        self.with_turns = turns
+        self._dialogues, self._utterances, self._turns = Dialogues(), Utterances(), Utterances(TURN)
+
+    def add(self, name: str, dialogues: Iterable[Dialogue], kind: str = "dialogues") -> None:
+        """Add an evaluation set of ``"dialogues"``, or of ``"utterances"`` if each turn is
+        evaluated by itself.
+
+        A dialogue without an id is called by its position, such as ``"#3"``.
+        """
+        self.kinds[name] = kind
+        named = [
+            (dialogue.id or f"#{number}", dialogue)
+            for number, dialogue in enumerate(dialogues, start=1)
+        ]
+        if kind == "dialogues":
+            self._dialogues.add(
+                name, ((identifier, _comparable_text(dialogue)) for identifier, dialogue in named)
+            )
+        if kind == "utterances" or self.with_turns:
+            utterances = self._utterances if kind == "utterances" else self._turns
+            for identifier, dialogue in named:
+                for turn in dialogue.turns:
+                    utterances.add(name, identifier, comparable(turn.content))
+
+    def leaks(self, dialogue: Dialogue) -> list[Leak]:
+        """Return the parts of evaluation sets that a training dialogue holds, sorted by evaluation
+        set and turn.
+
+        They are the best match in each set of dialogues, and the best match of each turn in each
+        set of utterances.
+        """
+        leaks = self._leaks_of_dialogues(dialogue)
+        indexes = (
+            [self._utterances, self._turns] if len(dialogue.turns) == 1 else [self._utterances]
+        )
+        # with nothing to look up, no text need be normalised
+        indexes = [index for index in indexes if index]
+        for position, turn in enumerate(dialogue.turns) if indexes else ():
+            text = comparable(turn.content)
+            leaks += [
+                leak._replace(turn=position) for index in indexes for leak in index.find(text)
+            ]
+        return sorted(leaks, key=lambda leak: (leak.evaluation, leak.level, leak.turn or 0))
+
+    def clean(
+        self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None = None
+    ) -> Iterator[Dialogue]:
+        """Yield training data without what leaks."""
+        for dialogue in dialogues:
+            left = self.without(dialogue, self.leaks(dialogue))
+            if cleaning:
+                cleaning.count(dialogue, left)
+            if left:
+                yield left
+
+    def pieces(self, dialogues: Iterable[Dialogue], cleaning: Cleaning) -> Iterator[Dialogue]:
+        """Leave out what leaks, as `clean` does, and cut dialogues in pieces there.
+
+        Methods learn from turns that follow each other, so those of a piece must have done so in
+        the conversation. A piece has no metadata, which may name places of turns.
+        """
+        for dialogue in dialogues:
+            leaks = self.leaks(dialogue)
+            left = self.without(dialogue, leaks)
+            cleaning.count(dialogue, left)
+            removed = {leak.turn for leak in leaks if leak.level == UTTERANCE}
+            for gap, run in groupby(enumerate(dialogue.turns), key=lambda item: item[0] in removed):
+                if left and not gap:
+                    turns = tuple(turn for _, turn in run)
+                    yield replace(dialogue, turns=turns, metadata={}) if removed else dialogue
+
+    def without(self, dialogue: Dialogue, leaks: Iterable[Leak]) -> Dialogue | None:
+        """Return a dialogue without its leaks; None if all of it leaks."""
+        levels = {leak.turn: leak.level for leak in leaks if leak.level != TURN}
+        if DIALOGUE in levels.values():
+            return None
+        if not levels:
+            return dialogue
+        turns = tuple(
+            turn for position, turn in enumerate(dialogue.turns) if position not in levels
+        )
+        left = replace(dialogue, turns=turns) if turns else None
+        # What is left may be near an evaluation dialogue even though the whole was not.
+        return left if left and not self._leaks_of_dialogues(left) else None
+
+    def _leaks_of_dialogues(self, dialogue: Dialogue) -> list[Leak]:
+        # A single utterance counts as a leak only if it equals a whole evaluation dialogue.
+        return (
+            self._dialogues.find(_comparable_text(dialogue), near=len(dialogue.turns) > 1)
+            if self._dialogues
+            else []
+        )
+
+
+def find_leakage(
+    training: Sequence[str],
+    evaluation: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    output: Path | None = None,
+    **how: Any,
+) -> LeakageReport:
+    """Find the parts of evaluation sets that training sets hold.
+
+    ``all`` stands for every set at hand.
+
+    Files are read as ``how`` says, by the keywords of `ReadingOptions`.
+    """
+    if [ALL] in (list(training), list(evaluation)):
+        at_hand = [name.partition("/") for name in sets_at_hand(data_dir)]
+        learnt = [
+            name
+            for name, _, split in at_hand
+            if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]
+        ]
+        held_out = [f"{name}/{split}" for name, _, split in at_hand if split != SPLITS[0]]
+        training = (
+            [f"{name}/{SPLITS[0]}" for name in learnt] if list(training) == [ALL] else training
+        )
+        evaluation = held_out if list(evaluation) == [ALL] else evaluation
+    sets = {name: _corpus_and_split(name, SPLITS[0]) for name in training}
+    check_apart(sets, evaluation)
+    if output:
+        check_writable(Path(output), *training, *evaluation)
+    some_utterances = any(
+        not split or get_corpus(corpus).kind == "utterances" for corpus, split in sets.values()
+    )
+    index = build_index(evaluation, data_dir, turns=some_utterances, **how)
+    streams = (
+        (name, iterate_dialogues(corpus, data_dir, split, **_for(corpus, how)))
+        for name, (corpus, split) in sets.items()
+    )
+    return leakage_table(streams, index, output and Path(output))
+
+
+def build_index(
+    evaluation: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    turns: bool = False,
+    **how: Any,
+) -> EvaluationIndex:
+    """Read evaluation sets and index them; ``how`` are the keywords of `ReadingOptions`."""
+    index = EvaluationIndex(turns=turns)
+    for name in dict.fromkeys(evaluation):
+        corpus, split = _corpus_and_split(name)
+        if split:
+            kind = get_corpus(corpus).kind
+            items = iterate_examples(corpus, data_dir, split, strict=how.get("strict", False))
+            index.add(name, map(_as_dialogue, items), _COMPARED_AS.get(kind, kind))
+        else:
+            dialogues = list(iterate_dialogues(corpus, **_for(corpus, how)))
+            index.add(
+                name, dialogues, KINDS[all(len(dialogue.turns) == 1 for dialogue in dialogues)]
+            )
+    return index
+
+
+def _for(corpus: str, how: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of reading that a corpus among several takes."""
+    if not reading.is_own(corpus):
+        return {"strict": how.get("strict", False)}
+    return {**how, "columns": how.get("columns") if reading.has_tables(Path(corpus)) else None}
+
+
+def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
+    """Refuse a set that is named both for training and for evaluation."""
+    others = {name: _corpus_and_split(name) for name in evaluation}
+    for name in training:
+        for other, corpus_and_split in others.items():
+            if _overlap(_corpus_and_split(name, SPLITS[0]), corpus_and_split):
+                raise InputError(
+                    f"training set {name}: got the same set as evaluation set {other}; leave one "
+                    "out"
+                )
+
+
+def leakage_table(
+    training: Iterable[tuple[str, Iterable[Dialogue]]],
+    index: EvaluationIndex,
+    output: Path | None = None,
+) -> LeakageReport:
+    """Count leaks of evaluation sets in training sets, before and after cleaning.
+
+    Write the report to ``output``.
+    """
+    from tqdm.auto import tqdm
+
+    rows: dict[str, _Rows] = {}
+    cleanings: dict[str, Cleaning] = {}
+
+    def shards() -> Iterator[_Shard]:
+        for name, dialogues in training:
+            progress.set_postfix_str(name, refresh=False)
+            # a row for every pair, also without leaks
+            rows[name], cleanings[name] = _count_shard(index, (name, 1, []))
+            for number, shard in enumerate(in_shards(dialogues, _SHARD)):
+                yield name, 1 + number * _SHARD, shard
+
+    with parts_beside(output) as parts, tqdm(desc="leakage", unit=" dialogues") as progress:
+        work = partial(_count_into_table, index)
+        named = named_by_content(work, shards())
+        for file in in_parts(work, named, parts, progress, count=lambda shard: len(shard[-1])):
+            counts = json.loads(metadata_of(file)[_COUNTS])
+            cleanings[counts["training"]].add(Cleaning(**counts["cleaning"]))
+            for row in counts["rows"]:
+                rows[counts["training"]][row["evaluation"], row["level"]].add(Row(**row))
+        reported = (
+            row
+            for name, counted in rows.items()
+            for row in _report_rows(counted, cleanings[name], index)
+        )
+        report = LeakageReport(tuple(reported), cleanings)
+        if output:
+            write_json_atomically(output, report.to_json())
+    return report
+
+
+def _count_into_table(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
+    """Count as `_count_shard` does, and put the counts into the metadata of a table without
+    columns.
+    """
+    import pyarrow
+
+    rows, cleaning = _count_shard(index, shard)
+    record = {
+        "training": shard[0],
+        "cleaning": asdict(cleaning),
+        "rows": list(map(asdict, rows.values())),
+    }
+    return pyarrow.table({}).replace_schema_metadata({_COUNTS: json.dumps(record)})
+
+
+def _count_shard(index: EvaluationIndex, shard: _Shard) -> tuple[_Rows, Cleaning]:
+    """Count the leaks in a part of a training set.
+
+    Sums over all parts do not depend on where the set is cut.
+    """
+    training, first, dialogues = shard
+    rows = {
+        (name, level): Row(training, name, level)
+        for name in index.kinds
+        for level in (DIALOGUE, UTTERANCE, TURN)
+    }
+    cleaning = Cleaning()
+    for number, dialogue in enumerate(dialogues, start=first):
+        leaks = index.leaks(dialogue)
+        for leak in leaks:
+            rows[leak.evaluation, leak.level].count(dialogue.id or f"#{number}", leak)
+        left = index.without(dialogue, leaks)
+        cleaning.count(dialogue, left)
+        if left is not None:
+            for leak in leaks if left is dialogue else index.leaks(left):
+                rows[leak.evaluation, leak.level].after += 1
+    return rows, cleaning
+
+
+def _report_rows(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> list[Row]:
+    """Return the rows of the report on a training set, one for each evaluation set."""
+    only_utterances = index.with_turns and cleaning.turns == cleaning.dialogues
+    levels = {"utterances": UTTERANCE, "dialogues": TURN if only_utterances else DIALOGUE}
+    reported = [rows[name, levels[kind]] for name, kind in index.kinds.items()]
+    for row in reported:
+        row.items = cleaning.dialogues if row.level == DIALOGUE else cleaning.turns
+    return reported
+
+
+def _corpus_and_split(item: str, default: str = "") -> tuple[str, str]:
+    """Return the corpus and the split of ``"sgd/test"``; the split of a path is empty."""
+    corpus, split = with_split(item)
+    if corpus not in CORPORA and reading.is_own(item):
+        return item, ""
+    known = get_corpus(corpus.partition("/")[0])
+    if not split and not default:
+        example = f"{corpus}/{known.splits[0]}"
+        raise InputError(
+            f"evaluation set {item}: got no split, expected one, as in '{example}'; add it"
+        )
+    return corpus, split or default
+
+
+def _overlap(first: tuple[str, str], second: tuple[str, str]) -> bool:
+    """Return whether two pairs of corpus and split have dialogues in common."""
+    if not first[1] or not second[1]:
+        return first[1] == second[1] and Path(first[0]).resolve() == Path(second[0]).resolve()
+    return first[0] == second[0] and (first[1] == second[1] or ALL in (first[1], second[1]))
+
+
+def _as_dialogue(item: Any) -> Dialogue:
+    """Return a dialogue whose turns are the evaluated texts of an item.
+
+    Their roles do not matter here.
+    """
+    match item:
+        case SentencePair():
+            texts: tuple[str, ...] = (item.first, item.second)
+        case RetrievalQuery():
+            texts = (item.text, *item.relevant)
+        case ResponseSelection():
+            texts = (
+                *(turn.content for turn in item.context),
+                *(item.responses[place] for place in item.correct),
+            )
+        case _:
+            return item  # type: ignore[no-any-return]
+    return Dialogue(tuple(Turn("user", text) for text in texts), item.id)
+
+
+def _comparable_text(dialogue: Dialogue) -> str:
+    return comparable(" ".join(turn.content for turn in dialogue.turns))

@@ -1,0 +1,124 @@
+"""The report on leakage: the leaks, their places, and what cleaning removed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ...dialogue import Dialogue
+from ...drawing import table_lines
+from .near_duplicates import TURN, Leak
+
+EXAMPLES = 3  # examples in a report of each pair of sets
+
+
+@dataclass
+class Cleaning:
+    """The numbers of dialogues and turns before `leakage.EvaluationIndex.clean`, and of those left
+    out.
+    """
+
+    dialogues: int = 0
+    removed_dialogues: int = 0
+    turns: int = 0
+    removed_turns: int = 0  # those of removed dialogues included
+
+    def count(self, dialogue: Dialogue, left: Dialogue | None) -> None:
+        """Count a dialogue and what was left of it."""
+        self.dialogues += 1
+        self.turns += len(dialogue.turns)
+        self.removed_dialogues += left is None
+        self.removed_turns += len(dialogue.turns) - (len(left.turns) if left else 0)
+
+    def add(self, other: "Cleaning") -> None:
+        """Add the counts of more training data."""
+        for name, count in asdict(other).items():
+            setattr(self, name, getattr(self, name) + count)
+
+
+@dataclass
+class Row:
+    """The leaks of one evaluation set in one training set.
+
+    The level is `TURN` where a training set of utterances meets an evaluation set of dialogues;
+    those are kept.
+    """
+
+    training: str
+    evaluation: str
+    level: str
+    items: int = 0  # dialogues, or else turns, of the training set
+    exact: int = 0  # items that equal a part of the evaluation set
+    near: int = 0  # other items that nearly do
+    after: int = 0  # leaks in what `leakage.EvaluationIndex.clean` leaves
+    # training_id and leak, near ones first
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+    def count(self, identifier: str, leak: Leak) -> None:
+        """Count a leak of the training dialogue of that id."""
+        example = {"training_id": identifier, "leak": leak._asdict()}
+        self.add(Row("", "", "", exact=leak.exact, near=not leak.exact, examples=[example]))
+
+    def add(self, other: "Row") -> None:
+        """Add the counts of later dialogues of the same training set."""
+        self.exact += other.exact
+        self.near += other.near
+        self.after += other.after
+        examples = [*self.examples, *other.examples]
+        examples.sort(
+            key=lambda item: (item["leak"]["exact"], item["training_id"], item["leak"]["turn"] or 0)
+        )
+        self.examples = examples[:EXAMPLES]
+
+
+@dataclass(frozen=True)
+class LeakageReport:
+    """The leaks of each evaluation set in each training set, and what cleaning removed."""
+
+    rows: tuple[Row, ...]  # one for each pair, also without leaks
+    cleaning: Mapping[str, Cleaning]  # of each training set, against all evaluation sets at once
+
+    def markdown(self) -> str:
+        """Return the report as Markdown.
+
+        The pairs with leaks, and the losses of each training set.
+        """
+        leaks = [row for row in self.rows if row.level != TURN and (row.exact or row.near)]
+        shared = [row for row in self.rows if row.level == TURN and (row.exact or row.near)]
+        removed = [
+            (name, *map("{:,}".format, asdict(counts).values()))
+            for name, counts in self.cleaning.items()
+        ]
+        parts = [
+            f"Pairs of a training and an evaluation set compared: {len(self.rows):,}; with leaks: "
+            f"{len(leaks):,}. "
+            "A second search, in what is left without them, finds "
+            f"{sum(row.after for row in leaks):,}.",
+            *_table("after cleaning", leaks),
+        ]
+        if shared:
+            kept = (
+                "Utterances that are also turns of evaluation dialogues are common property, "
+                "counted and kept:"
+            )
+            parts += ["", kept, *_table("kept", shared)]
+        parts += [
+            *("", "What cleaning takes from each training set, all evaluation sets at once:", ""),
+            *table_lines(["training"], ["dialogues", "removed", "turns", "removed"], removed),
+        ]
+        return "\n".join(parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object.
+
+        ``rows``, ``cleaning`` and, under ``table``, the lines of the tables.
+        """
+        return {**asdict(self), "table": self.markdown().split("\n")}
+
+
+def _table(last: str, rows: Sequence[Row]) -> list[str]:
+    lines = []
+    for row in rows:
+        counts = map("{:,}".format, (row.items, row.exact, row.near, row.after))
+        lines.append((row.training, row.evaluation, f"{row.level}s", *counts))
+    columns = ("training", "evaluation", "compared"), ("in training", "exact", "near", last)
+    return ["", *table_lines(*columns, lines)] if lines else []

@@ -1,0 +1,185 @@
+"""MultiWOZ and SGD, the Schema-Guided Dialogues: task dialogues with slots.
+
+MultiWOZ has written dialogues of visitors to Cambridge and a town clerk over seven domains.
+
+Its layout: ``multiwoz2.1_convlab2/{val,test}.json`` (an object from id to dialogue) and
+``multiwoz2.0_single_domain/dialogues/*.txt`` (one JSON object per line, one file per domain).
+
+Dev and test are version 2.1 as in https://github.com/thu-coai/ConvLab-2. Train is the single-domain
+extract of version 2.0 that came with the DSTC8 MetaLWOZ task, without any dialogue of dev or test.
+The greeting that the extract opens every dialogue with is left out. An act such as ``Hotel-Inform``
+becomes ``inform``, and slot names are in lower case.
+
+SGD: ``{train,dev,test}/dialogues_*.json``. The domains are services, such as ``Restaurants_2``. Ids
+repeat between the splits. Two dialogues end in a turn without text, which is left out.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from ...dialogue import Dialogue, Turn
+from ...errors import InputError
+from ..corpus import Records, Source, catalogued
+from ..parsing import json_lines, json_list, json_members, split_files, with_split
+from ..raw_records import Raw, Slots, convert_each, distinct, field, names, strings
+from ..source import MissingFilesError
+from .shapes import UPPER_CASE_ROLES, Labels, TurnList, alternating, split_patterns
+
+HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab2/test.json"}
+"""The files of version 2.1 that say which dialogues are dev and test."""
+SINGLE_DOMAIN = "multiwoz2.0_single_domain/dialogues/*.txt"
+"""The files of the single-domain extract."""
+NO_DOMAIN, NO_SLOT = ("booking", "general"), "none"
+"""Prefixes of acts that are not domains, and the name of no slot."""
+
+_FILES = {
+    "train": (SINGLE_DOMAIN, *HELD_OUT.values()),
+    "dev": (HELD_OUT["dev"],),
+    "test": (HELD_OUT["test"],),
+}
+_GREETING = "Hello, how may I help you?"
+_BESIDE_DOMAINS = ("message", "topic", "eod", "messageLen", "profile")  # other members of goals
+
+
+def goal_and_log(key: str, record: Raw, turn: Callable[[str, Raw], Turn] | None = None) -> Dialogue:
+    """Convert a dialogue in MultiWOZ's own layout: ``{"goal": {domain: {...}}, "log".
+
+    [turn, ...]}``.
+    """
+    goal = field(record, "goal", dict)
+    domains = tuple(
+        sorted(name for name, wanted in goal.items() if wanted and name not in _BESIDE_DOMAINS)
+    )
+    log = [
+        ("assistant" if number % 2 else "user", raw)
+        for number, raw in enumerate(field(record, "log", list))
+    ]
+    return Dialogue(convert_each(log, "log", turn or text_and_acts), identifier(key), domains)
+
+
+def text_and_acts(role: str, turn: Raw) -> Turn:
+    """Convert a turn of MultiWOZ's own layout: ``{"text": ..., "dialog_act": {...}}``."""
+    return Turn(role, field(turn, "text", str), *labels(field(turn, "dialog_act", dict)))
+
+
+def extract_records(source: Source, split: str) -> Records:
+    """Read a split of the single-domain extract.
+
+    Dev and test are the dialogues that are so in version 2.1.
+    """
+    splits: dict[str, str] = {}
+    for held_out, pattern in HELD_OUT.items():
+        ids = {identifier(key): held_out for _, (key, _) in json_members(source, pattern)}
+        if not ids:
+            needs = (
+                f"split {split} needs {pattern} too, which says what is {held_out}; add the file"
+            )
+            raise MissingFilesError(f"{source.path}: {needs}")
+        splits |= ids
+    for place, record in json_lines(source, SINGLE_DOMAIN):
+        key = record.get("id") if isinstance(record, dict) else None
+        if (splits.get(identifier(key), "train") if isinstance(key, str) else "train") == split:
+            yield place, record
+
+
+def extract_dialogue(record: Raw) -> Dialogue:
+    """Convert a dialogue of the single-domain extract."""
+    turns = names(record, "turns")
+    annotations = (
+        field(record, "annotations", list) if "annotations" in record else [{}] * len(turns)
+    )
+    if len(annotations) != len(turns):
+        raise InputError(
+            f"field annotations: got {len(annotations)}, expected one for each of {len(turns)} "
+            "turns"
+        )
+    spoken = alternating(_GREETING, turns, annotations)
+    annotated = convert_each(
+        spoken, "turns", lambda role, text, annotation: Turn(role, text, *labels(annotation))
+    )
+    return Dialogue(
+        annotated, identifier(field(record, "id", str)), (field(record, "domain", str),)
+    )
+
+
+def labels(annotation: Raw) -> tuple[tuple[str, ...], Slots]:
+    """Read the acts and slots of a turn.
+
+    They are such as ``{"Hotel-Inform": [["Area", "east"]], "general-bye": [["none", "none"]]}``.
+    """
+    slots = []
+    for name, pairs in field({"dialog_act": annotation}, "dialog_act", dict).items():
+        single = not isinstance(pairs, list) or (pairs and isinstance(pairs[0], str))
+        for pair in [pairs] if single else pairs:
+            try:
+                slot, value = strings(pair, 2)
+            except InputError as error:
+                raise InputError(f"field {name}: {error}") from None
+            if slot.lower() != NO_SLOT:
+                slots.append((slot.lower(), value_of(value)))
+    acts = ((key.partition("-")[2] or key).lower() for key in annotation)
+    return tuple(dict.fromkeys(acts)), tuple(slots)
+
+
+def value_of(value: str) -> str:
+    """Return the value of a slot; empty where it is requested or does not matter."""
+    return "" if value in ("?", "none") else value
+
+
+def identifier(key: str) -> str:
+    """Return the common form of an id.
+
+    Some releases write ``PMUL1635.json`` or another case for ``PMUL1635``.
+    """
+    return key.upper().removesuffix(".JSON")
+
+
+def _records(source: Source, split: str) -> Records:
+    return (
+        extract_records(source, split)
+        if split == "train"
+        else json_members(source, HELD_OUT[split])
+    )
+
+
+def _dialogue(first: Raw, *more: Raw) -> Dialogue:
+    return goal_and_log(first, *more) if more else extract_dialogue(first)
+
+
+def _frame_labels(turn: Raw) -> Labels:
+    """Read the labels in the frames of a turn of SGD."""
+    acts, slots, intents = [], [], []
+    for frame in field(turn, "frames", list):
+        for action in field(frame, "actions", list):
+            acts.append(field(action, "act", str))
+            slot, values = field(action, "slot", str), field(action, "values", list)
+            if slot:
+                slots.append((slot, str(values[0]) if values else ""))
+        if "state" in frame:
+            intents.append(field(frame["state"], "active_intent", str))
+    return (
+        distinct(acts),
+        tuple(slots),
+        tuple(dict.fromkeys(intent for intent in intents if intent != "NONE")),
+    )
+
+
+_SCHEMA_GUIDED = TurnList(
+    *(
+        "turns",
+        "speaker",
+        "utterance",
+        UPPER_CASE_ROLES,
+        "dialogue_id",
+        partial(names, name="services"),
+        _frame_labels,
+    ),
+    is_spoken=lambda turn: field(turn, "utterance", str) != "",
+)
+_SGD_FILES = split_patterns("{}/dialogues_*.json")
+CORPORA = catalogued(
+    {
+        "multiwoz": (_FILES, _records, _dialogue),
+        "sgd": (_SGD_FILES, with_split(split_files(json_list, _SGD_FILES)), _SCHEMA_GUIDED),
+    }
+)

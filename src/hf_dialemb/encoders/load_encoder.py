@@ -1,0 +1,280 @@
+"""Load encoders: by spec, from a folder or a run, or from a model in memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from ..storage.hardware import let_waiting_threads_sleep
+from ..storage.run_folder import RunFolder
+from .encoder import Encoder
+from .endpoint import Endpoint
+from .specs import FITTED, EncoderSpec, Loading, find_encoder
+from .word_vectors import StaticVectors, WordVectors
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+# larger batches by this factor in fewer bits on a CPU, where setting up a matrix product is costly
+_MORE = 4
+
+
+def load_encoder(
+    model: object,
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    batch_size: int = 32,
+    device: str | None = None,
+    revision: str | None = None,
+    token: str | bool | None = None,
+    cache_dir: str | Path | None = None,
+    trust_remote_code: bool = False,
+    dtype: Any = None,
+    attn_implementation: str | None = None,
+) -> Encoder:
+    """Load an encoder.
+
+    Its vectors are float32, and not normalised beyond what the model does itself.
+
+    Examples:
+        >>> hf_dialemb.load_encoder("runs/mine").encode(dialogues)
+        >>> hf_dialemb.load_encoder("org/name", revision="v1", dtype="bfloat16", device="cuda")
+
+    Args:
+        model: A spec such as ``"all-MiniLM-L6-v2@utterances"`` (see `hf_dialemb.encoders.specs`);
+            the folder of a training, of one of its checkpoints or of a published model; a run; a
+            model object of this package; a ``SentenceTransformer``; an object with
+            ``encode(dialogues)`` or ``encode_utterances(texts)``; or an encoder.
+        tokenizer: The tokenizer of a model object; by default the one saved beside its weights.
+        batch_size: The number of texts or dialogues that go through the model at once.
+        device: Such as ``cpu``, ``cuda:1``, ``mps``, ``xpu`` or ``npu``; by default the accelerator
+            if there is one.
+        revision: A branch, a tag or the id of a commit of a model on the Hub, also written
+            ``"org/name@v1"``.
+        token: A token of the Hub; by default that of the login.
+        cache_dir: The folder of downloaded models; by default that of Hugging Face.
+        trust_remote_code: Whether Python code that comes with the model may run.
+        dtype: What a transformer computes in: ``float32`` (the default), ``bfloat16`` or
+            ``float16``, also written ``"org/name@bfloat16"``, or the dtype of torch.
+        attn_implementation: Such as ``eager`` or ``sdpa``, as in ``from_pretrained``.
+
+    Raises:
+        InputError: There is no such model, its training is not finished, the object is not a model,
+            or an option does not go with it.
+    """
+    if batch_size < 1:
+        raise InputError(f"batch_size: got {batch_size}, expected at least 1; correct it")
+    loading = Loading(batch_size, device, token, cache_dir, trust_remote_code, attn_implementation)
+    if "torch" not in sys.modules:
+        let_waiting_threads_sleep()
+    if isinstance(model, str | os.PathLike):
+        text = str(os.fspath(model))
+        spec = find_encoder(
+            text if revision is dtype is None else EncoderSpec.written(text, revision, dtype),
+            loading,
+        )
+        encoder = _of_spec(spec, loading)
+        return replace(
+            encoder, spec=spec.name, level=spec.level, whitened=spec.whitened, loading=loading
+        )
+    if loading != Loading(batch_size) or revision or dtype:
+        raise InputError(
+            f"model: got a {type(model).__name__} in memory with options of loading, expected "
+            "tokenizer and batch_size "
+            "alone; leave the others out, or give its folder or Hub id"
+        )
+    return _in_memory(model, tokenizer, batch_size)
+
+
+def _in_memory(
+    model: object, tokenizer: PreTrainedTokenizerBase | None, batch_size: int
+) -> Encoder:
+    if isinstance(model, Encoder):
+        return model
+    if hasattr(
+        model, "encode_document"
+    ):  # a SentenceTransformer; importing its class to ask takes two seconds
+        return _of_sentence_transformer(model, batch_size)
+    if hasattr(model, "config") and hasattr(model, "state_dict"):
+        return _of_model_in_memory(model, tokenizer, batch_size)
+    if hasattr(model, "encode") or hasattr(model, "encode_utterances"):
+        return Encoder(
+            str(getattr(model, "name", type(model).__name__)),
+            embed_dialogues=getattr(model, "encode", None),
+            embed_texts=getattr(model, "encode_utterances", None),
+            fitted=bool(getattr(model, "fitted_on_input", False)),
+        )
+    raise InputError(
+        f"model: got {type(model).__name__}, expected a folder, a Hub id, a model of this package "
+        "or a "
+        "SentenceTransformer; give one of these"
+    )
+
+
+class EncoderRun(RunFolder):
+    """The folder of a run that made an encoder.
+
+    It can stand wherever a model's folder can, as in `load_encoder`.
+    """
+
+    def encoder(self, **options: Any) -> Encoder:
+        """Load the encoder; see `load_encoder` for the options."""
+        return load_encoder(self, **options)
+
+
+def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -> Encoder:
+    """Make an encoder from a model of this package that is in memory, and its tokenizer."""
+    from ..methods import method_of
+
+    method = method_of(model)
+    if method is None:
+        raise InputError(
+            f"model: got a {type(model).__name__}, expected one of this package's; give its folder "
+            "or Hub id instead"
+        )
+    if method.kind == "responses":
+        return _of_ranker(model, tokenizer, name, batch_size)
+    if method.kind == "utterances":
+        from ..methods.context_window import in_surroundings
+        from ..methods.utterance import encode_utterances
+
+        embed = partial(encode_utterances, model.float(), tokenizer)  # float32, as published
+        together = None
+        if model.config.pooling == "mean":
+            together = partial(in_surroundings, model, tokenizer, model.config.longest_text)
+        weight = model.heads["context"].weight.item() if "context" in model.heads else 0.0
+        return Encoder(
+            name,
+            embed_texts=embed,
+            batch_size=batch_size,
+            embed_together=together,
+            context_weight=weight,
+        )
+    from ..methods.encoding import encode, encode_speakers
+
+    whole = partial(encode, model, tokenizer)
+    speakers = partial(encode_speakers, model, tokenizer, batch_size=batch_size)
+    return Encoder(name, embed_dialogues=whole, batch_size=batch_size, encode_speakers=speakers)
+
+
+def _of_spec(spec: EncoderSpec, loading: Loading) -> Encoder:
+    if spec.kind == "fitted":
+        return Encoder(spec.name, embed_dialogues=FITTED[spec.path]().encode, fitted=True)
+    if spec.kind == "api":
+        return Encoder(spec.name, embed_texts=Endpoint(spec.path, loading.batch_size))
+    if spec.kind in ("words", "static"):
+        vectors = WordVectors(spec.path) if spec.kind == "words" else StaticVectors(Path(spec.path))
+        return Encoder(spec.name, embed_texts=vectors)
+    device, batch_size = checked_device(loading.device), loading.batch_size
+    if spec.numbers != "float32" and device == "cpu":
+        batch_size *= _MORE
+    if spec.kind == "dialemb":
+        return _of_checkpoint(spec, loading, device, batch_size)
+    from .text_models import (
+        load_sentence_transformer,
+        plain_layout,
+        sentence_texts,
+        transformers_texts,
+    )
+
+    layout = plain_layout(spec.path) if spec.kind == "sentence-transformers" else None
+    if layout or spec.kind == "transformers":
+        texts, marks = transformers_texts(spec, loading, device, layout)
+        return Encoder(spec.name, **texts.embeds, batch_size=batch_size, marks=marks)
+    options = {**spec.files, "trust_remote_code": loading.trust_remote_code, "device": device}
+    options["cache_folder"] = options.pop("cache_dir", None)
+    options["model_kwargs"] = {"attn_implementation": loading.attn_implementation}
+    model = load_sentence_transformer(spec.path, spec.numbers, **options)
+    return Encoder(spec.name, **sentence_texts(model), batch_size=batch_size)
+
+
+def checked_device(given: str | None) -> str:
+    """Return the device, or the accelerator of this machine where none is given.
+
+    Refuse one that is not there.
+    """
+    import torch
+
+    there = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    known = ["cpu"] if there is None else ["cpu", there.type]
+    if given is None:
+        return known[-1]
+    if given.partition(":")[0] not in known:
+        raise InputError(
+            f"device: got '{given}', but this machine has {' and '.join(known)}; leave it out"
+        )
+    return given
+
+
+def _of_checkpoint(spec: EncoderSpec, loading: Loading, device: str, batch_size: int) -> Encoder:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    from ..methods import register
+    from ..storage.pretrained import load_pretrained
+    from .quantization import compute_in
+
+    register()
+    options = {**spec.files, "trust_remote_code": loading.trust_remote_code}
+    attention = loading.attn_implementation
+    model = load_pretrained(AutoModel, spec.path, attn_implementation=attention, **options).to(
+        device
+    )
+    tokenizer = load_pretrained(AutoTokenizer, spec.path, **options)
+    if spec.numbers != "float32":
+        if spec.reads == "texts":
+            compute_in(spec.numbers, model.float().encoder, tokenizer)
+        else:
+            model.to(getattr(torch, spec.numbers))
+    return model_encoder(model, tokenizer, spec.name, batch_size)
+
+
+def _of_ranker(model: Any, tokenizer: Any, name: str, batch_size: int) -> Encoder:
+    from ..methods.ranker import encode_contexts, loaded_ranker
+
+    ranker = loaded_ranker(model, tokenizer)
+
+    def embed(dialogues: Any, size: int, show_progress: bool | None) -> Any:
+        if not ranker.model.embeds:
+            raise InputError(
+                f"model '{name}': got a ranker that has no vectors, expected an encoder; it can "
+                "only rank candidates "
+                "(dialemb rank, or the benchmark's task next-utterance-retrieval)"
+            )
+        return encode_contexts(
+            ranker, [dialogue.turns for dialogue in dialogues], 8 * size, show_progress
+        )
+
+    return Encoder(name, embed_dialogues=embed, batch_size=batch_size, ranker=ranker)
+
+
+def _of_model_in_memory(model: Any, tokenizer: Any, batch_size: int) -> Encoder:
+    from transformers import AutoTokenizer
+
+    from ..storage.pretrained import load_pretrained
+
+    place = Path(str(getattr(model, "name_or_path", "") or "."))
+    if tokenizer is None and (place / "tokenizer.json").is_file():
+        tokenizer = load_pretrained(AutoTokenizer, str(place))
+    encoder = model_encoder(model, tokenizer, place.name or type(model).__name__, batch_size)
+    if tokenizer is None:
+        raise InputError(
+            f"tokenizer: got none for a {type(model).__name__} in memory; pass tokenizer=..."
+        )
+    return encoder
+
+
+def _of_sentence_transformer(model: Any, batch_size: int) -> Encoder:
+    from ..methods import method_of
+    from .text_models import sentence_texts
+
+    inner = getattr(model[0], "auto_model", None)
+    if inner is not None and method_of(inner) is not None:
+        return _of_model_in_memory(inner, model.tokenizer, batch_size)
+    name = Path(str(getattr(inner, "name_or_path", "") or "SentenceTransformer")).name
+    return Encoder(name, **sentence_texts(model), batch_size=batch_size)

@@ -1,0 +1,349 @@
+"""Evaluate encoders on labelled dialogues.
+
+Load, embed once per model, run the tasks, write results, table and map.
+"""
+
+import shlex
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from ..data import load_dialogues
+from ..data.loading import check_no_split, with_split
+from ..drawing import check_drawing
+from ..encoders import Encoder, load_encoder
+from ..encoders.embedding_cache import RememberingEncoder
+from ..encoders.encoder import Vectors
+from ..encoders.specs import find_encoder, fingerprint, has_weights
+from ..encoders.stored_vectors import stored_vectors
+from ..errors import InputError, explained
+from ..hooks import entries
+from ..storage.files import check_writable, write_text_atomically
+from ..storage.frames import data_frame, html_table
+from ..storage.run_folder import RunFolder
+from .maps import scatter
+from .results.contamination import marked
+from .results.result_tables import column_of, markdown_table, meanings, paper_table
+from .results.rows import (
+    Results,
+    Row,
+    describe_run,
+    part_named,
+    place_of,
+    rows_of,
+    with_ties,
+    write_results,
+)
+from .tasks.task import CorpusPart, Problem, default_tasks, get_task, load_problem
+
+_HEADLINES = ("map", "v_measure", "f1", "accuracy", "mrr")  # the first of these says the most
+
+
+class Evaluation(Results):
+    """The figures of an evaluation; see `Results`."""
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame with a row for each figure.
+
+        Model, task, metric, mean, std, interval and more.
+        """
+        return data_frame([row.to_json() for row in self.results])
+
+    def save(self, path: str | Path) -> Path:
+        """Write the results file, from which tables, cards and reports are made.
+
+        Whole or not at all.
+        """
+        write_results(self, path)
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return table_of(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(table_of(self))
+
+
+def evaluate(
+    models: Any,
+    dialogues: Any,
+    *,
+    tasks: Sequence[str] = (),
+    split: str | None = None,
+    data_dir: str | Path | None = None,
+    limit: int | None = None,
+    seeds: int | Sequence[int] = 10,
+    output: str | Path | None = None,
+    plot: str | Path | None = None,
+    vectors: Path | None = None,
+    command: str = "hf_dialemb.evaluate",
+    **reading: Any,
+) -> Evaluation:
+    """Compare encoders on labelled dialogues; the figures are a table in a notebook.
+
+    Examples:
+        >>> hf_dialemb.evaluate([encoder, "all-MiniLM-L6-v2"], dialogues, tasks=["domains"]).to_pandas()
+
+    Args:
+        models: One or several models, in the forms of `load_encoder`.
+        dialogues: Labelled dialogues, in the forms of `load_dialogues`.
+        tasks: Keys of `hf_dialemb.evaluation.TASKS`; by default those that suit the corpus.
+        split: A split of a corpus, by default ``test``.
+        data_dir: The folder that holds published corpora.
+        limit: The most items; of more, a fixed random sample is measured.
+        seeds: Repeats of everything else that is drawn, or their number.
+        output: The results file, with a Markdown table beside it; written anew after each model.
+        plot: A PNG with a map of the first task whose items have labels.
+        vectors: Vectors of the dialogues from ``dialemb embed``, measured too.
+        command: The name of the run in the results file.
+        **reading: How files are read, as in `load_dialogues`.
+    """
+    started = time.perf_counter()
+    encoders = _models_of(models)
+    repeats = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    file, picture = (None if path is None else Path(path) for path in (output, plot))
+    loaded = [] if vectors is None else [stored_vectors(vectors)]
+    check_request([*encoders, *filter(None, [vectors])], repeats, file, picture, limit)
+    check_models(encoders, tasks)
+    part = _part_of(dialogues, split, data_dir, limit, reading)
+    encoders += [stored.encoder(part.dialogues(), f"corpus {part.name}") for stored in loaded]
+    problems = {
+        task: load_problem(task, part) for task in dict.fromkeys(tasks or default_tasks(part))
+    }
+    drawn = next((problem for problem in problems.values() if problem.labels), None)
+    if picture is not None and drawn is None:
+        raise InputError(
+            f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave it "
+            "out"
+        )
+    return _measured(encoders, part, problems, drawn, repeats, command, started, file, picture)
+
+
+def _models_of(models: Any) -> list[str | Encoder]:
+    """Return specs as they are, since a results file tells their weights, and encoders of all other
+    models.
+    """
+    several = isinstance(models, Sequence) and not isinstance(models, str)
+    named = [
+        str(Path(model)) if isinstance(model, PathLike) else model
+        for model in (models if several else [models])
+    ]
+    return [model if isinstance(model, str) else load_encoder(model) for model in named]
+
+
+def _part_of(
+    source: Any, split: str | None, data_dir: Any, limit: int | None, reading: dict[str, Any]
+) -> CorpusPart:
+    """Read objects in memory once.
+
+    A path or a name is read by the tasks, which may need other splits.
+    """
+    if not isinstance(source, str | PathLike):
+        return CorpusPart(load_dialogues(source, split=split, **reading), limit=limit)
+    corpus, split = with_split(str(source), split)
+    part = CorpusPart(corpus, data_dir, split or "test", limit, reading)
+    if part.is_own:
+        check_no_split(corpus, split)
+    return part
+
+
+def _measured(
+    encoders: Sequence[str | Encoder],
+    part: CorpusPart,
+    problems: Mapping[str, Problem],
+    drawn: Problem | None,
+    seeds: Sequence[int],
+    command: str,
+    started: float,
+    output: Path | None,
+    plot: Path | None,
+) -> Evaluation:
+    """Measure encoders one after the other, and draw the map.
+
+    The results file is written after each encoder.
+    """
+    names = [encoder if isinstance(encoder, str) else encoder.name for encoder in encoders]
+    weights = {encoder: fingerprint(encoder) for encoder in encoders if isinstance(encoder, str)}
+    weights |= {
+        model.name: model.fingerprint
+        for model in encoders
+        if isinstance(model, Encoder) and model.spec
+    }
+    config = {
+        "models": names,
+        "weights": weights,
+        "tasks": list(problems),
+        **_shared_config(problems),
+    }
+    points: dict[str, Vectors] = {}
+    rows: list[Row] = []
+    progress = tqdm(names, desc="models", unit="model", file=sys.stderr)
+    for name, model in zip(progress, encoders, strict=True):
+        encoder = RememberingEncoder(model)
+        place, figures = (name, config["corpus"], config["split"]), list[Row]()
+        for problem in problems.values():
+            figures += rows_of(*place, measure(encoder, problem, seeds), part=problem.is_part)
+        trained = seconds_of("training", training_report(name).get("seconds", 0), 1)
+        figures += rows_of(*place, [*seconds_of("encoding", encoder.seconds, 3), *trained])
+        rows += marked(figures, part.place, dialogues=() if drawn is None else drawn.dialogues)
+        if plot is not None and drawn is not None:
+            points[name] = encoder.encode(drawn.dialogues)
+        results = Evaluation(describe_run(command, config, seeds, started), tuple(with_ties(rows)))
+        if output is not None:
+            write_with_page(results, output)
+    if plot is not None and drawn is not None:
+        scatter(points, drawn.labels, plot)
+    return results
+
+
+def check_request(
+    models: Sequence[Any],
+    seeds: Sequence[int],
+    output: Path | None = None,
+    plot: Path | None = None,
+    limit: int | None = None,
+) -> None:
+    """Raise InputError, before any work, for a request that cannot be met."""
+    if not models:
+        raise InputError(
+            "models: got none, expected a list of at least one; name a model or 'tfidf'"
+        )
+    counts = Counter(getattr(model, "name", model) for model in models)
+    if twice := [model for model, count in counts.items() if count > 1]:
+        raise InputError(
+            f"models: got '{twice[0]}' more than once, expected each once; leave the others out"
+        )
+    if not len(seeds):
+        raise InputError("seeds: got none, expected at least one; pass for example 0 1 2")
+    if limit is not None and limit < 2:
+        raise InputError(f"limit: got {limit}, expected at least 2; leave it out to take all")
+    for path in filter(None, (output, plot)):
+        check_writable(path)
+    if output is not None and output.suffix == ".md":
+        raise InputError(
+            f"output '{output}': got the ending of the table, expected a JSON file; name it .json"
+        )
+    if plot is not None:
+        check_drawing()
+    for model in models:
+        if isinstance(model, str):
+            find_encoder(model)
+
+
+def check_models(models: Sequence[str | Encoder], tasks: Sequence[str]) -> None:
+    """Raise InputError for an unknown task, and for a model without weights where a task fine-
+    tunes.
+    """
+    for task in [name for name in tasks if get_task(name).fine_tunes]:
+        for model in models:
+            if not isinstance(model, str) or not has_weights(model):
+                got = (
+                    f"the model {model}, which has no weights"
+                    if isinstance(model, str)
+                    else "a loaded model"
+                )
+                raise InputError(
+                    f"task {task}: got {got}, expected a folder or Hub id of one to fine-tune; "
+                    "give such"
+                )
+
+
+def measure(encoder: Encoder, problem: Problem, seeds: Sequence[int]) -> list[Row]:
+    """Measure an encoder on a problem; raise InputError for vectors that cannot be measured."""
+    try:
+        return problem.measure(encoder, seeds)
+    except ValueError as error:
+        raise (
+            error if isinstance(error, InputError) else InputError(f"model {encoder.name}: {error}")
+        ) from error
+
+
+def seconds_of(task: str, seconds: float, digits: int) -> list[Row]:
+    """Return the figure of a duration, or none for no time at all."""
+    return [Row(task=task, metric="seconds", mean=round(seconds, digits))] if seconds else []
+
+
+def training_report(model: str) -> dict[str, float]:
+    """Read the ``seconds`` and ``steps`` of a training from its folder.
+
+    Unknown ones are left out.
+    """
+    run = RunFolder(Path(model))
+    if not run.complete:
+        return {}
+    with explained(
+        run.report_file, RunFolder.REMEDY
+    ):  # adding 0 raises for a value that is no number
+        return {
+            name: number + 0
+            for name, number in run.report().items()
+            if name in ("seconds", "steps")
+        }
+
+
+def command_line() -> str:
+    """Return the command that repeats the present process."""
+    program = Path(sys.argv[0]).name
+    return shlex.join(["dialemb" if program == "__main__.py" else program, *sys.argv[1:]])
+
+
+def _shared_config(problems: Mapping[str, Problem]) -> dict[str, Any]:
+    """Put the settings that all tasks share at the top, and the others below the name of their
+    task.
+    """
+    configs = {name: problem.config for name, problem in problems.items()}
+    first, *others = configs.values()
+    shared = {
+        key: value
+        for key, value in first.items()
+        if all(other.get(key, ...) == value for other in others)
+    }
+    own = {
+        name: {key: config[key] for key in config if key not in shared}
+        for name, config in configs.items()
+    }
+    return {**shared, **own} if others else shared
+
+
+def write_with_page(results: Results, output: Path) -> None:
+    """Write a results file, and its page beside it."""
+    write_results(results, output)
+    write_text_atomically(output.with_suffix(".md"), page_of(results))
+
+
+def page_of(results: Results) -> str:
+    """Render the page beside a results file, which begins with its subject and where to look first."""
+    suite = results.run["config"].get("suite")
+    figures = paper_table(results.results) if suite else table_of(results)
+    rows = [row for row in results.results if row.quoted_from is None]
+    if not rows:
+        return figures
+    where = f"the tasks of {suite}" if suite else part_named(rows[0].corpus, rows[0].split)
+    models = list(dict.fromkeys(row.model for row in rows))
+    first = next((row for metric in _HEADLINES for row in rows if row.metric == metric), rows[0])
+    return (
+        f"# Figures on {where}\n\n"
+        "After this page you know how good "
+        f"{models[0] if len(models) == 1 else f'each of {len(models)} models'} is on "
+        f"{where}. Look at {column_of(first).header} first.\n\n{figures}"
+    )
+
+
+def table_of(results: Results) -> str:
+    """Render figures and their meanings, and below them those that papers print too, beside the
+    papers'.
+    """
+    rows = results.results
+    table = "\n".join(text for text in (markdown_table(rows), meanings(rows)) if text)
+    quoted = [row for entry in entries("quoted").values() for row in entry.load()(rows)]
+    if not quoted:
+        return table
+    places = {place_of(row) for row in quoted}
+    beside = paper_table((*(row for row in rows if place_of(row) in places), *quoted))
+    return f"{table}\n**Beside what papers print**\n\n{beside}"

@@ -1,0 +1,189 @@
+"""Response selection without training (DSE, section 4.2.2): which of a hundred responses follows?
+
+``response-selection`` asks it of an utterance, which the one right after it, of another role,
+answers. Each repeat shuffles the pairs and cuts them into blocks of a hundred, whose responses are
+the candidates, without those of the query's own text. The setting ``official`` is DSE's program:
+the first pairs in the order of the files, repeated ones too, in consecutive blocks, where only the
+true response is correct. It is made for dialogues of one question and one answer; in longer ones
+most queries find themselves before all else.
+
+``dialogue-response-selection`` asks it of a dialogue so far, whose end is kept. Some corpora give
+the candidates; from dialogues each repeat draws one response of each, with at least two turns
+before it, and 99 of the same role from other dialogues. What says the same as the true response is
+correct as well. The setting ``official`` is DSE's program: the beginning is kept, and the true
+response stands twice among the candidates, but only one copy counts as correct.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...data.examples import ResponseSelection
+from ...dialogue import plain
+from ...encoders import Encoder
+from ...metrics.response_selection import selection_scores
+from ..results.rows import Row
+from . import task_texts
+from .task import CorpusPart, Problem, percentage
+from .task_texts import TextVectors, first_words, last_words
+
+BLOCK = 100  # how many responses an utterance chooses from
+# the limit where none is given to pairs: a minute's work for a small model on two processor cores
+PAIRS = 5_000
+CONTEXTS = 1_000  # the limit where none is given to contexts from dialogues, which are longer
+CONTEXT_WORDS = 100  # where contexts are cut; about the 128 tokens of the paper's appendix B.1
+OFFICIAL = "official"  # the setting that follows DSE's program
+
+_Scores = dict[str, float]
+
+
+def load_pairs(part: CorpusPart) -> Problem:
+    """Load pairs of an utterance and the response to it."""
+    spoken = [
+        (turn.content, response.content)
+        for dialogue in part.dialogues()
+        for turn, response in pairwise(dialogue.turns)
+        if turn.role != response.role
+    ]
+    distinct = list(dict.fromkeys(spoken))
+    pairs = part.sample(distinct, PAIRS)
+    if len(pairs) < BLOCK:
+        raise part.error(
+            f"got {len(pairs)} pairs of an utterance and a response, expected at least {BLOCK}; "
+            "choose another corpus "
+            "or raise the limit"
+        )
+    official = spoken[: len(pairs)]
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
+        vectors = TextVectors(encoder, (text for pair in (*pairs, *official) for text in pair))
+        orders = [np.random.default_rng([seed]).permutation(len(pairs)) for seed in seeds]
+        repeats = [
+            _mean_of_blocks(vectors, [pairs[place] for place in order], official=False)
+            for order in orders
+        ]
+        settings = {"": repeats, OFFICIAL: [_mean_of_blocks(vectors, official, official=True)]}
+        return [
+            percentage(
+                "response-selection", metric, setting, [scores[metric] for scores in results]
+            )
+            for setting, results in settings.items()
+            for metric in results[0]
+        ]
+
+    return Problem(
+        {"pairs": len(pairs), "pairs_of_the_split": len(distinct), "candidates": BLOCK}, measure
+    )
+
+
+def _mean_of_blocks(
+    vectors: TextVectors, pairs: Sequence[tuple[str, str]], official: bool
+) -> _Scores:
+    scores = []
+    for start in range(0, len(pairs) - BLOCK + 1, BLOCK):
+        queries, responses = zip(*pairs[start : start + BLOCK], strict=True)
+        correct, ignored = np.eye(BLOCK, dtype=bool), None
+        if not official:
+            asked, offered = (
+                np.array([plain(text) for text in texts]) for texts in (queries, responses)
+            )
+            correct, ignored = offered[:, None] == offered, asked[:, None] == offered
+        scores.append(
+            selection_scores(vectors.of(queries), vectors.of(responses), correct, ignored)
+        )
+    return {metric: float(np.mean([item[metric] for item in scores])) for metric in scores[0]}
+
+
+def load_contexts(part: CorpusPart) -> Problem:
+    """Load dialogues so far and responses to choose from."""
+    given = part.kind == "response-selection"
+    draw, sizes = selections_of(part)
+    if not draw(0):
+        got = "no context with a correct response"
+        if not given:
+            got = (
+                f"{sizes['contexts']} responses after {task_texts.FEWEST_TURNS} turns or more, "
+                f"none with {task_texts.OTHERS} of "
+            )
+            got += "its role that say something else in other dialogues"
+        raise part.error(f"got {got}; choose another split or corpus, or raise the limit")
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
+        repeats = [draw(seed) for seed in (seeds[:1] if given else seeds)]
+        vectors = TextVectors(
+            encoder, (text for item in repeats for selection in item for text in _texts(selection))
+        )
+        results = []
+        for setting in ("", OFFICIAL):
+            scores = [
+                [_scored(vectors, selection, setting) for selection in item] for item in repeats
+            ]
+            for metric in scores[0][0]:
+                # Contexts are the same in all repeats: only what they choose from is drawn anew.
+                shares = np.array([[item[metric] for item in selections] for selections in scores])
+                means = shares.mean(axis=1).tolist()
+                results.append(
+                    percentage(
+                        "dialogue-response-selection", metric, setting, means, shares.mean(axis=0)
+                    )
+                )
+        return results
+
+    return Problem({"context_words": CONTEXT_WORDS, **sizes}, measure)
+
+
+def selections_of(
+    part: CorpusPart,
+) -> tuple[Callable[[int], list[ResponseSelection]], dict[str, Any]]:
+    """Return a function that draws contexts by a seed, and their numbers.
+
+    Given contexts are the same for all seeds.
+    """
+    if part.kind == "response-selection":
+        every = part.examples()
+        answered = [selection for selection in every if selection.correct]
+        selections = part.sample(answered)
+        sizes = task_texts.sizes_of(selections, len(every) - len(answered))
+        return lambda seed: selections, {"contexts": len(selections), **sizes}
+    dialogues = part.dialogues()
+    results = task_texts.responses_of(dialogues)
+    responses = part.sample(results, CONTEXTS)
+    others = task_texts.others_of(responses)
+
+    def draw(seed: int) -> list[ResponseSelection]:
+        return task_texts.draw_selections(dialogues, responses, others, seed)
+
+    drawn = len(draw(0))  # whatever the seed
+    sizes = {
+        "contexts": len(responses),
+        "contexts_of_the_split": len(results),
+        "contexts_per_repeat": drawn,
+    }
+    return draw, {**sizes, "candidates": task_texts.OTHERS + 1}
+
+
+def _texts(selection: ResponseSelection) -> tuple[str, ...]:
+    """List what is embedded of a selection.
+
+    The end of its context, its beginning, and the candidates.
+    """
+    context = " ".join(turn.content for turn in selection.context)
+    return (
+        last_words(context, CONTEXT_WORDS),
+        first_words(context, CONTEXT_WORDS),
+        *selection.responses,
+    )
+
+
+def _scored(vectors: TextVectors, selection: ResponseSelection, setting: str) -> _Scores:
+    end, beginning, *responses = _texts(selection)
+    if setting != OFFICIAL:
+        return selection_scores(
+            vectors.of([end]), vectors.of(responses), [task_texts.correct_candidates(selection)]
+        )
+    candidates = (responses[selection.correct[0]], *responses)
+    return selection_scores(
+        vectors.of([beginning]), vectors.of(candidates), [np.arange(len(candidates)) == 0]
+    )

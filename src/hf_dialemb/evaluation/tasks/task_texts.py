@@ -1,0 +1,146 @@
+"""Texts of tasks: vectors, cosines and cuts.
+
+And dialogues so far with responses to choose from, given or drawn.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data.examples import ResponseSelection
+from ...dialogue import Dialogue, plain
+from ...encoders import Encoder
+from ...metrics.vectors import COSINE_STEPS, require
+
+OTHERS = 99  # how many other responses are drawn for each context
+FEWEST_TURNS = 2  # in a context; a single turn is an utterance
+
+# Chinese has no blanks: each of its characters is a word
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
+
+
+class TextVectors:
+    """The vectors of texts, each distinct text encoded once."""
+
+    def __init__(self, encoder: Encoder, texts: Iterable[str]) -> None:
+        self._places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        self._vectors = encoder.encode_utterances(list(self._places))
+
+    def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of some of them, ``(N, D)``."""
+        return self._vectors[[self._places[text] for text in texts]]
+
+
+def row_cosines(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the cosine of each row with the same, or the only, row of another matrix, (N,).
+
+    Of zero vectors 0.
+    """
+    entry, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    finite = np.isfinite(entry).all() and np.isfinite(other).all()
+    require(
+        finite, "embeddings", "a vector with NaN or infinity", "finite numbers; look at the encoder"
+    )
+    lengths = np.linalg.norm(entry, axis=1) * np.linalg.norm(other, axis=1)
+    cosines: NDArray[np.float64] = np.einsum("nd,nd->n", entry, np.broadcast_to(other, entry.shape))
+    return np.rint(cosines / np.where(lengths == 0, 1, lengths) * COSINE_STEPS) / COSINE_STEPS
+
+
+def first_words(text: str, count: int) -> str:
+    """Keep the beginning of a text, at most ``count`` words.
+
+    A Chinese character counts as a word.
+    """
+    words = list(_WORD.finditer(text))
+    return text if len(words) <= count else text[: words[count - 1].end()]
+
+
+def last_words(text: str, count: int) -> str:
+    """Keep the end of a text, at most ``count`` words; a Chinese character counts as a word."""
+    words = list(_WORD.finditer(text))
+    return text if len(words) <= count else text[words[-count].start() :]
+
+
+class Response(NamedTuple):
+    """A turn that answers another role.
+
+    The position of its dialogue and its own there, who speaks, and what.
+    """
+
+    dialogue: int
+    turn: int
+    role: str
+    content: str
+
+
+def sizes_of(selections: Sequence[ResponseSelection], unanswered: int) -> dict[str, Any]:
+    """Return the numbers of candidates, and of selections that were left out."""
+    counts = [len(selection.responses) for selection in selections]
+    fewest, most = min(counts, default=0), max(counts, default=0)
+    return {
+        "without_correct_response": unanswered,
+        "fewest_candidates": fewest,
+        "most_candidates": most,
+    }
+
+
+def correct_candidates(selection: ResponseSelection, official: bool = False) -> NDArray[np.bool_]:
+    """Return which candidates are correct.
+
+    What says the same as what followed as well, but not officially.
+    """
+    if official:
+        return np.isin(np.arange(len(selection.responses)), selection.correct)
+    forms = {plain(selection.responses[place]) for place in selection.correct}
+    return np.array([plain(text) in forms for text in selection.responses])
+
+
+def responses_of(dialogues: Iterable[Dialogue]) -> list[Response]:
+    """List the turns that have at least `FEWEST_TURNS` before them, the last one of another role."""
+    return [
+        Response(row, place, turn.role, turn.content)
+        for row, dialogue in enumerate(dialogues)
+        for place, turn in enumerate(dialogue.turns)
+        if place >= FEWEST_TURNS and turn.role != dialogue.turns[place - 1].role
+    ]
+
+
+def others_of(responses: list[Response]) -> list[NDArray[np.intp]]:
+    """Find what may stand beside each response.
+
+    What the same role says in other dialogues, in other words.
+    """
+    dialogues = np.array([response.dialogue for response in responses])
+    roles = np.unique([response.role for response in responses], return_inverse=True)[1]
+    texts = np.unique([plain(response.content) for response in responses], return_inverse=True)[1]
+    return [
+        np.flatnonzero((roles == role) & (dialogues != dialogue) & (texts != text))
+        for dialogue, role, text in zip(dialogues, roles, texts, strict=True)
+    ]
+
+
+def draw_selections(
+    dialogues: list[Dialogue], responses: list[Response], others: list[NDArray[np.intp]], seed: int
+) -> list[ResponseSelection]:
+    """Draw a response of each dialogue and `OTHERS` to stand beside it.
+
+    The true one comes first.
+    """
+    generator = np.random.default_rng([seed])
+    turns = defaultdict(list)
+    for place, response in enumerate(responses):
+        if len(others[place]) >= OTHERS:
+            turns[response.dialogue].append(place)
+    selections = []
+    for row, places in turns.items():
+        place = places[generator.integers(len(places))]
+        drawn = generator.choice(others[place], OTHERS, replace=False)
+        offered = tuple(responses[item].content for item in (place, *drawn))
+        selections.append(
+            ResponseSelection(dialogues[row].turns[: responses[place].turn], offered, (0,))
+        )
+    return selections

@@ -1,0 +1,310 @@
+"""One training run, from settings or Python's arguments to a saved encoder."""
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import PartialState
+from accelerate.utils import gather_object
+from torch import nn
+from tqdm.auto import tqdm
+from transformers import set_seed
+
+from ..data import load_dialogues
+from ..dialogue import Dialogue
+from ..encoders.load_encoder import EncoderRun
+from ..errors import InputError
+from ..methods import get_method
+from ..methods.backbone_model import MethodModel
+from ..methods.encoding import DialogueEncoder, encode
+from ..metrics.vectors import unit
+from ..storage.files import check_not_read, check_writable, locked
+from ..storage.pretrained import resolve_backbone
+from ..storage.run_folder import RunFolder
+from .arguments import make_settings
+from .data import ExampleDataset, given_examples, make_examples
+from .dialogues import dev_dialogues, training_dialogues
+from .language_model import adapted_backbone
+from .measuring import compared, hold_out, score, tell
+from .optimizing import merge_factors
+from .pushing import create_repository, push_run
+from .resuming import restore_finished
+from .settings import SELECTIONS, Report, Settings
+from .trainer import DialogueTrainer
+from .training_record import is_finished, record_backbone, recorded_settings, starting_point
+
+logger = logging.getLogger(__name__)
+
+_CENTER_SAMPLE = 500
+_PER_AXIS = 5  # dialogues without which an axis would be of those dialogues alone
+
+
+def train(
+    method: str,
+    dialogues: Any,
+    *,
+    output_dir: str | Path,
+    backbone: str | None = None,
+    dev_dialogues: Any = None,
+    recipe: str | Path | None = None,
+    callbacks: Sequence[Any] = (),
+    **settings: Any,
+) -> EncoderRun:
+    """Train an encoder on dialogues; call it again with the same arguments to resume.
+
+    Examples:
+        >>> run = hf_dialemb.train("dial2vec", dialogues, recipe="own_minilm", output_dir="runs/mine")
+        >>> run.encoder().encode(dialogues)
+
+    Args:
+        method: ``dial2vec``, ``dse``, ``dialog2flow``, ``dialogue_cse``, a ranker of responses, a
+            method that was registered, or the path of the file of one's own.
+        dialogues: A list of dialogues (lists of chat messages, or `Dialogue` objects), a
+            ``datasets.Dataset``, a path, or the name of a corpus.
+        output_dir: The folder of the run; it loads as an encoder everywhere.
+        backbone: Folder or Hub id of the encoder to start from, also ``"org/name@v1"``; by default
+            all-MiniLM-L6-v2.
+        dev_dialogues: Dialogues that choose the checkpoint (see ``checkpoint_selection``), in the
+            forms of ``dialogues``.
+        recipe: The name of a recipe, such as ``own_minilm``, or a YAML file; the arguments here win
+            over it.
+        callbacks: Callbacks of transformers' Trainer.
+        **settings: Settings of `RunArguments`, of the method's config, or of transformers'
+            ``TrainingArguments``.
+
+    Raises:
+        InputError: A setting is unknown, wrong or not for this method, or the method cannot use the
+            dialogues.
+    """
+    in_memory = not isinstance(dialogues, str | Path)
+    usual: dict[str, Any] = {"exclude": ["none"]} if in_memory else {}
+    usual |= {} if dev_dialogues is None else {"dev_split": "dev"}
+    given = {"method": method, "output_dir": output_dir, "corpus": [] if in_memory else dialogues}
+    given |= {} if backbone is None else {"backbone": backbone}
+    request = make_settings({**usual, **settings, **given}, recipe)
+    shown = request.training.process_index == 0 and not request.training.disable_tqdm
+    report = tqdm.write if shown else logger.debug  # as Trainer shows its figures
+    learnt = load_dialogues(dialogues, **request.run.reading()) if in_memory else None
+    dev = None if dev_dialogues is None else load_dialogues(dev_dialogues, **request.run.reading())
+    return EncoderRun(run_training(request, report, learnt, dev, callbacks))
+
+
+def run_training(
+    settings: Settings,
+    report: Report = lambda line: None,
+    dialogues: Sequence[Dialogue] | None = None,
+    dev: Sequence[Dialogue] | None = None,
+    callbacks: Sequence[Any] = (),
+) -> Path:
+    """Train an encoder and save it with its tokenizer, its settings and a report to ``output_dir``.
+
+    Run again with the same settings, it resumes from the last checkpoint and ends in the same
+    weights.
+
+    Args:
+        settings: The run, its method and its trainer.
+        report: Receives one line per fact.
+        dialogues: Replace the corpora that the settings name.
+        dev: Replace their dev split.
+        callbacks: Callbacks of transformers' Trainer.
+
+    Raises:
+        InputError: The data, the backbone or the output folder cannot be used.
+    """
+    output = Path(str(settings.training.output_dir))
+    check_writable(RunFolder(output).settings_file)
+    with (
+        locked(output, "choose another --output_dir")
+        if PartialState().is_main_process
+        else nullcontext()
+    ):
+        run, started = settings.run, time.time()
+        method = get_method(run.method)
+        backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
+        check_not_read(output, *filter(None, [backbone]))
+        if (
+            dialogues is None
+            and dev is None
+            and is_finished(settings, backbone or run.backbone, output)
+        ):
+            return _complete(settings, output, report)
+        dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report, dev)
+        dialogues = training_dialogues(run, method, settings.sample_seed, report, dialogues)
+        dialogues, held_out = hold_out(dialogues, dev, run, report)
+        checkpoint = starting_point(
+            settings, backbone or run.backbone, output, dialogues, dev, report
+        )
+        if checkpoint is not None and RunFolder(output).complete:
+            return _complete(settings, output, report)
+        given = backbone
+        if backbone is not None:
+            backbone = adapted_backbone(settings, backbone, dialogues, report)
+        trainer = build_trainer(settings, backbone, dialogues, dev, report, callbacks)
+        if trainer.is_world_process_zero():
+            record_backbone(given, output)
+        trainer.started, trainer.recorded = started, recorded_settings(settings)
+        if checkpoint is not None:
+            report(f"Resuming from {checkpoint}")
+        before = score(trainer, held_out)
+        if checkpoint is None or not restore_finished(trainer, checkpoint):
+            trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+        _finish(trainer, settings, backbone, dialogues)
+        trainer.save_finished(output, held_out=compared(held_out, before, score(trainer, held_out)))
+        if trainer.is_world_process_zero():
+            facts = RunFolder(output).report()
+            report(
+                f"Trained {facts['steps']:,} steps on {len(dialogues):,} dialogues in "
+                f"{facts['seconds']:.0f} s"
+            )
+            report(f"{facts['truncation']}; kept: checkpoint '{facts['checkpoint']}'")
+            tell(facts, str(run.backbone), report)
+            report(f"Wrote {output}")
+            _push(settings, output, report)
+    return output
+
+
+def _complete(settings: Settings, output: Path, report: Report) -> Path:
+    report(f"Complete already: {output}")
+    _push(settings, output, report)
+    return output
+
+
+def _push(settings: Settings, output: Path, report: Report) -> None:
+    args = settings.training
+    if args.push_to_hub and PartialState().is_main_process:
+        push_run(args, output, create_repository(args), "End of training", report=report)
+
+
+def build_trainer(
+    settings: Settings,
+    backbone: str | None,
+    dialogues: Sequence[Dialogue],
+    dev: Sequence[Dialogue],
+    report: Report,
+    callbacks: Sequence[Any] = (),
+) -> DialogueTrainer:
+    """Build the model of a run and the trainer of its examples."""
+    run, args = settings.run, settings.training
+    method = get_method(run.method)
+    set_seed(args.seed)  # heads begin at random
+    model, tokenizer = _untrained(settings, backbone, dialogues)
+    learnt = ExampleDataset(
+        make_examples(method, dialogues, model.config, args, run, report), dialogues
+    )
+    measured = None
+    if run.dev_candidates is not None:
+        measured = ExampleDataset(given_examples(run.dev_candidates))
+    elif dev:
+        measured = ExampleDataset(
+            make_examples(method, dev, model.config, args, run, logger.info, "eval"), dev
+        )
+    if (
+        run.checkpoint_selection != "last"
+    ):  # Trainer evaluates where it saves, and ends with the best checkpoint
+        args.eval_strategy, args.eval_steps = args.save_strategy, args.save_steps
+        args.load_best_model_at_end, args.metric_for_best_model = True, run.checkpoint_selection
+        args.greater_is_better = SELECTIONS[run.checkpoint_selection]
+    trainer = DialogueTrainer(
+        model,
+        args,
+        train_dataset=learnt,
+        eval_dataset=measured,
+        processing_class=tokenizer,
+        run=run,
+        callbacks=list(callbacks),
+    )
+    shards = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
+    if shards and (run.center or run.main_axes or run.average_with_backbone or run.rank):
+        raise InputError(
+            "center, main_axes, average_with_backbone, rank: got settings that need all weights in "
+            "one place, but FSDP "
+            "or DeepSpeed shards them; leave them out, or train without it"
+        )
+    return trainer
+
+
+def _untrained(
+    settings: Settings, backbone: str | None, dialogues: Sequence[Dialogue]
+) -> tuple[MethodModel, Any]:
+    run = settings.run
+    trusted = {"trust_remote_code": True} if run.trust_remote_code else {}
+    return get_method(run.method).model_class.build(
+        backbone, dialogues, run.dropout, **trusted, **settings.method
+    )
+
+
+@torch.no_grad()
+def _finish(
+    trainer: DialogueTrainer,
+    settings: Settings,
+    backbone: str | None,
+    dialogues: Sequence[Dialogue],
+) -> None:
+    """Average the trained model with the backbone and centre it; refuse one that went astray."""
+    # Without the wrapper of mixed precision, the centre is the same whether or not the run was
+    # resumed at its end.
+    model: Any = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
+    merge_factors(model)
+    check_finite(model, trainer.state.log_history)
+    if trainer.is_world_process_zero():
+        if settings.run.average_with_backbone:
+            _average(model, str(backbone), settings)
+        if settings.run.center or settings.run.main_axes:
+            _center(model, trainer, dialogues, settings.run.main_axes or 0)
+
+
+def check_finite(model: nn.Module, log: Sequence[dict[str, float]]) -> None:
+    """Refuse weights that are not finite; all processes stop where those of one are not."""
+    own = (
+        (name, getattr(value, "to_local", lambda: value)())  # noqa: B023
+        for name, value in model.named_parameters()
+    )
+    lost = next((name for name, value in own if not torch.isfinite(value).all()), None)
+    norms = [entry["grad_norm"] for entry in log if "grad_norm" in entry]
+    if (
+        lost is None and norms and not math.isfinite(norms[-1])
+    ):  # clipping turned such a step into nothing
+        lost = "the last step's gradient"
+    lost = next(filter(None, gather_object([lost])), None)
+    if lost is not None:
+        raise InputError(
+            f"the training went astray: {lost} holds numbers that are not finite; start over "
+            "(--resume false) with a "
+            "lower learning_rate or a higher loss_temperature, or another backbone"
+        )
+
+
+def _average(model: MethodModel, backbone: str, settings: Settings) -> None:
+    """Move the weights towards the backbone's.
+
+    A straight line in weight space keeps what the backbone knew.
+    """
+    start, _ = _untrained(settings, backbone, ())
+    before = start.state_dict()
+    for name, value in model.state_dict().items():
+        if name in before and value.is_floating_point() and not name.startswith("heads."):
+            value.lerp_(before[name].to(value), settings.run.average_with_backbone)
+
+
+def _center(
+    model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue], axes: int
+) -> None:
+    """Store the mean embedding of a sample of the training dialogues as the model's centre, and the
+    main axes.
+    """
+    rows = np.random.default_rng(trainer.args.seed).permutation(len(dialogues))[:_CENTER_SAMPLE]
+    vectors = encode(
+        model, trainer.collator.tokenizer, [dialogues[row] for row in rows], show_progress=True
+    )
+    if axes and len(vectors) >= _PER_AXIS * axes:
+        vectors = unit(vectors)
+        main = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)[2][:axes]
+        model.config.main_axes = len(main)
+        model.register_buffer("axes", torch.from_numpy(main).to(model.center))
+    model.center.add_(torch.from_numpy(vectors.mean(axis=0)).to(model.center))

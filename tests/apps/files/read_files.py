@@ -1,0 +1,38 @@
+"""Reads users' files from Python and from the command line."""
+
+import logging
+from pathlib import Path
+
+from hf_dialemb import load_dialogues
+from hf_dialemb.apps.cli import main
+from hf_dialemb.dialogue import Dialogue
+
+FILES = Path(__file__).with_name("files")
+
+
+class _Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.sentences: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.sentences.append(record.getMessage())
+
+
+def read(path: Path, folder: Path, **options: str | bool) -> tuple[list[Dialogue], str]:
+    """Return the dialogues of a file and what was remarked, by Python and by ``dialemb corpus
+    convert`` alike."""
+    kept, logger = _Kept(), logging.getLogger("hf_dialemb")
+    logger.addHandler(kept)
+    try:
+        dialogues = load_dialogues(path, **options)
+    finally:
+        logger.removeHandler(kept)
+    output = folder / "converted.jsonl"
+    words = []
+    for name, value in options.items():
+        words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    assert main(["corpus", "convert", str(path), *words, "--output", str(output)]) == 0
+    converted = load_dialogues(output)
+    assert [item.to_json() for item in converted] == [item.to_json() for item in dialogues]
+    return dialogues, "\n".join(kept.sentences)

@@ -1,0 +1,101 @@
+"""Facts about what else is known of a dialogue: it goes along wherever the dialogue goes."""
+
+import csv
+import json
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from hf_dialemb import find_topics, load_dialogues
+from hf_dialemb.apps.cli import main
+from hf_dialemb.apps.files.hub_dataset import to_dataset
+from hf_dialemb.data import write_jsonl
+from hf_dialemb.dialogue import Dialogue, Turn, metadata_columns
+from hf_dialemb.errors import InputError
+
+MODEL = "dialogue-static"
+
+
+def calls(*metadata):
+    return [
+        Dialogue(
+            (Turn("user", f"Where is parcel {number}?"), Turn("assistant", "Here")),
+            f"c{number}",
+            metadata=known,
+        )
+        for number, known in enumerate(metadata)
+    ]
+
+
+CALLS = calls(
+    {"team": "cards", "score": 4, "tags": ["vip", "new"]}, {"team": "hotels", "score": 2.5}, {}
+)
+
+
+def test_a_column_has_one_type_and_a_name_of_its_own():
+    columns = metadata_columns(calls({"id": 1, "a.b": "x"}, {"id": "y"}), ["id"])
+    assert columns == {"metadata_id": ["1", "y"], "a_b": ["x", None]}
+    assert metadata_columns(CALLS)["score"] == [4, 2.5, None]
+
+
+def test_files_datasets_and_tables_keep_it(tmp_path):
+    write_jsonl(CALLS, tmp_path / "c.jsonl")
+    dataset = to_dataset(CALLS)
+    dataset.to_parquet(tmp_path / "c.parquet")
+    for source in (tmp_path / "c.jsonl", dataset, tmp_path / "c.parquet", dataset.to_pandas()):
+        assert [dict(dialogue.metadata) for dialogue in load_dialogues(source)] == [
+            dict(c.metadata) for c in CALLS
+        ]
+
+
+def test_other_columns_of_a_dataset_are_metadata(tmp_path):
+    messages = [CALLS[0].to_messages()]
+    table = pd.DataFrame(
+        {"messages": messages, "team": ["cards"], "score": [4], "vector": [[0.5] * 3]}
+    )
+    table.to_parquet(tmp_path / "c.parquet")
+    for source in (table, tmp_path / "c.parquet"):
+        (dialogue,) = load_dialogues(source)
+        assert dialogue.metadata == {"team": "cards", "score": 4}
+
+
+def test_embeddings_and_topics_have_it(tmp_path):
+    write_jsonl(CALLS, tmp_path / "c.jsonl")
+    for level in ("dialogues", "utterances"):
+        words = ["embed", str(tmp_path / "c.jsonl"), "--model", MODEL, "--level", level]
+        assert main([*words, "--output", str(tmp_path / f"{level}.parquet")]) == 0
+        table = pq.read_table(tmp_path / f"{level}.parquet").to_pydict()
+        assert {
+            id: json.loads(known) for id, known in zip(table["id"], table["metadata"], strict=True)
+        } == {dialogue.id: dialogue.metadata for dialogue in CALLS}
+    find_topics(CALLS, MODEL, topics=1).save(tmp_path / "topics")
+    with (tmp_path / "topics/dialogues.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["team"], row["score"], row["tags"]) for row in rows] == [
+        ("cards", "4", "vip; new"),
+        ("hotels", "2.5", ""),
+        ("", "", ""),
+    ]
+
+
+def test_an_index_is_filtered_by_it_and_learns_new_names(tmp_path):
+    pytest.importorskip("lancedb")
+    from hf_dialemb.apps.search.dialogue_index import DialogueIndex
+
+    index = DialogueIndex(tmp_path / "c.lance", MODEL)
+    index.add(CALLS)
+    more = calls({}, {}, {}, {"channel": "chat", "score": 5}, {})[3:]
+    index.add(more)
+    for where, ids in (
+        ("team = 'cards'", {"c0"}),
+        ("score > 3", {"c0", "c3"}),
+        ("channel = 'chat'", {"c3"}),
+        ("array_has(tags, 'vip')", {"c0"}),
+        ("team is null", {"c2", "c3", "c4"}),
+    ):
+        assert {hit.id for hit in index.search("parcel", where=where)} == ids
+    with pytest.raises(InputError, match="metadata score: got 'good', expected double"):
+        index.add(calls({}, {}, {}, {}, {}, {"score": "good"})[5:])
+    with pytest.raises(InputError, match=r"with the columns id, .*team"):
+        index.search("parcel", where="nope = 3")

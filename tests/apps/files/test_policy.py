@@ -1,0 +1,174 @@
+"""Facts about what cannot be read: it is left out, counted and named.
+
+Too much of it, or strictness, stops.
+"""
+
+import json
+import logging
+
+import pytest
+from made_up_corpora import write
+from read_files import read
+
+import hf_dialemb
+from hf_dialemb import load_dialogues
+from hf_dialemb.apps.cli import main
+from hf_dialemb.errors import InputError
+
+MODEL = "dialogue-static"
+
+
+def lines_of(good, bad):
+    places = [
+        f"{colour} {thing}"
+        for colour in ("red", "green", "blue", "grey", "white")
+        for thing in "abcd"
+    ]
+    said = [("user", "Where is my {} card?"), ("assistant", "It is in the {} house")]
+    records = [
+        {
+            "id": place,
+            "messages": [{"role": role, "content": text.format(place)} for role, text in said],
+        }
+        for place in places[:good]
+    ]
+    return "".join(
+        f"{json.dumps(line)}\n"
+        for line in [
+            *records[:1],
+            *[{"messages": [{"role": "user", "content": 3}]}] * bad,
+            *records[1:],
+        ]
+    )
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write(tmp_path, {"calls.jsonl": lines_of(20, 1)}) / "calls.jsonl"
+
+
+def test_a_file_is_read_without_what_is_malformed(tmp_path, file):
+    dialogues, remarks = read(file, tmp_path)
+    assert len(dialogues) == 20
+    assert (
+        f"{file}: left out 1 of 21, which cannot be read:\n  {file}:2: messages[0]: field content: "
+        "got 3" in remarks
+    )
+    with pytest.raises(InputError, match=r"calls\.jsonl:2: messages\[0\]: field content: got 3"):
+        load_dialogues(file, strict=True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topics", "FILE", "--model", MODEL, "--topics", "1", "--output", "OUT"],
+        ["flow", "FILE", "--model", MODEL, "--clusters", "1", "--output", "OUT"],
+        ["embed", "FILE", "--model", MODEL, "--output", "OUT.parquet"],
+        ["search", "FILE", "--model", MODEL, "--query", "card", "--output", "OUT"],
+        ["index", "FILE", "--model", MODEL, "--output", "OUT.lance"],
+        [
+            "evaluate",
+            "FILE",
+            "--model",
+            "tfidf",
+            "--task",
+            "next-utterance-retrieval",
+            "--seeds",
+            "1",
+            "--output",
+            "OUT",
+        ],
+        ["corpus", "stats", "FILE", "--output", "OUT.jsonl"],
+        ["corpus", "leakage", "--train", "FILE", "--evaluation", "sample/dev", "--output", "OUT"],
+        [
+            "corpus",
+            "candidates",
+            "FILE",
+            "--num-candidates",
+            "2",
+            "--responses",
+            "last",
+            "--output",
+            "OUT",
+        ],
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_leaves_out_what_is_malformed_unless_strict(tmp_path, file, words, caplog):
+    if words[0] == "index":
+        pytest.importorskip("lancedb")
+
+    def done(output, *more):
+        filled = (
+            word.replace("FILE", str(file)).replace("OUT", str(tmp_path / output)) for word in words
+        )
+        return main([*filled, *more])
+
+    assert done("strict", "--strict") == 2
+    assert not list(tmp_path.glob("strict*"))
+    assert done("lenient") == 0
+    assert caplog.text.count("left out 1 of 21, which cannot be read") == 1
+    file.write_text(lines_of(7, 2))
+    assert done("none") == 2
+    assert not list(tmp_path.glob("none*"))
+
+
+@pytest.mark.parametrize(("good", "bad"), [(1, 1), (8, 2), (0, 1), (7, 2), (0, 3)])
+def test_more_than_a_fifth_stops_with_reason_counts_and_form(tmp_path, good, bad):
+    path = write(tmp_path, {"calls.jsonl": lines_of(good, bad)}) / "calls.jsonl"
+    if good and (bad == 1 or 4 * bad <= good):
+        assert len(load_dialogues(path)) == good
+        return
+    with pytest.raises(InputError, match="field content: got 3") as refused:
+        load_dialogues(path)
+    assert good + bad == 1 or f"{path}: {bad} of {good + bad} cannot be read" in str(refused.value)
+
+
+def test_objects_in_memory_are_read_alike(caplog):
+    chats = [[{"role": "user", "content": f"Hi {number}"}] for number in range(9)]
+    with caplog.at_level(logging.WARNING):
+        assert len(load_dialogues([*chats, [{"role": "user"}]])) == 9
+    assert "dialogues: left out 1 of 10" in caplog.text
+    assert "dialogues[9]: " in caplog.text
+    with pytest.raises(InputError, match=r"dialogues\[9\]"):
+        load_dialogues([*chats, [{"role": "user"}]], strict=True)
+
+
+def test_no_row_of_vectors_is_left_out():
+    encoder = hf_dialemb.load_encoder(MODEL)
+    chats = [[{"role": "user", "content": "Hi"}], [{"role": "user", "content": " "}]]
+    for wrong in (chats, [chats[0], [{"role": "user"}]]):
+        with pytest.raises(InputError, match=r"dialogues"):
+            encoder.encode(wrong)
+
+
+def test_parts_of_another_reading_are_refused(tmp_path, file, monkeypatch):
+    from hf_dialemb.apps.search import embed as module
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    output = tmp_path / "v.parquet"
+    monkeypatch.setattr(module, "_merge", stop)
+    with pytest.raises(KeyboardInterrupt):
+        module.embed(MODEL, file, output)
+    with pytest.raises(InputError, match="its reading differs"):
+        module.embed(MODEL, file, output, gap="4h")
+
+
+def test_in_python_a_remedy_is_an_argument():
+    chat = [{"role": "Ann", "content": "Hi"}, {"role": "Bob", "content": "Ho"}]
+    with pytest.raises(
+        InputError,
+        match=r"load_dialogues\(\.\.\., roles='Ann=user,Bob=assistant'\); with strict=True",
+    ):
+        load_dialogues([chat], strict=True)
+
+
+def test_functions_take_the_options_of_load_dialogues(tmp_path):
+    rows = "".join(f"{number},Zoe,Where is my card?\n{number},Ann,Here\n" for number in range(6))
+    path = write(tmp_path, {"d.csv": "call,who,words\n" + rows}) / "d.csv"
+    how = {"columns": "id=call,role=who,content=words", "roles": "Zoe=user,Ann=assistant"}
+    assert hf_dialemb.find_topics(path, MODEL, topics=1, **how).by_size[0].size == 6
+    assert hf_dialemb.search(MODEL, path, "card", top=1, **how)[0].id in "012345"
+    assert hf_dialemb.extract_flow(path, MODEL, clusters=1, **how).flow.clusters

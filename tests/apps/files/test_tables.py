@@ -1,0 +1,562 @@
+"""Facts about tables.
+
+What headers mean, which rows are a dialogue, what cells hold, and what is refused.
+"""
+
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from read_files import read
+
+from hf_dialemb import load_dialogues
+from hf_dialemb.apps.files.columns import lay_out
+from hf_dialemb.apps.files.findings import Notes
+from hf_dialemb.apps.flow.exports import as_cell
+from hf_dialemb.apps.search.dialogue_index import read_topics
+from hf_dialemb.errors import InputError
+
+
+def spoken(dialogues):
+    """Who says what in each dialogue, by its id."""
+    return {item.id: [(turn.role, turn.content) for turn in item.turns] for item in dialogues}
+
+
+def write(path, *rows, encoding="utf-8"):
+    path.write_text("\n".join(rows) + "\n", encoding=encoding)
+    return path
+
+
+def fields_of(header, rows=1):
+    """The column of each field, by its header."""
+    cells = header.split(",")
+    layout = lay_out("t", cells, {}, lambda columns: (*[rows] * len(columns), rows), Notes())
+    return {field: cells[position] for field, position in layout.positions.items()}
+
+
+HEADERS = {
+    "Zendesk": (
+        "Ticket ID,Subject,Ticket Channel,Comment Created,Comment Author,Comment Public,Comment "
+        "Body (HTML)",
+        "id=Ticket ID,role=Comment Author,content=Comment Body (HTML),time=Comment "
+        "Created,hidden=Comment Public",
+    ),
+    "Intercom": (
+        "conversation_id,part_type,author_type,author_name,body,created_at",
+        "id=conversation_id,role=author_type,name=author_name,content=body,time=created_at,hidden=part_type",
+    ),
+    "Freshdesk": (
+        "Ticket ID,Ticket Subject,Author,Body Text,Private,Created At",
+        "id=Ticket ID,role=Author,content=Body Text,hidden=Private,time=Created At",
+    ),
+    "Salesforce": (
+        "CaseNumber,CreatedBy,CommentBody,CreatedDate,Status",
+        "id=CaseNumber,role=CreatedBy,content=CommentBody,time=CreatedDate",
+    ),
+    "HubSpot": (
+        "Thread ID,Sender,Direction,Message Text,Created At",
+        "id=Thread ID,role=Direction,name=Sender,content=Message Text,time=Created At",
+    ),
+    "LiveChat": (
+        "chat_id,author_type,author_name,text,timestamp",
+        "id=chat_id,role=author_type,name=author_name,content=text,time=timestamp",
+    ),
+    "Genesys": (
+        "Conversation ID,Participant Purpose,Utterance Text,Start Time",
+        "id=Conversation ID,role=Participant Purpose,content=Utterance Text,time=Start Time",
+    ),
+    "Amazon Connect": (
+        "ContactId,ParticipantRole,Content,AbsoluteTime",
+        "id=ContactId,role=ParticipantRole,content=Content",
+    ),
+    "Discord": (
+        "AuthorID,Author,Date,Content,Attachments",
+        "role=Author,time=Date,content=Content",
+    ),
+    "chatbot": (
+        "session_id,user_message,bot_response,timestamp",
+        "id=session_id,user=user_message,assistant=bot_response,time=timestamp",
+    ),
+    "German": (
+        "Gesprächs-ID,Absender,Nachrichtentext,Gesendet am",
+        "id=Gesprächs-ID,role=Absender,content=Nachrichtentext,time=Gesendet am",
+    ),
+    "German calls": (
+        "Vorgangsnummer,Sprecher,Äußerung,Zeitpunkt",
+        "id=Vorgangsnummer,role=Sprecher,content=Äußerung,time=Zeitpunkt",
+    ),
+    "French": (
+        "N° de ticket,Expéditeur,Contenu du message,Date et heure",
+        "id=N° de ticket,role=Expéditeur,content=Contenu du message,time=Date et heure",
+    ),
+    "Spanish": (
+        "ID de conversación,Remitente,Texto del mensaje,Fecha y hora",
+        "id=ID de conversación,role=Remitente,content=Texto del mensaje,time=Fecha y hora",
+    ),
+    "Portuguese": (
+        "Código do chamado,Autor,Mensagem,Data e hora",
+        "id=Código do chamado,role=Autor,content=Mensagem,time=Data e hora",
+    ),
+    "Italian": (
+        "ID conversazione,Mittente,Testo,Data",
+        "id=ID conversazione,role=Mittente,content=Testo,time=Data",
+    ),
+    "two columns of time": (
+        "id,speaker,text,Datum,Uhrzeit",
+        "id=id,role=speaker,content=text,day=Datum,time=Uhrzeit",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_headers_of_systems_and_languages(name):
+    header, expected = HEADERS[name]
+    assert fields_of(header) == dict(pair.split("=") for pair in expected.split(","))
+
+
+def test_an_id_that_each_row_has_anew_is_no_dialogues_id(tmp_path):
+    rows = ("id,ticket_id,role,text", "1,7,user,Hi", "2,7,agent,Ho", "3,8,user,Bye")
+    assert [*spoken(read(write(tmp_path / "d.csv", *rows), tmp_path)[0])] == ["7", "8"]
+
+
+def test_a_row_that_is_a_dialogue_is_doubted_where_speakers_differ(tmp_path):
+    _, remarks = read(
+        write(tmp_path / "d.csv", "id,role,text", "1,user,Hi", "2,agent,Ho"), tmp_path
+    )
+    assert (
+        "took each row as a dialogue, as each has an id of its own; if another column tells "
+        "dialogues apart" in remarks
+    )
+
+
+def test_of_two_columns_of_texts_one_is_guessed_and_the_other_named(tmp_path):
+    path = write(
+        tmp_path / "d.csv", "id,role,body,description", "1,user,Hi,Hello", "1,agent,Ho,Hey"
+    )
+    dialogues, remarks = read(path, tmp_path)
+    assert spoken(dialogues) == {"1": [("user", "Hi"), ("assistant", "Ho")]}
+    assert (
+        "took 'body' as content; 'description' fits too: for it, say --columns "
+        "'content=description'" in remarks
+    )
+    assert spoken(read(path, tmp_path, columns="content=description")[0])["1"][0] == (
+        "user",
+        "Hello",
+    )
+    with pytest.raises(InputError, match="description"):
+        load_dialogues(path, strict=True)
+
+
+@pytest.mark.parametrize("word", ["nan", "NaN", "NULL", "null", "<NA>", "NaT", "#N/A", "#REF!"])
+def test_a_word_for_a_missing_cell_is_no_turn_and_no_speaker(tmp_path, word):
+    rows = (
+        "id,role,text",
+        "1,user,Hi",
+        f"1,agent,{word}",
+        f"1,{word},Who?",
+        "1,user,my name is Null",
+        "1,user,None",
+    )
+    dialogues, remarks = read(write(tmp_path / "d.csv", *rows), tmp_path)
+    assert spoken(dialogues) == {"1": [("user", "Hi"), ("user", "my name is Null")]}
+    assert "only a word for a missing cell, such as nan or NULL (2 times: " in remarks
+    assert "left out a turn without a speaker" in remarks
+
+
+def test_none_is_an_answer_where_nothing_else_is_missing(tmp_path):
+    path = write(tmp_path / "d.csv", "id,role,text", "1,agent,Any allergies?", "1,user,None")
+    dialogues, remarks = read(path, tmp_path)
+    assert spoken(dialogues)["1"][1] == ("user", "None")
+    assert "kept 'None' as what was said (1 time)" in remarks
+
+
+@pytest.mark.parametrize(
+    "id", ["1.23457E+18", "1,23457E+18", "#N/A", "#REF!", "123456789012345000"]
+)
+def test_an_id_that_a_spreadsheet_broke_is_named_and_its_runs_stay_apart(tmp_path, id):
+    rows = [f'"{id}",user,cards', f'"{id}",agent,yes', "7,user,Hi", f'"{id}",user,hotels']
+    dialogues, remarks = read(write(tmp_path / "d.csv", "id,role,text", *rows), tmp_path)
+    texts = {name: [text for _, text in turns] for name, turns in spoken(dialogues).items()}
+    assert texts == {id: ["cards", "yes"], "7": ["Hi"], f"{id} (2)": ["hotels"]}
+    assert f"got the id {id!r}, which a spreadsheet made of others" in remarks
+
+
+def test_an_apostrophe_before_what_a_spreadsheet_computes_is_not_of_the_cell(tmp_path):
+    rows = ("id,role,text", "'+4915,user,'=1+1", "'+4915,agent,'tis so")
+    assert spoken(read(write(tmp_path / "d.csv", *rows), tmp_path)[0]) == {
+        "+4915": [("user", "=1+1"), ("assistant", "'tis so")]
+    }
+
+
+CELLS = {
+    "lines": '"Agent: Hello\nCustomer: My bill\nis wrong."',
+    "JSON": '"[{""role"": ""agent"", ""content"": ""Hello""}, {""role"": ""user"", ""content"": '
+    '""My bill is wrong.""}]"',
+    "Python": "\"[{'role': 'agent', 'content': 'Hello'}, {'role': 'user', 'content': 'My bill is "
+    "wrong.'}]\"",
+    "HTML": '"Agent: Hello<br>Customer: My bill is wrong."',
+}
+
+
+@pytest.mark.parametrize("form", CELLS)
+def test_a_cell_may_hold_a_whole_conversation(tmp_path, form):
+    rows = [f"{number},2024-05-01,Ann,{12 + number},{CELLS[form]}" for number in (1, 2)]
+    path = write(tmp_path / "d.csv", "Call ID,Date,Agent,Duration,Transcript", *rows)
+    dialogues, remarks = read(path, tmp_path)
+    assert (
+        list(spoken(dialogues).values())
+        == [[("assistant", "Hello"), ("user", "My bill is wrong.")]] * 2
+    )
+    assert [dict(item.metadata) for item in dialogues] == [
+        {"Agent": "Ann", "Duration": 12 + n} for n in (1, 2)
+    ]
+    assert dialogues[0].time == "2024-05-01T00:00:00"
+    assert "columns: read as --columns 'id=Call ID,content=Transcript,time=Date'" in remarks
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"), [("prompt,response", ""), ("q,a", "user=q,assistant=a")]
+)
+def test_rows_without_an_id_are_numbered(tmp_path, header, columns):
+    path = write(tmp_path / "d.csv", header, "Hi,Ho", '"Two\nlines",Yes', "Only,")
+    expected = {
+        "1": [("user", "Hi"), ("assistant", "Ho")],
+        "2": [("user", "Two\nlines"), ("assistant", "Yes")],
+    }
+    assert spoken(
+        read(path, tmp_path, **{"columns": columns} if columns else {})[0]
+    ) == expected | {"3": [("user", "Only")]}
+
+
+def test_rows_of_both_sides_are_turns_of_their_dialogue_in_the_order_of_turns(tmp_path):
+    rows = (
+        "conversation_id,turn,question,answer",
+        "a,2,Two?,2",
+        "b,1,Hi,Ho",
+        "a,1,One?,1",
+        "a,10,Ten?,NULL",
+    )
+    dialogues, _ = read(write(tmp_path / "d.csv", *rows), tmp_path)
+    assert [text for _, text in spoken(dialogues)["a"]] == ["One?", "1", "Two?", "2", "Ten?"]
+
+
+def test_texts_without_speakers_are_a_users_and_that_is_guessed(tmp_path):
+    dialogues, remarks = read(
+        write(tmp_path / "d.csv", "id,text", "1,Stolen", "2,Lost", "2,Found"), tmp_path
+    )
+    assert spoken(dialogues) == {
+        "1": [("user", "Stolen")],
+        "2": [("user", "Lost"), ("user", "Found")],
+    }
+    assert "no column says who speaks; if one does, say --columns 'role=NAME'" in remarks
+
+
+def test_a_channel_without_ids_is_split_at_pauses(tmp_path):
+    rows = (
+        'vera,2024-02-01T10:00:00Z,"reset?"',
+        "bot,2024-02-01T10:00:05Z,",
+        'sol,2024-02-01T10:01:00Z,"so"',
+    )
+    rows = ("Author,Date,Content", *rows, 'vera,2024-02-01T18:00:00Z,"again"')
+    dialogues, remarks = read(write(tmp_path / "help.csv", *rows), tmp_path)
+    assert {name: len(turns) for name, turns in spoken(dialogues).items()} == {
+        "help": 2,
+        "help#2": 1,
+    }
+    assert "left out a turn without text" in remarks
+    assert "say --gap" in remarks
+    assert "as no column tells dialogues apart; if one does, say --columns 'id=NAME'" in remarks
+    assert [*spoken(read(tmp_path / "help.csv", tmp_path, gap="1d")[0])] == ["help"]
+
+
+def test_an_id_that_comes_again_a_day_later_is_doubted(tmp_path):
+    rows = [
+        f"{id},2024-05-0{day} 09:0{n},{role},{day} {n}"
+        for day in (1, 2)
+        for id in "12"
+        for n, role in enumerate(("user", "agent"))
+    ]
+    path = write(tmp_path / "d.csv", "id,date,role,text", *rows)
+    dialogues, remarks = read(path, tmp_path)
+    assert [len(item.turns) for item in dialogues] == [4, 4]
+    assert "if ids begin again, say --gap 4h" in remarks
+    assert [len(item.turns) for item in read(path, tmp_path, gap="4h")[0]] == [2] * 4
+
+
+@pytest.mark.parametrize(
+    ("header", "second"),
+    [
+        ("date,time", "{day},{clock}"),
+        ("time,date", "{clock},{day}"),
+        ("time,date", "{day},{clock}"),
+    ],
+)
+def test_a_day_and_a_time_of_day_may_stand_in_two_columns(tmp_path, header, second):
+    rows = [
+        f"1,{who},Hi {clock},{second.format(day='2023-03-01', clock=clock)}"
+        for who, clock in (("user", "10:31"), ("agent", "10:30"))
+    ]
+    (dialogue,), _ = read(write(tmp_path / "d.csv", f"id,role,text,{header}", *rows), tmp_path)
+    assert [turn.time for turn in dialogue.turns] == ["2023-03-01T10:30:00", "2023-03-01T10:31:00"]
+
+
+def test_a_column_of_html_loses_markup_quotes_and_private_notes(tmp_path):
+    pytest.importorskip("selectolax")
+    rows = (
+        "Ticket ID,Channel,Comment Author,Comment Public,Comment Body (HTML)",
+        '7,mail,Rosa,true,"<p>My&nbsp;bill is <b>wrong</b></p>"',
+        '7,mail,Ann,false,"<p>Internal: fraud?</p>"',
+        '7,mail,Ann,true,"<div>Which one?</div><blockquote>My bill is wrong</blockquote>"',
+    )
+    (dialogue,), remarks = read(write(tmp_path / "d.csv", *rows), tmp_path)
+    assert [turn.content for turn in dialogue.turns] == ["My bill is wrong", "Which one?"]
+    assert dialogue.metadata == {"Channel": "mail"}
+    assert "left out a private note" in remarks
+
+
+def test_other_columns_are_metadata_if_they_have_one_value_in_each_dialogue(tmp_path):
+    rows = (
+        "id;role;text;team;score;rating;code;note;time",
+        "1;user;Hi, you;A;4;1,5;007;x;",
+        "1;agent;Ho;A;;1,5;007;y;",
+        "2;user;Hi;NULL;5;2,25;12;x;",
+    )
+    dialogues, remarks = read(write(tmp_path / "d.csv", *rows), tmp_path)
+    assert [dict(item.metadata) for item in dialogues] == [
+        {"team": "A", "score": 4, "rating": 1.5, "code": "007"},
+        {"score": 5, "rating": 2.25, "code": "12"},
+    ]
+    assert "left out columns whose values differ within a dialogue: 'note'" in remarks
+
+
+def test_names_of_metadata_are_not_those_of_fields(tmp_path):
+    path = write(tmp_path / "d.csv", "conversation_id,role,text,Topic,id", "1,user,Hi,a,9")
+    (dialogue,), _ = read(path, tmp_path)
+    assert (dialogue.metadata, dialogue.domains) == ({"id_column": 9}, ("a",))
+
+
+def test_rows_without_an_id_may_be_those_of_the_dialogue_above(tmp_path):
+    path = write(
+        tmp_path / "d.csv", "id,role,text", "1,user,Hi", ",agent,Ho", "2,user,Bye", ",agent,Bye"
+    )
+    dialogues, remarks = read(path, tmp_path)
+    assert [len(item.turns) for item in dialogues] == [2, 2]
+    assert "took rows without an id as those of the dialogue above" in remarks
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|", ","])
+@pytest.mark.parametrize("start", ["", "sep={}\n"])
+def test_the_whole_beginning_decides_what_separates_cells(tmp_path, mark, start):
+    rows = [
+        ("id", "role", "text"),
+        ("1", "user", "one; two | three, four\tfive"),
+        ("1", "agent", "a, b; c | d\te"),
+    ]
+    text = start.format(mark) + "".join(
+        mark.join(f'"{cell}"' if mark in cell else cell for cell in row) + "\n" for row in rows
+    )
+    (tmp_path / "d.csv").write_text(text)
+    assert [text for _, text in spoken(read(tmp_path / "d.csv", tmp_path)[0])["1"]] == [
+        rows[1][2],
+        rows[2][2],
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_encodings(tmp_path, encoding):
+    rows = ("id,role,text", "1,user,Größe – “40”, bitte".replace(", ", "; "), "1,agent,Café")
+    assert spoken(read(write(tmp_path / "d.csv", *rows, encoding=encoding), tmp_path)[0])["1"][
+        1
+    ] == ("assistant", "Café")
+
+
+ROWS = [
+    {"id": 7, "role": "Customer", "text": "Where is it?", "time": "2024-05-01 09:00", "score": 4.5},
+    {"id": 7, "role": "Ann", "text": "Let me look.", "time": "2024-05-01 09:05", "score": None},
+    {"id": 8, "role": "Customer", "text": "Thanks", "time": "2024-05-02 09:00", "score": 3.0},
+]
+
+
+def test_files_frames_and_datasets_of_turns_are_the_same_dialogues(tmp_path):
+    pandas, datasets = pytest.importorskip("pandas"), pytest.importorskip("datasets")
+    pytest.importorskip("openpyxl")
+    frame = pandas.DataFrame(ROWS)
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    frame.to_csv(tmp_path / "d.tsv", index=False, sep="\t")
+    frame.sample(frac=1, random_state=1).to_csv(
+        tmp_path / "shuffled.csv", index=False, sep=";", encoding="utf-16"
+    )
+    frame.to_excel(tmp_path / "d.xlsx", index=False)
+    frame.to_parquet(tmp_path / "d.parquet")
+    files = [tmp_path / name for name in ("d.csv", "d.tsv", "shuffled.csv", "d.xlsx", "d.parquet")]
+    read = [
+        load_dialogues(source) for source in (frame, datasets.Dataset.from_pandas(frame), *files)
+    ]
+    records = [
+        sorted((item.to_json() for item in dialogues), key=lambda item: item["id"])
+        for dialogues in read
+    ]
+    assert records == [records[0]] * 7
+    assert [item["metadata"] for item in records[0]] == [{"score": 4.5}, {"score": 3}]
+
+
+def workbook(path, sheets):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+HEAD, TURN = ("id", "role", "text"), (1, "user", "Hi")
+
+
+def test_sheets_of_one_form_are_read_together(tmp_path):
+    january, february = (
+        [HEAD, TURN, (2, "user", "One")],
+        [HEAD, (1, "user", "Other"), (3, "user", "Three")],
+    )
+    about = [("About this file",), ("made by us",)]
+    path = workbook(
+        tmp_path / "d.xlsx", {"About": about, "January": january, "February": february, "Empty": []}
+    )
+    dialogues, remarks = read(path, tmp_path)
+    assert [*spoken(dialogues)] == ["January/1", "2", "February/1", "3"]
+    assert (
+        "passed over the sheet 'About': got no column for content (found: About this file)"
+        in remarks
+    )
+    assert "passed over the sheet 'Empty': has no rows below a header" in remarks
+    assert [*spoken(read(path, tmp_path, sheet="February")[0])] == ["1", "3"]
+    with pytest.raises(InputError, match="the sheet 'About' got no column for content"):
+        load_dialogues(path, sheet="all")
+    with pytest.raises(InputError, match=r"Unknown sheet 'Febuary'\. Did you mean 'February'"):
+        load_dialogues(path, sheet="Febuary")
+
+
+def test_a_sheet_is_refused_where_nothing_has_sheets(tmp_path):
+    path = tmp_path / "calls.csv"
+    path.write_text("id,role,content\n1,user,Hi\n", encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"got the sheet 'May', which only files of Excel have; leave it out"
+    ):
+        load_dialogues(path, sheet="May")
+
+
+def test_packed_files_are_to_be_unpacked(tmp_path):
+    (tmp_path / "slack.zip").write_bytes(b"PK")
+    with pytest.raises(
+        InputError, match=r"slack\.zip: got a file of an unknown form, expected .*; unpack it"
+    ):
+        load_dialogues(tmp_path / "slack.zip")
+
+
+def test_a_sheet_of_another_form_is_passed_over_and_named(tmp_path):
+    sheets = {"Pairs": [("prompt", "response"), ("a", "b")], "Turns": [HEAD, TURN, TURN]}
+    path = workbook(tmp_path / "d.xlsx", sheets)
+    dialogues, remarks = read(path, tmp_path)
+    assert [*spoken(dialogues)] == ["1"]
+    assert (
+        "passed over the sheet 'Pairs', which has other columns than 'Turns'; for it, say --sheet "
+        "'Pairs'" in remarks
+    )
+    assert len(read(path, tmp_path, sheet="all")[0]) == 2
+
+
+def part_changed(path, part, change):
+    """Writes a workbook again with a part that was changed, or added."""
+    source = workbook(path.with_name("base.xlsx"), {"S": [HEAD, TURN]})
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, change(old.read(name)) if name == part else old.read(name))
+    return path
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+END = b"</sheetData>"
+
+
+def test_a_workbook_is_read_whole_whatever_size_it_states(tmp_path):
+    row = (
+        b'<row r="3"><c r="A3"><v>2</v></c><c r="B3" t="str"><v>user</v></c><c r="C3" '
+        b't="str"><v>Ho</v></c></row>'
+    )
+    far = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+    path = part_changed(
+        tmp_path / "d.xlsx",
+        SHEET,
+        lambda xml: xml.replace(b"A1:C2", b"A1:B1").replace(END, row + far + END),
+    )
+    dialogues, remarks = read(path, tmp_path)
+    assert spoken(dialogues) == {"1": [("user", "Hi")], "2": [("user", "Ho")]}
+    assert f"{path}:1048576: left out what stands beside the columns" in remarks
+
+
+ENTITIES = b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + b"".join(
+    b'<!ENTITY %c "%s">' % (98 + level, b"&%c;" % (97 + level) * 99) for level in range(6)
+)
+BOMBS = {
+    "empty cells": lambda xml: xml.replace(
+        END, (b"<row>" + b'<c s="1"/>' * 16_000 + b"</row>") * 2_000 + END
+    ),
+    "rows": lambda xml: xml.replace(END, b"<row/>" * 5_000_000 + END),
+    "one row": lambda xml: xml.replace(END, b"<row>" + b"<c/>" * 2_000_000 + b"</row>" + END),
+    "entities": lambda xml: ENTITIES + b"]>" + xml.partition(b"?>")[2].replace(b"Hi", b"&g;"),
+    "no rows": lambda xml: xml[:300],
+}
+LIMITED = """
+import resource, sys
+from hf_dialemb import load_dialogues
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    load_dialogues(sys.argv[1])
+except ValueError as error:
+    print(type(error).__name__, error)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_workbook_made_to_fill_the_memory_is_refused_in_little_memory(tmp_path, name):
+    path = part_changed(tmp_path / "d.xlsx", SHEET, BOMBS[name])
+    assert path.stat().st_size < 1 << 20
+    run = subprocess.run(
+        [sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True
+    )
+    sentence, megabytes = run.stdout.splitlines()
+    assert sentence.startswith(f"InputError {path}: ")
+    assert "CSV" in sentence
+    assert int(megabytes) < 200
+
+
+@pytest.mark.slow
+def test_equal_texts_of_a_parquet_file_are_not_unpacked_together(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    messages = [[{"role": "user", "content": "long" * 250_000}]] * 600
+    parquet.write_table(
+        pyarrow.table({"messages": messages}), tmp_path / "d.parquet", compression="zstd"
+    )
+    assert (tmp_path / "d.parquet").stat().st_size < 1 << 14
+    program = LIMITED.replace(
+        "hf_dialemb import load_dialogues", "hf_dialemb.apps.files.workbook import parquet_rows"
+    )
+    program = program.replace(
+        "load_dialogues(sys.argv[1])", "assert sum(1 for _ in parquet_rows(sys.argv[1])) == 600"
+    )
+    words = [sys.executable, "-c", program, tmp_path / "d.parquet"]
+    run = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 300
+
+
+def test_labels_that_we_wrote_for_a_spreadsheet_are_those_of_the_ids(tmp_path):
+    ids = ["+4915", "=1", "-2", "@3", "'tis", "7"]
+    path = write(tmp_path / "t.csv", "id,topic", *(f"{as_cell(id)},cards" for id in ids))
+    assert [*read_topics(path)] == ids

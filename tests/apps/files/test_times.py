@@ -1,0 +1,492 @@
+"""Facts about times.
+
+Every form reads back, the whole column decides, and what is not certain is told.
+"""
+
+import datetime
+import random
+import re
+from datetime import UTC, timedelta, timezone
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hf_dialemb.apps.files.times import Moment, Times, joined
+
+NIGHT = "2024-03-04T15:05:00"
+
+
+def column(*values, dates=None):
+    """Return the times of a column, and whether it sorts."""
+    times = Times(dates)
+    for value in values:
+        times.see(value)
+    return [moment and moment.iso for moment in map(times.read, values)], times.sorts
+
+
+def remarks(*values, dates=None):
+    times = Times(dates)
+    for value in values:
+        times.see(value)
+    return times.remarks()
+
+
+# Forms with one reading, whatever stands beside them.
+ALONE = {
+    NIGHT: """2024-03-04T15:05|2024-03-04 15:05|2024-3-4 15:05|2024/03/04 15:05|2024/3/4, 15:05|2024.03.04 15:05
+15:05 2024-03-04|3:05 PM 2024-03-04|2024-03-04 3:05 p. m.|2024-03-04 15.05|202403041505|20240304150500|20240304T1505
+20240304_150500|20240304 15:05|4-Mar-24 15:05|04MAR2024 15:05|March 4, 2024 3:05 PM|Mar 4th, 2024 at 3:05pm
+4 March 2024, 15:05|15:05, 4 March 2024|Monday, March 4, 2024 15:05|Mon Mar  4 15:05:00 2024|2024-Mar-04 15:05
+4 de marzo de 2024, 15:05|4 de março de 2024 às 15:05|4 mars 2024 à 15:05|lundi 4 mars 2024 15h05|4 mars 2024 15 h 05
+4 marzo 2024 alle ore 15:05|4. März 2024 um 15:05 Uhr|Mo., 4. Mrz 2024, 15:05|4 maart 2024 om 15:05|4 mrt 2024 15:05
+4 марта 2024 г. в 15:05|4 мар. 2024 г., 15:05|2024年3月4日 15:05|2024年3月4日(月) 15時05分|2024/3/4 午後3:05
+2024年3月4日 星期一 下午3:05|2024년 3월 4일 오후 3:05|2024. 3. 4. 오후 3:05|２０２４/３/４ １５：０５
+\u200f٢٠٢٤-٠٣-٠٤ ١٥:٠٥
+2024-03-04 3:05\u202fPM|[2024-03-04, 15:05]|'2024-03-04 15:05|2024-03-04 3:05 م|2024-03-04 3:05 nachm.""",
+    "2024-03-04T15:05:00+00:00": "2024-03-04T15:05Z|2024-03-04 15:05 UTC|2024-03-04 15:05:00 "
+    "GMT|1709564700"
+    "|1709564700000|1709564700000000|1709564700000000000|1709564700.0|/Date(1709564700000)/|/Date(1709564700000+0200)/"
+    "|15:05, 4 March 2024 (UTC)",
+    "2024-03-04T15:05:00+02:00": "2024-03-04T15:05+02:00|2024-03-04 15:05:00 "
+    "+0200|2024-03-04T15:05+02"
+    "|20240304T150500+0200|Mon Mar 04 2024 15:05:00 GMT+0200 (CEST)|Mon, 04 Mar 2024 15:05:00 +0200"
+    "|Mon Mar 04 15:05:00 +0200 2024"
+    "|2024-03-04 15:05 UTC+2|04/Mar/2024:15:05:00 +0200"
+    "|Mon Mar 04 2024 15:05:00 GMT+0200 (Eastern European Standard Time)"
+    "|2024-03-04 15:05 CEST|2024-03-04T15:05+02:00[Europe/Kyiv]",
+    "2024-03-04T15:05:00-05:00": "2024-03-04 15:05 EST|March 4, 2024 3:05 PM EST|2024-03-04 15:05 "
+    "America/New_York"
+    "|2024-03-04 15:05 GMT-05:00",
+    "2024-03-04T15:05:00-03:30": "2024-03-04T15:05-03:30|2024-03-04 15:05 -0330",
+    "2024-03-04T15:05:07.123456": "2024-03-04T15:05:07.1234567|2024-03-04 15:05:07,123456789"
+    "|4 Mar 2024 15:05:07.123456",
+    "2024-03-04T00:00:00": "2024-03-04|20240304|2024/03/04|4-Mar-24|March 4, 2024|4. März "
+    "2024|2024年3月4日"
+    "|2024-03-04 12 AM",
+    "2024-01-02T15:21:36": "45293.64|45293,64",
+}
+
+
+@pytest.mark.parametrize(
+    ("iso", "text"),
+    [(iso, text) for iso, texts in ALONE.items() for text in texts.replace("\n", "|").split("|")],
+)
+def test_a_form_with_one_reading_is_read_and_nothing_is_remarked(iso, text):
+    assert column(text) == ([iso], True)
+    assert remarks(text) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            "23:59",
+            "00:05",
+            "61:31",
+            "1:02:03.5",
+            "3:05 PM",
+            "today",
+            "now",
+            "May",
+            "May 4",
+            "March 2024",
+            "yesterday",
+        ),
+        *(
+            "5 minutes ago",
+            "Tuesday",
+            "Monday 10:30",
+            "2024-03",
+            "4 March",
+            "Mar 4 15:05:00",
+            "4 Mar 10:30",
+        ),
+        *("-1", -5, True, "1.70956E+09", "2024-13-40", "30/02/2024", "32.01.2024", 0),
+        *(
+            "2024-03-04 25:05",
+            "2024-03-04 10",
+            "2024-03-04 10:61",
+            "2024-03-04 10:00 XYZ",
+            "0001-01-01T00:00:00",
+        ),
+        *("2567-03-04", "1445/08/23", "9999-12-31", "1900-01-01", "in 2 days", "PT5S", "?", ":"),
+        *(
+            datetime.time(10, 30),
+            timedelta(hours=3),
+            "2024-03-04 10:00 Mars/Olympus",
+            float("inf"),
+            [],
+            {"a": 1},
+        ),
+    ],
+    ids=repr,
+)
+def test_what_has_no_day_or_no_known_form_is_not_read_and_counted(value):
+    assert column(value, value) == ([None, None], True)
+    ((severity, sentence),) = remarks(value, value)
+    assert severity == "note"
+    assert sentence.startswith(f"left out 2 times, such as {str(value)[:3]!r}"[:-1])
+
+
+def test_seconds_of_a_recording_sort_and_are_no_times():
+    read = Times()
+    for value in (3600, "12.5", "2024"):
+        read.see(value)
+    assert [read.read(value) for value in (3600, "12.5")] == [("", 3600.0), ("", 12.5)]
+    assert read.remarks() == []
+    read.see("2024-03-04 10:00")  # beside times they are none
+    assert read.read(3600) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", " ", None, float("nan"), pd.NaT, pd.NA, "nan", "NaT", "None", "NULL", "N/A", "-"],
+    ids=repr,
+)
+def test_a_blank_is_no_time_and_not_counted(value):
+    assert column(value, "2024-03-04") == ([None, "2024-03-04T00:00:00"], True)
+    assert remarks(value) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "iso"),
+    [
+        (datetime.datetime(2024, 3, 4, 15, 5), NIGHT),
+        (datetime.datetime(2024, 3, 4, 15, 5, tzinfo=UTC), f"{NIGHT}+00:00"),
+        (datetime.date(2024, 3, 4), "2024-03-04T00:00:00"),
+        (pd.Timestamp("2024-03-04 15:05"), NIGHT),
+        (pd.Timestamp("2024-03-04 15:05:00.123456789"), f"{NIGHT}.123456"),
+        (np.datetime64("2024-03-04T15:05"), NIGHT),
+        (np.int64(1709564700), f"{NIGHT}+00:00"),
+        (1709564700.5, f"{NIGHT}.500000+00:00"),
+        (1.7095647e18, f"{NIGHT}+00:00"),
+    ],
+)
+def test_objects_are_read_as_what_they_are(value, iso):
+    assert column(value) == ([iso], True)
+
+
+def test_seconds_are_those_since_1970_and_a_time_without_a_zone_counts_as_utc():
+    times = Times()
+    assert times.read("2024-03-04T15:05+02:00") == Moment("2024-03-04T15:05:00+02:00", 1709557500.0)
+    assert times.read("2024-03-04T15:05") == Moment(NIGHT, 1709564700.0)
+
+
+DECIDED = [  # a column, and its days
+    (
+        ["12/04/2024 23:58", "13/04/2024 00:02", "05/04/2024"],
+        ["2024-04-12", "2024-04-13", "2024-04-05"],
+    ),
+    (["04/12/2024", "04/13/2024", "12/31/2024"], ["2024-04-12", "2024-04-13", "2024-12-31"]),
+    (["4/5/24, 3:05 PM", "4/15/24, 3:06 PM"], ["2024-04-05", "2024-04-15"]),
+    (["01-02-2024", "01-29-2024"], ["2024-01-02", "2024-01-29"]),
+    (["20/6/2017 8:28 p. m.", "5/6/2017 8:28 a. m."], ["2017-06-20", "2017-06-05"]),
+    (["01.02.2024 10:00", "03.02.2024 10:00"], ["2024-02-01", "2024-02-03"]),
+    (["01.02.24", "13.02.24"], ["2024-02-01", "2024-02-13"]),
+    (["04.13.2024", "04.05.2024"], ["2024-04-13", "2024-04-05"]),
+    (["٤/٣/٢٠٢٤ ٣:٠٥ م", "١٤/٣/٢٠٢٤، ٣:٠٥ م"], ["2024-03-04", "2024-03-14"]),
+    (["24/3/4 下午3:05", "24/3/14 下午3:05"], ["2024-03-04", "2024-03-14"]),
+    (["24. 3. 4. 오후 3:05", "24. 11. 12. 오후 3:05"], ["2024-03-04", "2024-11-12"]),
+    (["24. 3. 25. 15:05", "24. 3. 26. 15:05"], ["2024-03-25", "2024-03-26"]),
+    (["25/03/24 下午3:05", "26/03/24 下午3:05"], ["2024-03-25", "2024-03-26"]),
+    (["01.02.23", "01.03.24"], ["2023-02-01", "2024-03-01"]),
+    (["24. 3. 4. 15:05", "24. 11. 12. 15:05"], ["2024-03-04", "2024-11-12"]),
+    (["99-03-04", "98-12-31"], ["1999-03-04", "1998-12-31"]),
+    (["03/03/2024", "04/04/2024"], ["2024-03-03", "2024-04-04"]),
+    (["13/04/69", "13/04/70"], ["2069-04-13", "1970-04-13"]),
+]
+
+
+@pytest.mark.parametrize(("values", "days"), DECIDED)
+def test_the_whole_column_decides_on_one_order(values, days):
+    for order in (values, values[::-1]):
+        read, sorts = column(*order)
+        assert ([iso[:10] for iso in read], sorts) == (
+            days if order is values else days[::-1],
+            True,
+        )
+        assert remarks(*order) == []
+
+
+OPEN = ["05/04/2024 10:00", "06/04/2024 10:00"]
+
+
+def test_a_column_that_does_not_decide_is_a_guess_and_does_not_sort():
+    assert column(*OPEN) == (["2024-04-05T10:00:00", "2024-04-06T10:00:00"], False)
+    assert remarks(*OPEN) == [
+        (
+            "guess",
+            "read 2 times, such as '05/04/2024 10:00', '06/04/2024 10:00', day-first and in the "
+            "order of the file, as "
+            "they do not show whether the day or the month comes first; say --dates day-first or "
+            "--dates month-first",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "values", [["4/5/2024, 3:05 PM"], ["4/5/2024 15:05 EDT"], ["4/5/24, 3:05\u202fAM"]]
+)
+def test_american_signs_make_the_guess_month_first(values):
+    (read,), sorts = column(*values)
+    assert (read[:10], sorts) == ("2024-04-05", False)
+
+
+@pytest.mark.parametrize("values", [OPEN, [*OPEN, "3/4/2024, 3:05 PM"]])
+@pytest.mark.parametrize(("dates", "month"), [("day-first", "04"), ("month-first", "05")])
+def test_the_option_decides_and_nothing_is_guessed(values, dates, month):
+    (first, *_), sorts = column(*values, dates=dates)
+    assert (first[5:7], sorts, remarks(*values, dates=dates)) == (month, True, [])
+
+
+def test_what_the_option_denies_is_counted():
+    read, sorts = column("13/04/2024", "04/05/2024", dates="month-first")
+    assert (read, sorts) == ([None, "2024-04-05T00:00:00"], True)
+    ((severity, sentence),) = remarks("13/04/2024", "04/05/2024", dates="month-first")
+    assert (severity, "left out 1 time, such as '13/04/2024'" in sentence) == ("note", True)
+
+
+def test_a_contradiction_is_a_guess_of_the_majority_and_the_others_are_counted():
+    values = ["13/05/2024", "14/05/2024", "05/13/2024", "05/06/2024"]
+    assert column(*values) == (
+        ["2024-05-13T00:00:00", "2024-05-14T00:00:00", None, "2024-06-05T00:00:00"],
+        False,
+    )
+    (severity, sentence), (lesser, rest) = remarks(*values)
+    assert (severity, lesser) == ("guess", "note")
+    assert "read 3 times" in sentence
+    assert "are 2 times day-first and 1 times month-first" in sentence
+    assert "left out 1 time, such as '05/13/2024'" in rest
+
+
+def test_two_digits_that_may_be_years_or_days_are_a_guess():
+    values = ["24-03-04", "24-03-05", "24-03-16"]
+    assert column(*values) == ([f"2024-03-{day}T00:00:00" for day in ("04", "05", "16")], False)
+    assert column(*values, dates="day-first")[0][0] == "2004-03-24T00:00:00"
+
+
+def test_days_that_a_spreadsheet_may_have_swapped_are_a_guess():
+    values = ["2024-04-05T00:00:00", "13/04/2024", "25/04/2024"]
+    assert not column(*values)[1]
+    assert "a spreadsheet swapped day and month" in remarks(*values)[0][1]
+    assert column(*values, "2024-04-13T00:00:00")[1]
+
+
+def test_units_of_numbers_may_differ_by_value():
+    values = ["1704103200", "1704103260000", "1704103320", 1704103380000000]
+    assert column(*values) == ([f"2024-01-01T10:0{minute}:00+00:00" for minute in range(4)], True)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0, 1520, 45293, 46100],
+        ["0.0", "7.5", "45293.64"],
+        [700000, 20240102, 31230000],
+        [5, 1704103200],
+    ],
+)
+def test_numbers_of_a_recording_are_no_times_though_some_look_like_days(values):
+    assert column(*values) == ([None] * len(values), True)
+
+
+def test_an_odd_number_among_times_is_counted():
+    read, _ = column(*["1704103200"] * 9, "12", "0")
+    assert read == ["2024-01-01T10:00:00+00:00"] * 9 + [None, None]
+    assert remarks(*["1704103200"] * 9, "12")[0][1].startswith(
+        "left out 1 time, such as '12', which have no day"
+    )
+
+
+def test_whole_numbers_as_days_of_a_spreadsheet_are_a_guess():
+    assert column("45293", 45294.0) == (["2024-01-02T00:00:00", "2024-01-03T00:00:00"], True)
+    assert [severity for severity, _ in remarks("45293", "45294.5")] == ["guess"]
+
+
+def test_names_of_several_zones_are_left_out_with_a_guess():
+    assert column("2024-03-04 15:05 CST", "2024-03-04 15:06 IST")[0] == [
+        NIGHT,
+        "2024-03-04T15:06:00",
+    ]
+    assert remarks("2024-03-04 15:05 CST")[0][0] == "guess"
+
+
+def test_times_without_a_zone_beside_others_are_a_guess_of_utc():
+    values = ["2024-03-04T15:05", "2024-03-04T15:05+02:00", 1709564700]
+    assert column(*values)[1]
+    ((severity, sentence),) = remarks(*values)
+    assert (severity, sentence[:45]) == ("guess", "read 1 time, such as '2024-03-04T15:05', as U")
+
+
+@pytest.mark.parametrize(
+    ("day", "clock", "text"),
+    [
+        ("2023-03-01", "10:31", "2023-03-01 10:31"),
+        ("10:30", "2023-03-01", "10:30 2023-03-01"),
+        ("2023-03-01 00:00:00", "10:31:00", "2023-03-01 10:31:00"),
+        ("2023-03-01T00:00:00.000", datetime.time(10, 31), "2023-03-01 10:31:00"),
+        (datetime.datetime(2023, 3, 1), "1899-12-30 10:31:00", "2023-03-01 10:31:00"),
+        ("2023-03-01", "1900-01-01T10:31:00", "2023-03-01 10:31:00"),
+        ("2023-03-01", "2023-03-01 10:31", "2023-03-01 10:31"),
+        ("2023-03-01 10:31", "10:31", "2023-03-01 10:31"),
+        ("01.03.2023", "", "01.03.2023"),
+        ("", "10:31", "10:31"),
+        (None, float("nan"), ""),
+        ("45293", "0.64", "45293.64"),
+        ("20230301", "10:31", "20230301 10:31"),
+    ],
+)
+def test_a_day_and_a_clock_of_two_columns_are_joined(day, clock, text):
+    assert joined(day, clock) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "10:30 2023-03-01",
+        "20230301 10:30",
+        "01.03.2023 10:30",
+        "10:30 AM 01.03.2023",
+        "10:30 1 Mar 2023",
+    ],
+)
+def test_joined_times_are_read_in_both_orders(text):
+    assert column(text) == (["2023-03-01T10:30:00"], True)
+
+
+# Forms by day, hour, noon and offset, as `strftime` writes them; those with numbers alone need a
+# 13th to decide.
+WRITTEN = r"""%Y-%m-%dT%H:%M:%S.%f|%Y-%m-%d %H:%M:%S|%Y/%m/%d %H:%M:%S|%Y.%m.%d %H:%M:%S|%d.%m.%Y %H:%M:%S
+%m/%d/%Y %I:%M:%S %p|%d-%m-%Y, %H:%M:%S|%d/%m/%y, %I:%M:%S %p|%m/%d/%y %H:%M:%S|%d.%m.%y - %H:%M:%S;|%d/%m/%Y %H:%M:%S
+[%d.%m.%y, %H:%M:%S]|%H:%M:%S %d/%m/%Y|%Y%m%d%H%M%S|%Y%m%dT%H%M%S|%d %b %Y %H:%M:%S|%d-%b-%y %I:%M:%S %p
+%B %d, %Y %I:%M:%S %p|%A, %d %B %Y %H:%M:%S|%a %b %d %H:%M:%S %Y|%Y年%m月%d日 %H:%M:%S|%Y年%m月%d日 %H時%M分%S秒
+%Y/%m/%d 午後%I:%M:%S"""
+seconds = st.integers(0, 3 * 10**9).map(
+    lambda number: datetime.datetime(1970, 1, 1) + timedelta(seconds=number)
+)
+
+
+@pytest.mark.parametrize("form", re.split(r"\||\n", WRITTEN))
+@given(moments=st.lists(seconds, min_size=1, max_size=5), shuffle=st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_any_moment_in_any_form_reads_back_where_the_column_decides(form, moments, shuffle):
+    if "%y" in form:
+        moments = [moment.replace(year=2024) for moment in moments]
+    moments = [*moments, datetime.datetime(2024, 3, 25, 10, 0)]
+    if "午後" in form:
+        moments = [moment.replace(hour=12 + moment.hour % 12) for moment in moments]
+    shuffle.shuffle(moments)
+    assert column(*(moment.strftime(form) for moment in moments)) == (
+        [moment.isoformat() for moment in moments],
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    "form", ["%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M %p", "%d-%m-%Y", "%m-%d-%Y %H:%M:%S"]
+)
+@given(moments=st.lists(seconds, min_size=1, max_size=5))
+@settings(max_examples=40, deadline=None)
+def test_a_column_of_days_up_to_the_12th_never_sorts(form, moments):
+    moments = [moment.replace(day=min(moment.day, 12)) for moment in moments]
+    moments.append(datetime.datetime(2024, 3, 4))
+    assert not column(*(moment.strftime(form) for moment in moments))[1]
+
+
+@given(
+    moment=seconds,
+    minutes=st.integers(-14 * 60, 14 * 60),
+    unit=st.sampled_from([1, 10**3, 10**6, 10**9]),
+)
+@settings(max_examples=60, deadline=None)
+def test_offsets_are_kept_and_any_unit_since_1970_gives_the_moment(moment, minutes, unit):
+    zoned = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+    for form in (
+        "%Y-%m-%dT%H:%M:%S%z",
+        "%Y-%m-%d %H:%M:%S GMT%z",
+        "%a, %d %b %Y %H:%M:%S %z",
+        "%a %b %d %Y %H:%M:%S GMT%z",
+    ):
+        assert column(zoned.strftime(form)) == ([zoned.isoformat()], True)
+    moment = max(moment, datetime.datetime(1974, 1, 1)).replace(tzinfo=UTC)
+    assert column(str(int(moment.timestamp()) * unit))[0] == [moment.isoformat()]
+
+
+def test_seconds_from_a_start_are_read_in_any_digits_and_with_commas():
+    assert [column(*texts)[0] for texts in (["0,5", "12,25"], ["²"], ["٣", "1.5"])] == [
+        ["", ""],
+        [""],
+        ["", ""],
+    ]
+    times = Times()
+    for text in ("0,5", "12,25", "٣"):
+        times.see(text)
+    assert [times.read(text).seconds for text in ("0,5", "12,25", "٣")] == [0.5, 12.25, 3.0]
+
+
+@given(value=st.text() | st.integers() | st.floats() | st.text("0123456789/.-: APM", max_size=20))
+@settings(max_examples=300, deadline=None)
+def test_no_value_fails_and_what_is_read_is_iso(value):
+    (read,), _ = column(value)
+    assert not read or 1901 <= datetime.datetime.fromisoformat(read).year <= 2100
+
+
+@given(
+    values=st.lists(
+        st.sampled_from(
+            [*OPEN, "13/04/2024", "04/13/2024", "2024-04-05", "23:59", "", "1704103200", "12"]
+        ),
+        max_size=8,
+    )
+)
+@settings(max_examples=100, deadline=None)
+def test_the_order_of_the_values_decides_nothing(values):
+    mixed = values.copy()
+    random.Random(0).shuffle(mixed)
+    (read, sorts), (again, still) = column(*values), column(*mixed)
+    assert (dict(zip(values, read, strict=True)), sorts) == (
+        dict(zip(mixed, again, strict=True)),
+        still,
+    )
+
+
+@pytest.mark.parametrize(
+    "locale", ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "sv", "da", "nb", "tr"]
+)
+def test_the_names_of_months_are_those_of_the_unicode_locales(locale):
+    babel = pytest.importorskip("babel")
+    for names in babel.Locale.parse(locale).months.values():
+        for width in ("wide", "abbreviated"):
+            for number, name in names.get(width, {}).items():
+                assert column(f"14 {name} 2024 15:05") == (
+                    [f"2024-{number:02}-14T15:05:00"],
+                    True,
+                ), name
+
+
+LOCALES = (
+    "en de fr es it pt nl ru ja zh ko sv da nb tr pt_PT en_GB en_CA en_IN en_ZA es_MX fr_CA de_AT"
+)
+# of which not every form is read
+OTHERS = "fi pl ar he el uk cs hu hr ro th hi vi af am ga sr zh_Hans_SG zh_Hant_HK"
+
+
+@pytest.mark.parametrize("locale", [*LOCALES.split(), *OTHERS.split()])
+@pytest.mark.parametrize("width", ["short", "medium", "long", "full"])
+def test_what_a_locale_writes_is_read_right_or_not_at_all(locale, width):
+    dates = pytest.importorskip("babel.dates")
+    moments = [
+        datetime.datetime(2024, *numbers, 5) for numbers in ((3, 25, 15), (3, 26, 0), (11, 14, 12))
+    ]
+    days = [dates.format_date(moment, width, locale=locale) for moment in moments]
+    clocks = [dates.format_time(moment, "short", locale=locale) for moment in moments]
+    texts = [f"{day} {clock}" for day, clock in zip(days, clocks, strict=True)]
+    read, sorts = column(*texts)
+    assert sorts
+    assert all(
+        iso in (None, moment.isoformat()) for iso, moment in zip(read, moments, strict=True)
+    ), texts
+    assert None not in read or locale in OTHERS.split(), texts

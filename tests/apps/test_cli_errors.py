@@ -1,0 +1,323 @@
+"""What goes wrong ends in one sentence and an exit code.
+
+2 for a wrong request, 1 for a run that failed.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from afresh import run_afresh
+from safetensors.torch import load_file
+from tqdm import tqdm
+from training_runs import words_of as words_in
+
+from hf_dialemb.apps.cli import main
+from hf_dialemb.data import write_jsonl
+from hf_dialemb.errors import InputError
+
+GOOD = {
+    "messages": [
+        {"role": "user", "content": "a room"},
+        {"role": "assistant", "content": "for whom?"},
+    ]
+}
+
+
+def training(backbone: object, output: Path, /, **more: object) -> list[str]:
+    """The words of the smallest training; ``more`` overrides."""
+    small = {
+        "method": "dial2vec",
+        "backbone": backbone,
+        "max_steps": 1,
+        "max_dialogues": 4,
+        "num_negatives": 1,
+    }
+    small |= {"max_tokens": 32}
+    return ["train", *words_in(output, **{**small, "per_device_train_batch_size": 2, **more})]
+
+
+def write_lines(file: Path, *records: object) -> Path:
+    texts = [record if isinstance(record, str) else json.dumps(record) for record in records]
+    file.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return file
+
+
+def words_of(command: str, model: object, corpus: object, output: Path) -> list[object]:
+    """The words of a command that reads a corpus, perhaps a model, and writes something."""
+    words = {
+        "corpus": ["stats", "--corpus", corpus, "--output", f"{output}.jsonl"],
+        "evaluate": ["--model", model, "--corpus", corpus, "--output", output],
+        "embed": ["--model", model, "--input", corpus, "--output", f"{output}.parquet"],
+        "export": ["--model", model, "--output", output],
+        "search": ["--model", model, "--corpus", corpus, "--id", "#1"],
+    }
+    return (
+        training(model, output, corpus=corpus) if command == "train" else [command, *words[command]]
+    )
+
+
+BROKEN = [
+    ([GOOD, GOOD, '{"messages": ['], ":3: broken JSON"),
+    (
+        [GOOD, {"messages": [{"role": "user", "content": 3}]}],
+        ":2: messages[0]: field content: got 3",
+    ),
+    ([GOOD, {"score": 3}], ":2: got an object with the fields score"),
+    ([""], ": got no dialogue"),
+    (None, ": cannot be read (No such file"),
+]
+
+
+@pytest.mark.parametrize(("records", "sentence"), BROKEN, ids=[sentence for _, sentence in BROKEN])
+@pytest.mark.parametrize("command", ["train", "corpus", "evaluate", "search", "embed"])
+def test_a_malformed_file_is_told_with_its_line(
+    tiny_bert, tmp_path, refused, command, records, sentence
+):
+    file, output = tmp_path / "mine.jsonl", tmp_path / "output"
+    if records is not None:
+        write_lines(file, *records)
+    assert f"{file}{sentence}" in refused(*words_of(command, tiny_bert, file, output), "--strict")
+    assert [path.name for path in tmp_path.glob("output*") if path.is_file()] == []
+    assert not (output / "model.safetensors").exists()
+
+
+def test_a_dialogue_of_one_speaker_can_be_left_out(
+    tiny_bert, tmp_path, refused, capsys, sample_dialogues
+):
+    alone = {
+        "id": "odd",
+        "messages": [{"role": "user", "content": text} for text in ("hello", "anyone?")],
+    }
+    file = write_lines(
+        tmp_path / "mine.jsonl", *(each.to_json() for each in sample_dialogues[:4]), alone
+    )
+    words = training(tiny_bert, tmp_path / "run", corpus=file, max_dialogues=10)
+    assert "dialogue 'odd' has one speaker ('user')" in refused(*words, "--strict", "true")
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert main([*words, "--resume", "false"]) == 0
+    assert "Left out 1 dialogues of one speaker" in capsys.readouterr().out
+    assert load_file(tmp_path / "run" / "model.safetensors")
+    assert json.loads((tmp_path / "run" / "training_report.json").read_text())["dialogues"] == 4
+    words = training(
+        tiny_bert, tmp_path / "none", corpus=write_lines(tmp_path / "alone.jsonl", alone)
+    )
+    assert (
+        "dial2vec learns from two speakers: got 1 dialogues of one; say who is who (--roles)"
+        in refused(*words)
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (
+            {"backbone": "no/such-model"},
+            "Model 'no/such-model' is neither a folder nor on the Hub within reach",
+        ),
+        ({"window": -1}, "window: got -1, expected a value at least 0"),
+        ({"max_tokens": 4000}, "max_tokens: got 4000, expected at most 512"),
+        ({"frozen_layers": 40}, "frozen_layers: got 40, expected a value between 0 and 2"),
+        (
+            {"end_of_utterance": "[nothing]"},
+            "end_of_utterance: '[nothing]' is not in the tokenizer's vocabulary",
+        ),
+    ],
+)
+def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, refused, more, sentence):
+    assert sentence in refused(*training(tiny_bert, tmp_path / "run", **more))
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+EMBED = ("embed", "--input", "calls.jsonl", "--output", "o.parquet", "--model")
+STATS = ("corpus", "stats", "--corpus")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "the following arguments are required: command"),
+        (["trian"], "invalid choice: 'trian'"),
+        (["merge", "--rank", "2"], "'dialemb merge' is now 'dialemb model merge'; use that"),
+        (["flow", "measure"], "'dialemb flow measure' is now 'dialemb papers flow'; use that"),
+        ([*STATS, "sample", "--colour", "red"], "unknown argument '--colour'"),
+        (
+            [*STATS, "sample", "--output", "/no/such/file.jsonl"],
+            "the folder /no/such does not exist",
+        ),
+        (
+            ["topics", "multiwos"],
+            "got 'multiwos', which is neither a file nor a corpus. Did you mean 'multiwoz'? See",
+        ),
+        (["corpus", "check", "calls.csv", "--split", "dev"], "calls.csv has no splits"),
+        (["demo", "--max-steps", "0"], "--max-steps: got 0, expected at least 1"),
+        ([*EMBED, "m", "--shard-size", "0"], "--shard-size: got 0, expected at least 1"),
+        ([*EMBED, "tfidf"], "fitted on the dialogues that it embeds"),
+        ([*EMBED, "dialogue-static@whitened"], "fitted on the dialogues that it embeds"),
+        (["search", "--corpus", "sample"], "one of the arguments --query --id is required"),
+        (
+            ["evaluate", "--model", "tfidf", "--corpus", "./calls.jsonl", "--split", "dev"],
+            "got 'dev', but ./calls.jsonl has no splits and is read whole",
+        ),
+    ],
+)
+def test_a_wrong_request_is_told(tmp_path, refused, monkeypatch, words, sentence):
+    monkeypatch.chdir(tmp_path)  # results.json is the default of --output
+    assert sentence in refused(*words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "end"),
+    [
+        ([*EMBED, "m"], "search_commands._embed", "to go on"),
+        (["corpus", "list"], "corpus_commands._list", "to start over"),
+    ],
+)
+def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, words, place, end):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    def fallen_over(options):  # torch does, where the interrupt comes between two of its modes
+        try:
+            interrupted(options)
+        finally:
+            raise failure("trying to pop from empty mode stack")
+
+    unfinished = tqdm.__new__(tqdm)  # the interrupt came while it was made
+    unfinished.disable = False
+    for failure in (None, RuntimeError, InputError, BrokenPipeError, OSError):
+        monkeypatch.setattr(f"hf_dialemb.apps.cli.{place}", fallen_over if failure else interrupted)
+        assert main([*words]) == 130
+        assert (
+            capsys.readouterr().err
+            == f"dialemb: error: interrupted; run the same command again {end}\n"
+        )
+
+
+@pytest.fixture
+def interruptible():
+    """A shell's background ignores interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+class Unraised:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def swallowed():
+    with suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("interrupt", [swallowed, Unraised])
+def test_an_interrupt_that_does_not_come_through_is_told(
+    monkeypatch, capsys, interruptible, interrupt
+):
+    def interrupted(options):
+        interrupt()
+        raise InputError("the child ended with 1")
+
+    monkeypatch.setattr("hf_dialemb.apps.cli.corpus_commands._list", interrupted)
+    assert main(["corpus", "list"]) == 130
+    assert (
+        capsys.readouterr().err
+        == "dialemb: error: interrupted; run the same command again to start over\n"
+    )
+
+
+@pytest.fixture
+def six(tmp_path, sample_dialogues) -> Path:
+    write_jsonl(sample_dialogues[:6], tmp_path / "six.jsonl")
+    return tmp_path / "six.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        *(("train", place) for place in ("file.txt", "/proc/run")),
+        *(
+            (command, "file.txt/below")
+            for command in ("train", "evaluate", "embed", "export", "corpus")
+        ),
+    ],
+)
+def test_a_result_that_cannot_be_written_is_told(
+    tiny_checkpoint, tiny_bert, tmp_path, six, refused, command, place
+):
+    (tmp_path / "file.txt").write_text("a file")
+    output, train = tmp_path / place, command == "train"
+    message = refused(
+        *words_of(command, tiny_bert if train else tiny_checkpoint, six, output),
+        code=1 if command == "export" else 2,
+    )
+    assert str(output).removesuffix("/below") in message
+    assert not train or "cannot be written" in message  # before any work
+    assert (tmp_path / "file.txt").read_text() == "a file"
+
+
+def test_a_backbone_without_a_tokenizer_is_told(tiny_bert, tmp_path, refused):
+    weights = ("config.json", "model.safetensors")
+    folder = shutil.copytree(
+        tiny_bert, tmp_path / "bare", ignore=lambda _, names: {*names} - {*weights}
+    )
+    assert re.search(f"{folder}.*tokenizer", refused(*training(folder, tmp_path / "run")))
+
+
+# Python ignores the signal, so a write beyond the limit fails as on a full disk.
+FULL = """
+import resource, sys
+from hf_dialemb.apps.cli import main
+largest = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.5, 1.5], ids=["in the weights", "in the optimizer's state"])
+def test_a_full_disk_leaves_nothing_that_looks_whole(tiny_bert, tmp_path, share):
+    largest = int(share * (Path(tiny_bert) / "model.safetensors").stat().st_size)
+
+    words = training(tiny_bert, tmp_path / "run", save_steps=1)
+    run = run_afresh(FULL, largest, *words)
+    assert run.returncode == 1
+    assert "Traceback" not in run.stderr
+    assert len(re.findall(r"^(?:usage:.*|.*error:.*)$", run.stderr, re.MULTILINE)) == 1, run.stderr[
+        -2000:
+    ]
+    for left in ("model.safetensors", "training_report.json", "checkpoint-*/complete"):
+        assert list((tmp_path / "run").glob(left)) == []
+    assert main(words) == 0  # with room on the disk, the same command goes on
+    assert load_file(tmp_path / "run" / "model.safetensors")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_reader_that_leaves_does_not_change_the_exit_code(tmp_path, buffered):
+    bad, good, report = tmp_path / "bad.jsonl", tmp_path / "good.jsonl", tmp_path / "report.json"
+    bad.write_text("{}\n" * 3000)
+    good.write_text(json.dumps(GOOD) + "\n")
+    for words, code in ((["check", bad], 2), (["stats", "--corpus", good, "--report", report], 0)):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hf_dialemb.apps.cli", "corpus", *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": buffered},
+        )
+        process.stdout.close()
+        with process.stderr as errors:
+            assert "BrokenPipeError" not in errors.read()
+        assert process.wait() == code
+    assert json.loads(report.read_text())["dialogues"] == 1

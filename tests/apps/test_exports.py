@@ -1,0 +1,404 @@
+"""Facts about conversations as other programs export them: tables, workbooks, JSON, messengers."""
+
+import datetime
+import json
+from dataclasses import replace
+
+import pytest
+from made_up_corpora import read_file, refusal, write
+
+from hf_dialemb.apps.cli import main
+from hf_dialemb.apps.files.check import check
+from hf_dialemb.data import load_dialogues
+from hf_dialemb.dialogue import Dialogue, Turn
+
+SAID = (
+    Turn("user", "Where is my parcel?"),
+    Turn("assistant", "Let me look."),
+    Turn("user", "Thanks"),
+)
+PARCEL = Dialogue(SAID, "7")
+
+
+def remarks(path, **options):
+    return [problem.message for problem in check(path, **options)]
+
+
+def spoken(role, content, user, other):
+    return [
+        {role: who, content: turn.content}
+        for who, turn in zip((user, other, user), SAID, strict=True)
+    ]
+
+
+CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thanks\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("semicolons.csv", "id;role;text\n" + CUSTOMER.replace(",", ";")),
+        ("tabs.csv", "id\trole\ttext\n" + CUSTOMER.replace(",", "\t")),
+        ("bars.csv", "id|role|text\n" + CUSTOMER.replace(",", "|")),
+        ("utf16.csv", ("id,role,text\n" + CUSTOMER).encode("utf-16")),
+        ("zendesk.csv", "Ticket ID,Author Type,Body,Created At\n" + CUSTOMER.replace("\n", ",\n")),
+        (
+            "intercom.csv",
+            "conversation_id,author_type,message_body\n" + CUSTOMER.replace("Ann", "admin"),
+        ),
+        ("whatever.csv", "call_id,sender,transcript\n" + CUSTOMER),
+        ("empty.csv", "id,role,text\n7,Customer,\n,Customer,Hm\n7,,Hm\n" + CUSTOMER),
+        (
+            "later.csv",
+            "id,role,text\n8,Customer,Hi\n" + CUSTOMER.replace("7,Ann", "8,Bob,Ho\n7,Ann"),
+        ),
+        (
+            "times.csv",
+            "id,role,text,time\n7,Customer,Thanks,2024-05-01 10:09\n7,Ann,Let me "
+            "look.,2024-05-01 10:08\n"
+            "7,Customer,Where is my parcel?,2024-05-01 9:59\n",
+        ),
+        (
+            "seconds.csv",
+            "id,role,text,start\n"
+            "7,Customer,Thanks,10.5\n7,Ann,Let me look.,9\n7,Customer,Where is my parcel?,1\n",
+        ),
+        ("wide.csv", "id,customer,agent\n7,Where is my parcel?,Let me look.\n7,Thanks,\n"),
+        (
+            "wide.tsv",
+            "case_id\tClient message\tAgent message\n7\tWhere is my parcel?\tLet me "
+            "look.\n7\tThanks\t\n",
+        ),
+        (
+            "machine.csv",
+            "id,role,text\n7,System,Chat started\n" + CUSTOMER + "7,System,Chat ended\n",
+        ),
+        (
+            "openai.json",
+            [
+                {
+                    "id": 7,
+                    "messages": [
+                        {"role": "system", "content": "Be kind."},
+                        {
+                            "role": "user",
+                            "content": [{"type": "text", "text": "Where is my parcel?"}],
+                        },
+                        {"role": "assistant", "content": "Let me look."},
+                        {"role": "tool", "content": "{}"},
+                        {"role": "user", "content": "Thanks"},
+                    ],
+                }
+            ],
+        ),
+        ("sharegpt.json", [{"id": "7", "conversations": spoken("from", "value", "human", "gpt")}]),
+        (
+            "chatgpt.json",
+            [
+                {
+                    "conversation_id": "7",
+                    "current_node": "d",
+                    "mapping": {
+                        "b": {
+                            "message": {
+                                "author": {"role": "user"},
+                                "content": {"parts": ["Where is my parcel?"]},
+                            }
+                        },
+                        "x": {
+                            "message": {
+                                "author": {"role": "assistant"},
+                                "content": {"parts": ["No answer"]},
+                            },
+                            "parent": "b",
+                        },
+                        "c": {
+                            "message": {
+                                "author": {"role": "assistant"},
+                                "content": {"parts": ["Let me look."]},
+                            },
+                            "parent": "b",
+                        },
+                        "d": {
+                            "message": {
+                                "author": {"role": "user"},
+                                "content": {"parts": ["Thanks"]},
+                            },
+                            "parent": "c",
+                        },
+                    },
+                }
+            ],
+        ),
+        (
+            "intercom.json",
+            {
+                "conversations": [
+                    {
+                        "id": "7",
+                        "source": {
+                            "author": {"type": "user"},
+                            "body": "<p>Where is my parcel?</p>",
+                        },
+                        "conversation_parts": {
+                            "conversation_parts": [
+                                {"author": {"type": "admin"}, "body": "Let me&nbsp;look."},
+                                {"author": {"type": "bot"}, "body": None},
+                                {"author": {"type": "user"}, "body": "Thanks"},
+                            ]
+                        },
+                    }
+                ]
+            },
+        ),
+        (
+            "zendesk.json",
+            {"id": 7, "requester_id": 1, "comments": spoken("author_id", "plain_body", 1, 2)},
+        ),
+        (
+            "lines.json",
+            "\n\n".join(
+                json.dumps(
+                    {"id": number, "requester_id": 1, "comments": spoken("author_id", "body", 1, 2)}
+                )
+                for number in (7, 8)
+            ),
+        ),
+        (
+            "deepgram.json",
+            {
+                "id": "7",
+                "results": {
+                    "utterances": [
+                        {"speaker": 0, "transcript": "Where is"},
+                        {"speaker": 0, "transcript": "my parcel?"},
+                        {"speaker": 1, "transcript": "Let me look."},
+                        {"speaker": 0, "transcript": "Thanks"},
+                    ]
+                },
+            },
+        ),
+        (
+            "whisperx.json",
+            {"id": "7", "segments": spoken("speaker", "text", "SPEAKER_00", "SPEAKER_01")},
+        ),
+        (
+            "7.txt",
+            "[01/05/2024, 10:08:03] Messages are encrypted.\n"
+            "[01/05/2024, 10:08:03] Customer: Where is my parcel?\n"
+            "[01/05/2024, 10:09:00] Ann: Let me look.\n[01/05/2024, 10:09:07] Customer: Thanks\n",
+        ),
+    ],
+)
+def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
+    if not isinstance(content, str | bytes):
+        content = json.dumps(content)
+    result = read_file(tmp_path / name, content)
+    assert PARCEL in [replace(dialogue, time="") for dialogue in result]
+    times = {"times.csv": "2024-05-01T09:59:00", "7.txt": "2024-05-01T10:08:03"}
+    assert {dialogue.time for dialogue in result} == {times.get(name, "")}
+
+
+@pytest.mark.parametrize(
+    ("stamps", "time"),
+    [
+        (("12/31/23, 9:41\u202fPM -",), "2023-12-31T21:41:00"),
+        (("5/1/24, 9:41 PM -", "5/2/24, 9:41 PM -"), "2024-05-01T21:41:00"),
+        (("01/05/24, 9:41 pm -", "13/05/24, 9:41 pm -"), "2024-05-01T21:41:00"),
+        (("01/05/24, 21:41 -", "05/13/24, 21:41 -"), "2024-01-05T21:41:00"),
+        (("[01.05.24, 21:41:10]",), "2024-05-01T21:41:10"),
+        (("[2024-05-01, 21:41:10]",), "2024-05-01T21:41:10"),
+        (("[21:41]",), ""),
+    ],
+)
+def test_the_times_of_a_chat_say_when_it_began(tmp_path, stamps, time):
+    lines = [f"{stamp} {who}: Hi\n" for stamp in stamps for who in ("Ann", "Bob")]
+    (dialogue,) = read_file(tmp_path / "7.txt", "".join(lines), roles="Ann=user,Bob=assistant")
+    assert dialogue.time == time
+
+
+def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
+    lines = [
+        {"id": "7", "conversations": [{"from": "human", "value": "Hi"}]},
+        [{"role": "user", "content": "Ho"}],
+    ]
+    lines[0]["created_at"] = 1714557600
+    result = read_file(tmp_path / "d.jsonl", "\n".join(map(json.dumps, lines)))
+    assert [dialogue.time for dialogue in result] == ["2024-05-01T10:00:00+00:00", ""]
+    assert [dialogue.turns for dialogue in result] == [(Turn("user", "Hi"),), (Turn("user", "Ho"),)]
+    assert ":2: broken JSON" in refusal(
+        tmp_path / "d.json", json.dumps(lines[0]) + "\n{", strict=True
+    )
+    assert ": broken JSON at line 2 column 2" in refusal(tmp_path / "d.json", "[1,\n2")
+
+
+def test_old_spreadsheets_text_is_read_and_told(tmp_path):
+    path = tmp_path / "d.csv"
+    (dialogue,) = read_file(
+        path, "id,role,text\n1,user,Größe – “40”\n1,agent,Café\n".encode("cp1252")
+    )
+    assert [turn.content for turn in dialogue.turns] == ["Größe – “40”", "Café"]
+    remedy = 'if its letters look wrong, as in "Größe", save it as UTF-8'
+    assert remarks(path) == [f"read as cp1252, since it is not UTF-8; {remedy}"]
+
+
+def test_a_workbook_is_read_as_a_table(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    path, book = tmp_path / "d.xlsx", openpyxl.Workbook()
+    book.create_sheet("notes")
+    rows = [
+        (7.0, "Ann", "Let me look.", 10),
+        (7, "Customer", "Where is my parcel?", 9),
+        (7, "Customer", "Thanks", 11),
+    ]
+    book.active.append(("id", "speaker", "text", "time"))
+    for *row, hour in rows:
+        book.active.append((*row, datetime.datetime(2024, 5, 1, hour)))
+    book.save(path)
+    assert list(load_dialogues(str(path))) == [replace(PARCEL, time="2024-05-01T09:00:00")]
+    assert "passed over the sheet 'notes': has no rows below a header" in remarks(path)
+    assert "cannot be read" in refusal(path, b"no workbook")
+
+
+def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
+    path = tmp_path / "d.csv"
+    rows = "".join(
+        f"{number},Visitor,Hi\n{number},System,Chat started\n{number},,\n" for number in range(5)
+    )
+    path.write_text("id,role,text\n" + rows + "0,Ann,Ho\n1,Bob,Ho\n")
+    guess, apart, empty = (sentence for sentence in remarks(path) if "got" not in sentence)
+    assert guess.startswith(
+        "roles: guessed System: ignore; Ann, Bob: assistant; to confirm or change it, say "
+    )
+    assert guess.endswith(" --roles 'System=ignore,Ann=assistant,Bob=assistant'")
+    assert apart == "2 dialogues whose rows stood apart put together"
+    assert empty == f"left out a turn without text (5 times, such as {path}:4, {path}:7, {path}:10)"
+    roles = "System=ignore,Visitor=user,*=assistant"
+    assert not [sentence for sentence in remarks(path, roles=roles) if "guessed" in sentence]
+    result = load_dialogues(str(path), roles=roles)
+    assert [dialogue.roles for dialogue in result] == [("user", "assistant")] * 2 + [("user",)] * 3
+
+
+def test_a_check_names_every_column_that_was_taken_once(tmp_path, printed, caplog):
+    write(
+        tmp_path,
+        {"d.csv": "ticket_id,sent_at,sender,body,label\n7,10,Customer,Hi,a\n7,11,Ann,Ho,a\n"},
+    )
+    taken = (
+        "columns: read as --columns "
+        "'id=ticket_id,role=sender,content=body,domain=label,time=sent_at'"
+    )
+    assert printed("corpus", "check", tmp_path / "d.csv").count(taken) == 1
+    assert not caplog.messages
+
+
+def test_who_speaks_in_many_conversations_is_the_desk(tmp_path):
+    calls = [("Zoe", "Ann"), ("Ann", "Yan"), ("Xi", "Ann"), ("Wu", "Ann"), ("Ann", "Vic")]
+    write(
+        tmp_path,
+        {
+            f"{number}.txt": f"{first}: Hi\n{other}: Ho\n"
+            for number, (first, other) in enumerate(calls)
+        },
+    )
+    for dialogue, (first, _) in zip(load_dialogues(str(tmp_path)), calls, strict=True):
+        assert dialogue.roles[0] == ("assistant" if first == "Ann" else "user")
+    assert "*=user" in " ".join(remarks(tmp_path))
+
+
+def test_agents_behind_a_bot_have_names_that_come_back(tmp_path):
+    path = tmp_path / "d.csv"
+    rows = [(n, who) for n in range(12) for who in ("Bot", f"Kim{n}", "Bot", ("Ann", "Ben")[n % 2])]
+    path.write_text("id,role,text\n" + "".join(f"{n},{who},Hi\n" for n, who in rows))
+    result = load_dialogues(str(path))
+    assert {dialogue.roles for dialogue in result} == {("assistant", "user")}
+    assert [turn.role for turn in result[0].turns] == [
+        "assistant",
+        "user",
+        "assistant",
+        "assistant",
+    ]
+    words = "Ann=assistant,Ben=assistant,Bot=assistant,*=user"
+    assert f"--roles '{words}'" in " ".join(remarks(path))
+    assert load_dialogues(str(path), roles=words) == result
+
+
+def test_the_command_converts_any_form_and_says_what_it_guessed(tmp_path, printed, caplog):
+    write(tmp_path, {"d.csv": "id,role,text\n" + CUSTOMER})
+    output = tmp_path / "d.jsonl"
+    assert f"Wrote 1 dialogues to {output}" in printed(
+        "corpus", "convert", tmp_path / "d.csv", "--output", output
+    )
+    assert (
+        "roles: guessed Ann: assistant; to confirm or change it, say --roles 'Ann=assistant'"
+        in caplog.text
+    )
+    assert load_dialogues(str(output)) == [PARCEL]
+    for command in (["embed", "--input"], ["search", "--query", "a parcel", "--corpus"]):
+        words = [
+            *command,
+            str(tmp_path / "d.csv"),
+            "--model",
+            "dialogue-static",
+            "--roles",
+            "Ann=assistant",
+        ]
+        words += ["--output", str(tmp_path / "v.parquet")] if command[0] == "embed" else []
+        assert main(words) == 0
+
+
+def test_a_folder_holds_exports_of_any_form_beside_transcripts(tmp_path):
+    lines = json.dumps({"id": "7", "conversations": spoken("from", "value", "human", "gpt")})
+    chat = [spoken("role", "content", "user", "assistant")]
+    files = {
+        "a.csv": "call,who,said\n" + CUSTOMER,
+        "cards/b.jsonl": lines,
+        "c.json": chat,
+        "v.parquet": "vectors",
+    }
+    folder = write(tmp_path, {**files, "a/7.txt": "Bob: Hi\nCustomer: Ho\n"})
+    columns = "id=call,role=who,content=said"
+    result = load_dialogues(str(folder), columns=columns)
+    assert [dialogue.id for dialogue in result] == ["a/7", "a.csv/7", "", "cards/b.jsonl/7"]
+    assert [dialogue.turns for dialogue in result[1:]] == [SAID] * 3
+    assert [dialogue.domains for dialogue in result] == [("a",), (), (), ("cards",)]
+    write(folder, {"d.csv": "text\nHi\n"})
+    assert any(
+        problem.place.startswith(f"{folder}/d.csv") for problem in check(folder, columns=columns)
+    )
+    output = ["--output", str(folder / "c.json")]  # it is read, and is not written over
+    assert (
+        main(
+            ["evaluate", "--model", "tfidf", "--corpus", str(folder), "--columns", columns, *output]
+        )
+        == 2
+    )
+
+
+def test_every_measurement_reads_tables_by_their_columns_and_roles(tmp_path):
+    rows = "".join(
+        f"{n},Zoe,{texts} {n},{topic}\n{n},Ann,Yes {n},{topic}\n"
+        for n in range(6)
+        for texts, topic in [(("Pay", "cards"), ("Taxi", "cars"))[n % 2]]
+    )
+    write(tmp_path, {"d.csv": "call,who,said,about\n" + rows})
+    how = [
+        "--columns",
+        "id=call,role=who,content=said,domain=about",
+        "--roles",
+        "Zoe=user,Ann=assistant",
+    ]
+    words = ["evaluate", "--model", "tfidf", "--corpus", str(tmp_path / "d.csv"), "--seeds", "1"]
+    assert main([*words, "--output", str(tmp_path / "r.json"), *how]) == 0
+    config = json.loads((tmp_path / "r.json").read_text())["run"]["config"]
+    assert (config["dialogues"], config["columns"], config["roles"]) == (6, how[1], how[3])
+    words = [
+        "corpus",
+        "candidates",
+        "--corpus",
+        str(tmp_path / "d.csv"),
+        "--output",
+        str(tmp_path / "c.jsonl"),
+        *how,
+    ]
+    assert main([*words, "--num-candidates", "2", "--responses", "last"]) == 0

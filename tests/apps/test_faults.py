@@ -1,0 +1,261 @@
+"""Damaged checkpoints.
+
+Each command that reads one says so in a sentence, writes nothing, and runs none of its code.
+"""
+
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from socket import gethostname
+
+import numpy as np
+import pytest
+import torch
+from checkpoints import save, save_dse
+from killed import files_of
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.models import Pooling, Transformer
+from transformers import AutoModel
+
+from hf_dialemb import load_encoder
+from hf_dialemb.data import write_jsonl
+from hf_dialemb.data.source import files_within
+from hf_dialemb.encoders import text_models
+from hf_dialemb.methods import layout
+from hf_dialemb.methods.dial2vec import Dial2VecModel
+from hf_dialemb.methods.layout import token_ids
+from hf_dialemb.methods.ranker import LoadedRanker
+from hf_dialemb.storage.files import appearing_whole
+
+
+def change_weights(folder, change):
+    file = next(folder.rglob("model.safetensors"))
+    weights = load_file(file)
+    save_file(change(weights), file, {"format": "pt"})
+
+
+def bring_code(folder):
+    file = next(each for each in folder.rglob("config.json") if "model_type" in each.read_text())
+    auto_map = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
+    file.write_text(
+        json.dumps({**json.loads(file.read_text()), "auto_map": auto_map, "model_type": "evil"})
+    )
+    (file.parent / "evil.py").write_text(
+        f"open({str(folder / 'ran')!r}, 'w')\nclass Config: pass\nclass Model: pass"
+    )
+
+
+def cut_a_shard(folder):
+    file = next(folder.rglob("model.safetensors"))
+    AutoModel.from_pretrained(file.parent).save_pretrained(file.parent, max_shard_size="20KB")
+    file.unlink(missing_ok=True)
+    _, shard, *_ = sorted(folder.rglob("model-*.safetensors"))
+    shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 2])
+
+
+def configured(text):
+    return lambda folder: next(folder.rglob("config.json")).write_text(text)
+
+
+DAMAGES = {
+    "a layer is missing": lambda folder: change_weights(
+        folder,
+        lambda weights: {name: value for name, value in weights.items() if "layer.1." not in name},
+    ),
+    "other tensors": lambda folder: change_weights(folder, lambda weights: {"x": torch.zeros(2)}),
+    "not finite": lambda folder: change_weights(
+        folder,
+        lambda weights: {
+            **weights,
+            max(weights): torch.full_like(weights[max(weights)], torch.nan),
+        },
+    ),
+    "garbled": lambda folder: next(folder.rglob("model.safetensors")).write_bytes(b"\xff" * 99),
+    "cut": lambda folder: next(folder.rglob("model.safetensors")).write_bytes(
+        b"\x08\0\0\0\0\0\0\0{"
+    ),
+    "cut a shard": cut_a_shard,
+    "missing": lambda folder: next(folder.rglob("model.safetensors")).unlink(),
+    "no tokenizer": lambda folder: [
+        file.unlink() for file in folder.rglob("*") if file.stem in ("tokenizer", "vocab")
+    ],
+    "a list": configured("[]"),
+    "null": configured("null"),
+    "deep": configured("[" * 100_000),
+    "Latin-1": lambda folder: next(folder.rglob("config.json")).write_bytes(
+        b'{"model_type": "\xe9"}'
+    ),
+    "endless": configured('{"model_type": "bert", "num_hidden_layers": 1000000}'),
+    "another type": configured('{"model_type": 7}'),
+    "code": bring_code,
+}
+
+
+@pytest.fixture(scope="module")
+def healthy(tiny_bert, tiny_checkpoint, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("healthy")
+    inner = Transformer(tiny_bert)
+    model = SentenceTransformer(
+        modules=[inner, Pooling(inner.get_embedding_dimension())], device="cpu"
+    )
+    model.save(str(folder / "sentence"))
+    shutil.copytree(tiny_bert, folder / "plain")
+    save_dse(tiny_bert, folder / "dse")
+    shutil.copytree(tiny_checkpoint, folder / "dial2vec")
+    return folder
+
+
+KINDS = ["plain", "sentence", "dse", "dial2vec"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_checkpoint_is_told(
+    kind, damage, healthy, tmp_path, sample_dialogues, refused, monkeypatch
+):
+    folder = shutil.copytree(healthy / kind, tmp_path / "model")
+    DAMAGES[damage](folder)
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 9))  # whoever asks gets an answer
+    calls = tmp_path / "calls.jsonl"
+    write_jsonl(sample_dialogues[:40], calls)
+    before = sorted(filter(Path.is_file, tmp_path.rglob("*")))
+    # which load alike: by turns, so that each meets every damage and every kind
+    commands = (
+        ("embed", "--input", calls, "--output", tmp_path / "vectors.parquet"),
+        ("search", "--corpus", calls, "--query", "a hotel"),
+        ("evaluate", "--corpus", calls, "--task", "domains", "--output", tmp_path / "results.json"),
+        ("flow", calls, "--output", tmp_path / "flow"),
+    )
+    encoding = commands[(KINDS.index(kind) + [*DAMAGES].index(damage)) % len(commands)]
+    for command in (encoding, ("export", "--output", tmp_path / "export")):
+        said = refused(*command, "--model", folder)
+        assert str(folder) in said, said
+    assert sorted(filter(Path.is_file, tmp_path.rglob("*"))) == before
+    assert str(folder) in refused(
+        "train", "--corpus", calls, "--backbone", folder, "--output_dir", tmp_path / "run"
+    )
+
+
+@pytest.mark.parametrize("keep", ["start", "end"])
+def test_a_huge_turn_is_cut_before_it_is_tokenised_and_has_the_same_vector(
+    healthy, tmp_path, keep, monkeypatch
+):
+    words = " ".join(
+        f"{word} {number}" for number, word in enumerate(["a", "hotel", "[SEP]", "room"] * 3_000)
+    )
+    texts = [words, " " * 200_000 + words, "x" * 200_000, "hotel", words[::-1]]
+    side = {"truncation_side": "right" if keep == "start" else "left"}
+    for name in ("plain", "sentence", "dse"):
+        folder = shutil.copytree(healthy / name, tmp_path / name)
+        settings = next(folder.rglob("tokenizer_config.json"))
+        settings.write_text(json.dumps({**json.loads(settings.read_text()), **side}))
+    model, tokenizer = Dial2VecModel.from_backbone(str(healthy / "plain"), max_tokens=64, keep=keep)
+    save(LoadedRanker(model, tokenizer, None), tmp_path / "dial2vec")
+    for name in ("plain", "sentence", "dse", "dial2vec"):
+        encoder, found = load_encoder(tmp_path / name), []
+        for characters in (10**9, 64):
+            for module in (layout, text_models):
+                monkeypatch.setattr(module, "CHARACTERS", characters)
+            found.append(encoder.encode_utterances(texts))
+        assert np.array_equal(*found), name
+    rows = [len(row) for row in token_ids(texts[:3], tokenizer, 64, keep)]
+    assert rows[0] < 20_000 < len(token_ids(texts[:1], tokenizer)[0])
+    assert rows[1] > 64
+
+
+def test_nothing_is_written_over_a_model(healthy, refused):
+    before = files_of(healthy)
+    learn = ("train", "--method", "dse", "--backbone", healthy / "plain", "--output_dir")
+    evaluate = ("evaluate", "--corpus", "sample", "--model", "tfidf", "--output")
+    for words, told in (
+        ((*learn, healthy / "plain"), "is what is read, and would be lost"),
+        ((*learn, healthy / "dse"), "holds a model without training_settings.json"),
+        ((*evaluate, healthy / "plain" / "config.json"), "file of a model"),
+    ):
+        assert told in refused(*words)
+    assert files_of(healthy) == before
+
+
+def test_what_need_not_end_is_refused_or_entered_once(healthy, tmp_path, refused, capsys):
+    pipe, endless = tmp_path / "pipe", Path("/dev/zero")
+    os.mkfifo(pipe)
+    (tmp_path / "recipe.yaml").write_text(f"method: dse\ndev_candidates: {pipe}\n")
+    for words in (
+        ("rank", "--model", healthy / "dse", "--context", pipe, "--candidates", endless),
+        ("train", "--config", endless),
+        ("train", "--config", tmp_path / "recipe.yaml"),
+        ("train", "--method", "dse", "--corpus", pipe),
+        ("train", "--method", "dse", f"--dev_candidates={pipe}"),
+        ("corpus", "check", pipe),
+        ("flow", "--input", pipe, "--output", tmp_path / "flow"),
+        ("embed", "--input", endless, "--model", "tfidf", "--output", tmp_path / "x.npy"),
+    ):
+        assert "got a pipe or a device, expected a file" in refused(*words)
+    folders = [tmp_path / "talks" / name for name in "abcdefgh"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "call.txt").write_text("Customer: hello\nAgent: hi\n")
+        for other in folders:
+            (folder / f"to-{other.name}").symlink_to(other)
+    assert len(list(files_within(tmp_path / "talks"))) == 16
+
+
+def test_leftovers_of_a_killed_process_are_cleared(tmp_path, monkeypatch):
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    left = [
+        tmp_path / f".out.{gethostname()}.{number}" for number in (int(dead.stdout), os.getppid())
+    ]
+    other = tmp_path / f".out.elsewhere.{int(dead.stdout)}"
+    for folder in (*left, other):
+        (folder / "checkpoint").mkdir(parents=True)
+    with appearing_whole(tmp_path / "out") as folder:
+        save_file({"x": torch.zeros(2)}, folder / "model.safetensors")
+        (folder / "config.json").write_text("{}")
+    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "out", left[1], other])
+    modes = {file.stat().st_mode for file in (tmp_path / "out").iterdir()}
+    assert len(modes) == 1
+    with monkeypatch.context() as killed, appearing_whole(tmp_path / "killed"):
+        # between its last two steps
+        killed.setattr("hf_dialemb.storage.files.rmtree", lambda *_, **__: None)
+    assert not list(tmp_path.glob(".killed.*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_ended_command_leaves_nothing_after_a_swallowed_signal(tmp_path, number):
+    program = """
+import sys, time
+from pathlib import Path
+from hf_dialemb import cli
+from hf_dialemb.apps.cli import encoders
+from hf_dialemb.storage.files import working_folder
+def run(options):
+    with working_folder(Path(sys.argv[1]) / "out"):
+        print("ready", flush=True)
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            if sys.argv[2] == "15":
+                raise
+        time.sleep(60)
+encoders.add = lambda commands: commands.add_parser("demo").set_defaults(run=run)
+sys.exit(cli.main(["demo"]))
+"""
+    words = [sys.executable, "-c", program, tmp_path, str(int(number))]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        told = process.communicate(timeout=30)[1]
+    end = "dialemb: error: interrupted; run the same command again to start over\n"
+    assert (process.returncode, told) == (130, end)
+    assert list(tmp_path.iterdir()) == []

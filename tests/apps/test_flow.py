@@ -1,0 +1,308 @@
+"""What a flow is made of, the same from disk and in memory.
+
+What comes next in one, and how two sets differ.
+"""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import networkx
+import numpy as np
+import pytest
+from flow_words import flow_of, flow_of_actions, graph, named, random_words, state_of
+from scipy import stats
+
+from hf_dialemb.apps.cli import main
+from hf_dialemb.apps.flow.extract import extract_flow
+from hf_dialemb.apps.flow.flow import read_utterances, restricted_to
+from hf_dialemb.apps.flow.flow_clustering import Choice
+from hf_dialemb.apps.flow.flow_comparison import compared, graph_of
+from hf_dialemb.apps.flow.flow_folder import StoredFlow, read_flow, write_flow
+from hf_dialemb.apps.flow.graph import END, FlowGraph
+from hf_dialemb.apps.flow.new_dialogues import assign, next_actions
+from hf_dialemb.data import write_jsonl
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
+
+HELLO, TAXI = Turn("user", "hello", ("greet",)), Turn("user", "I need a  taxi", ("request",))
+WHERE, BYE = Turn("assistant", "Where to?", ("request",)), Turn("assistant", "bye")
+DIALOGUES = [
+    Dialogue((HELLO, WHERE, TAXI), "a"),
+    Dialogue((TAXI, WHERE, TAXI, BYE)),
+    Dialogue((BYE,), "c"),
+]
+WORDS = ("hello", "taxi", "where", "station", "thanks", "bye")
+
+
+def test_utterances_are_in_order_and_know_their_dialogue():
+    said = read_utterances(DIALOGUES)
+    assert (said.dialogues, said.places.tolist()) == (
+        ("a", "dialogue 2", "c"),
+        [0, 0, 0, 1, 1, 1, 1, 2],
+    )
+    assert (said.texts[2], list(said.rows_of(1))) == ("I need a taxi", [3, 4, 5, 6])
+    rows = {role: rows.tolist() for role, rows in said.rows_by_role().items()}
+    assert rows == {"assistant": [1, 4, 6, 7], "user": [0, 2, 3, 5]}
+    part = restricted_to(said, np.array([1, 6, 7]))
+    assert (part.dialogues, part.texts) == (("a", "dialogue 2", "c"), ("Where to?", "bye", "bye"))
+    assert restricted_to(part, np.array([2])).dialogues == ("c",)
+    with pytest.raises(InputError, match="dialogue 2: field id: got 'a' a second time"):
+        read_utterances([DIALOGUES[0], DIALOGUES[0]])
+
+
+@pytest.fixture
+def stored():
+    flow = replace(flow_of_actions(DIALOGUES, "taxis"), settings={"model": "m", "seed": 1})
+    choices = {"user": Choice("chosen", 0.5, 2, ((2, 0.1, 0.5),), "Two.")}
+    return StoredFlow(flow, np.eye(len(flow.clusters), 7, dtype=np.float32), "some-key", choices)
+
+
+def test_a_flow_reads_back(stored, tmp_path):
+    write_flow(stored, tmp_path / "flow")
+    found, flow = read_flow(tmp_path / "flow"), stored.flow
+    assert (found.flow.title, found.flow.clusters, found.flow.settings) == (
+        flow.title,
+        flow.clusters,
+        flow.settings,
+    )
+    assert (found.flow.trajectories, found.flow.utterances.actions) == (
+        flow.trajectories,
+        flow.utterances.actions,
+    )
+    assert (found.key, found.choices) == (stored.key, stored.choices)
+    np.testing.assert_array_equal(found.centroids, stored.centroids)
+
+
+@pytest.mark.parametrize("file", ["flow.json", "utterances.parquet", "centroids.safetensors"])
+def test_a_damaged_or_missing_file_of_a_flow_is_refused(stored, tmp_path, file):
+    write_flow(stored, tmp_path)
+    (tmp_path / file).write_bytes(b"{")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_flow(tmp_path)
+    (tmp_path / file).unlink()
+    with pytest.raises(InputError, match="run dialemb flow again"):
+        read_flow(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage", [{"key": "other"}, {"title": 2**60}, {"settings": {"model": True}}]
+)
+def test_a_damaged_record_of_a_flow_is_refused(stored, tmp_path, damage):
+    write_flow(stored, tmp_path)
+    record = json.loads((tmp_path / "flow.json").read_text())
+    (tmp_path / "flow.json").write_text(json.dumps({**record, **damage}))
+    with pytest.raises(InputError, match=r"(different runs|damaged).*run dialemb flow again"):
+        read_flow(tmp_path)
+
+
+def chances(flow, history, top=99):
+    found = next_actions(flow, [state_of(flow, letter) for letter in history], top)
+    return {named(flow, [one.state]): one.probability for one in found}
+
+
+def test_an_utterance_is_in_the_nearest_cluster_of_its_role():
+    flow = flow_of("aAbBc")
+    centroids = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1], "A": [1, 1, 0], "B": [0, 0, 5]}
+    means = np.array([centroids[cluster.name] for cluster in flow.clusters], dtype=np.float32)
+    vectors = np.array([[9, 8, 0], [9, 8, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]])
+    labels = assign(
+        vectors, ["user", "assistant", "user", "assistant", "user"], means, flow.clusters
+    )
+    assert (labels.dtype, labels.shape) == (np.int32, (5,))
+    assert "".join(flow.clusters[label].name for label in labels) == "aAcBa"
+    assert assign(np.zeros((0, 3)), [], means, flow.clusters).shape == (0,)
+    with pytest.raises(
+        InputError, match="field role: got 'speaker_3', expected one of assistant, user"
+    ):
+        assign(np.ones((1, 3)), ["speaker_3"], means, flow.clusters)
+
+
+def test_the_last_two_states_predict_the_next_by_smoothed_chances():
+    flow = flow_of(*["aAbB"] * 10, *["cAcC"] * 10)
+    assert max(chances(flow, ""), key=chances(flow, "").get) in "ac"
+    after_a, after_c = chances(flow, "aA"), chances(flow, "cA")
+    assert after_a["b"] > 0.8 < after_c["c"]
+    assert chances(flow, "A")["b"] == pytest.approx(chances(flow, "A")["c"], abs=0.2)
+    assert chances(flow, "aAbBaA") == after_a
+    flow = flow_of(*["aAb"] * 3, "cB")
+    # Nothing followed c and A, so A alone decides: three times b, smoothed to how often all was
+    # done: 15 times, each of the six outcomes at least once.
+    unigram = (3 + 6 * (1 / 6)) / (15 + 6)
+    assert chances(flow, "cA")["b"] == pytest.approx((3 + 1 * unigram) / (3 + 1))
+    flow = flow_of(*random_words(0))
+    for history in ("", "a", "aA", "DD", "abc"):
+        found = chances(flow, history)
+        assert set(found) == {*(cluster.name for cluster in flow.clusters), ">"}
+        assert sum(found.values()) == pytest.approx(1)
+        assert list(found.values()) == sorted(found.values(), reverse=True)
+        assert min(found.values()) > 0
+    flow = flow_of(*["aA"] * 5)
+    (first,) = next_actions(flow, flow.trajectories[0], top=1)
+    assert (first.state, first.name) == (END, "end")
+    assert first.probability > 0.8
+    for history, top, sentence in (
+        ([("user", "user-2")], 5, r"Unknown state 'user-2'\. Did you mean 'user-1'"),
+        ([END], 5, "Unknown state"),
+        ([], 0, "field top: got 0, expected at least 1"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            next_actions(flow, history, top)
+
+
+def test_transitions_of_two_sets_are_compared_exactly():
+    found = compared(graph(*["aA"] * 30, *["aB"] * 10), graph(*["aA"] * 15, *["aB"] * 25))
+    edge = found[0]
+    assert (edge.counts, edge.shares, edge.difference) == ((30, 15), (0.75, 0.375), -0.375)
+    p = stats.fisher_exact([[30, 10], [15, 25]]).pvalue
+    assert edge.p == pytest.approx(p)
+    assert edge.corrected_p == pytest.approx(
+        5 * p
+    )  # the least p of five transitions; the other has the same
+    assert [one.difference for one in found] == [-0.375, 0.375, 0, 0, 0]
+    assert [one.corrected_p for one in found[2:]] == [1, 1, 1]
+    assert found[1].corrected_p == found[0].corrected_p  # 4 p, but none is less than one before
+    counts = (1, 199), (1, 1)
+    change, *_ = compared(
+        *(FlowGraph({}, {("a", str(place)): n for place, n in enumerate(each)}) for each in counts)
+    )
+    assert change.p == pytest.approx(0.0198, abs=1e-4)  # where a normal curve would say 2e-12
+
+
+def test_what_may_be_chance_comes_last_and_a_part_has_a_graph():
+    surely = compared(
+        graph(*["aA"] * 200, *["aB"] * 100, "bC"), graph(*["aA"] * 100, *["aB"] * 200, "bD")
+    )
+    assert [round(abs(one.difference), 2) for one in surely[:4]] == [0.33, 0.33, 1, 1]
+    assert surely[2].corrected_p > 0.05 > surely[1].corrected_p
+    unseen = next(one for one in surely if one.source == ("assistant", "C"))
+    assert (unseen.counts, unseen.shares, unseen.difference, unseen.p) == (
+        (1, 0),
+        (1, None),
+        None,
+        1,
+    )
+    assert [one.difference is None for one in surely] == [False] * (len(surely) - 2) + [True] * 2
+    same = graph(*random_words(5))
+    found = compared(same, same)
+    assert len(found) == len(same.edges)
+    assert {(one.difference, one.p, one.corrected_p) for one in found} == {(0, 1, 1)}
+    flow = flow_of("aA", "aB", "aA")
+    a, b = state_of(flow, "A"), state_of(flow, "B")
+    assert graph_of(flow, ["d1", "d3"]).states == {state_of(flow, "a"): 2, a: 2}
+    assert graph_of(flow, ["d2"]).edges[b, END] == 1
+    assert graph_of(flow, flow.utterances.dialogues) == flow.graph
+
+
+class ByWords:
+    """One axis for each word, and a little for all others."""
+
+    def encode_utterances(self, utterances):
+        return np.array(
+            [[word in text for word in WORDS] + [0.01 * len(text)] for text in utterances],
+            np.float64,
+        )
+
+
+@pytest.fixture
+def taxis():
+    """Dialogues about taxis."""
+    said = [
+        ("user", "hello"),
+        ("assistant", "where to?"),
+        ("user", "to the station"),
+        ("assistant", "bye"),
+    ]
+    asked = [("user", "a taxi please"), ("assistant", "where to?"), ("user", "the <b>station</b>")]
+    made = [
+        tuple(Turn(role, text) for role, text in (said, asked)[number % 3 == 0])
+        for number in range(9)
+    ]
+    return [Dialogue(turns, id=f"d{number}") for number, turns in enumerate(made)]
+
+
+def test_dialogues_in_memory_have_a_graph_states_and_a_page(taxis, tmp_path):
+    found = extract_flow(
+        taxis, ByWords(), clusters={"user": 3}, nodes=0, edges=0, title="Taxi <calls>"
+    )
+    assert isinstance(found.graph, networkx.DiGraph)
+    sizes = {data["name"]: data["count"] for _, data in found.graph.nodes(data=True)}
+    assert sizes == {
+        "start": 9,
+        "end": 9,
+        "hello": 6,
+        "to the station": 9,
+        "a taxi please": 3,
+        "where to?": 9,
+        "bye": 6,
+    }
+    for node in set(found.graph) - {"[end]"}:
+        assert sum(
+            data["probability"] for *_, data in found.graph.out_edges(node, data=True)
+        ) == pytest.approx(1)
+    table = found.states
+    assert list(table.columns) == ["id", "role", "name", "size", "examples"]
+    assert table["size"].sum() == len(found.flow.utterances) == 33
+    assert set(table["id"]) == set(found.graph) - {"[start]", "[end]"}
+    found.page(tmp_path / "page.html")
+    assert "where to?" in (tmp_path / "page.html").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    assert "Taxi &lt;calls&gt;: 9 dialogues, 33 utterances, 5 states" in found._repr_html_()
+    assert repr(found) == "Taxi <calls>: 9 dialogues, 33 utterances, 5 states"
+
+
+def test_what_is_saved_is_what_the_command_writes(sample_dialogues, tiny_bert, tmp_path):
+    write_jsonl(sample_dialogues[:12], calls := tmp_path / "calls.jsonl")
+    settings = {"clusters": 5, "edges": 0.2, "names": "phrases", "seed": 3}
+    words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+    folders = "--model", tiny_bert, "--output", str(tmp_path / "by_command")
+    assert main(["flow", str(calls), "--by", "all", *folders, *words]) == 0
+    settings |= {"encoder": tiny_bert, "title": "calls.jsonl"}
+    extract_flow(sample_dialogues[:12], **settings).save(tmp_path / "saved")
+    extract_flow(sample_dialogues[:12], **settings, output=tmp_path / "kept")
+    written = read_flow(tmp_path / "by_command")
+    for folder in (tmp_path / "saved", tmp_path / "kept"):
+        assert {path.name for path in folder.iterdir()} == {
+            path.name for path in (tmp_path / "by_command").iterdir()
+        }
+        for name in ("graph.json", "policy.md", "clusters-user.csv", "flow.json"):
+            assert (folder / name).read_bytes() == (tmp_path / "by_command" / name).read_bytes()
+        np.testing.assert_array_equal(read_flow(folder).centroids, written.centroids)
+
+
+def test_what_is_wrong_is_one_sentence(taxis):
+    wrong = SimpleNamespace(encode_utterances=lambda texts: np.full((len(texts), 3), np.nan))
+    for given, sentence in (
+        (([], ByWords()), "got none"),
+        ((taxis, wrong), "got NaN or infinity, expected a vector of finite numbers"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            extract_flow(*given)
+
+
+def test_corrections_of_ends_stay_in_the_folder_and_wrong_ones_are_refused(tmp_path):
+    turns = (
+        Turn("user", "a room"),
+        Turn("assistant", "Your room is booked."),
+        Turn("user", "let me see"),
+    )
+    dialogues = [Dialogue(turns, f"d{number}") for number in range(6)]
+    vectors = np.tile(np.eye(3, dtype=np.float32), (6, 1))
+
+    def kinds():
+        extract_flow(dialogues, vectors=vectors, output=tmp_path)
+        return {line.split(",")[1] for line in (tmp_path / "ends.csv").read_text().splitlines()[1:]}
+
+    assert kinds() == {"finished"}
+    (tmp_path / "kinds.yaml").write_text('"Your room is booked.": broken off\n')
+    assert kinds() == kinds() == {"broken off"}
+    assert read_flow(tmp_path).flow.settings["kinds"] == {"Your room is booked.": "broken off"}
+    for text, sentence in (
+        ("a: b: c", r"kinds\.yaml: cannot be read"),
+        ("- failed", "got list, expected a kind for each text"),
+        ("a room: perfect", "'a room': got 'perfect', expected one of failed, cancelled"),
+        ("a house: failed", "got 'a house', expected what is said in a conversation"),
+    ):
+        (tmp_path / "kinds.yaml").write_text(text)
+        with pytest.raises(InputError, match=sentence):
+            kinds()

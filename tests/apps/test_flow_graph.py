@@ -1,0 +1,490 @@
+"""The graph of a flow, what is shown of it and what its paths tell.
+
+Closed forms, networkx, a search of all paths.
+"""
+
+import operator
+from dataclasses import replace
+from math import log2
+
+import networkx as nx
+import numpy as np
+import pytest
+from flow_words import flow_of, flow_of_turns, graph, named, random_words, state_of
+
+from hf_dialemb.apps.flow import graph as graphs
+from hf_dialemb.apps.flow import outcomes
+from hf_dialemb.apps.flow.flow_clustering import cluster
+from hf_dialemb.apps.flow.paths import Loop, ends, forks, loops, rare_paths, typical_path
+from hf_dialemb.apps.pages.page import write_page
+from hf_dialemb.errors import InputError
+
+ALL = graphs.Pruning(0, 0)
+LOOP, WAYS = ["aaaA"] * 2, ["aAb"] * 6 + ["aB"] * 3 + ["aC"]
+
+
+def program(counted, pruning, rare=operator.le):
+    """What the paper's program shows, in networkx and in its order.
+
+    Nodes, and edges without self-loops.
+    """
+    graph, most = nx.DiGraph(), max(counted.edges.values())
+    for edge, count in counted.edges.items():
+        graph.add_edge(*edge, count=count)
+    for node in graph:
+        leaving = [count for *_, count in graph.out_edges(node, data="count")]
+        total = {"max": most, "max-out": max(leaving, default=1), "prob-out": sum(leaving)}[
+            pruning.weights
+        ]
+        for *_, edge in graph.out_edges(node, data=True):
+            edge["weight"] = edge["count"] / total
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+
+    def drop_unreached():
+        between = nx.ancestors(graph, graphs.END) & nx.descendants(graph, graphs.START)
+        graph.remove_nodes_from(
+            [node for node in graph if node not in between | {graphs.START, graphs.END}]
+        )
+
+    most = max(counted.states.values())
+    graph.remove_nodes_from(
+        [state for state, count in counted.states.items() if rare(count / most, pruning.nodes)]
+    )
+    drop_unreached()
+    graph.remove_edges_from(
+        [edge for *edge, weight in graph.edges(data="weight") if weight < pruning.edges]
+    )
+    drop_unreached()
+    return set(graph), set(graph.edges)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_states_and_transitions_are_those_of_the_program(seed):
+    counted = flow_of(*random_words(seed)).graph
+    for thresholds in ((0.0, 0.0), (0.02, 0.1), (0.1, 0.2), (0.2, 0.35), (0.0, 0.9), (0.5, 0.0)):
+        for pruning in (
+            graphs.Pruning(*thresholds, weights) for weights in ("max", "max-out", "prob-out")
+        ):
+            shown = graphs.pruned(counted, pruning)  # with self-loops
+            assert (
+                set(shown.nodes),
+                {edge for edge in shown.edges if edge[0] != edge[1]},
+            ) == program(counted, pruning)
+            assert all(0 < weight <= 1 for weight in (*shown.nodes.values(), *shown.edges.values()))
+
+
+@pytest.mark.parametrize(
+    ("words", "setting", "edges"),
+    [
+        (
+            LOOP,
+            (0, 0, "prob-out"),
+            {"<a": 1, "aa": 2 / 3, "aA": 1 / 3, "A>": 1},
+        ),  # a self-loop counts and stays
+        (LOOP, (0, 0.5, "prob-out"), {}),  # but makes no way
+        (
+            WAYS,
+            (0.2, 0.0, "prob-out"),
+            {"<a": 1, "aA": 6 / 9, "aB": 3 / 9, "Ab": 1, "b>": 1, "B>": 1},
+        ),
+        (WAYS, (0.2, 0.4, "max-out"), {"<a": 1, "aA": 1, "aB": 0.5, "Ab": 1, "b>": 1, "B>": 1}),
+        (
+            WAYS,
+            (0.2, 0.4, "max"),
+            {"<a": 1, "aA": 0.6, "Ab": 0.6, "b>": 0.6},
+        ),  # 3 of 10: nothing leads to B
+    ],
+)
+def test_weights_are_shares_of_what_is_left(words, setting, edges):
+    flow = flow_of(*words)
+    shown = graphs.pruned(flow.graph, graphs.Pruning(*setting))
+    assert {named(flow, edge): weight for edge, weight in shown.edges.items()} == edges
+
+
+def test_weights_of_states_are_shares_and_thresholds_have_bounds():
+    flow = flow_of(*["aA"] * 3, "aB")
+    weights = {
+        named(flow, [state]): weight
+        for state, weight in graphs.pruned(flow.graph, ALL).nodes.items()
+    }
+    assert weights == {"<": 1, "a": 1, "A": 0.75, "B": 0.25, ">": 1}
+    for counted in (graph(), graph("aA")):
+        for pruning in (graphs.Pruning(0.9, 1), graphs.Pruning(0, 0.6, "max"), ALL):
+            assert {graphs.START, graphs.END} <= set(graphs.pruned(counted, pruning).nodes)
+    empty = graphs.pruned(graph("aA", "bB", "cC", "dD"), graphs.Pruning(0, 0.5, "prob-out"))
+    assert empty == graphs.WeightedGraph({graphs.START: 1, graphs.END: 1}, {})
+    for wrong, sentence in (
+        ({"nodes": 1}, "field nodes: got 1, expected a share from 0 to less than 1"),
+        ({"edges": float("nan")}, "field edges: got nan, expected a share from 0 to 1"),
+        ({"weights": "maxout"}, r"Unknown rule of weights 'maxout'\. Did you mean 'max-out'"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            graphs.Pruning(**wrong)
+
+
+def numbers_graph(*paths):
+    return graphs.transition_graph([[("user", str(state)) for state in path] for path in paths])
+
+
+def random_graph(size, seed):
+    return numbers_graph(*np.random.default_rng(seed).zipf(1.3, size=(400, 12)) % size)
+
+
+@pytest.mark.parametrize(("size", "seed"), [(5, 0), (40, 1), (200, 2), (1000, 3)])
+def test_what_is_shown_at_first_can_be_read(size, seed):
+    counted = random_graph(size, seed)
+    chosen = graphs.readable(counted)
+    shown = graphs.pruned(counted, chosen)
+    assert 0 < len(shown.states) <= graphs.STATES
+    more = graphs.pruned(counted, replace(chosen, edges=round(chosen.edges + 0.1, 1)))
+    assert len(shown.edges) <= 1.5 * graphs.TRANSITIONS * len(shown.nodes) or not more.states
+    assert chosen.nodes in (graphs.NOISE, *(part / 20 for part in range(1, 11)))
+
+
+def test_states_that_talk_goes_to_and_fro_between_are_shown():
+    counted = graph(*["a" + "bB" * 9 + "cC"] * 10, *["acC"] * 9)
+    chosen = graphs.readable(counted)
+    assert {name for _, name in graphs.pruned(counted, chosen).states} == set("abBcC")
+    assert {name for _, name in graphs.pruned(counted, replace(chosen, edges=0.2)).states} == set(
+        "acC"
+    )
+
+
+@pytest.mark.slow
+def test_given_thresholds_and_equally_frequent_states_stay():
+    counted = random_graph(200, 0)
+    assert graphs.readable(counted, nodes=0.3, edges=0.7, weights="prob-out") == graphs.Pruning(
+        0.3, 0.7, "prob-out"
+    )
+    assert graphs.readable(counted, nodes=0.01, weights="max").nodes == 0.01
+    assert graphs.readable(counted, edges=0.2).edges == 0.2
+    generator = np.random.default_rng(0)
+    counted = numbers_graph(*(generator.permutation(60) for _ in range(50)))
+    chosen = graphs.readable(counted)
+    assert chosen.nodes == graphs.NOISE
+    assert 2 * graphs.STATES - 6 <= len(graphs.pruned(counted, chosen).states) <= 2 * graphs.STATES
+
+
+def test_where_the_thresholds_would_leave_nothing_lower_ones_are_taken():
+    counted = graph("aA" * 100 + "b")
+    assert not graphs.pruned(counted, graphs.Pruning()).states
+    chosen = graphs.readable(counted)
+    assert (chosen.nodes, chosen.edges) == (
+        0.005,
+        0.01,
+    )  # the last state is one in a hundred, and so is the way there
+    assert len(graphs.pruned(counted, chosen).states) == 3
+    assert graphs.readable(counted, edges=0.01).nodes == 0.005
+    assert not graphs.pruned(counted, graphs.readable(counted, nodes=0.5, edges=1.0)).states
+    # One dialogue of ten thousand turns ends once, which is rarer than all thresholds that are
+    # tried at first.
+    shares = 1 / np.arange(1, 101)
+    counted = numbers_graph(
+        [*np.random.default_rng(0).choice(100, 10_000, p=shares / shares.sum()), 1]
+    )
+    assert not graphs.pruned(counted, graphs.Pruning()).states
+    chosen = graphs.readable(counted)
+    assert chosen.nodes > 0 < chosen.edges
+    assert 0 < len(graphs.pruned(counted, chosen).states) <= graphs.STATES
+    assert not graphs.pruned(counted, replace(chosen, edges=0.05)).states
+
+
+def test_the_main_path_is_that_of_the_most_typical_dialogue():
+    # What is rare is left out, though it is there.
+    flow = flow_of(*["aAbBzZ"] * 5, *["aAbCzZ"] * 2, "zZ", "zZ", "aAbBxzZ", *["aAbBzZ"] * 11)
+    found = typical_path(flow)
+    assert (named(flow, found.states), found.dialogue) == ("aAbBzZ", "d1")
+    assert found.steps == set(graphs.steps_of(flow.trajectories[0]))
+    assert typical_path(flow_of("aA")).dialogue == "d1"
+    texts = ("hello", "hi", "ok, thank you.", "your name?", "Maria", "Bye!", "Thanks", "Bye!")
+    polite = flow_of_turns({"d1": [("user", text, text) for text in texts]})
+    assert named(polite, typical_path(polite).states) == "hellohiyour name?MariaThanksBye!"
+    # Its own words are told: of a state the first, of a goodbye the last.
+    said = [("greet", "hello"), ("ask", "where?"), ("greet", "hello again"), ("ask", "where now?")]
+    left = [("Bye!", "bye for now"), ("Thanks", "thank you"), ("Bye!", "bye")]
+    talk = flow_of_turns({"d1": [("user", name, text) for name, text in said + left]})
+    path = typical_path(talk)
+    assert [*path.with_gaps(path.texts, "…")] == ["hello", "where?", "…", "thank you", "bye"]
+
+
+@pytest.mark.parametrize(
+    ("failed", "thanked", "booked", "asked"),
+    [(5, 0, 1, "a table"), (3, 0, 2, "a car"), (0, 2, 3, "a car"), (0, 3, 2, "how far?")],
+)
+def test_the_main_path_finishes_unless_hardly_any_dialogue_does(failed, thanked, booked, asked):
+    ways = [("a table", "Sorry, I am unable to.")] * failed + [
+        ("how far?", "A mile. Goodbye!")
+    ] * thanked
+    ways += [("a car", f"Number {number} is booked.") for number in range(booked)]
+    flow = flow_of_turns(
+        {
+            f"d{number}": [("user", ask, ask), ("assistant", answer, answer)]
+            for number, (ask, answer) in enumerate(ways)
+        }
+    )
+    assert typical_path(flow).texts[0] == asked
+
+
+@pytest.mark.parametrize(
+    ("dialogues", "expected"),
+    [
+        # others do two things
+        ([*["aAbBcCdDzZ"] * 3, *["aAbBeEfFzZ"] * 3, *["aAbBgGhHzZ"] * 3, "aAbBzZ"], "aAbBzZ"),
+        (
+            [*(f"gGaA{one}zZ" for one in ("bB", "cC", "dD", "eE")), "gGzZ"],
+            "gGaAzZ",
+        ),  # one only greets
+        (["aAbB", "cCdD"], "aAbB"),  # nothing is shared
+        ([*["aAaAbA"] * 12, "xY"], "aAb"),  # one ends where nobody else comes
+        (["a"], "a"),
+    ],
+)
+def test_the_main_path_is_what_most_dialogues_share_and_never_empty(dialogues, expected):
+    flow = flow_of(*dialogues)
+    assert named(flow, typical_path(flow).states) == expected
+
+
+def test_states_fork_where_two_are_likely_and_loops_count_laps():
+    flow = flow_of(*["aA"] * 4, *["aB"] * 4, "aC", "b")
+    (found,) = forks(flow.graph, flow.graph.states)
+    assert named(flow, [found.state]) == "a"
+    assert named(flow, [state for state, _ in found.continuations]) == "ABC"
+    assert [share for _, share in found.continuations] == [4 / 9, 4 / 9, 1 / 9]
+    assert found.entropy == pytest.approx(8 / 9 * log2(9 / 4) + log2(9) / 9)
+    (start,) = forks(graph("a", "b"), [])
+    assert (start.state, start.entropy) == (graphs.START, 1)
+    flow = flow_of("aAaAa", "aaa", "bcAbcAb", "aAb")
+    found = {
+        "".join(sorted(named(flow, loop.states))): (loop.laps, loop.dialogues)
+        for loop in loops(flow)
+    }
+    assert found == {"Aa": (2, ("d1",)), "a": (2, ("d2",)), "Abc": (2, ("d3",))}
+    once = flow_of("aAa", "AaA")
+    assert loops(once) == [Loop((state_of(once, "A"), state_of(once, "a")), 2, ("d1", "d2"))]
+
+
+ENDS = [
+    (
+        "finished",
+        "book it",
+        "Sorry, it is fully booked.",
+        "another?",
+        "Your table is booked.",
+        "bye",
+    ),
+    (
+        "failed",
+        "book it",
+        "I have booked a room.",
+        "a taxi too",
+        "I could n't find a taxi.",
+        "thanks, bye",
+    ),
+    ("finished", "how far?", "two miles", "Thank you, that's all"),
+    (
+        "finished",
+        "a park?",
+        "Sorry, there are no parks.",
+        "a pool?",
+        "The Lido is in Mill Lane.",
+        "thanks",
+    ),
+    (
+        "finished",
+        "a room",
+        "It is booked.",
+        "with parking?",
+        "No, sorry, there is none.",
+        "ok, bye",
+    ),
+    ("failed", "a room", "Sorry, no room is available. Anything else?", "no", "Glad to help you."),
+    ("failed", "book it", "the reservation is not done, ask me any other thing", "bye"),
+    ("broken off", "book it", "Your table is booked.", "thanks, and is there parking?"),
+    ("finished", "book it", "Your table is booked.", "Thank you!", "Any special requests?"),
+    ("broken off", "book it", "Who is it for?", "what?", "I don't quite understand what you mean."),
+    (
+        "cancelled",
+        "a ride",
+        "Your ride is booked.",
+        "Never mind, cancel that",
+        "Anything else?",
+        "no thanks",
+    ),
+    ("finished", "a ride", "Which?", "Never mind, the first", "Your ride is booked.", "thanks"),
+    (
+        "cancelled",
+        "a car",
+        "Can I see your license?",
+        "That is too much trouble. I will go elsewhere. Bye.",
+    ),
+    ("broken off", "hello"),
+    ("broken off", "sorry, I can't log in", "Is the request submitted?"),
+]
+
+
+@pytest.mark.parametrize("way", ENDS, ids=lambda way: way[1][:9])
+def test_ends_tell_what_failed_from_what_is_done_and_what_breaks_off(way):
+    kind, *texts = way
+    turns = [
+        (("user", "assistant")[place % 2], f"{place}", text) for place, text in enumerate(texts)
+    ]
+    (end,) = ends(flow_of_turns({"d1": turns}))
+    assert (end.kind, end.dialogues) == (kind, ("d1",))
+    assert end.text in texts
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("", "finished"),
+        ("broken off", "broken off"),
+        ("failed", "failed"),
+        ("nothing", "broken off"),
+    ],
+)
+def test_a_person_corrects_what_a_state_says_of_the_end(kind, expected):
+    turns = [
+        ("user", "ask", "a room"),
+        ("assistant", "do", "Your room is booked."),
+        ("user", "look", "let me see"),
+    ]
+    flow = flow_of_turns({"d1": turns})
+    (end,) = ends(replace(flow, settings={"kinds": {"Your room is booked.": kind}} if kind else {}))
+    assert end.kind == expected
+
+
+def test_the_page_takes_a_state_that_new_conversations_never_reach(tmp_path):
+    flow = flow_of("aA", "aB")
+    never = replace(flow.clusters[0], id="user-9", name="never said")
+    write_page(replace(flow, clusters=(*flow.clusters, never)), tmp_path / "index.html", ALL)
+    assert '"never said","size":0,"through":0,"when":0.0' in (tmp_path / "index.html").read_text()
+
+
+SAID = {
+    "user": ("yes please", "no, in the bedroom", "no problem", "I can't log in", "sounds good"),
+    "assistant": (
+        "Your table is booked.",
+        "Shall I book it?",
+        "Sorry, it is fully booked.",
+        "It is confirmed.",
+        "Hello, how can I help?",
+    ),
+}
+
+
+def outcomes_apart(clusterings, texts, vectors=None):
+    """Splits clusters; vectors that are not given are all the same."""
+    same = {role: np.ones((len(said), 2)) for role, said in texts.items()}
+    return outcomes.outcomes_apart(clusterings, texts, vectors or same)
+
+
+@pytest.mark.parametrize(
+    ("role", "texts", "expected"),
+    [
+        ("user", SAID["user"], [0, 1, 0, 2, 0]),
+        ("assistant", SAID["assistant"], [0, 1, 2, 0, 3]),
+        (
+            "user",
+            ("yes", "yes please", "no thank you", "fine", "yes, that's right"),
+            [0, 0, 1, 0, 0],
+        ),
+        ("user", ("sure", "yes", "Not right now.", "hi", "Maybe later, I guess"), [0, 0, 1, 2, 1]),
+        (
+            "user",
+            ("a ride", "I do n't need it", "I don't need a ride any more", "no, nothing else", "b"),
+            [0, 1, 2, 0, 0],
+        ),
+        (
+            "assistant",
+            ("It was 4!", "Your answer was correct!", "The answer is wrong.", "4", "5"),
+            [0, 0, 1, 0, 0],
+        ),
+    ],
+)
+def test_a_cluster_holds_no_opposite_outcomes(role, texts, expected):
+    found = outcomes_apart({role: cluster(np.ones((5, 2)))}, {role: texts})[role]
+    assert found.labels.tolist() == expected
+    assert found.choice.sentence.endswith(
+        f"greetings and thanks stand apart: {max(expected) + 1} in all."
+    )
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("hello", "Hi!", "a table", "a flight"),
+        ("Thank you so much!", "Great, thanks, goodbye.", "a table", "yes", "a chair", "a flight"),
+        (
+            "I'm really not understanding you",
+            "I don't quite understand",
+            "a table",
+            "I can understand that",
+        ),
+        (
+            "I can't log in",
+            "The card doesn't work.",
+            "I can't wait to go",
+            "I don't need anything else now",
+        ),
+    ],
+)
+def test_greetings_thanks_and_few_failures_of_all_clusters_are_one(texts):
+    two = replace(cluster(np.ones((len(texts), 2))), labels=np.arange(len(texts)) % 2)
+    found = outcomes_apart({"user": two}, {"user": texts})["user"]
+    assert found.labels.tolist() == [0, 0, 1, 2, 1, 2][: len(texts)]
+
+
+def test_a_cluster_of_thanks_or_of_a_given_number_stays_whole():
+    one = replace(cluster(np.ones((4, 2))), labels=np.array([0, 0, 0, 1]))
+    texts = (
+        "Thank you!",
+        "Thank you for the table, and for your patience with me.",
+        "Bye",
+        "a table",
+    )
+    assert outcomes_apart({"user": one}, {"user": texts})["user"] is one
+    asked = cluster(np.ones((5, 2)), clusters=1)
+    assert outcomes_apart({"user": asked}, SAID)["user"] is asked
+
+
+def test_failures_are_apart_by_what_they_are_about_or_join_the_nearest():
+    two = replace(cluster(np.ones((16, 2))), labels=np.array([0] * 8 + [1] * 8))
+    texts = [
+        *["Your table is booked."] * 3,
+        *["No table is available."] * 5,
+        *["No car is available."] * 5,
+        *"abc",
+    ]
+    found = outcomes_apart({"assistant": two}, {"assistant": texts})["assistant"]
+    assert found.labels.tolist() == [0] * 3 + [1] * 5 + [2] * 5 + [3] * 3
+    three = replace(cluster(np.ones((12, 2))), labels=np.array([0] * 6 + [1] * 6))
+    said = [
+        *["No table is available."] * 5,
+        "a table",
+        "No seat is available.",
+        *["No car is available."] * 2,
+        *"abc",
+    ]
+    directions = np.array([[1, 0, 0]] * 6 + [[0.6, 0.8, 0], [0, 0, 1], [0, 1, 0], *[[0, 1, 1]] * 3])
+    found = outcomes_apart({"assistant": three}, {"assistant": said}, {"assistant": directions})[
+        "assistant"
+    ]
+    assert found.labels.tolist() == [0] * 5 + [1, 0, 2, 3, 4, 4, 4]
+    yes = ["Yes, please.", "Yes!", "Sure, do.", "Five", "Yes.", "No, three.", "No.", "no, two"]
+    two = replace(cluster(np.ones((8, 2))), labels=np.array([0] * 4 + [1] * 4))
+    assert (
+        outcomes_apart({"assistant": two}, {"assistant": yes})["assistant"].labels.tolist()
+        == [0] * 5 + [1] * 3
+    )
+
+
+def test_the_rarest_path_is_the_one_that_no_other_takes():
+    flow = flow_of(*["aAb"] * 8, "aBb")
+    first, *others = rare_paths(flow)
+    assert (first.dialogue, named(flow, first.step)) == ("d9", "aB")
+    # Without itself: eight followed a, all by A; four states and the end may follow, three and the
+    # end did, 32 times.
+    after_a, after_start = (0 + 1 * (4 / 5 / 36)) / (8 + 1), (8 + 1 * ((0 + 4 / 5) / 36)) / (8 + 1)
+    assert first.bits > -(log2(after_a) + log2(after_start)) / 4
+    assert len({round(path.bits, 12) for path in others}) == 1
+    assert others[0].bits < first.bits

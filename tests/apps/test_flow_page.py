@@ -1,0 +1,467 @@
+"""The page of a flow, in a real browser.
+
+It prunes as the package does, shows text as text, and is walked through.
+"""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from browser import BROWSER, SIDES, Browser
+from flow_words import (
+    ASK,
+    BYE,
+    HELLO,
+    ORDER,
+    flow_of_actions,
+    flow_of_turns,
+    hundred_thousand,
+    random_flow,
+)
+
+from hf_dialemb.apps.flow.flow_clustering import Choice
+from hf_dialemb.apps.flow.flow_comparison import compared, graph_of
+from hf_dialemb.apps.flow.graph import END, START, Pruning, pruned
+from hf_dialemb.apps.flow.paths import typical_path
+from hf_dialemb.apps.pages.insights import insights
+from hf_dialemb.apps.pages.page import Comparison, write_page
+from hf_dialemb.data import load_dialogues
+
+SETTINGS = [
+    Pruning(),
+    Pruning(0.023, 0.2),
+    Pruning(0, 0),
+    Pruning(0.2, 0.3, "prob-out"),
+    Pruning(0.05, 0.05, "max"),
+    Pruning(0.6, 0.9),
+    Pruning(0.98, 1.0, "prob-out"),
+]
+HOSTILE = [
+    "</script><script>hacked = 1</script>",
+    '<img src=x onerror="hacked = 1">',
+    "]]> {{ 7 * 7 }} {% raw %}",
+    "<!-- <script> \u2028 & &amp; \\ ' \" `${hacked = 1}`",
+    "\u202eשלום עולם\x00 مرحبا \ud800",
+]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is on PATH"),
+]
+SAID = "[aria-current=step] .said"  # the turn that a dialogue is at
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("profile")) as page:
+        page.size(1400, 900)
+        yield page
+        assert page.problems == []
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    def of(flow, pruning=SETTINGS[0], fragment="", **more):
+        write_page(flow, tmp_path / "index.html", pruning, **more)
+        browser.open("about:blank")
+        browser.open(f"{(tmp_path / 'index.html').as_uri()}{fragment}")
+        browser.until(
+            "document.readyState === 'complete' && typeof page === 'object' && page.graph !== null"
+        )
+        return browser
+
+    return of
+
+
+def search_for(page, text, found):
+    page.run(
+        f"search.focus(), search.value = {json.dumps(text)}, search.dispatchEvent(new "
+        "Event('input'))"
+    )
+    page.until(f"found.querySelectorAll('[role=option]').length {found} && !found.hidden")
+
+
+def panel(page, **view):
+    if view:
+        page.run(f"page.show({json.dumps(view)})")
+    return " ".join(page.run("document.getElementById('panel').innerText").split())
+
+
+def check_pruning(page, flow):
+    """The page and the package leave the same states, transitions and weights, and have one main
+    path."""
+    names = [*(cluster.state for cluster in flow.clusters), START, END]
+    for setting in SETTINGS:
+        page.run(f"last = prune(page.flow, {json.dumps(vars(setting))})")
+        edges = page.run("last.edges.map((edge) => [edge.source, edge.target, edge.weight])")
+        expected = pruned(flow.graph, setting)
+        assert {names[number] for number in page.run("last.states")} == set(expected.states)
+        assert {
+            (names[source], names[target]): weight for source, target, weight in edges
+        } == expected.edges
+    assert [names[number] for number in page.run("page.flow.main.states")] == list(
+        typical_path(flow).states
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_page_prunes_and_finds_the_main_path_as_the_package_does(opened, seed):
+    flow = random_flow(seed=seed)
+    check_pruning(opened(flow), flow)
+    assert {len(pruned(flow.graph, setting).nodes) for setting in SETTINGS} > {
+        2
+    }  # one setting leaves nothing
+
+
+def test_a_real_domain_is_pruned_and_walked_through(opened, data_dir):
+    dialogues = [
+        one for one in load_dialogues("sgd", data_dir, "test") if one.domains == ("Hotels_2",)
+    ]
+    flow = flow_of_actions(dialogues, "Hotels")
+    page = opened(flow)
+    check_pruning(page, flow)
+    first, second, *_ = (turn.content for turn in dialogues[0].turns)
+    search_for(page, first, "> 0")
+    page.press("Enter")
+    assert page.all(SAID) == [first]
+    page.run("page.focusPanel()")
+    page.press("ArrowRight")
+    assert page.all(SAID) == [second]
+
+
+def test_text_is_shown_as_it_was_typed_and_nothing_runs(opened):
+    turns = [
+        ("user", name, text) for name, text in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1], strict=True)
+    ]
+    flow = flow_of_turns({name: turns for name in HOSTILE}, HOSTILE[0])
+    choices = {"user": Choice("number", 5, 5, ((2, 0.5, 0.1), (5, 0.4, 0.3)), HOSTILE[0])}
+    page = opened(flow, choices=choices)
+    assert page.all("h1") == [HOSTILE[0]]
+    page.run("page.show({dialogue: page.flow.dialogues[0].id})")
+    assert page.all(".said") == list(flow.utterances.texts[: len(turns)])
+    for tab in ("clusters", "about", "map"):
+        page.run(f"page.show({{tab: '{tab}'}})")
+    for number in range(len(HOSTILE)):
+        page.run(f"page.show({{state: page.flow.states[{number}].id}})")
+        assert page.all("#panel h2") == [page.run(f"page.flow.states[{number}].name")]
+    assert page.run("typeof hacked") == "undefined"
+    assert page.all("img, #panel script, #view-about script") == []
+    # Even what gets into the page is not run: its policy names the scripts that are.
+    page.run(
+        "document.body.append(Object.assign(document.createElement('script'), {textContent: "
+        "'hacked = 1'}))"
+    )
+    assert page.run("typeof hacked") == "undefined"
+    page.problems.clear()  # the browser reports the script that it did not run
+
+
+def test_the_panel_shows_a_state_and_its_neighbours(opened):
+    page = opened(flow_of_turns(ORDER))
+    text = panel(page, state="assistant-1")
+    assert "assistant-1 · 3 utterances, 1 different · in 3 of 4 dialogues (75 %)" in text
+    assert "What comes next place 100 % · 3 pairs" in text
+    assert "What came before greet 100 % · 3 pairs" in text
+    assert "where to? 3 ×" in text
+    assert text.endswith("Dialogues d1 d2 d3")
+    assert "How dialogues begin greet 75 % · 3 pairs complain 25 % · 1 pairs" in panel(
+        page, state="start"
+    )
+    pairs = "Pairs of utterances hello where to? 2 × d1 d3 hi where to? d2"
+    page = opened(flow_of_turns(ORDER), fragment="#edge=user-2>assistant-1")
+    assert panel(page) == f"← Overview greet → ask 100 % of the time, 3 times {pairs}"
+    page.run("[...document.querySelectorAll('#panel .chip')].at(-1).click()")
+    assert page.all(SAID) == ["where to?"]
+    assert panel(opened(flow_of_turns(ORDER), fragment="#edge=user-1>end")).endswith(
+        "How they end please d3"
+    )
+
+
+def test_mouse_and_keys_open_states_and_walk_through_dialogues(opened):
+    page = opened(flow_of_turns(ORDER), Pruning(0, 0))
+    number = page.run("page.flow.states.findIndex((state) => state.name === 'ask')")
+    page.click(f".node[data-number='{number}']")
+    assert page.all("#panel h2") == ["ask"]
+    assert "state=assistant" in page.run("location.hash")
+    page.press("Escape")
+    assert page.run("location.hash") == ""
+    page.run("document.querySelector('.node[tabindex=\"0\"]').focus()")
+    page.press("ArrowDown", "Enter")
+    assert page.run("page.view.state") != ""
+    assert page.run("document.activeElement.closest('#panel') !== null")
+    page.press("Escape")
+    assert page.run("document.activeElement.classList.contains('node')")
+    page.run("page.show({dialogue: 'd2'}), page.focusPanel()")
+    page.press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
+    assert page.all(SAID) == ["where to?"]
+    assert page.all(".node.current", "one.dataset.number") == [str(number)]
+    for keys, dialogue in ((["n"], "d3"), (["p", "p", "p"], "d1")):
+        page.press(*keys)
+        assert page.run("page.view.dialogue") == dialogue
+    page.run("history.back()")
+    page.until("page.view.dialogue === 'd2'")
+
+
+def test_the_picture_is_dragged_and_zoomed_and_a_drag_is_no_click(opened):
+    page = opened(random_flow(), Pruning(0, 0))
+    seen = "[page.picture.x, page.picture.y, page.picture.scale]"
+    before = page.run(seen)
+    page.mouse("mousePressed", 700, 400, button="left", clickCount=1)
+    page.mouse("mouseMoved", 760, 380, button="left", buttons=1)
+    page.mouse("mouseReleased", 760, 380, button="left", clickCount=1)
+    assert np.allclose(page.run(seen), [before[0] + 60, before[1] - 20, before[2]])
+    assert page.run("location.hash") == ""
+    ((left, _, top, _),) = page.all("#graph", SIDES)
+    under = (
+        "((x, y) => [(x - page.picture.x) / page.picture.scale, (y - page.picture.y) / "
+        "page.picture.scale])"
+    )
+    pointed = page.run(f"{under}({700 - left}, {400 - top})")
+    page.mouse("mouseWheel", 700, 400, deltaX=0, deltaY=-200)
+    page.until(f"page.picture.scale > {before[2] * 1.1}")
+    assert np.allclose(page.run(f"{under}({700 - left}, {400 - top})"), pointed)
+    page.press("-", "-", "0")
+    fitted = page.run(seen)
+    page.press("+")
+    assert page.run("page.picture.scale") == pytest.approx(1.25 * fitted[2])
+    assert page.run("!document.querySelector('.minimap').hidden")
+
+
+def test_the_page_is_dark_or_light(opened):
+    page = opened(flow_of_turns(ORDER))
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    light, dark = "rgb(255, 255, 255)", "rgb(20, 23, 27)"
+    assert page.run(ground) == light
+    page.click("#theme")
+    assert page.run(ground) == dark
+    page.click("#theme")
+    page.send(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+    )
+    assert page.run(ground) == light
+    page.send("Emulation.setEmulatedMedia", features=[])
+
+
+def test_search_finds_states_utterances_and_dialogues(opened):
+    page = opened(flow_of_turns(ORDER))
+    page.press("/")
+    assert page.run("document.activeElement.id") == "search"
+    for query, kinds, view in (
+        ("comp", ["state"], {"state": "user-3", "dialogue": ""}),
+        ("to rome", ["utterance"], {"dialogue": "d3", "turn": "3"}),
+        ("D4", ["dialogue"], {"dialogue": "d4", "turn": ""}),
+        ("nowhere", [], {"dialogue": "d4"}),
+    ):
+        search_for(page, query, f"=== {len(kinds)}")
+        assert page.all("#found .kind") == kinds
+        page.press("Enter")
+        assert page.run("page.view").items() >= view.items()
+
+
+def test_sliders_change_what_is_shown_and_the_address_keeps_it(opened):
+    page = opened(random_flow())
+    before = page.run("page.graph.states.length")
+    page.run("nodes.value = 60, nodes.dispatchEvent(new Event('input'))")
+    page.until(f"page.graph.states.length < {before}")
+    assert len(page.all(".node.state")) == page.run("page.graph.states.length")
+    page.run("weights.value = 'max', weights.dispatchEvent(new Event('change'))")
+    page.run("page.show({main: true, state: 'user-2'})")
+    address, states = page.run("location.hash"), page.run("page.graph.states")
+    assert address == "#state=user-2&nodes=0.36&weights=max&main=yes"
+    page = opened(random_flow(), fragment=address)
+    assert page.run("page.graph.states") == states
+    steps = page.run(
+        "page.graph.edges.filter((edge) => page.flow.main.steps.includes(edge.key)).length"
+    )
+    assert len(page.all(".edge.main")) == steps > 0
+    assert len(page.all("#path > li")) == page.run("page.flow.main.states.length") > 0
+    page.run("reset.click()")
+    assert page.run("page.graph.states.length") == before
+    page.run("document.querySelector('[data-most=\"10\"]').click()")
+    assert 5 < page.run("page.graph.states.length") <= 10
+    assert page.all("#presets [aria-pressed=true]") == ["10"]
+    page.run("presets.lastChild.click()")
+    assert page.run("page.view.nodes") == 0
+    assert page.run("page.graph.states.length") == page.run(
+        "page.flow.states.length"
+    )  # transitions do not hide any
+
+
+def test_a_senseless_address_is_ignored(opened):
+    words = "state=no&edge=a%3Eb&nodes=7&edges=x&weights=&tab=no&dialogue=%F0%9F&colour=difference&constructor=1"
+    view = opened(flow_of_turns(ORDER), fragment=f"#{words}").run("page.view")
+    expected = {"tab": "map", "colour": "count", **vars(Pruning())}
+    assert {name: view.pop(name) for name in expected} == expected
+    assert not any(view.values())
+    page = opened(flow_of_turns(ORDER), Pruning(0.99, 1.0))
+    assert page.run("page.graph.states.length") == 0
+    assert "Nothing is left" in page.all("#message")[0]
+    page.run("document.getElementById('nodes').value = 0, page.show({nodes: 0, edges: 0})")
+    assert page.all("#message") == [""]
+    assert len(page.all(".node.state")) == 5
+
+
+@pytest.mark.parametrize("states", [1, 3, 30, 100])
+def test_the_layout_keeps_states_apart_and_has_start_first_and_end_last(opened, states):
+    page = opened(random_flow(dialogues=300 if states > 1 else 1, states=states), Pruning(0, 0.02))
+    places = page.run(
+        "[...page.picture.layout.places.values()].map(({x, y, width, height}) => [x, y, width, "
+        "height])"
+    )
+    assert len(places) == page.run("page.graph.states.length") + 2
+    boxes = np.array(places)
+    assert np.isfinite(boxes).all()
+    gaps = (
+        np.abs(boxes[:, None, :2] - boxes[None, :, :2])
+        - (boxes[:, None, 2:] + boxes[None, :, 2:]) / 2
+    )
+    assert ((gaps > 0).any(-1) | np.eye(len(boxes), dtype=bool)).all()
+    assert (boxes[:, 1].argmin(), boxes[:, 1].argmax()) == (0, len(boxes) - 1)
+    routes = page.run(
+        "[...page.picture.layout.routes.values()].map(({points, back, flat}) => [points, back, "
+        "flat])"
+    )
+    for points, back, flat in routes:
+        assert np.isfinite(points).all()
+        heights = [y for _, y in points]
+        assert flat or heights == sorted(heights, reverse=back)
+
+
+def test_a_dialogue_of_ten_thousand_turns_opens(opened):
+    turns = [
+        ("user" if turn % 2 else "assistant", f"state {turn % 7}", f"turn {turn}")
+        for turn in range(10_000)
+    ]
+    page = opened(flow_of_turns({"long": turns}), fragment="#dialogue=long&turn=9999")
+    assert len(page.all(".turn")) == 10_000
+    assert page.all(SAID) == ["turn 9998"]
+    assert re.search(
+        r"turn 1 1 × turn 15 .* Show all 50 and 665 others", panel(page, state="user-1")
+    )
+
+
+def test_two_sets_are_compared_in_colours_and_in_a_table(opened):
+    made = {f"a{number}": ORDER["d1"] for number in range(40)} | {
+        f"b{number}": ORDER["d4"] for number in range(40)
+    }
+    flow = flow_of_turns(made)
+    graphs = [graph_of(flow, [name for name in made if name[0] == letter]) for letter in "ab"]
+    page = opened(flow, comparison=Comparison(("January", "May"), (40, 40), compared(*graphs)))
+    assert (len(page.all(".edge.gain")), len(page.all(".edge.loss"))) == (
+        1,
+        1,
+    )  # how they begin differs
+    assert "more in \u2068May\u2069" in page.all("#legend")[0]
+    page.run("page.show({colour: 'count'})")
+    assert page.run("location.hash") == "#colour=count"
+    assert page.all(".edge.gain, .edge.loss") == []
+    page.run("page.show({tab: 'compare'})")
+    rows = page.all("#view-compare tbody tr", "one.innerText")
+    assert len(rows) == len(flow.graph.edges)
+    assert re.search(r"0 %\s+0\s+100 %\s+40\s+\+100\s+< 0.001", "\n".join(rows[:2]))
+    assert re.search(
+        r"100 %\s+40\s+–\s+0\s+–\s+–", "\n".join(rows[2:])
+    )  # May never comes to most states
+    page.run(
+        "page.show({tab: 'map', edge: page.flow.edges.find((edge) => edge.source < "
+        "page.flow.start).key})"
+    )
+    assert re.search(r"(\d+ %|–) · .May.: (\d+ %|–) · p = –", panel(page))
+    flow = flow_of_turns(ORDER)
+    graphs = [graph_of(flow, names) for names in (["d1", "d2"], ["d3", "d4"])]
+    page = opened(
+        flow,
+        comparison=Comparison(("January", "Ma\u202ey"), (2, 2), compared(*graphs), ["d3", "d4"]),
+    )
+    assert "Ma\\u202ey · 2 turns" in panel(page, dialogue="d4")  # which says of which set it is
+    assert panel(page, state="assistant-1").endswith("Dialogues d1January d2January d3Ma\\u202ey")
+
+
+def test_the_end_that_a_state_says_is_corrected_in_a_file(opened):
+    flow = flow_of_turns(ORDER)
+    page = opened(replace(flow, settings={"kinds": {"sorry": "failed"}}))
+    ids = {cluster.name: cluster.id for cluster in flow.clusters}
+    page.run(f"page.show({{state: '{ids['bye']}'}})")
+    assert page.all(".ending select", "one.value") == ["failed"]
+    page.run(f"page.show({{state: '{ids['greet']}'}})")
+    page.run("document.querySelector('.ending select').value = 'broken off'")
+    page.run("document.querySelector('.ending select').dispatchEvent(new Event('change'))")
+    assert page.run("kindsText(page.flow)") == '"sorry": failed\n"hello": broken off\n'
+
+
+@pytest.mark.parametrize("answers", [3, 16, 60])
+def test_the_map_fits_at_first_and_leaves_room_for_buttons(opened, answers):
+    made = {
+        f"d{place}": [HELLO, ("assistant", f"answer {place}", "fine"), BYE]
+        for place in range(answers)
+    }
+    page = opened(flow_of_turns(made), Pruning(0, 0))
+    boxes = np.array(page.all(".node .box", SIDES))
+    (frame,), (buttons,), (legend,) = (
+        page.all(selector, SIDES) for selector in ("#graph", ".zoom", "#legend")
+    )
+    left, right = boxes[:, 0].min(), boxes[:, 1].max()
+    assert boxes[:, 2].min() > frame[2]
+    if page.run("page.picture.scale") != page.run("READABLE"):  # all is in view
+        assert frame[0] < left < right < buttons[0]
+        assert boxes[:, 3].max() < legend[2]
+    else:
+        assert left <= frame[0] + 25 or right >= buttons[0] - 10
+
+
+def test_the_table_of_states_sorts_and_tells_why_there_are_so_many(opened):
+    curve = ((2, 0.9, 0.1), (3, 0.8, 0.4), (4, 0.7, 0.2), (5, 0.6, float("nan")))
+    choices = {"user": Choice("chosen", 0.4, 3, curve, "Three fit best.")}
+    page = opened(flow_of_turns(ORDER), choices=choices, fragment="#tab=clusters")
+    column = "#view-clusters tbody tr", "one.cells[3].textContent"
+    assert page.all(*column) == ["4", "3", "3", "3", "1"]
+    page.run("document.querySelectorAll('#view-clusters thead button')[3].click()")
+    assert page.all(*column) == ["1", "3", "3", "3", "4"]
+    assert "Three fit best." in page.all("#view-clusters", "one.innerText")[0]
+    assert page.all(".curve .score", "one.points.length") == [3]
+    page.run("document.querySelector('#view-clusters tbody .link').click()")
+    assert page.run("page.view.tab + ' ' + page.view.state") == "map user-3"
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(opened):
+    page = opened(flow_of_turns(ORDER), fragment="#tab=clusters")
+    page.size(390, 844)
+    for tab in ("clusters", "about", "map"):
+        page.run(f"page.show({{tab: '{tab}'}})")
+        assert page.run("document.documentElement.scrollWidth") == page.run("innerWidth") == 390
+    page.size(1400, 900)
+
+
+def test_insights_lead_to_states_and_dialogues(opened):
+    flow, short = flow_of_turns(ORDER), flow_of_turns({"d1": [HELLO, ASK]})
+    page, told = opened(flow), insights(flow, pruned(flow.graph, Pruning()).states)
+    assert 'Finished after "\u2068done\u2069" or similar: 2 dialogues' in panel(page)
+    assert page.all("#panel summary")[:4] == [
+        "How dialogues end",
+        "Loops",
+        "Forks",
+        "Unusual dialogues",
+    ]
+    page.run("document.querySelector('.insight .link').click()")
+    assert len(page.all(".node.on")) > 1
+    page.run("document.querySelector('.insight .chip').click()")
+    assert page.run("page.view.dialogue") == told[0]["rows"][0]["dialogues"][0]
+    page = opened(short)  # kinds that do not occur are not there
+    assert page.all("#panel summary") == [
+        "How dialogues end",
+        "Unusual dialogues",
+        "How to read the map",
+        "Keys",
+    ]
+
+
+def test_a_page_of_a_hundred_thousand_utterances_opens(opened, tmp_path):
+    page = opened(hundred_thousand())
+    assert (tmp_path / "index.html").stat().st_size < 12_000_000
+    assert page.run("[page.flow.counts.utterances, page.flow.dialogues.length]") == [100_000, 2_000]
+    page.run("presets.lastChild.click()")
+    page.until("document.querySelectorAll('.node.state').length === 100")
+    search_for(page, "d19990", "> 0")
+    page.press("Enter")
+    assert page.run("page.view.dialogue") == "d19990"
+    assert len(page.all("#panel .said")) == 10

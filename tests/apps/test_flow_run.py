@@ -1,0 +1,359 @@
+"""``dialemb flow``: from conversations to a page, and what goes on from it."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hf_dialemb.apps.cli import main
+from hf_dialemb.apps.files.hub_dataset import to_dataset
+from hf_dialemb.apps.flow import extract
+from hf_dialemb.apps.flow.flow_folder import read_flow
+from hf_dialemb.data import write_jsonl
+
+FILES = {
+    "index.html",
+    "graph.json",
+    "graph.dot",
+    "graph.mmd",
+    "clusters-user.csv",
+    "clusters-assistant.csv",
+    "policy.md",
+    "ends.csv",
+    "flow.json",
+    "utterances.parquet",
+    "centroids.safetensors",
+    "cache",
+}
+
+
+def transcripts(folder, dialogues):
+    folder.mkdir(parents=True, exist_ok=True)
+    names = {"user": "Customer", "assistant": "Agent"}
+    for number, dialogue in enumerate(dialogues):
+        lines = [f"{names[turn.role]}: {turn.content}" for turn in dialogue.turns]
+        (folder / f"call-{number:02d}.txt").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def run(*words):
+    whole = () if words[0] in ("next", "compare") else ("--by", "all")
+    assert main([str(word) for word in ("flow", *words, *whole)]) == 0
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, sample_dialogues, tiny_bert):
+    """A folder with twenty transcripts and their flow, which no test changes."""
+    folder = tmp_path_factory.mktemp("made")
+    calls = transcripts(folder / "calls", sample_dialogues[:20])
+    run(calls, "--model", tiny_bert, "--output", folder / "flow")
+    return folder
+
+
+@pytest.fixture
+def calls(made, tmp_path):
+    return shutil.copytree(made / "calls", tmp_path / "calls")
+
+
+@pytest.fixture
+def flow(made, tmp_path):
+    return shutil.copytree(made / "flow", tmp_path / "flow")
+
+
+@pytest.fixture
+def model(tiny_bert, tmp_path):
+    """The words for a flow by a model in the folder of this test."""
+    return ["--model", tiny_bert, "--output", tmp_path / "flow"]
+
+
+def test_a_folder_of_transcripts_becomes_a_page(model, flow, made, calls, capsys):
+    assert {path.name for path in flow.iterdir()} == FILES
+    shutil.rmtree(flow)
+    run(calls, *model)
+    printed = capsys.readouterr().out
+    assert printed.startswith("20 dialogues with")
+    assert "Main path, as in " in printed
+    assert printed.endswith(f"Wrote {flow / 'index.html'}\n")
+    stored = read_flow(flow)
+    assert stored.flow.utterances.dialogues == tuple(path.stem for path in sorted(calls.iterdir()))
+    assert sum(cluster.size for cluster in stored.flow.clusters) == len(stored.flow.utterances)
+    assert np.allclose(np.linalg.norm(stored.centroids, axis=1), 1, atol=1e-5)
+
+
+def test_what_stays_the_same_is_not_done_again_and_what_is_damaged_is(
+    flow, calls, model, monkeypatch
+):
+    graph = (flow / "graph.json").read_text()
+    with monkeypatch.context() as patch:
+        for module, name in (
+            (extract, "utterance_vectors"),
+            (extract, "cluster_by_role"),
+            (extract, "named"),
+        ):
+            patch.setattr(module, name, lambda *_, **__: pytest.fail("done again"))
+        run(calls, *model, "--edges", "0.9", "--nodes", "0.1")
+        assert (flow / "graph.json").read_text() != graph
+        with pytest.raises(pytest.fail.Exception, match="done again"):
+            run(calls, *model, "--clusters", "3")
+    for name in ("utterances.parquet", "centroids.safetensors", "flow.json"):
+        (flow / name).write_bytes(b"{")
+        run(calls, *model)
+        assert read_flow(flow).flow.utterances.dialogues
+        assert (flow / "graph.json").read_text() == graph
+
+
+@pytest.mark.slow
+def test_a_stopped_run_leaves_the_files_of_one_flow(flow, calls, model, monkeypatch):
+    def contents():
+        return {file.name: file.read_bytes() for file in flow.iterdir() if file.is_file()}
+
+    other, seen, done = ["--edges", "0.9", "--clusters", "3"], set(), False
+    run(calls, *model, *other)
+    after = contents()
+    run(calls, *model)
+    before = contents()
+    assert before["graph.json"] != after["graph.json"]
+    for stopped_at in range(99):
+        run(calls, *model)
+        assert contents() == before, stopped_at
+        calls_left = iter(range(stopped_at))
+
+        def last(path, *words, left=calls_left, really=Path.unlink):
+            if path.parent == flow and next(left, None) is None:
+                raise KeyboardInterrupt
+            return really(path, *words)
+
+        def moved(path, target, left=calls_left, really=Path.replace):
+            if Path(target).parent == flow and next(left, None) is None:
+                raise KeyboardInterrupt
+            return really(path, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", lambda path, missing_ok=False: last(path, missing_ok))
+            patch.setattr(Path, "replace", moved)
+            done = main(["flow", str(calls), "--by", "all", *map(str, [*model, *other])]) == 0
+        found = contents()
+        seen.add("flow.json" in found)
+        assert found.items() <= before.items() or found.items() <= after.items(), stopped_at
+        if done:
+            break
+    assert found == after
+    assert seen == {True, False}
+    assert not list(flow.rglob(".*"))
+
+
+def test_numbers_thresholds_and_names_are_as_asked_for(calls, model, tmp_path, capsys):
+    def clusters(*words):
+        run(calls, *model, *words)
+        return read_flow(tmp_path / "flow").flow.clusters
+
+    roles = [cluster.role for cluster in clusters("--clusters", "user=4,assistant=3")]
+    assert (roles.count("user"), roles.count("assistant")) == (4, 3)
+    assert len(clusters("--threshold", "3")) == 2
+    names = [
+        (each.role, each.name.casefold())
+        for each in clusters("--clusters", "30", "--names", "phrases")
+    ]
+    assert len(names) == len(set(names)) <= 60
+    run(calls, *model, "--nodes", "0.999", "--edges", "1")  # which leaves nothing
+    assert "lower the thresholds, here or on the page" in capsys.readouterr().out
+    assert json.loads((tmp_path / "flow" / "graph.json").read_text())
+
+
+def test_dialogues_about_several_things_are_told(calls, model, tmp_path, capsys, sample_dialogues):
+    told = (
+        "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
+    )
+    run(calls, *model)
+    assert f"{told}\nWrote" in capsys.readouterr().out
+    write_jsonl(sample_dialogues[:20], labelled := tmp_path / "labelled.jsonl")
+    run(labelled, *model)
+    assert f"{told}, --domain NAME of one domain: banking, cinema," in capsys.readouterr().out
+    run(labelled, "--domain", "hotel", *model)
+    run(transcripts(tmp_path / "same", sample_dialogues[:1] * 20), *model)
+    assert told not in capsys.readouterr().out
+
+
+def test_ready_vectors_need_no_encoder(calls, tmp_path, made, refused):
+    said, file = read_flow(made / "flow").flow.utterances, tmp_path / "vectors.npy"
+    vectors = np.random.default_rng(0).normal(size=(len(said), 5))
+    np.save(file, vectors)
+    words = [calls, "--vectors", file, "--output", tmp_path / "other", "--clusters", 3]
+    run(*words)
+    assert len(read_flow(tmp_path / "other").flow.clusters) == 6
+    assert "ready vectors" in refused(
+        "flow", "next", "--flow", tmp_path / "other", "--input", calls
+    )
+    for write, sentence in (
+        (lambda: np.save(file, vectors[1:]), f"expected floats of shape ({len(said)}, D)"),
+        (lambda: np.save(file, vectors * 1e200), "beyond float32"),
+        (lambda: np.savez(file.open("wb"), vectors), "several arrays"),
+        (lambda: file.write_bytes(b"no array"), "got no array"),
+        (file.unlink, "got no array (No such file"),
+    ):
+        write()
+        assert sentence in refused("flow", *words).replace("[Errno 2] ", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["{calls}", "--domain", "taxi"],
+            "got 'taxi', expected one that dialogues have for themselves: none",
+        ),
+        (
+            ["{calls}", "--clusters", "many"],
+            "--clusters: got 'many', expected a number, or one for each role once",
+        ),
+        (
+            ["{calls}", "--clusters", "user=3,user=4"],
+            "expected a number, or one for each role once",
+        ),
+        (["{calls}", "--threshold", "0"], "--threshold: got 0.0, expected a distance above 0"),
+        (["{calls}", "--seed", "-1"], "--seed: got -1, expected 0 or more"),
+        (["{calls}", "--vectors", "x.npy"], "got --vectors and --model, expected one of them"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_sentence(made, model, tmp_path, refused, words, said):
+    assert said in refused("flow", *[word.format(calls=made / "calls") for word in words], *model)
+    assert not (tmp_path / "flow" / "index.html").exists()
+
+
+def test_a_whitened_model_places_no_new_dialogues(flow, calls, tiny_bert, refused):
+    run(calls, "--model", f"{tiny_bert}@whitened", "--output", flow)
+    assert read_flow(flow).flow.settings["model"].endswith("@whitened")
+    assert "has no vectors of new texts" in refused(
+        "flow", "next", "--flow", flow, "--input", calls
+    )
+
+
+def test_what_is_read_is_not_overwritten(
+    flow, made, tiny_bert, tmp_path, sample_dialogues, refused
+):
+    file = tmp_path / "own" / "utterances.parquet"
+    file.parent.mkdir()
+    to_dataset(sample_dialogues[:5]).to_parquet(file)
+    before, page = file.read_bytes(), (flow / "index.html").read_bytes()
+    assert "utterances.parquet" in refused(
+        "flow", file, "--model", tiny_bert, "--output", file.parent
+    )
+    assert file.read_bytes() == before
+    words = ["flow", "compare", "--flow", flow, "--input", made / "calls", "--output", flow]
+    assert "is what is read" in refused(*words)
+    assert (flow / "index.html").read_bytes() == page
+
+
+def test_files_of_others_stay_and_old_ones_go(flow, model, tmp_path):
+    (flow / "clusters-mine.csv").write_text("mine")
+    (tmp_path / "one.txt").write_text("Customer: hello\nCustomer: anybody?")
+    run(tmp_path / "one.txt", *model)
+    assert (flow / "clusters-mine.csv").read_text() == "mine"
+    assert not (flow / "clusters-assistant.csv").exists()
+
+
+def test_what_is_said_cannot_command_the_terminal(model, tmp_path, capsys):
+    turns = [
+        {"role": "user", "content": "\x1b[31mhello\x1b]0;owned\x07"},
+        {"role": "assistant", "content": "hi"},
+    ]
+    (tmp_path / "own.jsonl").write_text(json.dumps({"id": "\x1b[2J", "messages": turns}))
+    run(tmp_path / "own.jsonl", *model)
+    run("next", "--flow", tmp_path / "flow", "--input", tmp_path / "own.jsonl")
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Customer: yes"] * 7,
+        ["Customer: <script>alert(1)</script>", 'Agent: "]; graph TD'] * 2,
+        [
+            f"{('Customer', 'Agent')[turn % 2]}: {'abcdefgh'[turn * turn % 7]}"
+            for turn in range(10_000)
+        ]
+        + ["Agent: i"],
+    ],
+    ids=["same", "odd", "ten thousand"],
+)
+def test_small_odd_and_very_long_input_gives_a_page(model, tmp_path, lines, capsys):
+    (tmp_path / "one.txt").write_text("\n".join(lines))
+    run(tmp_path / "one.txt", *model)
+    assert "Main path, as in " in capsys.readouterr().out
+    assert json.loads((tmp_path / "flow" / "graph.json").read_text())["states"]
+    assert "<script>alert(1)" not in (tmp_path / "flow" / "index.html").read_text()
+
+
+def test_next_says_where_a_dialogue_is(made, tmp_path, capsys, refused):
+    lines, output = (
+        (made / "calls" / "call-00.txt").read_text().splitlines(),
+        tmp_path / "next.jsonl",
+    )
+    (tmp_path / "part.txt").write_text("\n".join(lines[:3]))
+    run(
+        "next",
+        "--flow",
+        made / "flow",
+        "--input",
+        tmp_path / "part.txt",
+        "--top",
+        "1000",
+        "--output",
+        output,
+    )
+    record = json.loads(output.read_text())
+    assert (record["id"], len(record["states"])) == ("part", 3)
+    assert sum(each["probability"] for each in record["next"]) == pytest.approx(1)
+    assert capsys.readouterr().out.startswith(f"part: at {record['states'][-1]}, ")
+    (tmp_path / "note.txt").write_text("Customer: a\nAgent: b\nBoss: c")
+    words = ["flow", "next", "--input", tmp_path / "note.txt", "--flow"]
+    assert "expected one of assistant, user" in refused(*words, made / "flow")
+    assert "expected the output of dialemb flow" in refused(*words, made / "calls")
+
+
+def test_dialogues_are_compared_with_a_flow_or_the_rest_of_it(
+    made, model, tmp_path, sample_dialogues, capsys, refused
+):
+    output = tmp_path / "comparison"
+
+    def compare(dialogues, flow=made / "flow"):
+        capsys.readouterr()
+        run("compare", "--flow", flow, "--input", dialogues, "--output", output)
+        return capsys.readouterr().out
+
+    part = transcripts(tmp_path / "after", sample_dialogues[:6])
+    assert compare(part).startswith("the rest: 14 dialogues; after: 6\n")
+    assert {path.name for path in output.iterdir()} == {"index.html", "transitions.csv"}
+    words = [
+        "flow",
+        "compare",
+        "--flow",
+        made / "flow",
+        "--output",
+        output,
+        "--input",
+        made / "calls",
+    ]
+    assert "got all dialogues of the flow" in refused(*words)
+    transcripts(part, [*sample_dialogues[:6], *sample_dialogues[20:23]])
+    for number in (6, 7, 8):  # a set that is partly known is counted once
+        (part / f"call-{number:02d}.txt").rename(part / f"new-{number}.txt")
+    assert compare(part).startswith("the rest: 14 dialogues; after: 9\n")
+    others = transcripts(tmp_path / "others", sample_dialogues[20:30])  # under the same names
+    assert compare(others).startswith("calls: 20 dialogues; others: 10\n")
+    assert "others/call-00" in (output / "index.html").read_text()
+    again = transcripts(tmp_path / "again", sample_dialogues[:20])
+    for path in sorted(again.iterdir()):  # the same under other names
+        path.rename(again / f"new-{path.name}")
+    assert "None of" in compare(again)
+    rows = list(csv.DictReader((output / "transitions.csv").read_text().splitlines()))
+    assert len(rows) > 20
+    assert all(row["times in calls"] == row["times in again"] for row in rows)
+    transcripts(tmp_path / "all" / "before", sample_dialogues[:8])
+    # a folder of those of a flow
+    after = transcripts(tmp_path / "all" / "after", sample_dialogues[8:12])
+    run(tmp_path / "all", *model)
+    assert compare(after, tmp_path / "flow").startswith("the rest: 8 dialogues; after: 4\n")

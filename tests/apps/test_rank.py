@@ -1,0 +1,241 @@
+"""`dialemb rank` and `dialemb corpus candidates`.
+
+Pools and contexts, ranked with any ranker, searched, and errors.
+"""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+import torch
+from checkpoints import assembled, deep_attention_matching, dual_encoder
+
+from hf_dialemb.apps.search import rank
+from hf_dialemb.apps.search.rank import rank_file, rank_pool, read_pool
+from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb.data.examples import draw_candidates, read_candidates
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.ranker import RankingExample, score_candidates
+
+
+@pytest.fixture(scope="module")
+def dialogues(sample_dialogues):
+    return [Dialogue(entry.turns[:3], entry.id) for entry in sample_dialogues[:4]]
+
+
+@pytest.fixture(scope="module")
+def responses(sample_dialogues):
+    return list(dict.fromkeys(turn.content for entry in sample_dialogues for turn in entry.turns))[
+        :60
+    ]
+
+
+@pytest.fixture(scope="module")
+def ensemble(tower_folders):
+    return assembled(tower_folders)
+
+
+@pytest.fixture(scope="module")
+def deep(sample_dialogues):
+    return deep_attention_matching(sample_dialogues)
+
+
+def scores_of(ranker, dialogues, responses):
+    """Return the ranker's own scores of all responses, (C, P)."""
+    return np.stack(
+        score_candidates(
+            ranker, [RankingExample(entry.turns, tuple(responses)) for entry in dialogues]
+        )
+    )
+
+
+def best(scores, responses, top):
+    return [[(responses[place], row[place]) for place in np.argsort(-row)[:top]] for row in scores]
+
+
+def assert_same(actual, expected):
+    pairs = [
+        pair for ranked in zip(actual, expected, strict=True) for pair in zip(*ranked, strict=True)
+    ]
+    assert [text for (text, _), _ in pairs] == [text for _, (text, _) in pairs]
+    np.testing.assert_allclose(
+        *zip(*((a, b) for (_, a), (_, b) in pairs), strict=True), rtol=1e-4, atol=1e-5
+    )
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return path
+
+
+def test_a_pool_has_each_response_once(tmp_path):
+    path = write(tmp_path / "pool.txt", "\ufeffYes .\n\n  \nno\r\n YES  .\nno\nmaybe".encode())
+    assert read_pool(path) == (["Yes .", "no", "maybe"], 2, 2)
+    assert read_pool(write(tmp_path / "pool.txt.gz", gzip.compress(b"yes\nno\n"))).responses == [
+        "yes",
+        "no",
+    ]
+
+
+def rank_context(path):
+    return list(rank_file("no/such", path, path))
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "sentence"),
+    [
+        (read_pool, b"", "got no response, expected one on each line"),
+        (read_pool, b"good\nb\xff\n", ":2: broken UTF-8"),
+        (read_pool, None, "cannot be read"),
+        (rank_context, [], "got list"),
+        (rank_context, {"turns": [3]}, "got an object with the fields turns"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_an_error(tmp_path, read, content, sentence):
+    path = tmp_path / "file.json"
+    if content is not None:
+        write(path, content)
+    with pytest.raises(InputError, match=rf"file\.json.*{sentence}"):
+        read(path)
+
+
+@pytest.mark.parametrize("size", [7, 1000])
+def test_scores_are_the_rankers_own(towers, deep, dialogues, responses, monkeypatch, size):
+    monkeypatch.setattr(rank, "_EMBEDDED", size)
+    monkeypatch.setattr(rank, "_SCORED", 8)
+    for ranker in towers:
+        expected = best(scores_of(ranker, dialogues, responses), responses, 5)
+        assert_same(rank_pool(ranker, dialogues, responses, 5), expected)
+    # One without vectors scores the pool piece by piece.
+    expected = best(scores_of(deep, dialogues[:2], responses[:20]), responses, 4)
+    assert_same(rank_pool(deep, dialogues[:2], responses[:20], 4), expected)
+
+
+def test_an_ensembles_probabilities_are_those_of_the_whole_pool(
+    ensemble, towers, dialogues, responses
+):
+    whole = list(rank_pool(ensemble, dialogues, responses, len(responses)))
+    assert [sum(score for _, score in ranked) for ranked in whole] == pytest.approx(
+        [1] * len(dialogues)
+    )
+    members = [
+        torch.from_numpy(scores_of(tower, dialogues, responses)).softmax(-1).numpy()
+        for tower in towers
+    ]
+    assert_same(whole, best(np.mean(members, axis=0), responses, len(responses)))
+    assert_same(
+        whole, best(np.exp(scores_of(ensemble, dialogues, responses)), responses, len(responses))
+    )
+    assert_same(rank_pool(ensemble, dialogues, responses, 3), [ranked[:3] for ranked in whole])
+
+
+def test_a_speaker_without_a_mark_is_an_error(sample_dialogues, responses):
+    ranker = dual_encoder(sample_dialogues)
+    user, assistant, *_, response = ranker.model.config.marker_ids
+    ranker.model.config.marker_ids = [user, assistant, response]
+    third = Dialogue((Turn("user", "hello"), Turn("speaker_3", "hi")), "call-3")
+    with pytest.raises(
+        InputError,
+        match="context call-3: got the role speaker_3, expected one of user, assistant, ",
+    ):
+        next(rank_pool(ranker, [third], responses, 5))
+
+
+@pytest.fixture
+def files(tmp_path, dialogues, responses):
+    write_jsonl(dialogues, tmp_path / "contexts.jsonl")
+    (tmp_path / "pool.txt").write_text(
+        "\n".join(["", *responses, responses[0].upper()]), encoding="utf-8"
+    )
+    return [
+        "--context",
+        str(tmp_path / "contexts.jsonl"),
+        "--candidates",
+        str(tmp_path / "pool.txt"),
+    ]
+
+
+def records_of(output):
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
+def test_rank_prints_and_writes(
+    tower_folders, towers, dialogues, responses, files, tmp_path, printed
+):
+    output = tmp_path / "ranked.jsonl"
+    output_text = printed(
+        "rank", "--model", tower_folders[0], *files, "--top", "3", "--output", output
+    )
+    assert "60 responses (1 blank and 1 repeated lines left out)" in output_text
+    assert f"Wrote {output}" in output_text
+    records = records_of(output)
+    assert [record["id"] for record in records] == [dialogue.id for dialogue in dialogues]
+    assert records[0]["messages"] == dialogues[0].to_messages()
+    actual = [
+        [(entry["response"], entry["score"]) for entry in record["ranked"]] for record in records
+    ]
+    assert_same(actual, best(scores_of(towers[0], dialogues, responses), responses, 3))
+    text, score = actual[0][0]
+    assert f"{1:>6} {score:>12.6g}  {text}" in output_text
+    assert output_text.count(" rank ") == len(dialogues)
+    # what would command a terminal is shown
+    pool = write(tmp_path / "odd.txt", b"plain\n\x1b[31mred\n")
+    output_text = printed("rank", "--model", tower_folders[0], *files[:2], "--candidates", pool)
+    assert "\x1b" not in output_text
+    assert "\\x1b[31mred" in output_text
+
+
+def test_a_wrong_request_is_an_error(tower_folders, tiny_bert, files, tmp_path, refused):
+    (tmp_path / "runs" / "baseline").mkdir(parents=True)
+    write(tmp_path / "runs" / "baseline" / "config.json", {})
+    for words, sentence in (
+        (["--top", "0"], "--top: got 0, expected at least 1"),
+        (["--model", tiny_bert], "got a model of type bert, expected a ranker"),
+        (["--model", tmp_path / "runs"], "it holds folders of models, choose one: baseline"),
+        (["--output", files[3]], "is what is read"),
+    ):
+        assert sentence in refused("rank", "--model", tower_folders[0], *files, *words)
+
+
+CANDIDATES = [
+    "corpus",
+    "candidates",
+    "--corpus",
+    "sample",
+    "--split",
+    "dev",
+    "--num-candidates",
+    "4",
+    "--output",
+]
+
+
+def test_candidates_are_written_as_drawn_or_refused(tmp_path, printed, refused):
+    output, dialogues = tmp_path / "dev.jsonl", load_dialogues("sample", None, "dev")
+    output_text = printed(*CANDIDATES, output, "--responses", "last", "--seed", "5")
+    header, selections = read_candidates(output)
+    assert header == {
+        "corpus": "sample",
+        "split": "dev",
+        "seed": 5,
+        "num_candidates": 4,
+        "responses": "last",
+    }
+    written, drawn = (
+        [
+            (entry.id, entry.responses, entry.correct, [turn.content for turn in entry.context])
+            for entry in some
+        ]
+        for some in (selections, draw_candidates(dialogues, 4, "last", 5))
+    )
+    assert written == drawn
+    assert (
+        f"{len(dialogues)} dialogues gave {len(selections)} contexts with 4 candidates each"
+        in output_text
+    )
+    assert f"Wrote {output}" in output_text
+    sentence = "--num-candidates and --seed: got 1 and 13, expected at least 2 and 0"
+    assert sentence in refused(*CANDIDATES, tmp_path / "none.jsonl", "--num-candidates", "1")
+    assert [path.name for path in tmp_path.iterdir()] == ["dev.jsonl"]

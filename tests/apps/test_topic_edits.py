@@ -1,0 +1,335 @@
+"""Topics that a person changes, gives or compares.
+
+Edits are replayed or refused, shares have intervals.
+"""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from browser import BROWSER, Browser
+from openpyxl import load_workbook
+from scipy import stats
+
+import hf_dialemb
+from hf_dialemb.apps.cli import main
+from hf_dialemb.apps.flow.flow_comparison import holm
+from hf_dialemb.apps.topics.edits import no_groups, read_edits
+from hf_dialemb.apps.topics.model import with_new
+from hf_dialemb.apps.topics.taxonomy import read_taxonomy
+from hf_dialemb.apps.topics.topic_comparison import compared_topics, sets_of, wilson
+from hf_dialemb.data import write_jsonl
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.errors import InputError
+
+UNITS = np.repeat(np.eye(4, dtype=np.float32)[:3], [4, 3, 2], axis=0)
+NAMES = [f"d{row}" for row in range(9)]
+
+
+def groups():
+    """Three topics, of d0 to d3, of d4 to d6, and of d7 and d8."""
+    return no_groups(UNITS).with_more(UNITS, np.repeat([0, 1, 2], [4, 3, 2]).astype(np.int32))
+
+
+def edited(tmp_path, *entries, of=None, **more):
+    path = tmp_path / "edits.yaml"
+    path.write_text("".join(f"- {json.dumps(entry)}\n" for entry in entries), encoding="utf-8")
+    return read_edits(path).edited(of or groups(), UNITS, NAMES, **more)
+
+
+@pytest.mark.parametrize(
+    ("entry", "ids", "labels"),
+    [
+        ({"merge": ["topic-2", "topic-3"]}, ["topic-1", "topic-2"], [0, 0, 0, 0, 1, 1, 1, 1, 1]),
+        ({"delete": "topic-3"}, ["topic-1", "topic-2"], [0, 0, 0, 0, 1, 1, 1, -1, -1]),
+        (
+            {"move": "d0", "to": "topic-3"},
+            ["topic-1", "topic-2", "topic-3"],
+            [2, 0, 0, 0, 1, 1, 1, 2, 2],
+        ),
+        (
+            {"together": ["d4", "d0", "d1"]},
+            ["topic-1", "topic-2", "topic-3"],
+            [1, 1, 0, 0, 1, 1, 1, 2, 2],
+        ),
+        ({"apart": ["d0", "d4"]}, ["topic-1", "topic-2", "topic-3"], [0, 0, 0, 0, 1, 1, 1, 2, 2]),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_edits_do_what_they_say(tmp_path, entry, ids, labels):
+    result = edited(tmp_path, entry)
+    assert (list(result.ids), result.labels.tolist()) == (ids, labels)
+    assert len(result.means) == len(result.topics) == len(ids)
+
+
+def test_a_merged_topic_has_the_mean_of_its_dialogues_and_its_first_id(tmp_path):
+    result = edited(
+        tmp_path, {"merge": ["topic-3", "topic-1"]}, {"rename": "topic-3", "name": "cards"}
+    )
+    assert result.ids == ("topic-2", "topic-3")
+    assert result.names == ("", "cards")
+    assert np.allclose(result.means[1], UNITS[[0, 1, 2, 3, 7, 8]].mean(axis=0))
+
+
+def test_a_topic_is_split_by_its_vectors_and_numbers_are_never_used_again(tmp_path):
+    one = edited(tmp_path, {"merge": ["topic-1", "topic-2", "topic-3"]})
+    result = edited(tmp_path, {"split": "topic-1", "into": 3}, of=one)
+    assert result.ids == ("topic-1", "topic-4", "topic-5")
+    assert result.labels.tolist() == groups().labels.tolist()
+    assert np.allclose(result.means, groups().means)
+    with pytest.raises(
+        InputError, match="expected a new topic; split this one in the folder that it is of"
+    ):
+        edited(tmp_path, {"split": "topic-1"}, known=["topic-1"])
+
+
+def test_dialogues_that_must_not_go_together_are_on_different_topics(tmp_path):
+    labels = edited(tmp_path, {"apart": ["d0", "d1", "d2"]}).labels
+    assert len({*labels[:3].tolist()}) == 3
+    assert labels[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            {"merge": ["topic-1", "topic-9"]},
+            "entry 1: topic: got 'topic-9', expected one of topic-1, topic-2, topic-3",
+        ),
+        ({"merge": ["topic-1"]}, "at least two"),
+        (
+            {"move": "d99", "to": "topic-1"},
+            "dialogue: got 'd99', expected the id of one in the input",
+        ),
+        ({"rename": "topic-1", "name": " "}, "name: got ' ', expected a text"),
+        ({"split": "topic-3", "into": 7}, "into: got 7, expected 2 to 2"),
+        (
+            {"delete": "topic-1", "seen": {"topic-1": "d8"}},
+            "which is on topic-3 now; make the edit again",
+        ),
+        ({"join": ["topic-1"]}, "got 'join', expected an edit such as"),
+        ({"delete": "topic-1", "name": "x"}, "got 'delete, name', expected an edit such as"),
+    ],
+)
+def test_an_edit_that_cannot_be_is_one_sentence(tmp_path, entry, message):
+    with pytest.raises(InputError) as raised:
+        edited(tmp_path, entry)
+    assert message in str(raised.value)
+    assert "edits.yaml, entry 1" in str(raised.value)
+
+
+def test_new_topics_are_unlike_the_known_and_those_take_back_what_fits():
+    known = replace(groups().at([0, 1]), labels=np.full(9, -1, dtype=np.int32))
+    assert with_new(known, UNITS, 0).ids == ("topic-1", "topic-2")  # two dialogues are no topic
+    more = np.concatenate([UNITS, UNITS[7:], UNITS[7:]])
+    result = with_new(replace(known, labels=known.assigned(more)), more, 0)
+    assert result.ids == ("topic-1", "topic-2", "topic-4")
+    assert result.labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2]
+
+
+def test_shares_have_wilson_intervals_and_holm_corrects_them():
+    low, high = wilson(5, 20)
+    z = stats.norm.ppf(0.975)
+    middle, half = (
+        (5 + z * z / 2) / (20 + z * z),
+        z / (20 + z * z) * np.sqrt(5 * 15 / 20 + z * z / 4),
+    )
+    assert (low, high) == pytest.approx((middle - half, middle + half))
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_topics_are_new_grow_or_end_worse_and_chance_is_neither():
+    first = [("a", "finished")] * 80 + [("b", "finished")] * 20
+    second = (
+        [("a", "finished")] * 30
+        + [("a", "cancelled")] * 20
+        + [("b", "finished")] * 25
+        + [("c", "failed")] * 25
+    )
+    comparison = compared_topics(
+        {"a": "A", "b": "B", "c": "C"}, (first, second), ("May", "June"), known=["a", "b"]
+    )
+    assert comparison.lines() == [
+        "May: 100 dialogues; June: 100 dialogues",
+        "New topic: C, 0% to 25% of dialogues",
+        "Worse ends: A, cancelled 0% to 40% of its dialogues",
+        "Shrinking: A, 80% to 50% of dialogues",
+    ]
+    beside = replace(comparison, in_time=False).findings()
+    assert beside[1:] == [
+        "Worse ends in June: A, cancelled 0% to 40% of its dialogues",
+        "Less in June: A, 80% to 50% of dialogues",
+    ]
+    by_name = {change.name: change for change in comparison.changes}
+    assert by_name["B"].kind == ""
+    assert by_name["A"].share.p == pytest.approx(
+        2 * stats.fisher_exact([[80, 20], [50, 50]]).pvalue
+    )
+    same = compared_topics({"a": "A", "b": "B"}, (first, first), ("May", "June"))
+    assert same.findings() == ["No topic differs more than chance explains"]
+
+
+def test_parts_are_months_columns_or_halves_of_numbers():
+    dialogues = [
+        Dialogue(
+            (Turn("user", "hi"),),
+            f"{n}",
+            (),
+            f"2026-{n % 2 + 1:02d}-03",
+            {"score": n, "team": "ab"[n > 20]},
+        )
+        for n in range(60)
+    ]
+    assert {name: len(rows) for name, rows in sets_of(dialogues, "month").items()} == {
+        "2026-01": 30,
+        "2026-02": 30,
+    }
+    assert {name: len(rows) for name, rows in sets_of(dialogues, "team").items()} == {
+        "a": 21,
+        "b": 39,
+    }
+    assert [*sets_of(dialogues, "score")] == ["above 29.5", "at most 29.5"]
+    with pytest.raises(
+        InputError,
+        match=r"got 'tema', expected one of month, score, team; choose one\. Did you mean",
+    ):
+        sets_of(dialogues, "tema")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("topic\ncards\n", "got the columns topic, expected name, description and examples"),
+        ("name\ncards\ncards\n", "row 3: got 'cards' a second time"),
+        ("name,description\n,lost cards\n", "row 2: got no name"),
+        ("name\n", "got no row"),
+    ],
+)
+def test_a_wrong_taxonomy_is_one_sentence(tmp_path, text, message):
+    (path := tmp_path / "topics.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        read_taxonomy(path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"topics": 2}, r"got topics=2 beside it, which decides nothing there"),
+        ({"nowhere": True}, r"got nowhere=True beside it"),
+        ({"vectors": np.eye(2, dtype=np.float32)}, "got ready vectors alone, expected their model"),
+    ],
+)
+def test_what_a_taxonomy_leaves_no_room_for_is_refused(tmp_path, settings, message):
+    (path := tmp_path / "topics.csv").write_text("name\ncards\n", encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        hf_dialemb.find_topics([], taxonomy=path, **settings)
+
+
+@pytest.mark.slow
+def test_given_topics_are_assigned_first_and_the_rest_is_found(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    wants = {
+        "card": (
+            "my card was stolen",
+            "I lost my debit card",
+            "someone took my bank card",
+            "my credit card is gone",
+        ),
+        "train": (
+            "I need a train",
+            "book me a train ticket",
+            "a train for two people",
+            "find me a train to rome",
+        ),
+    }
+    asks = {"card": "shall I block the card?", "train": "which day do you leave?"}
+    dialogues = [
+        Dialogue(
+            (Turn("user", wants[name][n % 4]), Turn("assistant", asks[name])),
+            f"{name}-{n}",
+            metadata={"team": "=1+1" if n % 2 else "b"},
+        )
+        for name in wants
+        for n in range(20)
+    ]
+    write_jsonl(dialogues, tmp_path / "calls.jsonl")
+    table = (
+        "name,description,examples\nlost cards,someone lost a bank card,my card is "
+        "gone|stolen "
+        "card\n"
+    )
+    (tmp_path / "given.csv").write_text(table, encoding="utf-8")
+    words = ["topics", "calls.jsonl", "--taxonomy", "given.csv", "--compare", "team"]
+    assert main(words) == 0
+    table = pq.read_table("topics/dialogues.parquet").to_pydict()
+    of = {
+        name: {topic for id, topic in zip(table["id"], table["topic"], strict=True) if name in id}
+        for name in wants
+    }
+    assert of["card"] == {"topic-1"}
+    assert not of["train"] & {"topic-1", "none"}
+    assert set(table["name"][:1]) == {"lost cards"}
+    book = load_workbook(tmp_path / "topics/topics.xlsx")
+    assert "'=1+1" in [cell.value for row in book["conversations"] for cell in row]
+    assert book["topics"].column_dimensions["B"].width > len("lost cards")
+    assert not [cell for sheet in book for row in sheet for cell in row if cell.data_type == "f"]
+    (tmp_path / "topics/edits.yaml").write_text(
+        "- {rename: topic-2, name: trips}\n", encoding="utf-8"
+    )
+    assert main(words) == 0
+    assert " trips\n" in capsys.readouterr().out
+    assert {"lost cards", "trips"} <= set(hf_dialemb.load_topics("topics").groups.names)
+    assert main([*words, "--topics", "2"]) == 2
+    assert "got --taxonomy and --topics, expected one of them" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is on PATH")
+def test_changes_on_the_page_are_a_file_of_edits_that_does_them(tmp_path):
+    wants = np.repeat(
+        ["my card was stolen", "a train ticket to rome", "I need a hotel room"], [4, 3, 2]
+    )
+    dialogues = [
+        Dialogue((Turn("user", f"<b>{want}</b>"),), name)
+        for name, want in zip(NAMES, wants.tolist(), strict=True)
+    ]
+    found = hf_dialemb.find_topics(dialogues, vectors=UNITS, topics=3)
+    sets = [("topic-1", "finished")] * 90, [("topic-2", "failed")] * 90
+    comparison = compared_topics({"topic-1": "A", "topic-2": "B"}, sets, ("<i>May</i>", "June"))
+    found = replace(found, comparisons=(comparison,))
+    found.page(tmp_path / "index.html")
+    with Browser(tmp_path / "profile") as page:
+        page.size(390, 800)
+        page.open((tmp_path / "index.html").as_uri())
+        page.until("typeof page === 'object' && page.sized")
+        page.run("page.show({list: 'comparison'})")
+        assert page.all("#panel .findings li")[0] == "Growing: B, 0% to 100% of dialogues"
+        assert {"<i>May</i>: 0 % (0 %–4 %)", "June: 0 % (0 %–4 %)"} <= set(
+            page.all("#panel .share span")
+        )
+        page.run("page.show({list: 'ends'})")
+        assert page.all("#panel tbody td")[:4] == ["0 0 %", "0 0 %", "4 100 %", "0 0 %"]
+        assert page.run("document.documentElement.scrollWidth") == 390
+        page.run("page.show({topic: 'topic-2'})")
+        page.run("document.querySelector('.edit input').value = 'lost: cards'")
+        pressed = (
+            "[...document.querySelectorAll('#panel button')].find((one) => one.textContent "
+            "=== '{}').click()"
+        )
+        for name in ("Rename", "Merge", "Delete", "Undo"):
+            page.run(pressed.format(name))
+        page.run("page.show({dialogue: 'd8'})")
+        page.run(pressed.format("Move"))
+        assert page.all(".changes b") == ["3 changes, not saved yet"]
+        text = page.run("page.changes.text()")
+        assert page.problems == []
+    (tmp_path / "edits.yaml").write_text(text, encoding="utf-8")
+    edits = read_edits(tmp_path / "edits.yaml")
+    assert [next(iter(entry)) for entry in edits.entries] == ["rename", "merge", "move"]
+    again = hf_dialemb.find_topics(dialogues, vectors=UNITS, topics=3, edits=edits)
+    assert {topic.id: (topic.name, topic.size) for topic in again.by_size}["topic-2"] == (
+        "lost: cards",
+        8,
+    )

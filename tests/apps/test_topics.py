@@ -1,0 +1,650 @@
+"""Topics of whole dialogues.
+
+Planted ones are found in any order, files and page hold what was said as text.
+"""
+
+import csv
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from browser import BROWSER, Browser
+from endpoint_server import says
+from openpyxl import load_workbook
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+
+import hf_dialemb
+from hf_dialemb.apps.cli import main
+from hf_dialemb.apps.topics import model
+from hf_dialemb.apps.topics.describing import read_description
+from hf_dialemb.apps.topics.naming import (
+    names_of,
+    set_phrases,
+    telling_phrases,
+    typical_requests,
+    with_small_talk_joined,
+    without_set_phrases,
+)
+from hf_dialemb.apps.topics.requests import requests_within
+from hf_dialemb.apps.topics.segments import boundaries, segments
+from hf_dialemb.apps.topics.topic_clustering import (
+    counted_periods,
+    find_clusters,
+    placed,
+    stability,
+)
+from hf_dialemb.data import single_domain, write_jsonl
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.metrics.vectors import unit
+
+SAID = {
+    "card": ("my card was stolen", "shall I block the card"),
+    "train": ("a train ticket to rome", "which day do you leave"),
+    "hotel": ("I need a hotel room", "how many nights in the hotel"),
+}
+HOSTILE = [
+    "</script><script>hacked = 1</script>",
+    '<img src=x onerror="hacked = 1">',
+    "<!-- <script> \u2028 & &amp;",
+]
+
+
+def made(each=20):
+    """Dialogues of three topics in turn, with days, and a name or none."""
+    return [
+        Dialogue(
+            (Turn("user", f"{user}, please {number}"), Turn("assistant", f"{assistant}?")),
+            f"{topic}-{number}" if topic != "hotel" else "",
+            (topic,),
+            f"2026-01-{number % 28 + 1:02d}T10:00:00" if topic != "train" else "",
+        )
+        for number in range(each)
+        for topic, (user, assistant) in SAID.items()
+    ]
+
+
+def vectors_of(dialogues, spread=0.1):
+    centres = dict(zip(SAID, np.eye(8, dtype=np.float32), strict=False))
+    noise = np.random.default_rng(0).normal(0, spread, (len(dialogues), 8)).astype(np.float32)
+    return np.stack([centres[dialogue.domains[0]] for dialogue in dialogues]) + noise
+
+
+@pytest.fixture(scope="module")
+def found():
+    dialogues = made()
+    return hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), title="Calls")
+
+
+def test_planted_topics_are_found_named_and_counted(found):
+    assert repr(found) == "Calls: 60 dialogues, 3 topics"
+    assert (
+        normalized_mutual_info_score(
+            [dialogue.domains[0] for dialogue in found.corpus], found.labels
+        )
+        == 1
+    )
+    for one in found.by_size:
+        topic = found.corpus[one.examples[0]].domains[0]
+        assert topic in one.name
+        assert any(topic in phrase for phrase in one.by_role["user"])
+        assert sum(one.periods) == (0 if topic == "train" else 20)
+    assert found.topics["size"].tolist() == [20, 20, 20]
+    assert found.dialogues["id"].tolist()[:3] == ["card-0", "train-0", "#3"]
+    assert (found.similarity <= 1.0001).all()
+    assert "<td>topic-1</td>" in found._repr_html_()
+
+
+def test_topics_that_come_back_in_samples_are_solid():
+    units = unit(vectors_of(made(40), 0.05))
+    labels = find_clusters(units, 3)
+    assert stability(units, labels, 3) == ("solid",) * 3
+    noise = unit(np.random.default_rng(0).normal(size=units.shape))
+    assert "solid" not in stability(noise, find_clusters(noise, 12), 12)
+
+
+def test_the_sentence_is_a_request_that_holds_the_name(found):
+    for topic in found.by_size:
+        assert topic.sentence == found.corpus[topic.examples[0]].turns[0].content
+    groups = [
+        greeted(["I was robbed, my card was stolen"], 3) + greeted(["a card please"], 5),
+        greeted(["hi"], 3),
+    ]
+    assert typical_requests(groups, ["stolen card", "greetings only"], ()) == [
+        "I was robbed, my card was stolen",
+        "",
+    ]
+
+
+def test_what_is_little_like_its_topic_fits_nowhere_if_asked(found):
+    dialogues = made()
+    vectors = vectors_of(dialogues)
+    vectors[0] = np.eye(8)[0] * 0.4 - np.eye(8)[5]
+    topics = hf_dialemb.find_topics(dialogues, vectors=vectors, topics=3, nowhere=True)
+    assert [topic.size for topic in topics.by_size] == [20, 20, 19, 1]
+    assert (topics.by_size[-1].name, topics.by_size[-1].examples) == ("fits nowhere", (0,))
+    assert topics.similarity[0] < min(topic.least for topic in topics.by_size[:3])
+    assert found.by_size[-1].name != "fits nowhere"
+
+
+def test_the_order_of_dialogues_does_not_matter():
+    dialogues = made(40)
+    unit = vectors_of(dialogues, 0.5)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    order = np.random.default_rng(1).permutation(len(unit))
+    labels = find_clusters(unit)
+    assert labels.max() >= 1
+    assert find_clusters(unit[order]).tolist() == labels[order].tolist()
+    assert (np.diff(np.bincount(labels)) <= 0).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_few_dialogues_have_topics_and_places(count):
+    dialogues = made(2)[:count]
+    topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues))
+    assert sum(topic.size for topic in topics.by_size) == count
+    assert ((topics.places >= 0) & (topics.places <= 1)).all()
+    assert placed(np.ones((count, 4), dtype=np.float32)).shape == (count, 2)
+
+
+def test_names_are_whole_phrases_that_tell_topics_apart():
+    assert telling_phrases([["a red apple", "a red car"], ["a blue car", "a blue sea"]]) == [
+        ("red",),
+        ("blue",),
+    ]
+    assert telling_phrases([["", ""]]) == [()]
+    cards, pets = ["lost my credit card", "my credit card", "credit card ____"], ["a dog"]
+    assert telling_phrases([cards, pets]) == [("credit card",), ("dog",)]
+
+
+GREETED = (
+    "hello",
+    "hi there, thanks for contacting us",
+    None,
+    "anything else I can help you with?",
+    "no",
+    "bye",
+)
+CARDS, ROOMS = (
+    ("我的信用卡被偷了", "信用卡丢了", "信用卡被盗刷"),
+    ("我想订酒店", "酒店有房吗", "订酒店两晚"),
+)
+
+
+def greeted(texts, number):
+    """Dialogues in which all is the same but what is wanted."""
+    return [
+        Dialogue(
+            tuple(
+                Turn(("user", "assistant")[place % 2], said or text)
+                for place, said in enumerate(GREETED)
+            )
+        )
+        for text in texts
+        for _ in range(number)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("groups", "names"),
+    [
+        (
+            [greeted(["my card was stolen"], 5), greeted(["I need a hotel"], 5)],
+            ["stolen card", "need a hotel"],
+        ),
+        (
+            [greeted(["hi"], 5), greeted(["hello"], 4), greeted(["book a taxi"], 5)],
+            ["greetings only"] * 2 + ["taxi"],
+        ),
+        ([greeted(CARDS, 2), greeted(ROOMS, 2)], ["信用卡", "酒店"]),
+        ([greeted(["a taxi"], 3), greeted(["the taxis"], 3)], ["taxi", "taxis"]),
+    ],
+)
+def test_names_are_what_is_wanted_and_no_greetings(groups, names):
+    dialogues = [dialogue for group in groups for dialogue in group]
+    labels = np.repeat(np.arange(len(groups), dtype=np.int32), list(map(len, groups)))
+    left_out = set_phrases(dialogues, labels)
+    assert {"hello", "anything else i can help you with"} <= left_out
+    said = [without_set_phrases(dialogue, left_out, "user") for dialogue in dialogues]
+    given = names_of(said, labels, np.eye(len(groups), dtype=np.float32))
+    assert len(set(given)) == len(given)
+    for name, part in zip(given, names, strict=True):
+        assert part in name
+
+
+def test_greetings_are_a_single_topic():
+    dialogues = [*greeted(["hi"], 5), *greeted(["book a taxi"], 6), *greeted(["hello"], 4)]
+    labels = np.repeat(np.array([1, 0, 2], dtype=np.int32), [5, 6, 4])
+    assert with_small_talk_joined(dialogues, labels).tolist() == [0] * 5 + [1] * 6 + [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("My card was stolen.", ["card", "stolen card"]),
+        ("how do I report a lost or stolen card?", ["report a stolen card", "report a card"]),
+        ("I'm looking for an hotel", ["look for a hotel"]),
+        ("I lost my card", ["lost my card"]),
+        ("it is not what I want; please can you change the booking", ["change the booking"]),
+        ("i still haven't received my parcel", ["not received my parcel"]),
+        ("my parcel never came", ["parcel", "parcel never came"]),
+        ("could you speak slower", ["speak slower"]),
+        ("helloooo, how's it going? don't know", []),
+        ("信用卡丢了", ["信用", "信用卡", "信用卡丢", "用卡", "用卡丢", "卡丢"]),
+        (
+            "クレジットカードを紛失しました",
+            ["クレジットカード", "クレジットカードを紛", "クレジットカードを紛失", "紛失"],
+        ),
+        ("कार्ड खो गया", ["कार्ड", "कार्ड खो", "कार्ड खो गया", "खो", "खो गया", "गया"]),
+    ],
+)
+def test_requests_are_read_with_their_verbs(text, wanted):
+    assert [request.whole for request in requests_within(text)] == wanted
+
+
+def test_the_name_is_the_phrase_whose_vector_is_nearest_to_the_topic():
+    said, labels = (
+        [["lost card"], ["stolen card"]] * 3 + [["dogs"]] * 3,
+        np.array([0] * 6 + [1] * 3, dtype=np.int32),
+    )
+    near = {"stolen card": [1, 0]}
+
+    def encode(phrases):
+        return np.array([near.get(phrase, [0.5, 0.5]) for phrase in phrases], dtype=np.float32)
+
+    assert names_of(said, labels, np.eye(2, dtype=np.float32), encode) == ["stolen card", "dogs"]
+
+
+LANGUAGES = {
+    "ja": (
+        (
+            "クレジットカードを紛失しました",
+            "クレジットカードが盗まれた",
+            "クレジットカードを再発行したい",
+            "クレジットカードの停止",
+        ),
+        (
+            "ホテルの予約をお願いします",
+            "ホテルの予約を変更したい",
+            "ホテルの予約を取り消したい",
+            "東京のホテルの予約",
+        ),
+        ("クレジットカード", "ホテルの予約"),
+    ),
+    "zh": (
+        ("我的信用卡被偷了", "请帮我挂失信用卡", "我想补办信用卡", "信用卡丢了怎么办"),
+        ("我想预订酒店", "酒店还有房间吗", "请取消酒店预订", "酒店可以改期吗"),
+        ("信用卡", "酒店"),
+    ),
+    "th": (
+        ("บัตรเครดิตของฉันหาย", "ขอยกเลิกบัตรเครดิต", "บัตรเครดิตถูกขโมย", "ทำบัตรเครดิตใหม่"),
+        ("ต้องการจองโรงแรม", "ขอจองโรงแรมสองคืน", "ยกเลิกการจองโรงแรม", "อยากจองโรงแรมพรุ่งนี้"),
+        ("บัตรเครดิต", "จองโรงแรม"),
+    ),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_names_of_languages_without_blanks_are_whole_words(tmp_path, monkeypatch, language):
+    monkeypatch.chdir(tmp_path)
+    *groups, names = LANGUAGES[language]
+    dialogues = [
+        Dialogue((Turn("user", text), Turn("assistant", "OK")), f"{number}-{place}")
+        for number, texts in enumerate(groups)
+        for place, text in enumerate(texts * 2)
+    ]
+    write_jsonl(dialogues, tmp_path / "calls.jsonl")
+    units = np.repeat(np.eye(8, dtype=np.float32)[:2], 8, axis=0)
+    # of what an encoder of English does not read
+    monkeypatch.setattr(model, "_units", lambda *_: units)
+    assert main(["topics", "calls.jsonl", "--topics", "2", "--model", "dialogue-static"]) == 0
+    rows = csv.DictReader((tmp_path / "topics/topics.csv").read_text(encoding="utf-8").splitlines())
+    assert {row["name"] for row in rows} == set(names)
+
+
+class ByWord:
+    """An encoder that knows two words."""
+
+    fitted_on_input = False
+
+    def encode(self, dialogues):
+        texts = [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+        return np.array(
+            [[text.count("hotel") + 0.01, text.count("taxi")] for text in texts], dtype=np.float32
+        )
+
+
+def test_conversations_are_split_where_their_topic_changes():
+    def talk(*words):
+        turns = [Turn(("user", "assistant")[place % 2], word) for place, word in enumerate(words)]
+        return Dialogue(tuple(turns), "", ("a",), "2026-01-01")
+
+    both, alone, short = (
+        talk(*["hotel"] * 6, *["taxi"] * 6),
+        talk(*["taxi"] * 12),
+        talk("hotel", "hotel", "taxi"),
+    )
+    parts = segments([both, alone, short], ByWord())
+    assert [(part.id, len(part.turns), part.time) for part in parts] == [
+        ("#1/1", 6, "2026-01-01"),
+        ("#1/2", 6, "2026-01-01"),
+        ("", 12, "2026-01-01"),
+        ("", 3, "2026-01-01"),
+    ]
+    assert parts[0].turns + parts[1].turns == both.turns
+    assert boundaries([talk(*["hotel"] * 5, *["taxi"] * 6)], ByWord()) in (
+        [[4]],
+        [[6]],
+    )  # the user's turns alone
+
+
+def test_periods_are_the_finest_that_can_be_read_and_have_no_gap():
+    labels = np.array([0, 1, 1, 0], dtype=np.int32)
+    for times, period, first, count in (
+        (["2026-01-01T10:05:00", "2026-01-01T12:00:00", "", ""], "hour", "2026-01-01T10", 3),
+        (["2026-01-01T00:00:00+02:00", "2026-01-05", "", "2026-01-05"], "day", "2025-12-31", 6),
+        (["2020-01-01", "2024-12-31", "", ""], "month", "2020-01", 60),
+        (["1900-01-01", "2024-12-31", "", ""], "year", "1900", 125),
+    ):
+        periods, found, counts = counted_periods(times, labels, 2)
+        assert (periods[0], len(periods), found) == (first, count, period)
+        assert counts.sum() == sum(map(bool, times))
+    assert counted_periods([""], labels[:1], 1)[:2] == ([], "")
+
+
+def test_the_command_writes_a_page_and_tables(tmp_path, capsys):
+    write_jsonl(made(), calls := tmp_path / "calls.jsonl")
+    vectors = str(tmp_path / "vectors.parquet")
+    words, source = (
+        ["topics", str(calls), "--topics", "3", "--output"],
+        ["--model", "dialogue-static"],
+    )
+    assert main([*words, str(tmp_path / "out"), *source]) == 0
+    assert "60 dialogues, 3 topics" in capsys.readouterr().out
+    rows = list(csv.DictReader((tmp_path / "out/dialogues.csv").open(encoding="utf-8")))
+    assert [row["topic"] for row in rows] == pq.read_table(tmp_path / "out/dialogues.parquet")[
+        "topic"
+    ].to_pylist()
+    record = json.loads((tmp_path / "out/topics.json").read_text(encoding="utf-8"))
+    assert [topic["size"] for topic in record["topics"]] == [20, 20, 20]
+    assert main(["embed", *source, "--input", str(calls), "--output", vectors]) == 0
+    assert main([*words, str(tmp_path / "again"), "--vectors", vectors]) == 0
+    for name in ("dialogues.csv", "index.html"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
+    write_jsonl(made(), calls := tmp_path / "calls.jsonl")
+    words = ["flow", str(calls), "--model", "tfidf", "--output", str(tmp_path / "out")]
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert "These dialogues are about several things: one flow a topic" in told
+    record = json.loads((tmp_path / "out/topics.json").read_text(encoding="utf-8"))
+    flows = sorted(path.parent.name for path in (tmp_path / "out/flows").glob("*/index.html"))
+    assert flows == sorted(one["id"] for one in record["topics"] if one["size"] >= 5)
+    assert len(flows) > 1
+    assert f"index.html: {len(flows)} flows, of " in told
+    for name in flows:
+        back = re.search(
+            r'href="([^#"]*)">← All topics', (tmp_path / f"out/flows/{name}/index.html").read_text()
+        )
+        assert (tmp_path / "out/flows" / name / back[1]).resolve() == tmp_path / "out/index.html"
+    shutil.copytree(tmp_path / "out/flows/topic-1", tmp_path / "out/flows/topic-9")
+    shutil.copytree(tmp_path / "out/flows/topic-1", tmp_path / "out", dirs_exist_ok=True)
+    for other in ("topic-8", "mine"):
+        (tmp_path / "out/flows" / other).mkdir()
+    assert main(words) == 0
+    assert sorted(path.name for path in (tmp_path / "out/flows").iterdir()) == [
+        "mine",
+        *flows,
+        "topic-8",
+    ]
+    assert not (tmp_path / "out/flow.json").exists()
+    assert main(["flow", "next", "--flow", str(tmp_path / "out"), "--input", str(calls)]) == 2
+    assert "choose one of" in capsys.readouterr().err
+    assert main([*words, "--by", "all"]) == 0
+    assert sorted(path.name for path in (tmp_path / "out/flows").iterdir()) == ["mine", "topic-8"]
+    assert not list((tmp_path / "out").glob("topics.*")) + list(
+        (tmp_path / "out").glob("dialogues.*")
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--nowhere", "--taxonomy", "topics.csv"], "leave out --nowhere"),
+        (["--segments", "--vectors", "calls.parquet"], "got --segments and --vectors"),
+        (["--topics", "0"], "topics: got 0, expected 1 to 60"),
+        (["--names", "no/such-model-anywhere"], "no/such-model-anywhere"),
+        (["--vectors", "calls.jsonl"], "give a file that dialemb embed wrote"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(tmp_path, capsys, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(made(), tmp_path / "calls.jsonl")
+    assert main(["topics", "calls.jsonl", *words]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "topics/index.html").exists()
+
+
+def test_a_language_model_names_topics_and_phrases_stand_in(server, caplog):
+    dialogues = made(5)
+    server.answers[:] = [(200, says("Card loss")), (200, says("Card loss")), (200, says("..."))]
+    topics = hf_dialemb.find_topics(
+        dialogues, vectors=vectors_of(dialogues), topics=3, names="api:small"
+    )
+    assert [one.name for one in topics.by_size[:2]] == ["Card loss", "Card loss (2)"]
+    assert (
+        topics.by_size[2].name.split()[-1]
+        in dialogues[topics.by_size[2].examples[0]].turns[0].content
+    )
+    assert "got no name in an answer" in caplog.text
+    assert "description" not in topics.topics.columns
+
+
+@pytest.mark.parametrize(
+    ("answer", "name", "sentence", "coherent"),
+    [
+        (
+            "Name: Lost cards\nDescription: A card is gone.\nOne topic: Yes",
+            "Lost cards",
+            "A card is gone",
+            "yes",
+        ),
+        (
+            "lost cards\n**Description:** a card is gone\n- One topic: no, two",
+            "lost cards",
+            "a card is gone",
+            "no",
+        ),
+        ("<think>Name: none</think>\n1. **Name**: `lost cards`", "lost cards", "", ""),
+        ("名前\nDescription： 説明\nOne topic： maybe", "名前", "説明", ""),
+        ("Description: a card is gone\nOne topic: yes", "", "", ""),
+    ],
+)
+def test_an_answer_has_a_name_a_sentence_and_a_verdict(answer, name, sentence, coherent):
+    assert read_description(answer) == ("\n".join((name, sentence, coherent)) if name else "")
+
+
+def test_a_language_model_reads_masked_beginnings_and_what_it_says_is_kept(
+    server, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for month in ("january", "february"):
+        secrets = [
+            replace(own, turns=(*own.turns, Turn("user", "I am at ann@example.com")))
+            for own in made(6)
+        ]
+        write_jsonl(
+            [replace(own, id=f"{month}-{row}") for row, own in enumerate(secrets)],
+            tmp_path / "plain.jsonl",
+        )
+        assert (
+            main(["corpus", "convert", "plain.jsonl", "--mask", "--output", f"{month}.jsonl"]) == 0
+        )
+    said = [
+        (name, f"About a {name}.", verdict)
+        for name, verdict in (("x", "yes"), ("y", "no"), ("z", "yes"))
+    ]
+    server.answers[:] = [
+        (200, says(f"Name: {name}\nDescription: {text}\nOne topic: {verdict}"))
+        for name, text, verdict in said
+    ]
+    words = ["--model", "dialogue-static", "--names", "api:small"]
+    assert main(["topics", "january.jsonl", "--topics", "3", *words]) == 0
+    sent = [request["messages"] for _, _, request in server.requests]
+    assert len(sent) == 3
+    for (message,), topic in zip(
+        sent, json.loads(Path("topics/topics.json").read_text())["topics"], strict=True
+    ):
+        assert all(json.dumps(phrase) in message["content"] for phrase in topic["phrases"])
+        assert "@" not in message["content"]
+        assert "january" not in message["content"]
+        assert message["content"].count(" | ") == 2 * 5  # five dialogues of three turns
+    assert main(["topics", "february.jsonl", "--from", "topics", *words]) == 0
+    assert len(server.requests) == 3  # known topics are not asked about again
+    for folder in ("topics", "topics-february"):
+        rows = list(
+            csv.DictReader(Path(folder, "topics.csv").read_text(encoding="utf-8").splitlines())
+        )
+        assert [(row["name"], row["description"] + ".", row["coherent"]) for row in rows] == said
+        assert "About a y" in Path(folder, "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is on PATH")
+def test_the_page_shows_text_as_text_and_is_walked_through(tmp_path):
+    dialogues = made()
+    dialogues[0] = Dialogue(tuple(Turn("user", text) for text in HOSTILE), HOSTILE[0], ("card",))
+    topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), title=HOSTILE[0])
+    replace(topics, flows=("topic-1",)).page(tmp_path / "index.html")
+    with Browser(tmp_path / "profile") as page:
+        page.size(390, 800)
+        page.open((tmp_path / "index.html").as_uri())
+        page.until("typeof page === 'object' && page.sized")
+        assert page.all("h1") == [HOSTILE[0]]
+        assert [int(text.split()[0]) for text in page.all("#panel .figure")] == [20, 20, 20]
+        assert page.run("document.documentElement.scrollWidth") == 390
+        tops = [
+            page.run(f"document.getElementById('{name}').getBoundingClientRect().top")
+            for name in ("panel", "canvas")
+        ]
+        assert tops[0] < tops[1]
+        page.run("page.show({list: 'tree'})")
+        assert (len(page.all(".leaf")), len(page.all(".knot"))) == (3, 2)
+        page.run("document.querySelector('.knot[aria-expanded=true]').click()")
+        assert len(page.all(".leaf")) < 3
+        page.run("document.querySelector('.knot[aria-expanded=false]').focus()")
+        for opened in ("true", "false"):  # by keyboard: the focus stays at the dot
+            page.press("Enter")
+            assert page.all(".knot:focus", "one.getAttribute('aria-expanded')") == [opened]
+        page.run("page.show({topic: 'topic-1'})")
+        assert page.all("#panel a", "one.getAttribute('href')") == ["flows/topic-1/index.html"]
+        assert page.all("#panel .sentence") == [topics.by_size[0].sentence]
+        assert page.all("#panel .sure b") == ["solid"]
+        page.run("page.show({dialogue: page.data.ids[0]})")
+        assert page.all("#panel .said") == HOSTILE
+        page.run("page.find('BLOCK the card')")
+        page.until("page.hits !== null")
+        assert page.run("page.hits.size") == 19
+        assert page.all("img") == []
+        assert page.run("typeof hacked") == "undefined"
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_topics_of_a_real_corpus_are_its_domains(data_dir):
+    dialogues = single_domain(hf_dialemb.load_dialogues("multiwoz", data_dir, "dev"))
+    topics = hf_dialemb.find_topics(dialogues, "dialogue-static")
+    truth = [dialogue.domains[0] for dialogue in dialogues]
+    assert contingency_matrix(truth, topics.labels).max(axis=0).sum() > 0.9 * len(truth)
+    assert normalized_mutual_info_score(truth, topics.labels) > 0.8
+
+
+def test_saved_topics_take_new_dialogues_and_refuse_another_encoder(tmp_path):
+    topics = hf_dialemb.find_topics(made(), "dialogue-static", topics=3, title="Calls")
+    topics.save(tmp_path)
+    model = hf_dialemb.load_topics(tmp_path)
+    assert model.groups.ids == tuple(one.id for one in topics.by_size)
+    assert np.array_equal(model.groups.means, topics.means)
+    assigned = model.assign(made())
+    fits = assigned["topic"] != ""
+    assert fits.sum() >= 0.9 * len(fits)
+    assert (assigned["topic"] == topics.dialogues["topic"])[fits].all()
+    assert np.allclose(assigned["similarity"], topics.dialogues["similarity"], atol=1e-4)
+    with pytest.raises(
+        hf_dialemb.InputError, match="got vectors of 'action-static', expected those of the model"
+    ):
+        hf_dialemb.load_topics(tmp_path, "action-static")
+    with pytest.raises(hf_dialemb.InputError, match=r"got no topics\.json in it"):
+        hf_dialemb.load_topics(tmp_path / "other")
+    (tmp_path / "topics.safetensors").write_bytes(b"")
+    with pytest.raises(hf_dialemb.InputError, match="cannot be read"):
+        hf_dialemb.load_topics(tmp_path)
+
+
+@pytest.mark.slow
+def test_earlier_topics_keep_their_ids_and_new_ones_are_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = {
+        "card": (
+            "my card was stolen",
+            "someone took my bank card",
+            "I lost my debit card",
+            "my credit card is gone",
+        ),
+        "room": (
+            "I need a hotel",
+            "book me a room",
+            "a hotel for two nights",
+            "find me a hotel room",
+        ),
+        "sim": (
+            "my new sim does not activate",
+            "how do I put in the sim",
+            "the sim card is locked",
+            "sim not found",
+        ),
+    }
+    for month, topics in (("january", ("card", "room")), ("february", ("card", "sim"))):
+        dialogues = [
+            Dialogue(
+                (Turn("user", words[name][number % 4]), Turn("assistant", "one moment")),
+                f"{month}-{name}-{number}",
+            )
+            for name in topics
+            for number in range(12)
+        ]
+        write_jsonl(dialogues, tmp_path / f"{month}.jsonl")
+    assert main(["topics", "january.jsonl"]) == 0
+    assert main(["topics", "february.jsonl", "--from", "topics"]) == 0
+    lines = capsys.readouterr().out
+    assert re.search(r"New topic: .*sim.*, 0% to 50% of dialogues\n", lines)
+    assert re.search(r"Gone: .*hotel.*, 50% to 0% of dialogues\n", lines)
+    before, after = (
+        json.loads(Path(name, "topics.json").read_text()) for name in ("topics", "topics-february")
+    )
+    names = {topic["id"]: topic["name"] for topic in before["topics"]}
+    assert names.items() < {topic["id"]: topic["name"] for topic in after["topics"]}.items()
+    rows = pq.read_table("topics-february/dialogues.parquet").to_pylist()
+    assert {row["topic"] for row in rows if "sim" in row["id"]} == {"topic-3"}
+    assert {row["topic"] for row in rows if "card" in row["id"]} < set(names)
+    book = load_workbook("topics-february/topics.xlsx")
+    assert book.sheetnames == ["topics", "conversations", "comparison"]
+    assert book["conversations"].max_row == 25
+    assert main(["topics", "february.jsonl", "--from", "topics", "--output", "topics"]) == 2
+    assert "would be lost; choose another folder" in capsys.readouterr().err
+    assert main(["topics", "february.jsonl", "--from", "topics", "--flows"]) == 2
+    assert (
+        "got ends without flows, expected ends by flows, as here; make 'topics' with"
+        in capsys.readouterr().err
+    )
+    Path("topics/edits.yaml").write_text("- delete: topic-1\n", encoding="utf-8")
+    assert main(["topics", "february.jsonl", "--from", "topics"]) == 2
+    assert "got other edits in edits.yaml than were replayed" in capsys.readouterr().err

@@ -1,0 +1,317 @@
+"""Options of loading and encoding, by their names in transformers and sentence-transformers."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from afresh import COMMAND, printed_afresh
+from exports import save
+from hub_server import TOKEN, run_hub
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import cos_sim
+from test_backbones import with_code
+
+from hf_dialemb import load_encoder
+from hf_dialemb.apps.cli import main
+from hf_dialemb.encoders.load_encoder import EncoderRun
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import get_method
+
+TEXTS = ["I need a cheap hotel.", "My card was stolen!", "Yes."]
+DIALOGUES = [
+    [{"role": "user", "content": text}, {"role": "assistant", "content": "Certainly."}]
+    for text in TEXTS
+]
+
+
+@pytest.fixture(params=["plain", "dial2vec"])
+def encoder(request, tiny_bert, tiny_checkpoint):
+    return load_encoder(tiny_bert if request.param == "plain" else str(tiny_checkpoint))
+
+
+@pytest.mark.habit("encode(normalize_embeddings=True)", "works")
+def test_vectors_can_have_unit_length(encoder):
+    plain, unit = encoder.encode(DIALOGUES), encoder.encode(DIALOGUES, normalize_embeddings=True)
+    assert np.allclose(unit, plain / np.linalg.norm(plain, axis=1, keepdims=True), atol=1e-6)
+
+
+@pytest.mark.habit("encode(truncate_dim=k)", "works; normalised after the cut")
+def test_vectors_can_be_cut(encoder):
+    assert np.array_equal(
+        encoder.encode(DIALOGUES, truncate_dim=4), encoder.encode(DIALOGUES)[:, :4]
+    )
+    unit = encoder.encode_utterances(TEXTS, truncate_dim=4, normalize_embeddings=True)
+    assert np.allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.habit("encode(convert_to_tensor=True)", "works")
+def test_vectors_can_be_a_tensor(encoder):
+    vectors = encoder.encode(DIALOGUES, convert_to_tensor=True)
+    assert isinstance(vectors, torch.Tensor)
+    assert np.array_equal(vectors.cpu().numpy(), encoder.encode(DIALOGUES))
+
+
+@pytest.mark.habit("encode(batch_size=..., show_progress_bar=...)", "works")
+def test_the_size_of_a_batch_changes_no_vector(encoder):
+    small = encoder.encode(DIALOGUES, batch_size=1, show_progress_bar=True)
+    assert (
+        np.abs(small - encoder.encode(DIALOGUES, batch_size=8, show_progress_bar=False)).max()
+        <= 1e-5
+    )
+
+
+@pytest.mark.habit("encode of one string", "encode_utterances('...') gives (D,)")
+def test_a_single_utterance_gives_a_single_vector(encoder):
+    vector = encoder.encode_utterances(TEXTS[0])
+    assert vector.shape == encoder.encode_utterances(TEXTS).shape[1:]
+    assert np.abs(vector - encoder.encode_utterances(TEXTS)[0]).max() <= 1e-5
+
+
+@pytest.mark.habit("model.similarity(a, b)", "works: cosines")
+def test_similarities_are_cosines(encoder):
+    vectors = encoder.encode(DIALOGUES)
+    assert torch.allclose(
+        torch.as_tensor(encoder.similarity(vectors, vectors)), cos_sim(vectors, vectors), atol=1e-6
+    )
+
+
+@pytest.mark.habit("load(dtype=..., attn_implementation=..., device=...)", "works")
+def test_models_load_in_a_dtype_with_an_attention_on_a_device(tiny_bert):
+    exact = load_encoder(tiny_bert, attn_implementation="eager", device="cpu").encode_utterances(
+        TEXTS
+    )
+    assert np.abs(exact - SentenceTransformer(tiny_bert, device="cpu").encode(TEXTS)).max() <= 1e-5
+    rough = load_encoder(tiny_bert, dtype=torch.bfloat16).encode_utterances(TEXTS)
+    assert 1e-6 < np.abs(rough - exact).max() < 0.1 * np.abs(exact).max()
+    assert np.array_equal(rough, load_encoder(tiny_bert, dtype="bfloat16").encode_utterances(TEXTS))
+
+
+@pytest.mark.habit(
+    "--batch-size, --device, --dtype, --revision on the command line", "wherever there is --model"
+)
+def test_commands_take_the_options_of_loading(tiny_bert, tmp_path, printed, capsys):
+    options = ["--batch-size", "2", "--device", "cpu", "--dtype", "float32"]
+    calls, vectors = tmp_path / "calls.jsonl", tmp_path / "vectors.parquet"
+    calls.write_text(
+        "".join(json.dumps({"id": text, "messages": DIALOGUES[0]}) + "\n" for text in TEXTS)
+    )
+    printed("embed", calls, "--model", tiny_bert, "--output", vectors, *options)
+    assert (
+        main(
+            ["search", str(calls), "--vectors", str(vectors), "--query", "hotel", "--device", "cpu"]
+        )
+        == 2
+    )
+    assert "--device: got cpu without a model to load" in capsys.readouterr().err
+    for command in ("search", "topics", "flow", "index", "evaluate", "embed"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        text = capsys.readouterr().out
+        assert [name for name in (*options[::2], "--revision") if name not in text] == [], command
+
+
+REVISIONS = """
+import sys
+import numpy as np
+from hf_dialemb import load_encoder
+from hf_dialemb.errors import InputError
+cache, commit, file = sys.argv[1:]
+vectors = {}
+for name in ("org/plain", "org/sentence", "org/dial2vec"):
+    encoders = {
+        "tag": load_encoder(name, revision="v1", token="hf_other", cache_dir=cache),
+        "word": load_encoder(f"{name}@v1"), "main": load_encoder(name),
+    }
+    assert encoders["tag"].spec == encoders["word"].spec == f"{name}@v1"
+    fingerprints = {way: encoder.fingerprint for way, encoder in encoders.items()}
+    assert fingerprints["tag"] == fingerprints["word"] != fingerprints["main"]
+    vectors |= {f"{name} {way}": encoder.encode_utterances(TEXTS) for way, encoder in encoders.items()}
+commit = load_encoder("org/plain", revision=commit)
+assert commit.fingerprint == load_encoder("org/plain@v1").fingerprint
+np.savez(file, commit=commit.encode_utterances(TEXTS), **vectors)
+for spec, said in (("org/plain@v2", "RevisionNotFound"), ("org/plain@v1,v2", "separated by commas")):
+    try:
+        load_encoder(spec)
+        raise SystemExit(f"{spec} was loaded")
+    except InputError as error:
+        assert said in str(error), error
+"""
+
+
+@pytest.fixture
+def later(tiny_bert, tmp_path):
+    """The folder of the same model with other weights."""
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "later"))
+    model = transformers.AutoModel.from_pretrained(tiny_bert)
+    for parameter in model.parameters():
+        parameter.data.mul_(1.5)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.habit("load(revision=..., token=..., cache_dir=...)", "works; also 'org/name@v1'")
+def test_models_load_at_a_revision_with_a_token_into_a_cache(
+    tiny_bert, tiny_checkpoint, later, tmp_path
+):
+    folders = {
+        "plain": Path(tiny_bert),
+        "sentence": tmp_path / "sentence",
+        "dial2vec": tiny_checkpoint,
+    }
+    SentenceTransformer(tiny_bert, device="cpu").save(str(folders["sentence"]))
+    with run_hub() as hub:
+        commits = {
+            name: hub.fill("models", f"org/{name}", folder, "v1")
+            for name, folder in folders.items()
+        }
+        for name, folder in folders.items():
+            changed = shutil.copytree(folder, tmp_path / f"changed-{name}")
+            if name == "dial2vec":
+                (changed / "README.md").write_text("Later.")
+            else:
+                shutil.copy(later / "model.safetensors", changed)
+            hub.fill("models", f"org/{name}", changed)
+        words = [tmp_path / "cache", commits["plain"].oid, tmp_path / "vectors.npz"]
+        environment = hub.environment(tmp_path / "home")
+        printed_afresh(REVISIONS.replace("TEXTS", repr(TEXTS)), *words, environment=environment)
+    assert hub.tokens >= {TOKEN, "hf_other"}
+    assert {path.name for path in (tmp_path / "cache").glob("models--*")} == {
+        f"models--org--{name}" for name in folders
+    }
+    vectors = np.load(tmp_path / "vectors.npz")
+    for name, folder in folders.items():
+        expected = load_encoder(folder).encode_utterances(TEXTS)
+        for way in ("tag", "word"):
+            assert np.abs(vectors[f"org/{name} {way}"] - expected).max() <= 1e-6, (name, way)
+        assert name == "dial2vec" or np.abs(vectors[f"org/{name} main"] - expected).max() > 0.01, (
+            name
+        )
+    assert np.array_equal(vectors["commit"], vectors["org/plain tag"])
+
+
+BACKBONES = """
+import json, sys
+from pathlib import Path
+import hf_dialemb
+from hf_dialemb.errors import InputError
+place = Path(sys.argv[1])
+options = {"max_steps": 1, "per_device_train_batch_size": 4, "learning_rate": 1e-12, "disable_tqdm": True}
+for name, backbone in (("old", "org/plain@v1"), ("new", "org/plain")):
+    run = hf_dialemb.train("dse", "sample", output_dir=place / name, backbone=backbone, max_dialogues=8, **options)
+    run.encoder()
+try:
+    hf_dialemb.train("dse", "sample", output_dir=place / "none", backbone="org/plain@v2", max_dialogues=8, **options)
+    raise SystemExit("trained")
+except InputError as error:
+    assert "'org/plain@v2'" in str(error), error
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.habit(
+    "train(backbone='org/name@v1'), dialemb rank --model org/name@v1", "works; digests are recorded"
+)
+def test_a_training_starts_from_a_revision_and_records_its_weights(tiny_bert, later, tmp_path):
+    folders = {"old": tiny_bert, "new": str(later)}
+    with run_hub() as hub:
+        for name, folder in folders.items():
+            hub.fill("models", "org/plain", folder, "v1" if name == "old" else "")
+        printed_afresh(BACKBONES, tmp_path, environment=hub.environment(tmp_path / "home"))
+    digests = set()
+    for name, folder in folders.items():
+        vectors = load_encoder(tmp_path / name).encode_utterances(TEXTS)
+        assert np.abs(vectors - load_encoder(folder).encode_utterances(TEXTS)).max() <= 1e-5
+        digests.add(
+            json.loads((tmp_path / name / "training_data.json").read_text())["backbone_sha256"]
+        )
+    assert len(digests) == 2
+
+
+@pytest.mark.slow
+def test_responses_are_ranked_by_a_revision(tiny_bert, tmp_path):
+    save(
+        get_method("transformer_dual_encoder").model_class.build(tiny_bert, ()), tmp_path / "ranker"
+    )
+    (tmp_path / "calls.jsonl").write_text(json.dumps({"messages": DIALOGUES[0]}))
+    (tmp_path / "pool.txt").write_text("\n".join(TEXTS))
+    words = [
+        "rank",
+        "--context",
+        tmp_path / "calls.jsonl",
+        "--candidates",
+        tmp_path / "pool.txt",
+        "--model",
+    ]
+    with run_hub() as hub:
+        hub.fill("models", "org/ranker", tmp_path / "ranker", "v1")
+        (tmp_path / "empty").mkdir()
+        hub.fill("models", "org/ranker", tmp_path / "empty")
+        names = ("org/ranker@v1", str(tmp_path / "ranker"))
+        first, second = (
+            printed_afresh(COMMAND, *words, name, environment=hub.environment(tmp_path / "home"))
+            for name in names
+        )
+    assert first == second
+    assert TEXTS[1] in first
+
+
+@pytest.mark.habit("load(trust_remote_code=True)", "works; without it, refused in one sentence")
+def test_code_beside_a_model_runs_only_if_it_is_trusted(tiny_bert, tmp_path):
+    folder = with_code(tmp_path / "own", tiny_bert, "own_bert")
+    with pytest.raises(InputError, match="trust_remote_code=True"):
+        load_encoder(folder)
+    vectors = load_encoder(folder, trust_remote_code=True).encode_utterances(TEXTS)
+    assert np.abs(vectors - 2 * load_encoder(tiny_bert).encode_utterances(TEXTS)).max() <= 1e-5
+
+
+@pytest.mark.habit("load(device=None)", "the accelerator that torch has, else the CPU")
+def test_the_accelerator_is_the_default_device(monkeypatch):
+    from hf_dialemb.encoders.load_encoder import checked_device
+
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    assert checked_device(None) == "cpu"
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    for kind in ("cuda", "mps", "xpu"):
+        monkeypatch.setattr(
+            torch.accelerator, "current_accelerator", lambda kind=kind: torch.device(kind)
+        )
+        assert (checked_device(None), checked_device(f"{kind}:0"), checked_device("cpu")) == (
+            kind,
+            f"{kind}:0",
+            "cpu",
+        )
+    with pytest.raises(InputError, match="this machine has cpu and xpu"):
+        checked_device("tpu")
+
+
+@pytest.mark.habit("an option of loading that a model does not take", "refused in one sentence")
+@pytest.mark.parametrize(
+    ("model", "options", "reason"),
+    [
+        ("tfidf", {"device": "cuda"}, "got device='cuda'"),
+        ("dialogue-static", {"attn_implementation": "eager"}, "got attn_implementation='eager'"),
+        ("dialogue-static", {"dtype": "float16"}, "got float16"),
+        ("dialogue-static", {"revision": "v1"}, "got 'v1' after the '@'"),
+        ("org/name@v1", {"revision": "v2"}, "expected one of both"),
+        ("org/name@bfloat16", {"dtype": "float16"}, "expected one of both"),
+        ("org/name", {"dtype": "int4"}, "expected float32, bfloat16 or float16"),
+        ("org/name", {"batch_size": 0}, "expected at least 1"),
+        (EncoderRun(Path("nowhere")), {"revision": "v1"}, "nowhere"),
+    ],
+)
+def test_options_without_an_effect_are_refused(model, options, reason):
+    with pytest.raises(InputError, match=reason) as refused:
+        load_encoder(model, **options)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.habit("load(a model in memory, dtype=...)", "refused: it is loaded already")
+def test_models_in_memory_take_no_options_of_loading(encoder):
+    with pytest.raises(InputError, match="Encoder in memory with options of loading"):
+        load_encoder(encoder, dtype="bfloat16")
+    assert load_encoder(encoder, batch_size=4) is encoder

@@ -1,0 +1,207 @@
+"""Adapters of peft over every method."""
+
+import numpy as np
+import pytest
+import torch
+from exports import save
+from transformers import AutoModel, TrainingArguments
+
+from hf_dialemb import DialogueTrainer, load_encoder
+from hf_dialemb.methods.dial2vec import Dial2VecModel
+from hf_dialemb.methods.dialog2flow import Dialog2FlowModel
+from hf_dialemb.methods.dialogue_cse import DialogueCSEModel
+from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.methods.dual_encoder import TransformerDualEncoderModel
+from hf_dialemb.storage.pretrained import FOLDER, MINILM
+
+peft = pytest.importorskip("peft")
+
+CONFIG = {
+    "r": 2,
+    "lora_alpha": 4,
+    "target_modules": ["query", "value"],
+    "init_lora_weights": "gaussian",
+}
+MODELS = [Dial2VecModel, DSEModel, DialogueCSEModel, Dialog2FlowModel]
+
+
+def saved(model_class, tiny_bert, folder):
+    model, tokenizer = model_class.from_backbone(tiny_bert)
+    return AutoModel.from_pretrained(save((model, tokenizer), folder)), tokenizer
+
+
+def adapted(model, way="get_peft_model"):
+    """Give a model an adapter whose second factors, which start as zeros, have some weight."""
+    if way == "add_adapter":
+        model.add_adapter(peft.LoraConfig(**CONFIG))
+    else:
+        model = peft.get_peft_model(
+            model, peft.LoraConfig(**CONFIG, task_type="FEATURE_EXTRACTION")
+        )
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_()
+    return model
+
+
+def assert_same(encoder, dialogues, expected):
+    np.testing.assert_allclose(
+        encoder.encode(dialogues), expected, atol=1e-5 * np.abs(expected).max()
+    )
+
+
+def trainer_of(model, tokenizer, folder, dialogues, **settings):
+    quiet = {"report_to": "none", "use_cpu": True, "disable_tqdm": True}
+    steps = {
+        "max_steps": 2,
+        "learning_rate": 0.1,
+        "per_device_train_batch_size": 8,
+        **quiet,
+        **settings,
+    }
+    data = {"train_dataset": dialogues, "eval_dataset": dialogues}
+    return DialogueTrainer(
+        model, TrainingArguments(str(folder), **steps), processing_class=tokenizer, **data
+    )
+
+
+@pytest.mark.habit(
+    "peft.get_peft_model(model), save_pretrained, PeftModel.from_pretrained", "works"
+)
+@pytest.mark.parametrize("model_class", MODELS)
+def test_an_adapter_is_saved_and_loaded_again(model_class, tiny_bert, sample_dialogues, tmp_path):
+    few, (model, tokenizer) = sample_dialogues[:3], saved(model_class, tiny_bert, tmp_path / "base")
+    model = adapted(model)
+    expected = load_encoder(model, tokenizer=tokenizer).encode(few)
+    save((model, tokenizer), tmp_path / "adapter")
+    base = AutoModel.from_pretrained(tmp_path / "base")
+    assert np.abs(load_encoder(base, tokenizer=tokenizer).encode(few) - expected).max() > 1e-3
+    assert_same(
+        load_encoder(
+            peft.PeftModel.from_pretrained(base, tmp_path / "adapter"), tokenizer=tokenizer
+        ),
+        few,
+        expected,
+    )
+    assert_same(load_encoder(str(tmp_path / "adapter")), few, expected)
+
+
+@pytest.mark.habit("model.add_adapter(config), save_pretrained, AutoModel.from_pretrained", "works")
+@pytest.mark.parametrize("model_class", MODELS)
+def test_an_added_adapter_is_saved_and_loaded_again(
+    model_class, tiny_bert, sample_dialogues, tmp_path
+):
+    few, (model, tokenizer) = sample_dialogues[:3], saved(model_class, tiny_bert, tmp_path / "base")
+    expected = load_encoder(adapted(model, "add_adapter"), tokenizer=tokenizer).encode(few)
+    save((model, tokenizer), tmp_path / "adapter")
+    assert_same(
+        load_encoder(AutoModel.from_pretrained(tmp_path / "adapter"), tokenizer=tokenizer),
+        few,
+        expected,
+    )
+    assert_same(load_encoder(str(tmp_path / "adapter")), few, expected)
+
+
+@pytest.mark.habit("Trainer over a peft model", "the adapter alone learns")
+@pytest.mark.parametrize("model_class", [Dial2VecModel, DSEModel])
+def test_an_adapter_alone_learns(model_class, tiny_bert, sample_dialogues, tmp_path):
+    model, tokenizer = saved(model_class, tiny_bert, tmp_path / "base")
+    model = peft.get_peft_model(model, peft.LoraConfig(**CONFIG))
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    trainer_of(model, tokenizer, tmp_path / "run", sample_dialogues[:16]).train()
+    changed = {
+        name for name, value in model.state_dict().items() if not torch.equal(value, before[name])
+    }
+    assert changed
+    assert all("lora_" in name for name in changed)
+
+
+@pytest.mark.habit(
+    "Trainer over get_peft_model(model), save_model, load_encoder", "the base is saved beside"
+)
+def test_an_adapter_over_an_unsaved_model_is_saved_with_it(tiny_bert, sample_dialogues, tmp_path):
+    model, tokenizer = DSEModel.from_backbone(tiny_bert)
+    model = peft.get_peft_model(model, peft.LoraConfig(**CONFIG))
+    trainer = trainer_of(model, tokenizer, tmp_path / "run", sample_dialogues[:16], save_steps=2)
+    trainer.train()
+    trainer.save_model()
+    expected = load_encoder(model, tokenizer=tokenizer).encode(sample_dialogues[:3])
+    (tmp_path / "run").rename(tmp_path / "moved")
+    for folder in ("moved", "moved/checkpoint-2"):
+        assert_same(load_encoder(str(tmp_path / folder)), sample_dialogues[:3], expected)
+
+
+@pytest.mark.habit(
+    "resume_from_checkpoint of a model with adapters", "works: same weights as without a stop"
+)
+@pytest.mark.parametrize("way", ["add_adapter", "get_peft_model"])
+def test_a_training_of_an_adapter_is_resumed(way, tiny_bert, sample_dialogues, tmp_path):
+    weights = []
+    for checkpoint in (None, str(tmp_path / "run" / "checkpoint-2")):
+        torch.manual_seed(0)
+        model, tokenizer = saved(DSEModel, tiny_bert, tmp_path / "base")
+        if way == "add_adapter":
+            model.add_adapter(peft.LoraConfig(**CONFIG))
+        else:
+            model = peft.get_peft_model(model, peft.LoraConfig(**CONFIG))
+        trainer = trainer_of(
+            model, tokenizer, tmp_path / "run", sample_dialogues[:16], max_steps=4, save_steps=2
+        )
+        trainer.train(resume_from_checkpoint=checkpoint)
+        weights.append({key: value.clone() for key, value in model.state_dict().items()})
+    whole, resumed = weights
+    assert (
+        max((whole[key] - value).abs().max() for key, value in resumed.items() if "lora_" in key)
+        <= 1e-6
+    )
+
+
+@pytest.mark.habit("load_best_model_at_end of a model with adapters", "works")
+def test_the_best_adapter_is_kept(tiny_bert, sample_dialogues, tmp_path):
+    model, tokenizer = saved(DSEModel, tiny_bert, tmp_path / "base")
+    model.add_adapter(peft.LoraConfig(**CONFIG))
+    settings = {
+        "eval_strategy": "steps",
+        "eval_steps": 1,
+        "save_steps": 1,
+        "load_best_model_at_end": True,
+    }
+    settings |= {"metric_for_best_model": "eval_loss", "greater_is_better": True}
+    trainer = trainer_of(model, tokenizer, tmp_path / "run", sample_dialogues[:16], **settings)
+    trainer.train()
+    losses = {
+        entry["step"]: entry["eval_loss"]
+        for entry in trainer.state.log_history
+        if "eval_loss" in entry
+    }
+    assert losses[1] != losses[2]
+    assert trainer.evaluate()["eval_loss"] == pytest.approx(max(losses.values()))
+
+
+@pytest.mark.habit("peft over a ranker of responses", "works")
+def test_an_adapter_over_a_ranker(tiny_bert, sample_dialogues, tmp_path):
+    ranker, tokenizer = TransformerDualEncoderModel.build(tiny_bert, ())
+    model = adapted(AutoModel.from_pretrained(save((ranker,), tmp_path / "base")))
+    expected = load_encoder(model, tokenizer=tokenizer).encode(sample_dialogues[:3])
+    save((model, tokenizer), tmp_path / "adapter")
+    assert_same(load_encoder(str(tmp_path / "adapter")), sample_dialogues[:3], expected)
+
+
+@pytest.mark.slow
+@pytest.mark.habit("dialemb export over an adapter", "merges it into its base")
+def test_an_adapter_is_merged_on_export(tiny_bert, sample_dialogues, exporting, tmp_path):
+    model, tokenizer = DSEModel.from_backbone(tiny_bert)
+    expected = load_encoder(adapted(model, "add_adapter"), tokenizer=tokenizer).encode(
+        sample_dialogues[:3]
+    )
+    folder, _ = exporting(save((model, tokenizer), tmp_path / "adapter"))
+    assert not list(folder.rglob("adapter*"))
+    assert_same(load_encoder(str(folder)), sample_dialogues[:3], expected)
+
+
+@pytest.mark.habit("The adapters that come with the package", "name their base on the Hub")
+@pytest.mark.parametrize("name", ["dialogue-minilm", "action-minilm", "turn-minilm"])
+def test_shipped_adapters_name_their_base(name):
+    assert peft.PeftConfig.from_pretrained(FOLDER / name).base_model_name_or_path == MINILM

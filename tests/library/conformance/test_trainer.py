@@ -1,0 +1,311 @@
+"""Habits of transformers' Trainer, with the trainer of this package."""
+
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from safetensors.torch import load_file, save_file
+from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
+
+import hf_dialemb
+from hf_dialemb import DialogueTrainer
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods.dial2vec import Dial2VecModel
+from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.training.arguments import make_settings
+
+QUIET = {"report_to": "none", "disable_tqdm": True, "use_cpu": True, "logging_steps": 1}
+
+
+@pytest.fixture
+def training(tiny_bert, sample_dialogues, tmp_path):
+    """A function that makes a trainer of dial2vec on 16 dialogues, with settings and arguments of
+    one's choice."""
+
+    def make(model_class=Dial2VecModel, arguments=None, **options):
+        model, tokenizer = model_class.from_backbone(tiny_bert)
+        settings = {"max_steps": 2, "per_device_train_batch_size": 8, **QUIET, **(arguments or {})}
+        options = {"train_dataset": sample_dialogues[:16], "processing_class": tokenizer, **options}
+        return DialogueTrainer(
+            model, TrainingArguments(str(tmp_path / "run"), **settings), **options
+        )
+
+    return make
+
+
+@pytest.mark.habit("Trainer.evaluate(eval_dataset=D)", "D is measured")
+def test_what_is_given_to_evaluate_is_measured(training, sample_dialogues):
+    first, second = sample_dialogues[:8], sample_dialogues[8:24]
+    trainer = training(eval_dataset=first)
+    assert trainer.evaluate(second)["eval_loss"] == pytest.approx(
+        training(eval_dataset=second).evaluate()["eval_loss"]
+    )
+    assert trainer.evaluate()["eval_loss"] != pytest.approx(trainer.evaluate(second)["eval_loss"])
+
+
+@pytest.mark.habit("Trainer.evaluate('nonsense')", "refused")
+def test_evaluate_refuses_what_holds_no_dialogues(training, sample_dialogues):
+    with pytest.raises(InputError, match="nonsense"):
+        training(eval_dataset=sample_dialogues[:8]).evaluate("nonsense")
+
+
+@pytest.mark.habit("Trainer(eval_dataset={name: D, ...})", "works: eval_<name>_loss")
+def test_several_sets_are_measured_by_name(training, sample_dialogues):
+    trainer = training(eval_dataset={"near": sample_dialogues[:8], "far": sample_dialogues[8:16]})
+    assert {"eval_near_loss", "eval_far_loss"} <= trainer.evaluate().keys()
+    assert trainer.evaluate("far")["eval_far_loss"] == pytest.approx(
+        trainer.evaluate()["eval_far_loss"]
+    )
+
+
+@pytest.mark.habit(
+    "Trainer(train_dataset=list, Dataset, path or corpus)", "works, all of dialogues"
+)
+def test_a_dataset_and_a_list_of_the_same_dialogues_train_alike(training, sample_dialogues):
+    rows = [
+        {"messages": [{"role": t.role, "content": t.content} for t in d.turns]}
+        for d in sample_dialogues[:16]
+    ]
+    losses = [
+        training(train_dataset=form).train().training_loss
+        for form in (rows, Dataset.from_list(rows))
+    ]
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.habit("Trainer(data_collator=...)", "refused: the method makes its batches")
+def test_a_collator_and_no_tokenizer_are_refused(training):
+    with pytest.raises(InputError, match="data_collator"):
+        training(data_collator=lambda rows: rows)
+    with pytest.raises(InputError, match="its tokenizer"):
+        training(processing_class=None)
+
+
+@pytest.mark.habit("Trainer(compute_metrics=f)", "f gets the embeddings, and domains as labels")
+def test_metrics_of_embeddings_are_computed(training, sample_dialogues):
+    seen = []
+
+    def measured(prediction):
+        seen.append(prediction)
+        return {"norm": float(np.linalg.norm(prediction.predictions, axis=1).mean())}
+
+    trainer = training(eval_dataset=sample_dialogues[:8], compute_metrics=measured)
+    assert trainer.evaluate()["eval_norm"] > 0
+    vectors = hf_dialemb.load_encoder(trainer.model, tokenizer=trainer.processing_class).encode(
+        sample_dialogues[:8]
+    )
+    assert np.abs(seen[0].predictions - vectors).max() <= 1e-5
+    assert [label for label in seen[0].label_ids] == [
+        d.domains[0] if d.domains else None for d in sample_dialogues[:8]
+    ]
+
+
+@pytest.mark.habit("Trainer.predict(D)", "embeddings (N, D), and metrics")
+@pytest.mark.parametrize("model_class", [Dial2VecModel, DSEModel])
+def test_predictions_are_embeddings(training, sample_dialogues, model_class):
+    trainer = training(model_class)
+    output = trainer.predict(sample_dialogues[:5])
+    vectors = hf_dialemb.load_encoder(trainer.model, tokenizer=trainer.processing_class).encode(
+        sample_dialogues[:5]
+    )
+    assert np.abs(output.predictions - vectors).max() <= 1e-5
+    assert {"test_loss", "test_runtime", "test_samples_per_second"} <= output.metrics.keys()
+
+
+@pytest.mark.habit("load_best_model_at_end and EarlyStoppingCallback", "work by eval_loss")
+def test_the_best_checkpoint_is_kept_and_training_stops_early(training, sample_dialogues):
+    arguments = {
+        "max_steps": 6,
+        "eval_strategy": "steps",
+        "eval_steps": 1,
+        "save_strategy": "steps",
+        "save_steps": 1,
+        "load_best_model_at_end": True,
+        "learning_rate": 1e-12,
+    }
+    stop = EarlyStoppingCallback(early_stopping_patience=2, early_stopping_threshold=0.1)
+    trainer = training(DSEModel, arguments, eval_dataset=sample_dialogues[:16], callbacks=[stop])
+    trainer.train()
+    assert trainer.state.global_step < 6
+    assert trainer.state.best_metric is not None
+
+
+@pytest.mark.habit("Trainer(model_init=f)", "works: f returns a model")
+def test_a_model_can_be_made_by_the_trainer(tiny_bert, sample_dialogues, tmp_path):
+    _, tokenizer = DSEModel.from_backbone(tiny_bert)
+    arguments = TrainingArguments(str(tmp_path), max_steps=1, **QUIET)
+    trainer = DialogueTrainer(
+        args=arguments,
+        train_dataset=sample_dialogues[:16],
+        processing_class=tokenizer,
+        model_init=lambda: DSEModel.from_backbone(tiny_bert)[0],
+    )
+    assert trainer.train().global_step == 1
+
+
+@pytest.mark.habit("label_smoothing_factor", "refused: no method has labels of classes")
+def test_label_smoothing_is_refused(training):
+    with pytest.raises(InputError, match="label_smoothing_factor"):
+        training(arguments={"label_smoothing_factor": 0.1})
+
+
+@pytest.mark.habit("train(metric_for_best_model=...)", "refused: checkpoint_selection chooses")
+def test_a_metric_without_effect_is_refused(tiny_bert, sample_dialogues, tmp_path):
+    with pytest.raises(InputError, match="metric_for_best_model"):
+        hf_dialemb.train(
+            "dse",
+            sample_dialogues,
+            output_dir=tmp_path,
+            backbone=tiny_bert,
+            metric_for_best_model="x",
+        )
+
+
+@pytest.mark.habit("fp16 on a processor", "refused")
+def test_fp16_on_a_processor_is_refused(tiny_bert, sample_dialogues, tmp_path):
+    with pytest.raises(InputError, match="fp16"):
+        hf_dialemb.train(
+            "dse",
+            sample_dialogues,
+            output_dir=tmp_path,
+            backbone=tiny_bert,
+            fp16=True,
+            use_cpu=True,
+        )
+
+
+@pytest.mark.habit("train(callbacks=[...])", "works")
+def test_callbacks_of_a_training_are_called(tiny_bert, sample_dialogues, tmp_path):
+    steps = []
+
+    class Counter(TrainerCallback):
+        def on_step_end(self, *_, **__):
+            steps.append(1)
+
+    hf_dialemb.train(
+        "dse",
+        sample_dialogues[:16],
+        output_dir=tmp_path,
+        backbone=tiny_bert,
+        max_steps=2,
+        callbacks=[Counter()],
+        per_device_train_batch_size=4,
+        disable_tqdm=True,
+    )
+    assert len(steps) == 2
+
+
+@pytest.mark.habit("a last batch of one example", "left out, as it has no negatives")
+def test_a_last_batch_of_one_is_left_out(training, sample_dialogues):
+    arguments = {"max_steps": -1, "num_train_epochs": 1, "per_device_train_batch_size": 4}
+    trainer = training(DSEModel, arguments)
+    examples, last = len(trainer.examples), len(trainer.examples) % 4
+    trainer = training(DSEModel, {**arguments, "per_device_train_batch_size": examples - 1})
+    assert last or examples
+    assert np.isfinite(trainer.train().training_loss)
+    assert trainer.state.global_step == 1
+
+
+@pytest.mark.habit("fsdp=True", "accepted")
+def test_fsdp_is_switched_on_by_true(tiny_bert, tmp_path):
+    values = {"method": "dse", "output_dir": str(tmp_path), "backbone": tiny_bert}
+    for value in (True, "true", "full_shard auto_wrap"):
+        assert make_settings({**values, "fsdp": value}).training.fsdp
+
+
+@pytest.mark.habit(
+    "fsdp or deepspeed without their launcher or package, use_liger_kernel", "one sentence"
+)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"fsdp": True},
+        {"deepspeed": {"zero_optimization": {"stage": 3}}},
+        {"use_liger_kernel": True},
+    ],
+)
+def test_what_shards_or_speeds_up_says_what_it_lacks(
+    tiny_bert, sample_dialogues, tmp_path, setting
+):
+    settings = {"output_dir": tmp_path, "backbone": tiny_bert, "max_steps": 1, **setting}
+    with pytest.raises(InputError, match=next(iter(setting))) as refused:
+        hf_dialemb.train("dse", sample_dialogues[:16], **settings)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.habit("hub_strategy checkpoint, all_checkpoints", "refused: they need pickles")
+@pytest.mark.parametrize("strategy", ["checkpoint", "all_checkpoints"])
+def test_states_of_the_optimizer_are_not_pushed(training, strategy):
+    with pytest.raises(InputError, match="hub_strategy"):
+        training(
+            arguments={"push_to_hub": True, "hub_strategy": strategy, "hub_model_id": "org/calls"}
+        )
+
+
+@pytest.mark.habit("hyperparameter_search", "works, by eval_loss")
+def test_trials_have_models_of_their_own(tiny_bert, sample_dialogues, tmp_path, monkeypatch):
+    from transformers import hyperparameter_search as searches
+
+    losses = []
+
+    class Backend(searches.OptunaBackend):
+        def ensure_available(self):
+            """Nothing is needed."""
+
+        def run(self, trainer, n_trials, direction, **_):
+            for rate in (1e-12, 0.1):
+                trainer.train(trial=SimpleNamespace(number=0, params={"learning_rate": rate}))
+                losses.append(trainer.compute_objective(trainer.evaluate()))
+
+    monkeypatch.setitem(
+        searches.ALL_HYPERPARAMETER_SEARCH_BACKENDS, searches.HPSearchBackend.OPTUNA, Backend
+    )
+    # it asks the backend's package
+    monkeypatch.setattr("transformers.integrations.hp_params", vars)
+    _, tokenizer = DSEModel.from_backbone(tiny_bert)
+    trainer = DialogueTrainer(
+        args=TrainingArguments(str(tmp_path), max_steps=3, save_strategy="no", **QUIET),
+        processing_class=tokenizer,
+        train_dataset=sample_dialogues[:16],
+        eval_dataset=sample_dialogues[:16],
+        model_init=lambda trial: DSEModel.from_backbone(tiny_bert)[0],
+    )
+    untrained = trainer.evaluate()["eval_loss"]
+    trainer.hyperparameter_search(lambda trial: trial.params, backend="optuna", n_trials=2)
+    assert losses[0] == pytest.approx(untrained)
+    assert abs(losses[1] - untrained) > 1e-3
+
+
+@pytest.mark.habit("resume over a backbone that changed", "refused")
+def test_a_changed_backbone_is_no_place_to_resume_from(tiny_bert, sample_dialogues, tmp_path):
+    backbone = shutil.copytree(tiny_bert, tmp_path / "backbone")
+    settings = {
+        "max_steps": 2,
+        "save_steps": 1,
+        "per_device_train_batch_size": 4,
+        "disable_tqdm": True,
+    }
+    settings |= {"output_dir": tmp_path / "run", "backbone": str(backbone)}
+    hf_dialemb.train("dse", sample_dialogues[:16], **settings)
+    (tmp_path / "run" / "training_report.json").unlink(missing_ok=True)
+    weights = load_file(backbone / "model.safetensors")
+    save_file(
+        {name: value * 2 for name, value in weights.items()},
+        backbone / "model.safetensors",
+        {"format": "pt"},
+    )
+    with pytest.raises(InputError, match="backbone"):
+        hf_dialemb.train("dse", sample_dialogues[:16], **settings)
+
+
+@pytest.mark.habit("push_to_hub=True without a network", "one sentence before the training")
+def test_a_repository_that_cannot_be_created_is_one_sentence(training, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    arguments = {"push_to_hub": True, "hub_model_id": "org/calls", "hub_token": "hf_local"}
+    with pytest.raises(
+        ConnectionError, match=r"the Hub at .* cannot be reached .*: check the network.*org/calls"
+    ):
+        training(arguments=arguments)

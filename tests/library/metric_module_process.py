@@ -1,0 +1,89 @@
+"""Uses the Spaces of metrics as a stranger would.
+
+`python -I` this file with where they lie, and a report.
+
+The package cannot be imported here. What is found is written as JSON, from metric to fact.
+"""
+
+import json
+import os
+import re
+import runpy
+import sys
+from doctest import ELLIPSIS, DocTestParser, DocTestRunner
+from pathlib import Path
+from types import SimpleNamespace
+
+import evaluate
+
+sys.modules["hf_dialemb"] = None  # hides the package, installed or not
+FOLDERS, REPORT = map(Path, sys.argv[1:])
+
+
+class RefusedError(Exception):
+    pass
+
+
+def documented(name):
+    """Runs the examples of README.md.
+
+    Returns how many lines there are, and what differs from what they say.
+    """
+    text = (FOLDERS / name / "README.md").read_text(encoding="utf-8")
+    examples, complaints = 0, []
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        test = DocTestParser().get_doctest(block, {}, name, None, 0)
+        examples += len(test.examples)
+        DocTestRunner(verbose=False, optionflags=ELLIPSIS).run(test, out=complaints.append)
+    return examples, "".join(complaints)
+
+
+def page_of(name):
+    """Runs app.py of a Space, whose folder has another name there."""
+    space = REPORT.parent / "spaces" / name / "app"
+    space.parent.mkdir(parents=True)
+    space.symlink_to(FOLDERS / name)
+    parts = dict.fromkeys(("Interface", "Textbox", "JSON"), SimpleNamespace)
+    sys.modules["gradio"] = SimpleNamespace(**parts, Error=RefusedError)
+    page = runpy.run_path(str(space / "app.py"), run_name="app")["page"]
+    try:
+        refused = f"nothing: {page.fn('[]')}"
+    except RefusedError as error:
+        refused = str(error)
+    scores = page.fn(page.inputs.value)
+    return {
+        "scores": scores,
+        "title": page.title,
+        "article": page.article[:200],
+        "refused": refused,
+    }
+
+
+def facts(name):
+    cases = [dict(case) for case in runpy.run_path(str(FOLDERS / name / "tests.py"))["test_cases"]]
+    expected = [case.pop("result") for case in cases]
+    metric = evaluate.load(str(FOLDERS / name))
+    return {
+        "name": metric.name,
+        "module": type(metric).__module__,
+        "texts": [
+            metric.description,
+            metric.citation,
+            metric.inputs_description,
+            *metric.info.reference_urls,
+        ],
+        "cases": [
+            [metric.compute(**case), result] for case, result in zip(cases, expected, strict=True)
+        ],
+        "documented": documented(name),
+        "page": page_of(name),
+    }
+
+
+if __name__ == "__main__":
+    os.chdir(FOLDERS)  # README.md loads "./name"
+    report = {folder.name: facts(folder.name) for folder in FOLDERS.iterdir()}
+    assert [found for name, found in sys.modules.items() if name.split(".")[0] == "hf_dialemb"] == [
+        None
+    ]
+    REPORT.write_text(json.dumps(report), encoding="utf-8")

@@ -1,0 +1,406 @@
+"""Evaluation from embeddings to results files and tables, which mark what a model learnt from."""
+
+import json
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_up_results import RUN, row
+from talks import dialogue
+
+import hf_dialemb
+from hf_dialemb import data
+from hf_dialemb.data import loading, write_jsonl
+from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation import evaluate, evaluate_embeddings, markdown_table
+from hf_dialemb.evaluation.evaluating import training_report
+from hf_dialemb.evaluation.results.contamination import (
+    NOTE,
+    is_learnt,
+    learnt_sets,
+    marked,
+    sets_behind,
+)
+from hf_dialemb.evaluation.results.result_tables import paper_table
+from hf_dialemb.evaluation.results.rows import (
+    Results,
+    describe_run,
+    merge_results,
+    read_results,
+    with_ties,
+    write_results,
+)
+from hf_dialemb.metrics.alignment_uniformity import alignment_uniformity
+from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
+from hf_dialemb.metrics.purity import cluster_purity
+from hf_dialemb.metrics.semantic_relatedness import pair_relatedness, query_relatedness
+
+ROW = row()
+SHAPE = {"task": "alignment-uniformity", "metric": "uniformity"}
+
+
+def measured(**more):
+    return evaluate(["tfidf"], "small", seeds=[0, 1], **more)
+
+
+def test_every_figure_stands_under_its_own_name_in_percent(caplog):
+    labels = ["a"] * 12 + ["b"] * 8
+    vectors = np.random.default_rng(0).normal(size=(20, 3)) + np.array(
+        [[0.9, 0, 0]] * 12 + [[0, 0.9, 0]] * 8
+    )
+    found = {
+        (each.metric, each.setting): each
+        for each in evaluate_embeddings(vectors, labels, seeds=[0, 1])
+    }
+    clusters = cluster_purity(vectors, labels, [0, 1])
+    retrieval, geometry = retrieval_scores(vectors, labels), alignment_uniformity(vectors, labels)
+    expected = {(name, ""): 100 * np.mean(clusters[name]) for name in ("purity", "nmi", "ari")}
+    expected |= {(name, ""): 100 * retrieval[name] for name in ("map", "mrr")}
+    expected |= {("spearman", "per-query"): 100 * query_relatedness(vectors, labels)["spearman"]}
+    expected |= {("spearman", "pairs"): 100 * np.mean(pair_relatedness(vectors, labels, [0, 1]))}
+    expected |= {(name, ""): geometry[name] for name in ("adjusted_alignment", "uniformity")}
+    assert len({round(value, 3) for value in expected.values()}) == len(expected)
+    assert {place: each.mean for place, each in found.items()} == pytest.approx(expected)
+    repeated = {"purity", "nmi", "ari", "pairs"}
+    for (metric, setting), each in found.items():
+        assert (each.n, each.std is None) == (
+            (2, False) if {metric, setting} & repeated else (1, True)
+        )
+    evaluate_embeddings(np.ones((5, 2)), ["a", "a", "b", "b", "c"], seeds=[0])
+    assert "1 of 5 dialogues have a label of their own" in caplog.text
+    assert "counts as 0 for 1 draws of pairs and 4 queries" in caplog.text
+
+
+def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
+    run = describe_run("dialemb evaluate", {"limit": None}, range(2), time.perf_counter() - 5)
+    assert set(run) == {"command", "config", "seeds", "versions", "commit", "hardware", "seconds"}
+    assert (run["seeds"], run["versions"]["numpy"], bool(run["hardware"])) == (
+        [0, 1],
+        np.__version__,
+        True,
+    )
+    assert 5 <= run["seconds"] < 60
+    assert run["commit"] is None or len(run["commit"]) == 40
+    more = {
+        "std": 0.5,
+        "n": 2,
+        "quoted_from": "paper, Table 2",
+        "interval": (49.0, 51.5),
+        "learnt": True,
+    }
+    results = Results(run, (ROW, replace(ROW, model="dial2vec", **more)))
+    path = tmp_path / "new" / "results.json"
+    write_results(results, path)
+    assert read_results(path) == results
+    assert [entry.name for entry in path.parent.iterdir()] == ["results.json"]
+    record = json.loads(path.read_text())
+    assert record["schema"] == 1
+    del (
+        record["results"][1]["interval"],
+        record["results"][1]["learnt"],
+    )  # as files of earlier versions
+    path.write_text(json.dumps(record))
+    assert read_results(path).results[1] == replace(results.results[1], interval=None, learnt=False)
+
+
+def test_ties_are_told_from_differences_by_pairs_of_items(tmp_path):
+    noise = np.random.default_rng(0).normal(size=400)
+    scores = {
+        "best": 60 + noise,
+        "above": 60 + noise - 0.01,
+        "level": 60 + noise - 0.01 * np.sign(noise[::-1]),
+    }
+    scores |= {"shorter": 60 + noise[:300], "single": [60.0]}
+    rows = [
+        row(model, float(np.mean(values)), scores=tuple(values)) for model, values in scores.items()
+    ]
+    tied = {entry.model: entry.tied for entry in with_ties(rows)}
+    assert tied == {
+        "best": ("level",),
+        "level": ("best",),
+        "above": (),
+        "shorter": (),
+        "single": (),
+    }
+    write_results(Results(RUN, tuple(with_ties(rows))), tmp_path / "results.json")
+    read = read_results(tmp_path / "results.json").results
+    assert [entry.tied for entry in read] == list(tied.values())
+    assert not any(entry.scores for entry in read)
+
+
+def test_what_ties_with_the_best_is_bold_and_intervals_are_shown():
+    rows = [
+        row("one", 70.0, interval=(68.0, 72.0), tied=("two",)),
+        row("two", 69.0, tied=("one",)),
+        row("three", 68.9),
+    ]
+    table = markdown_table(rows)
+    assert "**70.0** [68.0, 72.0]" in table
+    assert ("**69.0**" in table, "**68.9**" in table) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read"),
+        ("{", "text that is not JSON"),
+        ("[]", "field schema: got 'list', expected 1"),
+        (
+            '{"schema": 1, "run": {}, "results": []}',
+            "expected a list 'results' and an object 'run'",
+        ),
+        (
+            json.dumps({"schema": 1, "run": RUN | {"versions": []}, "results": []}),
+            "an object 'run' with command",
+        ),
+        ({"mean": "50"}, r"results\[0\]: field mean: got '50'"),
+        ({"mean": float("nan")}, "field mean: got nan"),
+        ({"std": True}, "field std: got True"),
+        ({"learnt": "yes"}, "field learnt: got 'yes', expected bool"),
+        ({"extra": 1}, "expected exactly the fields model, corpus"),
+    ],
+)
+def test_malformed_files_and_rows_are_refused(tmp_path, content, words):
+    path = tmp_path / "results.json"
+    if isinstance(content, dict):
+        content = json.dumps({"schema": 1, "run": RUN, "results": [ROW.to_json() | content]})
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=words) as caught:
+        read_results(path)
+    assert str(path) in str(caught.value)
+
+
+def test_merging_keeps_the_latest_figure_and_mixes_no_two_files():
+    quoted, later = replace(ROW, quoted_from="paper"), replace(ROW, mean=60.0)
+    assert merge_results([Results({}, (ROW, quoted)), Results({}, (later,))]) == (later, quoted)
+    data = [{"corpus": "calls.jsonl", "data_sha256": digest} for digest in "aab"]
+    runs = [Results({"config": config}, (ROW,)) for config in (*data, {"problems": data[2:]})]
+    assert merge_results(runs[:2]) == (ROW,)
+    for other in runs[2:]:
+        with pytest.raises(
+            InputError, match=r"calls\.jsonl: got figures of two different files of this name"
+        ):
+            merge_results([runs[0], other])
+
+
+def test_a_corpus_has_a_table_of_one_row_per_model():
+    rows = [row("tfidf", 70.0, metric="mrr"), row("tfidf", 50.04), row("a|b", 60.0, std=1.25, n=10)]
+    rows += [row("a|b", -2.0, **SHAPE), row("tfidf", -3.0, **SHAPE)]
+    rows += [row("dial2vec", 60.04, quoted_from="paper, Table 2")]
+    rows += [row("tfidf", task="dialogue-sts", metric="spearman", setting="a|b")]
+    assert markdown_table(rows).splitlines() == [
+        "**sgd, test**",
+        "",
+        "| Model | MAP | MRR | Uniformity ↓ | dialogue-sts spearman (a\\|b) |",
+        "| :-- | --: | --: | --: | --: |",
+        "| tfidf | 50.0 | 70.0 | **-3.000** | 50.0 |",
+        "| a\\|b | **60.0** ± 1.2 |  | -2.000 |  |",
+        "| dial2vec [1] | **60.0** |  |  |  |",
+        "",
+        "[1] Quoted from paper, Table 2.  ",
+    ]
+
+
+def test_a_limit_is_a_sample_and_pictures_need_matplotlib(tmp_path, monkeypatch):
+    # three domains whose dialogues share words, and one dialogue of two domains that must not be
+    # used
+    loaded = [
+        dialogue(f"i need a {domain}", f"which {domain}", f"number {n}", domains=(domain,))
+        for domain in ("hotel", "taxi", "train")
+        for n in range(4)
+    ]
+    loaded.append(dialogue("hotel taxi", domains=("hotel", "taxi")))
+    monkeypatch.setattr(data, "load_dialogues", lambda *_, **__: loaded)
+    monkeypatch.setattr(loading, "data_hash", lambda corpus, data_dir: None)
+    whole, limited = measured(), measured(limit=6).run["config"]
+    assert (limited["dialogues"], limited["labels"] > 1) == (6, True)
+    assert (whole.run["config"]["dialogues"], whole.run["config"]["labels_of_one_dialogue"]) == (
+        12,
+        0,
+    )
+    found = {(row.task, row.metric): row.mean for row in whole.results}
+    assert found["domain-categorization", "purity"] == found["dialogue-retrieval", "map"] == 100.0
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r'pip install "hf-dialemb\[plot\]"'):
+        measured(plot=tmp_path / "map.png")
+
+
+def test_a_file_of_ones_own_has_no_split_and_what_is_left_out_is_told(tmp_path, caplog):
+    labels = [("hotel",), ("hotel",), ("taxi",), ("taxi",), (), (), ("hotel", "taxi")]
+    said = [dialogue(f"number {n}", domains=domains, id=str(n)) for n, domains in enumerate(labels)]
+    write_jsonl(said, tmp_path / "calls.jsonl")
+    results = evaluate(["tfidf"], str(tmp_path / "calls.jsonl"), seeds=[0])
+    assert markdown_table(results.results).startswith("**calls.jsonl**\n")
+    assert {each.split for each in results.results} == {"all"}
+    assert (
+        "calls.jsonl: left out 3 of 7 dialogues: 2 have no label, 1 have several" in caplog.messages
+    )
+
+
+def test_dialogues_in_memory_give_the_figures_of_their_file(tmp_path, monkeypatch):
+    dialogues = data.load_dialogues("sample", None, "test")
+    write_jsonl(dialogues, tmp_path / "calls.jsonl")
+    measured = [
+        evaluate("tfidf", source, seeds=[0]) for source in (tmp_path / "calls.jsonl", dialogues)
+    ]
+    of_file, in_memory = (
+        [row for row in found.results if row.metric != "seconds"] for found in measured
+    )
+    assert [replace(row, corpus="dialogues") for row in of_file] == in_memory
+    assert len(measured[1].run["config"]["data_sha256"]) == 64
+    assert "| tfidf |" in repr(measured[1])
+    monkeypatch.setattr(
+        "hf_dialemb.evaluation.tasks.task.data.load_dialogues", lambda *_: pytest.fail("read again")
+    )
+    assert evaluate("tfidf", dialogues[:20], seeds=[0]).run["config"]["corpus"] == "dialogues"
+
+
+@pytest.mark.parametrize(
+    ("domains", "words"),
+    [
+        ([], "no dialogue of it has exactly one domain label"),
+        (["hotel", "taxi"], "2 dialogues with 2 distinct labels"),
+    ],
+)
+def test_too_few_labels_are_refused(monkeypatch, domains, words):
+    given = [dialogue("a", domains=(domain,)) for domain in domains]
+    monkeypatch.setattr(data, "load_dialogues", lambda *_, **__: given)
+    with pytest.raises(InputError, match=words):
+        measured()
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"models": []}, "models: got"),
+        ({"models": ["tfidf", "tfidf"]}, "more than once"),
+        ({"seeds": []}, "seeds: got none"),
+        ({"limit": 1}, "limit: got 1"),
+        ({"output": "file/results.json"}, "cannot be written"),
+        (
+            {"output": "results.md"},
+            r"name it "
+            r"\.json",
+        ),
+    ],
+)
+def test_wrong_requests_are_refused_before_any_work(monkeypatch, tmp_path, request_, words):
+    monkeypatch.setattr(data, "load_dialogues", lambda *_, **__: pytest.fail("the corpus was read"))
+    (tmp_path / "file").touch()
+    if "output" in request_:
+        request_ = {"output": tmp_path / request_["output"]}
+    with pytest.raises(InputError, match=words):
+        evaluate(**{"models": ["tfidf"], "dialogues": "small", **request_})
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"corpus": ["sgd/train", "multiwoz/dev"]}, {("sgd", "train"), ("multiwoz", "dev")}),
+        (
+            {"corpus": ["star/all"], "exclude": ["star/test", "sgd/test"]},
+            {("star", "train"), ("star", "dev")},
+        ),
+        (
+            {"corpus": ["calls.jsonl", "org/calls"], "exclude": ["none"]},
+            {("calls.jsonl", ""), ("org/calls", "train")},
+        ),
+        ({"corpus": ["org/calls"], "train_split": "all"}, {("org/calls", "all")}),
+    ],
+)
+def test_what_a_training_read_is_told_by_its_settings(settings, expected):
+    assert learnt_sets(settings) == expected
+
+
+def learning_from(folder, *corpora):
+    folder.mkdir(exist_ok=True)
+    (folder / "training_settings.json").write_text(json.dumps({"corpus": corpora}))
+
+
+def test_an_ensemble_learnt_what_its_members_learnt(tmp_path):
+    learning_from(tmp_path / "one", "sgd/train")
+    learning_from(tmp_path / "two", "star/test")
+    (tmp_path / "both").mkdir()
+    made_of = [{"run": "one", "weights": "a"}, {"run": "two/checkpoint-5", "weights": "b"}]
+    (tmp_path / "both" / "members.json").write_text(json.dumps(made_of))
+    one, two = {("sgd", "train")}, {("star", "test")}
+    expected = {
+        "one": one,
+        "one@utterances,whitened": one,
+        "two/checkpoint-5": two,
+        "both": one | two,
+    }
+    assert {model: sets_behind(str(tmp_path / model)) for model in expected} == expected
+    assert sets_behind("all-MiniLM-L6-v2") == sets_behind("tfidf") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "read"),
+    [
+        ("training_settings.json", '{"corpus": 1e308}', sets_behind),
+        ("training_report.json", '{"seconds": "x", "steps": 3}', training_report),
+    ],
+)
+def test_files_of_a_training_with_wrong_types_are_named(tmp_path, name, content, read):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=f"{name}: cannot be read"):
+        read(str(tmp_path))
+
+
+def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):
+    sets = frozenset(
+        {("star", "test"), ("calls.jsonl", ""), ("org/calls", "train"), ("org/chats", "all")}
+    )
+    monkeypatch.chdir(tmp_path)
+    for place in ("star/test", "star/all", "org/calls/train", "org/calls/all", "org/chats/test"):
+        assert is_learnt(*place.rsplit("/", 1), sets), place
+    assert is_learnt(str(tmp_path / "calls.jsonl"), "test", sets)
+    for place in ("star/dev", "sgd/test", "org/calls/test", "other.jsonl/test"):
+        assert not is_learnt(*place.rsplit("/", 1), sets), place
+    figure = {"corpus": "banking77", "metric": "accuracy", "setting": "1-shot"}
+    rows = [row("ours", 59.0, task=task, **figure) for task in ("intent-classification", "domains")]
+    assert [
+        each.learnt for each in marked(rows, sets=learnt_sets({"corpus": "banking77/train"}))
+    ] == [True, False]
+
+
+def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold():
+    figure = {
+        "corpus": "star",
+        "task": "action-similarity",
+        "metric": "f1",
+        "setting": "1-shot",
+        "std": 1.0,
+        "n": 10,
+    }
+    others = [row("one", 80.0, **figure), row("two", 70.0, **figure)]
+    rows = [row("ours", 95.0, **figure, learnt=True), *others]
+    for table, decimals in ((markdown_table(rows), "0"), (paper_table(rows), "00")):
+        assert f"95.{decimals}† ± 1.0" in table
+        assert "**80.0" in table
+        assert "**95" not in table
+        assert table.count(NOTE) == 1
+    assert NOTE not in markdown_table(others) + paper_table(others)
+
+
+@pytest.mark.slow
+def test_texts_that_a_model_learnt_are_marked_whatever_file_has_them(tiny_bert, tmp_path):
+    dialogues = data.load_dialogues("sample", None, "test")
+    write_jsonl([replace(dialogue, domains=()) for dialogue in dialogues], tmp_path / "calls.jsonl")
+    write_jsonl(dialogues[5:], tmp_path / "labelled.jsonl")
+    write_jsonl(data.load_dialogues("sample", None, "dev"), tmp_path / "other.jsonl")
+    settings = {
+        "backbone": tiny_bert,
+        "max_steps": 1,
+        "exclude": ["none"],
+        "output_dir": tmp_path / "run",
+    }
+    run = hf_dialemb.train("dse", tmp_path / "calls.jsonl", **settings)
+    for name, learnt in (("labelled", True), ("other", False)):
+        file = str(tmp_path / f"{name}.jsonl")
+        results = evaluate([str(run.path), "tfidf"], file, tasks=["domains"], seeds=[0])
+        marks = {(row.model, row.metric): row.learnt for row in results.results}
+        assert (marks[str(run.path), "map"], marks["tfidf", "map"]) == (learnt, False)

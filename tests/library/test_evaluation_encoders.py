@@ -1,0 +1,378 @@
+"""Encoders by their specs, and vectors that are kept."""
+
+import logging
+import shutil
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from checkpoints import save_dse
+from exports import save
+from given_vectors import hashed
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.models import Pooling, StaticEmbedding, Transformer
+from talks import DIALOGUES, dialogue
+from tokenizers import Tokenizer
+
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders import Encoder, embedding_cache, load_encoder
+from hf_dialemb.encoders.embedding_cache import RememberingEncoder
+from hf_dialemb.encoders.specs import find_encoder, fingerprint, has_weights
+from hf_dialemb.encoders.whitening import whitened
+from hf_dialemb.encoders.word_vectors import TfidfEncoder
+from hf_dialemb.errors import InputError
+from hf_dialemb.hashing import dialogue_key, list_key
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+
+TEXTS = [" ".join(turn.content for turn in item.turns) for item in DIALOGUES]
+
+
+@pytest.fixture(scope="module")
+def folders(tiny_bert, tmp_path_factory):
+    """The same BERT plain, as a model of mean pooling, in an untrained utterance encoder, and that
+    one published."""
+    folder = tmp_path_factory.mktemp("encoders")
+    folders = {kind: folder / kind for kind in ("plain", "sentence", "utterance", "published")}
+    shutil.copytree(tiny_bert, folders["plain"])
+    transformer = Transformer(str(folders["plain"]), max_seq_length=64)
+    SentenceTransformer(modules=[transformer, Pooling(16, "mean")], device="cpu").save(
+        str(folders["sentence"])
+    )
+    save_dse(str(folders["plain"]), folders["utterance"], max_tokens=64)
+    write_checkpoint(*load_checkpoint(str(folders["utterance"])), folders["published"])
+    return folders
+
+
+def last_hidden(encoder, tokenizer, text):
+    with torch.inference_mode():
+        return encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].numpy()
+
+
+def mean_of_tokens(folder, text):
+    """What neural encoders should give for one short text, computed alone and without padding."""
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    return last_hidden(model, transformers.AutoTokenizer.from_pretrained(folder), text).mean(axis=0)
+
+
+def vectors_of(spec, dialogues=DIALOGUES):
+    return load_encoder(str(spec), batch_size=2, device="cpu").encode(dialogues)
+
+
+LIBRARIES = {"plain": "transformers", "sentence": "sentence-transformers", "utterance": "dialemb"}
+LIBRARIES["published"] = LIBRARIES["sentence"]
+
+
+@pytest.mark.parametrize("kind", LIBRARIES)
+def test_vectors_are_means_of_tokens_of_dialogues_and_of_utterances(kind, folders):
+    folder = folders[kind]
+    vectors = vectors_of(folder)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(
+        vectors, [mean_of_tokens(folders["plain"], text) for text in TEXTS], atol=1e-5
+    )
+    turns = [[turn.content for turn in item.turns] for item in DIALOGUES]
+    alone = {text: mean_of_tokens(folders["plain"], text) for texts in turns for text in texts}
+    encoder = load_encoder(str(folder), device="cpu")
+    np.testing.assert_allclose(
+        encoder.encode_utterances(list(alone)), list(alone.values()), atol=1e-5
+    )
+    expected = [np.mean([alone[text] for text in texts], axis=0) for texts in turns]
+    np.testing.assert_allclose(vectors_of(f"{folder}@utterances"), expected, atol=1e-5)
+    found = find_encoder(f"{folder}@utterances")
+    assert (found.kind, found.path, found.level) == (LIBRARIES[kind], str(folder), "utterances")
+
+
+def test_what_is_no_model_or_an_unfinished_training_is_refused(tiny_checkpoint, tmp_path):
+    assert find_encoder(str(tiny_checkpoint)).kind == "dialemb"
+    with pytest.raises(InputError, match="got no model in it"):
+        find_encoder(str(tmp_path))
+    with pytest.raises(InputError, match="neither a folder nor on the Hub within reach"):
+        find_encoder(str(tmp_path / "nowhere" / "at" / "all"))
+    (tmp_path / "training_settings.json").write_text("{}")
+    # which a training keeps beside its checkpoints
+    (tmp_path / "label_vectors-0.safetensors").write_bytes(b"")
+    with pytest.raises(
+        InputError,
+        match=r"got a folder of an unfinished training, expected a model; run it again to",
+    ):
+        find_encoder(str(tmp_path))
+    shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint-5")
+    with pytest.raises(InputError, match=r"go on, or give one of its checkpoints \(checkpoint-5\)"):
+        find_encoder(f"{tmp_path}@whitened")
+    encoder = load_encoder(str(tmp_path / "checkpoint-5"), device="cpu")
+    np.testing.assert_array_equal(
+        encoder.encode_utterances(["book"]), encoder.encode([dialogue("book")])
+    )
+
+
+def test_words_stand_in_any_order_after_the_last_sign(folders, tmp_path):
+    plain, folder = folders["plain"], tmp_path / "model@2024"
+    shutil.copytree(plain, folder)
+    for spec, expected in {
+        f"{plain}@whitened,cls, utterances": (
+            "transformers",
+            str(plain),
+            "utterances",
+            True,
+            True,
+            "float32",
+        ),
+        f"{folder}@bfloat16,cls": (
+            "transformers",
+            str(folder),
+            "dialogue",
+            True,
+            False,
+            "bfloat16",
+        ),
+        "tfidf@whitened,dialogue": ("fitted", "tfidf", "dialogue", False, True, "float32"),
+    }.items():
+        found = find_encoder(spec)
+        assert (
+            found.kind,
+            found.path,
+            found.level,
+            found.cls,
+            found.whitened,
+            found.numbers,
+        ) == expected
+
+
+@pytest.mark.parametrize("work", [find_encoder, load_encoder, fingerprint, has_weights])
+def test_wrong_words_are_refused_before_anything_is_looked_up(work):
+    for words, reason in (
+        (
+            "turns",
+            "got 'turns' after the '@', expected dialogue, utterances, cls, bfloat16, float16, "
+            "int8 or whitened",
+        ),
+        ("utterances,dialogue", "expected each word once, one level"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            work(f"no/such model@{words}")
+
+
+def test_words_that_do_not_go_with_a_model_are_refused(folders, tiny_checkpoint):
+    for spec, reason in (
+        (f"{folders['sentence']}@cls", "expected a plain transformers model; leave 'cls' out"),
+        ("tfidf@cls", "got cls for a baseline"),
+        (f"{tiny_checkpoint}@utterances", "reads whole dialogues; leave '@utterances' out"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            find_encoder(spec)
+
+
+def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(folders["plain"], folder)
+    first = fingerprint(str(folder))
+    assert first == fingerprint(str(folders["plain"])) == fingerprint(f"{folder}@dialogue,whitened")
+    (folder / "response_vectors-0a1b2c3d.safetensors").write_text("{}")
+    assert first == fingerprint(str(folder))
+    others = {fingerprint(f"{folder}@{words}") for words in ("cls", "utterances")}
+    for file, change in (
+        ("vocab.txt", b"more"),
+        ("config.json", b" "),
+        ("model.safetensors", b"more"),
+    ):
+        (folder / file).write_bytes((folder / file).read_bytes() + change)
+        others.add(fingerprint(str(folder)))
+    assert len(others | {first, fingerprint("tfidf")}) == 7
+
+
+def test_static_vectors_need_no_tokenizer_of_transformers(folders, tmp_path):
+    tokenizer = Tokenizer.from_file(str(folders["plain"] / "tokenizer.json"))
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu")
+    model.save(str(tmp_path))
+    found = vectors_of(f"{tmp_path}@utterances", [dialogue("book hotel")])
+    np.testing.assert_allclose(found, model.encode(["book hotel"]), atol=1e-6)
+
+
+def test_an_encoder_decoder_is_read_by_its_encoder(folders, tmp_path):
+    # T5 knows distances alone, so that padding on the left moves nothing.
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folders["plain"], padding_side="left")
+    tokenizer.save_pretrained(tmp_path)
+    torch.manual_seed(0)
+    size = {
+        "vocab_size": len(tokenizer),
+        "d_model": 16,
+        "d_kv": 8,
+        "d_ff": 32,
+        "num_layers": 2,
+        "num_heads": 2,
+    }
+    model = transformers.T5Model(transformers.T5Config(**size)).eval()
+    model.save_pretrained(tmp_path)
+    hidden = [last_hidden(model.get_encoder(), tokenizer, text) for text in TEXTS]
+    np.testing.assert_allclose(
+        vectors_of(tmp_path), [each.mean(axis=0) for each in hidden], atol=1e-5
+    )
+    np.testing.assert_allclose(
+        vectors_of(f"{tmp_path}@cls"), [each[0] for each in hidden], atol=1e-5
+    )
+
+
+def test_the_first_tokens_vector_is_taken_where_it_is_asked_for(folders):
+    model, tokenizer = (
+        of.from_pretrained(folders["plain"])
+        for of in (transformers.AutoModel, transformers.AutoTokenizer)
+    )
+    expected = [last_hidden(model.eval(), tokenizer, text)[0] for text in TEXTS]
+    np.testing.assert_allclose(vectors_of(f"{folders['plain']}@cls"), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("marks", [("[SYS]", "[USR]"), ("[sys]", "[usr]")])
+@pytest.mark.parametrize("added", [False, True])
+def test_speakers_are_marked_where_the_vocabulary_has_their_marks(marks, added, folders, tmp_path):
+    words = (folders["plain"] / "vocab.txt").read_text()
+    (tmp_path / "vocab.txt").write_text(
+        words if added else words.replace("[unused0]\n[unused1]", "\n".join(marks))
+    )
+    tokenizer = transformers.BertTokenizerFast(vocab=str(tmp_path / "vocab.txt"))
+    tokenizer.add_tokens(list(marks) if added else [])
+    model = transformers.AutoModel.from_pretrained(folders["plain"]).eval()
+    model.resize_token_embeddings(len(tokenizer))
+    save((model, tokenizer), tmp_path)
+    system, user = tokenizer.convert_tokens_to_ids(list(marks))
+    first, second = tokenizer(["book hotel", "thanks"], add_special_tokens=False)["input_ids"]
+    ids = [tokenizer.cls_token_id, user, *first, system, *second, tokenizer.sep_token_id]
+    with torch.inference_mode():
+        expected = model(torch.tensor([ids])).last_hidden_state[0].mean(dim=0)
+    talk = dialogue("book hotel", "thanks")
+    np.testing.assert_allclose(vectors_of(tmp_path, [talk])[0], expected, atol=1e-5)
+    alone = [mean_of_tokens(tmp_path, turn.content) for turn in talk.turns]
+    np.testing.assert_allclose(
+        vectors_of(f"{tmp_path}@utterances", [talk])[0], np.mean(alone, axis=0), atol=1e-5
+    )
+
+
+TALKS = [dialogue(f"text {number}", "and so on") for number in range(7)]
+
+
+class CountingEncoder:
+    """Draws a vector for each text.
+
+    Counts what it was asked for, and is stopped after so many calls.
+    """
+
+    name = "counting"
+
+    def __init__(self, calls=100, fitted_on_input=False):
+        self.asked, self.calls, self.fitted_on_input = Counter(), calls, fitted_on_input
+
+    def encode(self, dialogues):
+        self.calls -= 1
+        if self.calls < 0:
+            raise KeyboardInterrupt
+        texts = [" / ".join(turn.content for turn in item.turns) for item in dialogues]
+        self.asked.update(texts)
+        return np.stack([hashed(text)[:5] for text in texts]).astype(np.float32)
+
+
+def gives(encoder, talks, like=None):
+    np.testing.assert_array_equal(encoder.encode(talks), (like or CountingEncoder()).encode(talks))
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """Remembers what an encoder gives in one folder, in parts of three."""
+    monkeypatch.setattr(embedding_cache, "PART", 3)
+    monkeypatch.setattr(Encoder, "fingerprint", "counting")
+
+    def keep(encoder, whitened=False):
+        loaded = load_encoder(encoder)
+        loaded.spec, loaded.whitened = "counting", whitened
+        return RememberingEncoder(loaded, tmp_path)
+
+    return keep
+
+
+def test_nothing_is_encoded_twice_before_it_is_forgotten():
+    counting = CountingEncoder()
+    encoder = RememberingEncoder(counting)
+    gives(encoder, [TALKS[0], TALKS[1], TALKS[0]])
+    gives(encoder, [TALKS[1], TALKS[2], TALKS[0]])
+    seconds = encoder.seconds
+    gives(encoder, TALKS[:2])
+    assert encoder.seconds == seconds > 0
+    assert list(counting.asked.values()) == [1, 1, 1]
+    encoder.forget()
+    encoder.encode(TALKS[:1])
+    assert counting.asked["text 0 / and so on"] == 2
+    with pytest.raises(InputError, match="dialogues: got none"):
+        RememberingEncoder(
+            Encoder("texts", embed_texts=lambda texts: np.ones((len(texts), 1)))
+        ).encode([])
+
+
+def test_a_second_run_encodes_nothing_and_whitens_anew(kept):
+    first = kept(CountingEncoder())
+    gives(first, TALKS)
+    counting = CountingEncoder(calls=0)
+    second, third = kept(counting), kept(counting)
+    gives(second, [*TALKS[::-1], TALKS[2]])
+    assert second.encode(TALKS[:2]).dtype == np.float32
+    assert second.seconds == pytest.approx(first.seconds)
+    third.encode(TALKS[:2])
+    assert 0 < third.seconds < first.seconds
+    plain = kept(CountingEncoder())
+    plain.encode(TALKS)
+    encoder = kept(CountingEncoder(calls=0), whitened=True)
+    for talks in (TALKS, TALKS[:4]):
+        np.testing.assert_array_equal(
+            encoder.encode(talks), whitened(plain.encode(talks), "counting")
+        )
+
+
+def test_a_stopped_run_keeps_its_parts(kept, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        kept(CountingEncoder(calls=2)).encode(TALKS)
+    (next(tmp_path.iterdir()) / ".rows-0.safetensors.1.tmp").write_bytes(b"half of a file")
+    counting = CountingEncoder()
+    encoder = kept(counting)
+    for _ in range(2):
+        gives(encoder, TALKS)
+        assert counting.asked.total() == 1  # only what is new
+        encoder.forget()
+
+
+@pytest.mark.parametrize("damage", ["cut", "cut to nothing", "changed"])
+def test_what_is_damaged_is_told_and_encoded_again(damage, kept, tmp_path, caplog):
+    kept(CountingEncoder()).encode(TALKS)
+    file = min(tmp_path.glob("*/rows-*"))
+    content = file.read_bytes()
+    file.write_bytes(
+        {"cut": content[:-7], "cut to nothing": b"", "changed": content[:-7] + b"another"}[damage]
+    )
+    counting = CountingEncoder()
+    with caplog.at_level(logging.WARNING):
+        gives(kept(counting), TALKS)
+    assert caplog.text.count("is damaged") == 1
+    assert 0 < counting.asked.total() <= 3
+    kept(CountingEncoder(calls=0)).encode(TALKS)
+
+
+def test_a_dialogue_is_known_by_who_says_what():
+    others = [("one two",), ('one"], ["user", "two',), ("two", "one"), ("one \ud800",)]
+    other_role = Dialogue((Turn("assistant", "one"), Turn("assistant", "two")))
+    talks = [dialogue("one", "two"), other_role, *(dialogue(*words) for words in others)]
+    assert len({dialogue_key(talk) for talk in talks}) == len(talks)
+    labelled = Dialogue(
+        (Turn("user", "one", intents=("greet",)), Turn("assistant", "two")),
+        id="7",
+        domains=("hotel",),
+    )
+    assert dialogue_key(labelled) == dialogue_key(talks[0])
+    assert list_key(["a", "b"]) != list_key(["b", "a"])
+
+
+def test_what_is_fitted_on_its_input_is_kept_by_the_whole_list(kept, tmp_path):
+    talks = [dialogue("red car"), dialogue("red bus"), dialogue("old car")]
+    first, second = kept(TfidfEncoder()), kept(CountingEncoder(calls=0, fitted_on_input=True))
+    for encoder in (RememberingEncoder(TfidfEncoder()), first, second):
+        for some in (talks[:2], talks[::2], talks, talks[::-1], talks[:2]):
+            gives(encoder, some, TfidfEncoder())
+    assert first.fitted_on_input
+    assert second.seconds == pytest.approx(first.seconds)

@@ -1,0 +1,287 @@
+"""Export dialogue encoders and rankers: the folder's files, its loading, and refusals."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from checkpoints import deep_attention_matching
+from exports import close, save, stock
+from jinja2.exceptions import TemplateError
+from transformers import AutoModel, AutoTokenizer, BertConfig
+
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.hub import custom_code, published_folder
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.methods.dual_encoder import (
+    DualEncoderModel,
+    TransformerDualEncoderConfig,
+    TransformerDualEncoderModel,
+)
+from hf_dialemb.methods.encoding import encode
+from hf_dialemb.methods.multi_granularity import MultiGranularityModel
+from hf_dialemb.methods.ranker import encode_contexts, encode_responses, load_ranker
+
+pytestmark = pytest.mark.slow
+
+FORMS = {
+    "dial2vec": (
+        [""],
+        {"configuration_dial2vec.py", "modeling_dial2vec.py"},
+        {
+            "AutoConfig": "configuration_dial2vec.Dial2VecConfig",
+            "AutoModel": "modeling_dial2vec.Dial2VecModel",
+        },
+    ),
+    "multi-granularity": (
+        [", contexts", ", responses"],
+        {
+            "modeling_multi_granularity.py",
+            "modeling_dual_encoder.py",
+            "configuration_dual_encoder.py",
+        },
+        {
+            name: f"modeling_multi_granularity.MultiGranularity{name[4:]}"
+            for name in ("AutoConfig", "AutoModel")
+        },
+    ),
+}
+LIBRARIES = ("AutoModel", "SentenceTransformer")
+LIMITS = {"max_context_tokens": 24, "max_response_tokens": 10}
+CONTEXTS = [
+    [("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?")],
+    [
+        ("assistant", "Hello [SEP] <|response|> <s> [unused15], how can I help?"),
+        ("user", "A taxi!"),
+    ],
+    [
+        ("user", "one two three four five six seven"),
+        ("assistant", "yes "),
+        ("user", "a hotel, please " * 12),
+    ],
+    [("user", "a restaurant " * 9), ("assistant", "in the centre of the town"), ("user", "no")],
+]
+TURNS = [[Turn(*turn) for turn in turns] for turns in CONTEXTS]
+MESSAGES = [[{"role": role, "content": content} for role, content in turns] for turns in CONTEXTS]
+RESPONSES = [
+    "Yes.",
+    "",
+    "What day , and at which time would you like the taxi to come ?" * 3,
+    "[CLS] bye <|user|>",
+]
+AS_MESSAGES = [[{"role": "response", "content": text}] for text in RESPONSES]
+
+
+@pytest.fixture
+def lstm(sample_dialogues):
+    return words_ranker(sample_dialogues)
+
+
+def words_ranker(dialogues):
+    torch.manual_seed(1)
+    sizes = {"vocabulary_size": 200, "embedding_size": 8, "hidden_size": 6}
+    return DualEncoderModel.build(None, dialogues, **sizes, **LIMITS)
+
+
+@pytest.fixture(scope="module")
+def ensemble(sample_dialogues, tmp_path_factory) -> Path:
+    """Return an ensemble of LSTMs and a transformer that read the same words."""
+    place = tmp_path_factory.mktemp("members")
+    first, tokenizer = words_ranker(sample_dialogues)
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
+    backbone = BertConfig(vocab_size=len(tokenizer), **sizes)
+    config = TransformerDualEncoderConfig(
+        encoder_config=backbone, marker_ids=first.config.marker_ids, **LIMITS
+    )
+    config.encoder_config._name_or_path = "/home/somebody/bert"
+    members = {"one": first, "two": TransformerDualEncoderModel(config)}
+    paths = [str(save((member, tokenizer), place / name)) for name, member in members.items()]
+    return save(MultiGranularityModel.from_members(paths), place / "ensemble")
+
+
+@pytest.fixture(scope="module")
+def exports(tiny_checkpoint, ensemble, exporting) -> dict[str, tuple[Path, list[str]]]:
+    """Export each kind by the command; return the folders and the printed lines."""
+    with pytest.MonkeyPatch.context() as patch:
+        # into processes that share nothing with others
+        patch.setattr(published_folder, "subprocess", subprocess)
+        really = exporting(tiny_checkpoint)
+    return {"dial2vec": really, "multi-granularity": exporting(ensemble)}
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_an_exported_folder_is_complete_and_verified(
+    kind, exports, tiny_bert, tiny_checkpoint, ensemble
+):
+    (folder, lines), (inputs, code, auto_map) = exports[kind], FORMS[kind]
+    ways = [
+        f"{library}{what}, {way}"
+        for way in custom_code.WAYS
+        for library in LIBRARIES
+        for what in inputs
+    ]
+    assert [line.split(": largest")[0] for line in lines[:-1]] == [
+        f"Verified: {way}" for way in ways
+    ]
+    names = {path.name for path in folder.iterdir()}
+    assert names >= {"tokenizer.json", "chat_template.jinja", "config_sentence_transformers.json"}
+    assert {name for name in names if name.endswith(".py")} == code
+    assert [path.name for path in folder.parent.iterdir()] == [
+        folder.name
+    ]  # nothing temporary stays beside it
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["model_type"], config["auto_map"]) == (f"dialemb-{kind}", auto_map)
+    places = {
+        tiny_bert,
+        tiny_checkpoint,
+        ensemble.parent,
+        folder,
+        folder.parent,
+        Path.home(),
+        "/home/somebody",
+    }
+    for file in [*folder.glob("*.json"), *folder.glob("*.jinja")]:
+        text = file.read_text(encoding="utf-8")
+        assert not [place for place in places if str(place) in text], file.name
+        assert '"/' not in text.replace('"/"', "").replace('"/":', ""), (
+            file.name
+        )  # the token "/" is no path
+
+
+def test_the_export_has_the_weights_and_vectors_of_the_checkpoint(
+    exports, tiny_checkpoint, sample_dialogues
+):
+    folder, _ = exports["dial2vec"]
+    few = sample_dialogues[:7]
+    expected, actual = (
+        encode(*load_checkpoint(str(place)), few) for place in (tiny_checkpoint, folder)
+    )
+    assert np.array_equal(actual, expected)
+    assert close(stock(folder).encode([dialogue.to_messages() for dialogue in few]), expected, 1e-5)
+    texts = ["i need a hotel", "a taxi to the station"]
+    expected = encode(
+        *load_checkpoint(str(folder)), [Dialogue((Turn("user", text),)) for text in texts]
+    )
+    assert close(stock(folder).encode(texts), expected, 1e-5)
+
+
+def test_an_older_checkpoint_reads_long_dialogues_as_before(tiny_checkpoint, tmp_path):
+    model, tokenizer = load_checkpoint(str(tiny_checkpoint))
+    model.config.opening_tokens = model.config.closing_tokens = None
+    tokenizer.model_max_length = model.config.max_tokens = 32
+    model, tokenizer = load_checkpoint(str(save((model, tokenizer), tmp_path / "old")))
+    write_checkpoint(model, tokenizer, tmp_path / "new")
+    turns = [
+        {"role": role, "content": f"{number} a b c d e"}
+        for number in range(9)
+        for role in ("user", "assistant")
+    ]
+    expected = encode(model, tokenizer, [Dialogue.from_messages(turns)])
+    np.testing.assert_allclose(stock(tmp_path / "new").encode([turns]), expected, atol=1e-5)
+
+
+def test_an_existing_folder_or_a_foreign_model_is_refused(
+    tiny_checkpoint, tiny_bert, sample_dialogues, tmp_path, refused
+):
+    ranker = deep_attention_matching(sample_dialogues)
+    member = save((ranker.model, ranker.tokenizer), tmp_path / "m")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/mine.txt").write_text("keep me")
+    for model, output, message in (
+        (tiny_checkpoint, "mine", f"--output {tmp_path / 'mine'} exists already"),
+        (tiny_bert, "out", "is a bert model; expected a checkpoint of"),
+        (
+            member,
+            "out",
+            "got a deep-attention-matching ranker, which scores a context and a response together",
+        ),
+    ):
+        assert message in refused("export", "--model", model, "--output", tmp_path / output)
+    assert {path.name for path in tmp_path.iterdir()} == {"m", "mine"}
+    assert (tmp_path / "mine/mine.txt").read_text() == "keep me"
+
+
+OTHER_VECTORS = (
+    "import sys, numpy as np\nnp.savez(sys.argv[3], **{'AutoModel, contexts': np.zeros((1, 2))})"
+)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (
+            "raise RuntimeError('no such class')",
+            "does not load (a way): RuntimeError: no such class",
+        ),
+        (OTHER_VECTORS, "gives other embeddings (AutoModel, contexts, a way)"),
+    ],
+)
+def test_nothing_appears_that_fails_or_gives_other_vectors(
+    program, message, ensemble, tmp_path, refused, monkeypatch
+):
+    monkeypatch.setattr(custom_code, "WAYS", {"a way": program})
+    assert message in refused("export", "--model", ensemble, "--output", tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sentence_transformers_embeds_contexts_and_responses(exports, ensemble):
+    model, ranker = stock(exports["multi-granularity"][0]), load_ranker(str(ensemble))
+    contexts, responses = encode_contexts(ranker, TURNS), encode_responses(ranker, RESPONSES)
+    assert close(model.encode_query(MESSAGES), contexts)
+    assert close(model.encode(MESSAGES), contexts)
+    assert close(model.encode_document(RESPONSES), responses)
+    assert close(model.encode(AS_MESSAGES), responses)
+    assert close(model.encode_query(["yes"]), encode_contexts(ranker, [[Turn("user", "yes")]]))
+    assert model.similarity_fn_name == "cosine"
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_published_model_keeps_its_code_when_it_is_saved_again(kind, exports, tmp_path):
+    (folder, _), (_, code, auto_map) = exports[kind], FORMS[kind]
+    AutoModel.from_pretrained(folder).save_pretrained(tmp_path)
+    assert {path.name for path in tmp_path.glob("*.py")} == code
+    assert all((tmp_path / name).read_bytes() == (folder / name).read_bytes() for name in code)
+    assert json.loads((tmp_path / "config.json").read_text())["auto_map"] == auto_map
+
+
+@pytest.mark.parametrize("family", ["words", "bert", "roberta", "modernbert"])
+def test_the_stock_tokenizer_serves_texts_of_any_length(family, lstm, tiny_backbones, tmp_path):
+    """What is too long is cut by the model as by our own layout, special tokens kept."""
+    made = lstm
+    if family != "words":
+        made = TransformerDualEncoderModel.build(
+            tiny_backbones[family], (), towers="separate", **LIMITS
+        )
+    ranker = load_ranker(str(save(made, tmp_path)))
+    model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    options = {"return_dict": True, "return_tensors": "pt", "padding": True, "truncation": True}
+    batch = tokenizer.apply_chat_template(MESSAGES + AS_MESSAGES, **options)
+    assert batch["input_ids"].shape[1] > 2 * LIMITS["max_context_tokens"]
+    with torch.inference_mode():
+        actual = model.eval()(**batch).pooler_output.numpy()
+    assert close(actual[: len(TURNS)], encode_contexts(ranker, TURNS))
+    assert close(actual[len(TURNS) :], encode_responses(ranker, RESPONSES))
+
+
+def test_an_old_tokenizer_gets_a_template_and_no_limit(lstm, tmp_path):
+    model, tokenizer = lstm
+    expected = tokenizer.chat_template
+    tokenizer.chat_template, tokenizer.model_max_length = "{{- messages[0]['content'] -}}", 24
+    write_checkpoint(model, tokenizer, tmp_path)
+    again, published = AutoTokenizer.from_pretrained(tmp_path), stock(tmp_path)
+    assert again.chat_template == expected
+    assert again.model_max_length > 1000
+    assert published.similarity_fn_name == "dot"
+    query, document = published.encode_query(MESSAGES[:1]), published.encode_document(["yes"])
+    assert np.allclose(published.similarity(query, document), query @ document.T)
+    with pytest.raises(TemplateError, match="Unknown role guest: expected one of user, assistant"):
+        again.apply_chat_template(
+            [{"role": "guest", "content": "Hello"}, *MESSAGES[0]], tokenize=False
+        )

@@ -1,0 +1,243 @@
+"""What a training says that it changed, on dialogues that it did not learn from."""
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from talks import dialogue
+
+import hf_dialemb
+from hf_dialemb.apps.cli import main
+from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb.hashing import text_key
+from hf_dialemb.storage.run_folder import RunFolder
+from hf_dialemb.training import training_run as training
+from hf_dialemb.training.measuring import compared, hold_out, sides_of, sides_that_meet, tell
+from hf_dialemb.training.settings import RunArguments
+
+OWN = RunArguments(corpus=[])
+
+
+def talks(count):
+    return [
+        dialogue(f"may I have number {number}?", f"here is {number}") for number in range(count)
+    ]
+
+
+def test_sides_that_meet_have_a_closed_form():
+    axes = np.eye(5)
+    assert sides_that_meet(axes, axes).tolist() == [1] * 5
+    assert sides_that_meet(axes, np.roll(axes, 1, axis=0)).tolist() == [0] * 5
+    np.testing.assert_allclose(sides_that_meet(np.ones((5, 3)), np.ones((5, 3))), 1 / 5)
+    # The first side of 2 finds that of 0; 0 and 2 tie for the second sides of both, which counts as
+    # a half of a half.
+    first, second = np.array([[1, 0], [0, 1], [1, 0]]), np.array([[1, 0], [0, 1], [0, -1]])
+    assert sides_that_meet(first, second).tolist() == [0.75, 1, 0.25]
+
+
+def test_sides_hold_all_turns_of_a_dialogue():
+    own, other = sides_of(dialogue("hello", "hi", "a room", "for whom?"))
+    assert [turn.content for turn in own.turns] == ["hello", "a room"]
+    assert [turn.content for turn in other.turns] == ["hi", "for whom?"]
+
+
+@pytest.mark.parametrize(
+    ("count", "held"), [(199, 0), (200, 40), (450, 90), (501, 100), (2000, 100)]
+)
+def test_a_fifth_is_held_out_but_at_most_a_hundred(count, held):
+    lines, given = [], talks(count)
+    learnt, measured = hold_out(given, [], OWN, lines.append)
+    assert (len(learnt), len(measured)) == (count - held, held)
+    assert [*map(text_key, sorted([*learnt, *measured], key=given.index))] == [
+        *map(text_key, given)
+    ]
+    assert lines == [
+        f"Held out {held} dialogues to measure what training changes"
+        if held
+        else "Held out no dialogue to measure what training changes: got 199, expected 200"
+    ]
+
+
+def test_what_is_said_in_training_too_is_not_measured():
+    learnt, measured = hold_out([*talks(200), *talks(200)], [], OWN, lambda line: None)
+    assert len(learnt) == 320
+    assert not {*map(text_key, learnt)} & {*map(text_key, measured)}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"corpus": ["sgd/train"]},
+        {"method": "dialog2flow"},
+        {"method": "transformer_dual_encoder"},
+        {"method": "dual_encoder"},
+        {"language_model_epochs": 1},
+    ],
+)
+def test_published_corpora_and_other_aims_are_learnt_whole(settings):
+    given = talks(300)
+    assert hold_out(given, [], RunArguments(**{"corpus": [], **settings}), lambda line: None) == (
+        given,
+        [],
+    )
+
+
+def test_a_dev_split_is_measured_and_nothing_held_out():
+    given, dev = talks(300), talks(3)
+    assert hold_out(given, dev, OWN, lambda line: None) == (given, dev)
+
+
+def test_only_a_loss_beyond_chance_warns_and_domains_decide(caplog):
+    rising, falling = np.linspace(0, 0.5, 50), np.linspace(0, 0.5, 50)[::-1]
+    before = {"sides": np.full(50, 0.5), "map": np.full(50, 0.5)}
+    for after, words in (
+        ({"sides": rising, "map": 1 - rising}, "sides"),
+        ({"sides": 1 - rising, "map": falling}, "map"),
+        ({"sides": before["sides"], "map": before["map"]}, ""),
+    ):
+        caplog.clear()
+        lines = []
+        record = compared(talks(50), before, after)
+        assert record["sides"]["before"] == 50.0
+        assert record["map"]["after"] == pytest.approx(100 * after["map"].mean(), abs=0.01)
+        tell({"held_out": record}, "dialogue-minilm", lines.append)
+        (line,) = lines
+        assert "50 dialogues" in line
+        assert "(before: 50.0%)" in line
+        assert [
+            entry.getMessage()
+            for entry in caplog.records
+            if "keep the backbone (dialogue-minilm)" in entry.message
+            and "the MAP of domains is 25.0% (before: 50.0%)" in entry.message
+        ] == caplog.messages
+        assert bool(caplog.messages) == (words == "map")
+
+
+@pytest.mark.parametrize(("after", "warns"), [(0.6, False), (0.4, False), (0.35, True)])
+def test_sides_alone_warn_of_a_loss_of_a_quarter(after, warns, caplog):
+    record = compared(talks(50), {"sides": np.full(50, 0.5)}, {"sides": np.full(50, after)})
+    tell({"held_out": record}, "dialogue-minilm", lambda line: None)
+    assert bool(caplog.messages) == warns
+
+
+@pytest.mark.slow
+def test_a_training_says_what_it_gained(sample_dialogues, tiny_bert, tmp_path, capsys):
+    words = np.unique(
+        [word for talk in sample_dialogues for turn in talk.turns for word in turn.content.split()]
+    )[-30:]
+    asked = np.random.default_rng(0).integers(30, size=(300, 4))  # each word is answered by another
+    calls = [dialogue(" ".join(words[row]), " ".join(words[row - 1])) for row in asked]
+    write_jsonl(calls, tmp_path / "calls.jsonl")
+    settings = {
+        "method": "dse",
+        "max_steps": 60,
+        "per_device_train_batch_size": 32,
+        "learning_rate": 3e-3,
+    }
+    settings |= {
+        "backbone": tiny_bert,
+        "min_words": 1,
+        "use_cpu": True,
+        "output_dir": tmp_path / "run",
+    }
+    given = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+    assert main(["train", str(tmp_path / "calls.jsonl"), *given]) == 0
+    held_out = RunFolder(tmp_path / "run").report()["held_out"]
+    assert (held_out["dialogues"], "map" in held_out) == (60, False)
+    assert held_out["sides"]["interval"][0] > 0
+    assert f"(before: {held_out['sides']['before']:.1f}%)" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_training_that_makes_it_worse_warns(tmp_path, caplog, capsys):
+    calls = load_dialogues("sample", None, "test")
+    leap = {
+        "max_steps": 3,
+        "learning_rate": 0.3,
+        "per_device_train_batch_size": 2,
+        "num_negatives": 1,
+        "use_cpu": True,
+    }
+    leap |= {
+        "center": False,
+        "max_tokens": 64,
+        "average_with_backbone": 0,
+        "backbone": "dialogue-minilm",
+    }
+    run = hf_dialemb.train("dial2vec", calls, output_dir=tmp_path, recipe="dial2vec_minilm", **leap)
+    assert run.report()["held_out"]["map"]["interval"][1] < 0
+    assert "On 48 dialogues that were not learnt from" in capsys.readouterr().out
+    (warned,) = [
+        text for text in caplog.messages if text.startswith("Training made the encoder worse")
+    ]
+    assert "keep the backbone (dialogue-minilm)" in warned
+
+
+@pytest.mark.parametrize(
+    ("words", "method", "backbone"),
+    [
+        ([], "dial2vec", "dialogue-minilm"),
+        (["--method", "dse"], "dse", "sentence-transformers/all-MiniLM-L6-v2"),
+        (["--config", "dse_minilm"], "dse", "sentence-transformers/all-MiniLM-L6-v2"),
+    ],
+)
+def test_the_command_has_a_recipe_for_ones_own_dialogues(words, method, backbone, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        training, "run_training", lambda settings, report: made.append(settings.run)
+    )
+    assert main(["train", "calls.csv", *words]) == 0
+    assert [(run.method, run.backbone, run.corpus) for run in made] == [
+        (method, backbone, ["calls.csv"])
+    ]
+
+
+@pytest.mark.parametrize(
+    "words", [["--max_steps", "9"], ["--config", "own_minilm", "--learning_rate", "0.1"]]
+)
+def test_a_recipe_that_keeps_weights_refuses_what_would_move_them(words, capsys):
+    assert main(["train", "calls.csv", *words]) != 0
+    assert "say what to learn, as in --method dial2vec" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_main_axes_are_those_of_unit_vectors_and_load_with_the_model(
+    sample_dialogues, tiny_bert, tmp_path
+):
+    settings = {
+        "max_steps": 1,
+        "average_with_backbone": 1.0,
+        "pooling": "mean",
+        "use_cpu": True,
+        "num_negatives": 1,
+    }
+    before, cut = (
+        hf_dialemb.train(
+            "dial2vec",
+            sample_dialogues,
+            backbone=tiny_bert,
+            output_dir=tmp_path / name,
+            **settings,
+            **more,
+        )
+        for name, more in (("before", {}), ("cut", {"main_axes": 3}))
+    )
+    vectors = before.encoder().encode(sample_dialogues, normalize_embeddings=True)
+    centred = vectors - vectors.mean(axis=0)
+    main = np.linalg.svd(centred, full_matrices=False)[2][:3]
+    expected = centred @ main.T @ main
+    assert np.linalg.matrix_rank(expected, 1e-4) == 3
+    np.testing.assert_allclose(cut.encoder().encode(sample_dialogues), expected, atol=1e-5)
+    stock = SentenceTransformer(str(cut.path), device="cpu")
+    np.testing.assert_allclose(
+        stock.encode([sample_dialogues[0].to_messages()]), expected[:1], atol=1e-5
+    )
+
+
+def test_few_dialogues_are_centred_alone(sample_dialogues, tiny_bert, tmp_path):
+    settings = {"max_steps": 1, "average_with_backbone": 1.0, "use_cpu": True, "main_axes": 3}
+    run = hf_dialemb.train(
+        "dial2vec", sample_dialogues[:14], backbone=tiny_bert, output_dir=tmp_path, **settings
+    )
+    vectors = run.encoder().encode(sample_dialogues[:14])
+    np.testing.assert_allclose(vectors.mean(axis=0), 0, atol=1e-5)
+    assert np.linalg.matrix_rank(vectors, 1e-4) > 3

@@ -1,0 +1,212 @@
+"""Evaluators for sentence-transformers.
+
+Their figures are the benchmark's, before, while and after a model trains.
+"""
+
+import csv
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.base.evaluation import SequentialEvaluator
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+from hf_dialemb.dialogue import Dialogue
+from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
+from hf_dialemb.evaluation.results.rows import Row
+from hf_dialemb.evaluation.tasks.task import TASKS, CorpusPart, get_task, load_problem
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.integrations import DialogueDomainEvaluator, TaskEvaluator
+from hf_dialemb.integrations.sentence_evaluators import greater_is_better, named_figures
+
+SEEDS = [0, 1]
+
+
+@pytest.fixture(scope="module")
+def own_encoder(tiny_bert):
+    return load_encoder(tiny_bert, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def published(tiny_checkpoint, tmp_path_factory) -> SentenceTransformer:
+    """A dialogue encoder of this package, as sentence-transformers loads it."""
+    folder = tmp_path_factory.mktemp("published")
+    write_checkpoint(*load_checkpoint(str(tiny_checkpoint)), folder)
+    return SentenceTransformer(str(folder), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def dialogues(sample_dialogues):
+    return sample_dialogues[:40]
+
+
+@pytest.fixture(scope="module")
+def labels(dialogues):
+    return [dialogue.domains[0] for dialogue in dialogues]
+
+
+def close(figures, measurements):
+    expected = named_figures(measurements)
+    assert figures.keys() == expected.keys()
+    assert figures == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_figures_on_domains_are_those_of_the_benchmark(plain, own_encoder, dialogues, labels):
+    expected = evaluate_embeddings(own_encoder.encode(dialogues), labels, seeds=SEEDS)
+    texts = [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+    for form in (dialogues, [dialogue.to_messages() for dialogue in dialogues], texts):
+        close(DialogueDomainEvaluator(form, labels, seeds=SEEDS)(plain), expected)
+
+
+def test_a_model_that_reads_messages_gets_them_as_they_are(
+    published, tiny_checkpoint, dialogues, labels
+):
+    vectors = load_encoder(str(tiny_checkpoint), device="cpu").encode(dialogues)
+    np.testing.assert_allclose(load_encoder(published).encode(dialogues), vectors, atol=1e-4)
+    other = {"user": "assistant", "assistant": "user"}
+    swapped = [
+        Dialogue(tuple(replace(turn, role=other[turn.role]) for turn in each.turns))
+        for each in dialogues
+    ]
+    assert np.abs(load_encoder(published).encode(swapped) - vectors).max() > 1e-3
+    found = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS)(published)
+    close(found, evaluate_embeddings(vectors, labels, seeds=SEEDS))
+
+
+@pytest.mark.parametrize(
+    ("task", "limit"),
+    [
+        ("domains", 30),
+        ("response-selection", 110),
+        ("action-similarity", 60),
+        ("next-utterance-retrieval", 20),
+    ],
+)
+def test_a_task_of_the_benchmark_is_an_evaluator(plain, own_encoder, task, limit):
+    evaluator = TaskEvaluator(task, "sample", split="dev", limit=limit, seeds=SEEDS, name="")
+    expected = load_problem(task, CorpusPart("sample", None, "dev", limit)).measure(
+        own_encoder, SEEDS
+    )
+    close(evaluator(plain), expected)
+    assert evaluator.primary_metric == next(iter(named_figures(expected)))
+    assert evaluator.get_config_dict()["corpus"] == "sample"
+
+
+@pytest.mark.slow
+def test_of_what_the_trainer_keeps_more_or_less_is_better():
+    domains = TaskEvaluator("domains", "sample", split="dev", limit=30, seeds=SEEDS)
+    assert domains.greater_is_better
+    assert (domains.name, domains.csv_file) == (
+        "sample_dev_domains",
+        "task_sample_dev_domains_results.csv",
+    )
+    assert not greater_is_better("next_action_perplexity_hotel")
+    assert greater_is_better("intent_accuracy")
+
+
+def test_figures_that_would_be_named_alike_get_their_task():
+    means = {"one-task": 1.0, "other": 2.0}
+    found = [Row(task=task, metric="map", setting="", mean=mean) for task, mean in means.items()]
+    other = Row(task="one-task", metric="accuracy", setting="5-shot, unit prototypes", mean=3.0)
+    names = {"one_task_map": 1.0, "other_map": 2.0, "accuracy_5_shot_unit_prototypes": 3.0}
+    assert named_figures([*found, other]) == names
+
+
+@pytest.mark.slow
+def test_names_files_and_the_primary_figure(published, dialogues, labels, tmp_path):
+    make = partial(DialogueDomainEvaluator, dialogues, labels, seeds=SEEDS)
+    evaluator = make(name="dev", primary_metric="uniformity")
+    assert not evaluator.greater_is_better
+    figures = evaluator(published, str(tmp_path / "new"), 0.5, 10)
+    assert evaluator(published, str(tmp_path / "new"), 1.0, 20) == figures
+    assert evaluator.primary_metric == "dev_uniformity"
+    with (tmp_path / "new" / "dialogue_domain_dev_results.csv").open(
+        newline="", encoding="utf-8"
+    ) as file:
+        lines = list(csv.DictReader(file))
+    assert [line["steps"] for line in lines] == ["10", "20"]
+    assert {f"dev_{name}" for name in lines[0]} - {"dev_epoch", "dev_steps"} == figures.keys()
+    both = SequentialEvaluator([evaluator, make(name="other")])
+    assert both(published)["sequential_score"] == figures["dev_purity"]
+    with pytest.raises(InputError, match="got 'f1', expected one of purity, nmi, "):
+        make(primary_metric="f1")(published)
+    make(name="silent", write_csv=False)(published, str(tmp_path / "none"))
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.slow
+def test_the_trainer_keeps_the_best_checkpoint_and_cards_say_figures(
+    tiny_bert, dialogues, labels, tmp_path
+):
+    torch.manual_seed(0)
+    model = SentenceTransformer(tiny_bert, device="cpu")
+    turns = {
+        name: [each.turns[row].content for each in dialogues]
+        for row, name in enumerate(("anchor", "positive"))
+    }
+    arguments = SentenceTransformerTrainingArguments(
+        str(tmp_path / "run"),
+        max_steps=2,
+        eval_strategy="steps",
+        eval_steps=1,
+        save_steps=1,
+        use_cpu=True,
+        per_device_train_batch_size=4,
+        load_best_model_at_end=True,
+        metric_for_best_model="eval_dev_map",
+        greater_is_better=True,
+        report_to="none",
+        disable_tqdm=True,
+    )
+    evaluator = DialogueDomainEvaluator(
+        dialogues, labels, seeds=SEEDS, primary_metric="map", name="dev"
+    )
+    data, loss = Dataset.from_dict(turns), MultipleNegativesRankingLoss(model)
+    trainer = SentenceTransformerTrainer(
+        model, arguments, train_dataset=data, loss=loss, evaluator=evaluator
+    )
+    trainer.train()
+    logged = [
+        entry["eval_dev_map"] for entry in trainer.state.log_history if "eval_dev_map" in entry
+    ]
+    assert len(logged) == 2
+    assert trainer.state.best_metric == max(logged)
+    model.save_pretrained(str(tmp_path / "saved"))
+    card = (tmp_path / "saved" / "README.md").read_text(encoding="utf-8")
+    assert "DialogueDomainEvaluator" in card
+    assert "**map**" in card
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "sentence"),
+    [
+        (DialogueDomainEvaluator, ([], []), "dialogues: got none"),
+        (DialogueDomainEvaluator, ("a text", ["x"]), "got one str"),
+        (DialogueDomainEvaluator, (["a", "b"], ["x"]), "got 1 for 2 dialogues"),
+        (DialogueDomainEvaluator, (["a", "b"], ["x", "y"]), "2 of them distinct"),
+        (
+            partial(DialogueDomainEvaluator, limits=3),
+            (["a", "b", "c"], ["x", "x", "y"]),
+            "argument 'limits'",
+        ),
+        (TaskEvaluator, ("domain", "sample"), "Did you mean 'domains'"),
+        *(
+            (TaskEvaluator, (task, "sample"), "trains a copy")
+            for task in TASKS
+            if get_task(task).fine_tunes
+        ),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(make, given, sentence):
+    with pytest.raises(TypeError if "limits" in sentence else InputError, match=sentence):
+        make(*given)

@@ -1,0 +1,216 @@
+"""What methods share."""
+
+import math
+
+import pytest
+import torch
+from talks import dialogue
+from transformers import AutoConfig, AutoModel
+
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import METHODS, get_method
+from hf_dialemb.methods.backbone_model import _position_limit
+from hf_dialemb.methods.dial2vec import Dial2VecConfig, Dial2VecModel
+from hf_dialemb.methods.dialogue_cse import DialogueCSEConfig
+from hf_dialemb.methods.dse import DSEConfig
+from hf_dialemb.methods.dual_encoder import DualEncoderConfig
+from hf_dialemb.methods.layout import Truncation, tokenize
+from hf_dialemb.storage import pretrained as backbones
+
+DEEP = "deep_attention_matching" in METHODS
+SMALL = {
+    "embedding_size": 8,
+    "num_blocks": 1,
+    "max_turns": 3,
+    "max_turn_tokens": 6,
+    "max_response_tokens": 8,
+}
+
+
+def test_wrong_settings_say_what_is_wrong():
+    for config, settings, message in (
+        (Dial2VecConfig, {"loss_temprature": 0.1}, "Did you mean 'loss_temperature'"),
+        (
+            Dial2VecConfig,
+            {"loss_temperature": math.nan},
+            "loss_temperature: got nan, expected a value above 0",
+        ),
+        (
+            Dial2VecConfig,
+            {"loss_temperature": 0.0},
+            "loss_temperature: got 0.0, expected a value above 0",
+        ),
+        (Dial2VecConfig, {"num_roles": 6}, "between 1 and 5"),
+        (DSEConfig, {"projection_size": 0}, "projection_size: got 0, expected a value at least 1"),
+        (DSEConfig, {"max_tokens": 4}, "max_tokens: got 4"),
+        (DialogueCSEConfig, {"context_turns": 0}, "context_turns: got 0"),
+        (DualEncoderConfig, {"num_candidates": 1}, "num_candidates: got 1"),
+        (
+            DualEncoderConfig,
+            {"granularity": 6},
+            "granularity: got 6, expected a value between 1 and 5",
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            config(**settings)
+
+
+@pytest.mark.parametrize(
+    "name", ["dial2vec", "dialog2flow", "dialogue_cse", "dual_encoder", "turns"]
+)
+def test_examples_are_a_pure_function_of_seed_epoch_and_index(name, sample_dialogues):
+    method = get_method(name)
+
+    def made(seed):
+        examples = method.examples(sample_dialogues, method.config_class(), seed)
+        if name == "dialog2flow":
+            examples.label_vectors = torch.eye(len(examples.label_texts)).numpy()
+        return examples
+
+    left, two, other = made(3), made(3), made(4)
+    for index in range(10):
+        two.example(0, index)
+    drawn, again, others = (
+        [repr(item.example(epoch, 5)) for epoch in range(5)] for item in (left, two, other)
+    )
+    assert drawn == again != others
+    assert len(set(drawn)) > 1
+
+
+def batch_of(name, tokenizer, config, dialogues):
+    method = get_method(name)
+    examples = method.examples(dialogues[:4], config, 0)
+    drawn = [examples.example(0, index % len(examples)) for index in range(6)]
+    return method.collate(drawn, tokenizer, config, Truncation())
+
+
+@pytest.mark.parametrize("family", ["roberta", "mpnet", "distilbert", "modernbert"])
+@pytest.mark.parametrize("name", ["dse", "dialogue_cse", "turns"])
+def test_any_backbone_learns(tiny_backbones, name, family, sample_dialogues):
+    model, tokenizer = get_method(name).model_class.from_backbone(
+        tiny_backbones[family], dropout=0.0
+    )
+    model.train()(**batch_of(name, tokenizer, model.config, sample_dialogues)).loss.backward()
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    assert all(gradient.isfinite().all() for gradient in gradients)
+    assert any(gradient.any() for gradient in gradients)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "size"),
+    [
+        *(("dse", {}, size) for size in (1, 5, 64)),
+        ("dialogue_cse", {}, 4),
+        ("turns", {}, 4),
+        *(
+            ("deep_attention_matching", {"num_candidates": 4, **SMALL}, size)
+            for size in (1, 2, 5)
+            if DEEP
+        ),
+    ],
+)
+def test_gradient_caching_changes_no_gradient(tiny_bert, sample_dialogues, name, settings, size):
+    torch.manual_seed(0)
+    backbone = (
+        {"backbone": None}
+        if name == "deep_attention_matching"
+        else {"backbone": tiny_bert, "dropout": 0.0}
+    )
+    model, tokenizer = get_method(name).model_class.build(
+        dialogues=sample_dialogues, **backbone, **settings
+    )
+    batch = batch_of(name, tokenizer, model.double().train().config, sample_dialogues)
+    losses, gradients = [], []
+    for chunk_size in (None, size):
+        model.config.chunk_size = chunk_size
+        model.zero_grad()
+        losses.append(model(**batch).loss)
+        losses[-1].backward()
+        gradients.append(
+            {
+                key: item.grad.clone()
+                for key, item in model.named_parameters()
+                if item.grad is not None
+            }
+        )
+    assert torch.allclose(*losses, rtol=1e-12)
+    assert gradients[0].keys() == gradients[1].keys()
+    assert sum(bool(gradient.any()) for gradient in gradients[0].values()) > 15
+    for key, expected in gradients[0].items():
+        assert torch.allclose(gradients[1][key], expected, atol=1e-12, rtol=1e-10), key
+
+
+SIZE = {
+    "vocab_size": 40,
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+}
+OFFSET = (
+    "roberta",
+    "roberta-prelayernorm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "camembert",
+    "mpnet",
+    "data2vec-text",
+    "ibert",
+    "longformer",
+    "luke",
+    "xmod",
+)
+MORE = {
+    "longformer": {"attention_window": 4},
+    "luke": {"entity_vocab_size": 4, "entity_emb_size": 8},
+    "xmod": {"languages": ["en_XX"], "default_language": "en_XX"},
+    "distilbert": {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16},
+}
+
+
+@pytest.mark.parametrize("family", [*OFFSET, "bert", "electra", "distilbert"])
+def test_the_limit_is_the_longest_text_that_a_backbone_reads(family):
+    config = AutoConfig.for_model(
+        family, max_position_embeddings=20, pad_token_id=1, **SIZE, **MORE.get(family, {})
+    )
+    model = AutoModel.from_config(config).eval()
+    limit = _position_limit(config)
+    assert limit == (18 if family in OFFSET else 20)
+    model(input_ids=torch.full((1, limit), 7))
+    with pytest.raises((IndexError, RuntimeError)):
+        model(input_ids=torch.full((1, 24), 7))
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet"])
+def test_each_utterance_counts_its_positions_from_the_familys_first(tiny_backbones, family):
+    model, tokenizer = Dial2VecModel.from_backbone(
+        tiny_backbones[family], position_layout="utterance", wrapped=False
+    )
+    seen = {}
+    model.encoder.register_forward_pre_hook(
+        lambda _, __, given: seen.update(given), with_kwargs=True
+    )
+    batch = tokenize([dialogue("a b a", "a b a")], tokenizer, model.config, Truncation())
+    model(**batch)
+    length = batch["input_ids"].shape[1] // 2
+    first = 0 if family == "bert" else model.encoder.config.pad_token_id + 1
+    assert seen["position_ids"].tolist() == [[*range(first, first + length)] * 2]
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "distilbert", "modernbert"])
+def test_of_frozen_layers_and_what_lies_below_nothing_learns(tiny_backbones, family):
+    model, _ = Dial2VecModel.from_backbone(tiny_backbones[family], frozen_layers=1)
+    model.freeze_lower_layers()
+    names = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    assert any("layer.1." in name or "layers.1." in name for name in names)
+    below = ("layer.0.", "layers.0.", "embeddings.", "relative_attention_bias")
+    assert not [name for name in names if any(part in name for part in below)]
+
+
+def test_weights_under_the_name_of_others_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"others")
+    spec = type("Spec", (), {"origin": str(tmp_path / "__init__.py")})
+    monkeypatch.setattr(backbones, "find_spec", lambda name: spec)
+    with pytest.raises(InputError, match="are not the Hub's; reinstall it"):
+        backbones.resolve_backbone("all-MiniLM-L6-v2")

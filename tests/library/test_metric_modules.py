@@ -1,0 +1,241 @@
+"""Every metric as a module of `evaluate`, loaded from its Space, with this package and without."""
+
+import inspect
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import evaluate
+import numpy as np
+import pytest
+import torch
+import yaml
+from given_vectors import clouds
+
+from hf_dialemb.errors import InputError
+from hf_dialemb.hub.publishing import publish
+from hf_dialemb.metrics.space import FOLDER, NAMES, cited, get_metric, write_space
+
+METRICS = {name: get_metric(name) for name in NAMES}
+LABELLED = [
+    "alignment_uniformity",
+    "anisotropy",
+    "dialogue_retrieval",
+    "purity",
+    "semantic_relatedness",
+]
+FILES = {
+    "README.md",
+    "app.py",
+    "functional.py",
+    "requirements.txt",
+    "specification.py",
+    "tests.py",
+    "vectors.py",
+}
+SECTIONS = ["How to use", "Inputs", "Output", "Citation"]
+random = np.random.default_rng(0)
+vectors, labels = clouds(random, count=12, width=4, labels=2)
+right = np.eye(12, dtype=bool)
+labelled = {"predictions": vectors, "references": labels}
+supports = {"supports": vectors[:4] + 0.5, "support_labels": labels[:4]}
+INPUTS = {
+    **dict.fromkeys(LABELLED, labelled),
+    "semantic_relatedness": {**labelled, "seeds": [3, 4]},
+    "purity": {**labelled, "seeds": [3, 4]},
+    "ndcg": {
+        "predictions": random.normal(size=(12, 7)),
+        "references": random.random((12, 7)) < 0.6,
+        "k": 3,
+    },
+    "next_utterance": {"predictions": random.normal(size=(12, 12)).round(), "references": right},
+    "out_of_scope": {
+        "predictions": vectors,
+        "references": np.where(np.arange(12) < 8, labels, -1),
+        **supports,
+        "calibration": vectors[::-1] + 0.1,
+        "out_of_scope": -1,
+    },
+    "prototype_classification": {**labelled, **supports, "unit_prototypes": True},
+    "ranking": {
+        "predictions": vectors,
+        "candidates": random.normal(size=(12, 5, 4)),
+        "references": random.permuted(np.arange(60).reshape(12, 5) % 5 < 2, axis=1),
+    },
+    "response_selection": {
+        "predictions": vectors,
+        "references": right,
+        "candidates": vectors[::-1].copy(),
+    },
+}
+STRINGS = {
+    name: dict(INPUTS[name]) for name in [*LABELLED, "out_of_scope", "prototype_classification"]
+}
+"""The same with labels that are strings."""
+
+for arguments in STRINGS.values():
+    for key in {"references", "support_labels"} & set(arguments):
+        arguments[key] = np.array([f"label {label}" for label in arguments[key]])
+STRINGS["out_of_scope"]["out_of_scope"] = "label -1"
+
+
+def expected(name, arguments):
+    columns = METRICS[name].columns
+    renamed = {key: columns[key].parameter for key in columns if columns[key].parameter}
+    given = {renamed.get(key, key): value for key, value in arguments.items()}
+    if name == "ranking":
+        given = {key: list(value) for key, value in given.items()}
+    return pytest.approx(METRICS[name].function(**given), abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def spaces(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spaces")
+    for name in NAMES:
+        write_space(name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def load(spaces, tmp_path_factory):
+    """Loads a metric by the path of its Space.
+
+    `evaluate` has folders of its own for what it writes.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluate.config, "HF_MODULES_CACHE", str(tmp_path_factory.mktemp("modules")))
+        patch.setattr(evaluate.config, "HF_METRICS_CACHE", str(tmp_path_factory.mktemp("columns")))
+        patch.setattr(sys, "path", list(sys.path))
+        yield lambda name, **options: evaluate.load(str(spaces / name), **options)
+
+
+def parted(name, arguments):
+    """Returns columns, one item per example, and the other arguments."""
+    columns = [key for key in arguments if key in METRICS[name].columns]
+    rest = {key: value for key, value in arguments.items() if key not in columns}
+    return {key: arguments[key] for key in columns}, rest
+
+
+def converted(arguments, convert):
+    numeric = {
+        key: value
+        for key, value in arguments.items()
+        if getattr(value, "dtype", np.dtype("O")).kind in "fib"
+    }
+    return {**arguments, **{key: convert(value) for key, value in numeric.items()}}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compute_says_what_the_function_says_however_inputs_come(load, name):
+    wanted, (columns, rest) = expected(name, INPUTS[name]), parted(name, INPUTS[name])
+    assert pickle.loads(pickle.dumps(type(load(name)))) is type(load(name))
+    for convert in (np.array, np.ndarray.tolist, torch.from_numpy):
+        assert load(name).compute(**converted(INPUTS[name], convert)) == wanted
+    assert load(name, keep_in_memory=True).compute(**INPUTS[name]) == wanted
+    batches, examples = load(name), load(name, experiment_id="examples")
+    for part in (slice(None, 3), slice(3, None)):
+        batches.add_batch(**{key: column[part] for key, column in columns.items()})
+    for items in zip(*converted(columns, torch.from_numpy).values(), strict=True):
+        names = [key if key == "candidates" else key.removesuffix("s") for key in columns]
+        examples.add(**dict(zip(names, items, strict=True)))
+    assert batches.compute(**rest) == examples.compute(**rest) == wanted
+    if name in STRINGS:
+        assert load(name).compute(**STRINGS[name]) == expected(name, STRINGS[name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_makes_no_sense_is_a_value_error(load, name):
+    columns, rest = parted(name, INPUTS[name])
+    broken = np.array(columns["predictions"], dtype=float)
+    broken.flat[-1] = np.nan
+    attempts = {"empty": {key: column[:0] for key, column in columns.items()}}
+    attempts["length"] = {**columns, "references": columns["references"][:-1]}
+    attempts["nan"] = {**columns, "predictions": broken}
+    if name in STRINGS:
+        attempts["missing"] = {**columns, "predictions": None}
+    for what, given in attempts.items():
+        # An experiment of its own, since what is refused keeps the lock of its file for a while.
+        metric = load(name, experiment_id=what)
+        with pytest.raises(ValueError, match=r"."):
+            metric.compute(**given, **rest)
+
+
+def test_metrics_of_the_same_inputs_combine(load, spaces):
+    merged = evaluate.combine([str(spaces / name) for name in LABELLED]).compute(**labelled)
+    scores = {name: METRICS[name].function(vectors, labels) for name in LABELLED}
+    assert merged["map"] == pytest.approx(scores["dialogue_retrieval"]["map"])
+    assert merged["semantic_relatedness_queries"] == scores["semantic_relatedness"]["queries"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_space_documents_every_argument_figure_and_default(spaces, name):
+    text = (spaces / name / "README.md").read_text(encoding="utf-8")
+    front, body = text.split("---\n", 2)[1:]
+    card = yaml.safe_load(front)
+    assert (card["sdk"], card["app_file"], card["tags"]) == (
+        "gradio",
+        "app.py",
+        ["evaluate", "metric"],
+    )
+    assert f"# {card['title']}\n" in body
+    assert re.findall(r"^## (.*)", body, re.MULTILINE) == SECTIONS
+    files = {path.name for path in (spaces / name).iterdir()}
+    assert files == FILES | {f"{name}.py"}
+    arguments, figures = METRICS[name].usage.split("Returns:")
+    assert list(METRICS[name].inputs) == re.findall(r"^    (\w+): ", arguments, re.MULTILINE)
+    for line in re.findall(r"^    (\S.*?): ", arguments + figures, re.MULTILINE):
+        assert all(f"`{word}`" in text for word in line.split(", "))
+    assert all(
+        f"`{word}` (default `{value}`)" in text for word, value in METRICS[name].defaults.items()
+    )
+
+
+def test_publishing_a_metric_brings_its_space(spaces):
+    for place in (Path("purity"), FOLDER / "purity.py"):
+        lines: list[str] = []
+        publish(place, "org/purity", repo_type="space", dry_run=True, report=lines.append)
+        listed = [line.split()[-1] for line in lines]
+        assert listed[:-2] == sorted(path.name for path in (spaces / "purity").iterdir())
+    with pytest.raises(InputError, match=r"purity cannot be published: .* publish it as 'purity'"):
+        publish(Path("purity"), "org/other", repo_type="space")
+
+
+@pytest.fixture(scope="module")
+def report(spaces, tmp_path_factory):
+    """What a fresh process without the package found."""
+    folder = tmp_path_factory.mktemp("process")
+    before = sorted(spaces.rglob("*"))
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+    offline = {"HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1", "HF_EVALUATE_OFFLINE": "1"}
+    script = Path(__file__).with_name("metric_module_process.py")
+    command = [sys.executable, "-I", script, spaces, folder / "report.json"]
+    run = subprocess.run(
+        command, env=kept | offline, cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert sorted(spaces.rglob("*")) == before, "something was left behind"
+    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_space_is_all_that_it_takes(report, name):
+    facts, metric, page = report[name], METRICS[name], report[name]["page"]
+    assert facts["name"] == name
+    assert facts["module"].startswith("evaluate_modules.")
+    citation = cited(metric.paper)
+    (url,) = re.findall("url = {(.*)}", citation)
+    assert facts["texts"] == [inspect.getdoc(metric.function), citation, metric.usage, url]
+    ((computed, result),) = facts["cases"]
+    assert computed == pytest.approx(metric.result, abs=1e-12)
+    assert result == metric.result
+    examples, complaints = facts["documented"]
+    assert (examples > 2, complaints) == (True, "")
+    assert page["scores"] == pytest.approx(facts["cases"][0][1])
+    assert page["article"].lstrip().startswith(f"# {page['title']}\n")
+    assert page["refused"]
+    assert not page["refused"].startswith("nothing")

@@ -1,0 +1,226 @@
+"""The ensemble: it answers as equation 7 says, whoever its members are, and lives in one file."""
+
+import numpy as np
+import pytest
+import torch
+from checkpoints import assembled, deep_attention_matching, dual_encoder, save
+from safetensors.torch import load_file
+from transformers import BertConfig
+
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import ranker as ranking
+from hf_dialemb.methods.dual_encoder import TRANSFORMER_METHOD as TOWERS
+from hf_dialemb.methods.layout import Truncation
+from hf_dialemb.methods.multi_granularity import (
+    MultiGranularityConfig,
+    MultiGranularityModel,
+    log_mean_probability,
+)
+
+LIMITS = {"max_context_tokens": 40, "max_response_tokens": 12}
+
+
+def lstm(dialogues, seed, **settings):
+    return dual_encoder(dialogues, seed, **{"vocabulary_size": 200, **LIMITS, **settings})
+
+
+def transformer(dialogues):
+    """Build a transformer that reads the words of `lstm`, as a member of another type."""
+    like = lstm(dialogues, 0)
+    size = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
+    settings = {"marker_ids": like.model.config.marker_ids, "towers": "separate", **LIMITS}
+    config = TOWERS.config_class(
+        encoder_config=BertConfig(vocab_size=len(like.tokenizer), **size), **settings
+    )
+    return ranking.LoadedRanker(TOWERS.model_class(config).eval(), like.tokenizer, TOWERS)
+
+
+def matcher(dialogues, seed):
+    ranker = deep_attention_matching(dialogues)
+    torch.manual_seed(seed)
+    for parameter in ranker.model.parameters():  # so that candidates differ
+        torch.nn.init.normal_(parameter, std=0.3)
+    return ranker
+
+
+@pytest.fixture(scope="module")
+def folders(sample_dialogues, tmp_path_factory):
+    place = tmp_path_factory.mktemp("members")
+    members = {
+        "a": lstm(sample_dialogues, 1),
+        "b": lstm(sample_dialogues, 2, score="cosine", loss_temperature=0.1),
+        "t": transformer(sample_dialogues),
+    }
+    return {name: save(made, place / name) for name, made in members.items()}
+
+
+@pytest.fixture(scope="module")
+def matchers(sample_dialogues, tmp_path_factory):
+    return [
+        save(matcher(sample_dialogues, seed), tmp_path_factory.mktemp("matcher")) for seed in (4, 5)
+    ]
+
+
+@pytest.fixture(scope="module")
+def ensemble(folders):
+    return assembled([folders[name] for name in "abt"])
+
+
+@pytest.fixture(scope="module")
+def examples(sample_dialogues):
+    drawn = ranking.RankingExamples(
+        sample_dialogues, lstm(sample_dialogues, 0, num_candidates=5).model.config, seed=0
+    )
+    return [drawn.example(0, index) for index in range(0, len(drawn), len(drawn) // 12)]
+
+
+def batch_of(ranker, examples, count=None):
+    return ranker.method.collate(
+        examples, ranker.tokenizer, ranker.model.config, count or Truncation()
+    )
+
+
+def scores_of(ranker, examples):
+    return np.stack(ranking.score_candidates(ranker, examples))
+
+
+def test_the_probability_is_the_mean_of_the_members_whatever_their_order(
+    ensemble, folders, examples
+):
+    output = ensemble.model(**batch_of(ensemble, examples))
+    assert output.member_logits.shape == (len(examples), 3, 5)
+    expected = output.member_logits.softmax(-1).mean(1)
+    assert torch.allclose(output.logits.exp(), expected, atol=1e-6)
+    assert torch.allclose(output.loss, -expected[:, 0].log().mean(), atol=1e-6)
+    assert torch.equal(output.similarities.squeeze(-1), output.logits)
+    for place, name in enumerate("abt"):
+        alone = scores_of(ranking.load_ranker(folders[name]), examples)
+        assert np.allclose(output.member_logits[:, place].detach().numpy(), alone, atol=1e-5), name
+    logits = log_mean_probability(
+        torch.tensor([[[1e4, 0.0], [0.0, 1e4], [0.0, 1e4]], [[3e4, 0.0]] * 3])
+    )
+    assert torch.allclose(logits, torch.tensor([[1 / 3, 2 / 3], [1.0, 0.0]]).log().clamp(min=-3e4))
+    scores, other = scores_of(ensemble, examples), assembled([folders[name] for name in "tba"])
+    assert np.allclose(scores_of(other, examples), scores, atol=1e-6)
+    order = [3, 0, 4, 1, 2]
+    shuffled = [
+        ranking.RankingExample(item.context, tuple(item.candidates[place] for place in order))
+        for item in examples
+    ]
+    assert np.allclose(scores_of(ensemble, shuffled), scores[:, order], atol=1e-6)
+
+
+def test_the_cosine_of_embeddings_is_the_mean_of_the_members_cosines(ensemble, folders, examples):
+    contexts, responses = (
+        [item.context for item in examples],
+        [item.candidates[1] for item in examples],
+    )
+    left, right = (
+        ranking.encode_contexts(ensemble, contexts),
+        ranking.encode_responses(ensemble, responses),
+    )
+    assert (
+        left.shape
+        == (len(examples), 12 + 12 + 16)
+        == (len(examples), ensemble.model.config.hidden_size)
+    )
+    assert np.allclose(np.linalg.norm(left, axis=1), 1, atol=1e-6)
+    cosines = []
+    for name in "abt":
+        member = ranking.load_ranker(folders[name])
+        pair = (
+            ranking.encode_contexts(member, contexts),
+            ranking.encode_responses(member, responses),
+        )
+        first, second = (
+            vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in pair
+        )
+        cosines.append(first @ second.T)
+    assert np.allclose(left @ right.T, np.mean(cosines, axis=0), atol=1e-6)
+    # beside candidates it gives the contexts' embeddings
+    output = ensemble.model(**batch_of(ensemble, examples))
+    assert np.allclose(output.pooler_output.detach().numpy(), left, atol=1e-6)
+
+
+def test_layout_and_settings_are_the_members(ensemble, folders, examples):
+    member, config = ranking.load_ranker(folders["a"]), ensemble.model.config
+    counts = Truncation(), Truncation()
+    expected, actual = (
+        batch_of(member, examples, counts[0]),
+        batch_of(ensemble, examples, counts[1]),
+    )
+    assert actual.keys() == expected.keys()
+    assert all(torch.equal(actual[name], expected[name]) for name in actual)
+    assert str(counts[0]) == str(counts[1])
+    assert (config.max_context_tokens, config.max_response_tokens, config.granularity) == (
+        40,
+        12,
+        None,
+    )
+    assert config.marker_ids == member.model.config.marker_ids
+
+
+def test_it_is_saved_as_one_file(ensemble, tmp_path):
+    folder = save(ensemble, tmp_path / "ensemble")
+    assert [path.name for path in (tmp_path / "ensemble").glob("*.safetensors")] == [
+        "model.safetensors"
+    ]
+    assert load_file(f"{folder}/model.safetensors").keys() == ensemble.model.state_dict().keys()
+    MultiGranularityModel.from_pretrained(folder).save_pretrained(tmp_path / "again")
+    for name in ("config.json", "model.safetensors"):
+        assert (tmp_path / "again" / name).read_bytes() == (
+            tmp_path / "ensemble" / name
+        ).read_bytes()
+
+
+def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(
+    matchers, folders, examples, tmp_path
+):
+    ranker = ranking.load_ranker(save(assembled(matchers), tmp_path))
+    alone = [np.exp(scores_of(ranking.load_ranker(folder), examples)) for folder in matchers]
+    expected = np.mean([item / item.sum(-1, keepdims=True) for item in alone], axis=0)
+    assert np.allclose(np.exp(scores_of(ranker, examples)), expected, atol=1e-6)
+    assert not ranker.model.embeds
+    assert ranker.model.config.hidden_size == 0
+    for attempt in (
+        lambda: ranking.encode_contexts(ranker, [examples[0].context]),
+        lambda: ranking.encode_responses(ranker, ["yes"]),
+        lambda: ranker.model(torch.ones(1, 4, dtype=torch.long)),
+    ):
+        with pytest.raises(InputError, match="embeds neither; rank candidates with it"):
+            attempt()
+    configs = [
+        ranking.load_ranker(folder).model.config.to_diff_dict()
+        for folder in (folders["a"], matchers[0])
+    ]
+    with pytest.raises(
+        InputError, match="got dual_encoder and deep_attention_matching, expected rankers that take"
+    ):
+        MultiGranularityConfig(members=configs)
+
+
+def test_members_that_do_not_fit_together_are_refused(
+    folders, ensemble, sample_dialogues, tiny_bert, tmp_path
+):
+    smaller = save(lstm(sample_dialogues, 1, vocabulary_size=150), tmp_path / "smaller")
+    shorter = save(lstm(sample_dialogues, 1, max_context_tokens=30), tmp_path / "shorter")
+    nested = save(ensemble, tmp_path / "nested")
+    for paths, message in (
+        (
+            [folders["a"], smaller],
+            rf"different tokenizers in '.*/a' \(200 tokens\) and '{smaller}' \(150 tokens\)",
+        ),
+        ([folders["a"], shorter], "got max_context_tokens 40 and 30, expected the same in all"),
+        ([tiny_bert], f"'{tiny_bert}': got a model of type bert, expected a trained ranker"),
+        ([folders["a"], nested], "got a model of type dialemb-multi-granularity, expected"),
+        ([], "members: got none, expected the folders of trained rankers"),
+    ):
+        with pytest.raises(InputError, match=message):
+            assembled(paths)
+    with pytest.raises(InputError, match="members: got a model of type None, expected"):
+        MultiGranularityConfig(members=[{}])

@@ -1,0 +1,267 @@
+"""Next-utterance retrieval.
+
+Its metric in closed form, scores of rankers and of ensembles, and the task.
+"""
+
+import numpy as np
+import pytest
+import torch
+from checkpoints import assembled, deep_attention_matching
+from given_vectors import Given, figures
+from made_up_corpora import FILES, needs
+from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
+
+from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb.data.examples import ResponseSelection, draw_candidates
+from hf_dialemb.data.loading import data_hash
+from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.encoders import load_encoder
+from hf_dialemb.encoders.embedding_cache import RememberingEncoder
+from hf_dialemb.encoders.load_encoder import model_encoder
+from hf_dialemb.encoders.specs import find_encoder
+from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation import default_tasks
+from hf_dialemb.evaluation.tasks import next_utterance_task
+from hf_dialemb.evaluation.tasks.next_utterance_task import (
+    candidate_scores,
+    load_selections,
+    member_scores,
+)
+from hf_dialemb.evaluation.tasks.sampling import fixed_sample
+from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
+from hf_dialemb.evaluation.tasks.task_texts import correct_candidates
+from hf_dialemb.methods.ranker import (
+    RankingExample,
+    encode_contexts,
+    encode_responses,
+    score_candidates,
+)
+from hf_dialemb.metrics.next_utterance import KS, OFFICIAL, example_scores, next_utterance_scores
+
+
+def first(*shape):
+    """Examples whose correct candidate comes first."""
+    return np.broadcast_to(np.arange(shape[-1]) == 0, shape)
+
+
+RECALLS = {f"r{size}@{k}": k / size for size in (10, 20) for k in KS}
+GUESSED = {"mrr": float((1 / np.arange(1, 21)).mean()), "hits1": 1 / 20, "r2@1": 1 / 2, **RECALLS}
+LATE = {
+    "mrr": 0.5,
+    "hits1": 0,
+    "r2@1": 1,
+    "r10@1": 1,
+    "r10@2": 1,
+    "r10@5": 1,
+    "r11@1": 0,
+    "r11@2": 1,
+    "r11@5": 1,
+}
+TIED = {"mrr": (1 / 2 + 1 / 3 + 1 / 4) / 3, "hits1": 0, "r2@1": 0, "r5@1": 0, "r5@2": 1 / 3}
+
+
+@pytest.mark.parametrize(
+    ("scores", "correct", "ties", "expected"),
+    [
+        # Of ten wrong ones the last alone is better: nothing is lost but among all eleven, wherever
+        # the true one is.
+        ([1, *[0] * 9, 2], [0], "expected", LATE),
+        (
+            [0] * 20,
+            [0],
+            "expected",
+            GUESSED,
+        ),  # ties count as the mean over their orders, and officially as a success
+        ([0] * 20, [0], OFFICIAL, dict.fromkeys(GUESSED, 1)),
+        ([1, 2, 1, 1, 0], [0], "expected", TIED),
+        # The best of the correct ones counts, and the others are left out.
+        (
+            [3, 1, 2, 0],
+            [1, 2],
+            "expected",
+            {"mrr": 0.5, "hits1": 0, "r2@1": 0, "r4@1": 0, "r4@2": 1},
+        ),
+        ([1, 0], [0, 1], "expected", {"mrr": 1, "hits1": 1, "r2@1": 1}),
+    ],
+)
+def test_closed_forms(scores, correct, ties, expected):
+    rows, true = np.array([scores] * 3, dtype=float), [np.isin(np.arange(len(scores)), correct)] * 3
+    assert next_utterance_scores(rows, true, ties) == pytest.approx(expected)
+    each = {name: values.tolist() for name, values in example_scores(rows, true, ties).items()}
+    assert each == {name: pytest.approx([value] * 3) for name, value in expected.items()}
+
+
+def test_scikit_learn_agrees_and_examples_stand_for_themselves():
+    scores = np.random.default_rng(1).normal(size=(200, 10))
+    found = next_utterance_scores(scores, first(200, 10))
+    truth = np.zeros(200, dtype=int)
+    for k in KS:
+        assert found[f"r10@{k}"] == pytest.approx(
+            top_k_accuracy_score(truth, scores, k=k, labels=np.arange(10))
+        )
+    assert found["mrr"] == pytest.approx(
+        label_ranking_average_precision_score(first(200, 10), scores)
+    )
+    scores = [np.array([0.0, 1.0, 2.0]), np.array([5.0, 1.0, 2.0, 3.0])]  # which may differ in size
+    found = {
+        name: values.tolist()
+        for name, values in example_scores(scores, [first(3), first(4)]).items()
+    }
+    assert found == {"mrr": [1 / 3, 1], "hits1": [0, 1], "r2@1": [0, 1]}
+
+
+@pytest.fixture(scope="module")
+def selections(sample_dialogues):
+    return draw_candidates(sample_dialogues[:6], 5, "assistant", 3)
+
+
+def plainly(ranker, selections):
+    return score_candidates(
+        ranker, [RankingExample(each.context, each.responses) for each in selections]
+    )
+
+
+def test_rankers_without_vectors_score_sets_but_embed_no_dialogue(sample_dialogues, selections):
+    ranker = deep_attention_matching(sample_dialogues)
+    fewer = [ResponseSelection(each.context, each.responses[:3], (0,)) for each in selections[:2]]
+    found = candidate_scores(ranker, [*selections[:3], *fewer])
+    np.testing.assert_allclose(found[0], plainly(ranker, selections[:1])[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found[3], found[0][:3], rtol=1e-5, atol=1e-6)
+    with pytest.raises(InputError, match="model 'deep': got a ranker that has no vectors"):
+        model_encoder(ranker.model, ranker.tokenizer, "deep").encode(sample_dialogues[:2])
+
+
+def test_an_ensemble_averages_probabilities_or_cosines(tower_folders, towers, selections):
+    joint = assembled(tower_folders)
+    assert next_utterance_task.members_of(towers[0]) == [towers[0]]
+    assert [each.method.name for each in next_utterance_task.members_of(joint)] == [
+        "dual_encoder"
+    ] * 2
+    found = candidate_scores(joint, selections)
+    each = [
+        torch.from_numpy(np.stack(plainly(ranker, selections))).softmax(-1).numpy()
+        for ranker in towers
+    ]
+    np.testing.assert_allclose(np.exp(found), np.mean(each, axis=0), rtol=1e-5)
+    np.testing.assert_allclose(found, np.stack(plainly(joint, selections)), rtol=1e-5)
+    # Probabilities too small for a number still have an order.
+    assert next_utterance_task.log_of_mean_probability(
+        np.array([[0.0, -2000.0, -1000.0]])
+    ).tolist() == [0, -2000, -1000]
+    members = [member_scores(ranker, selections) for ranker in towers]
+    np.testing.assert_allclose(
+        next_utterance_task.averaged([member.scores for member in members]), found, rtol=1e-6
+    )
+    cosines = np.mean([member.cosines for member in members], axis=0)
+    contexts = encode_contexts(joint, [each.context for each in selections])
+    for context, selection, scores in zip(contexts, selections, cosines, strict=True):
+        np.testing.assert_allclose(
+            encode_responses(joint, selection.responses) @ context, scores, atol=1e-5
+        )
+
+
+def test_which_candidates_are_correct_and_a_set_without_one_is_told(towers):
+    selections = [ResponseSelection((Turn("user", "hi"),), ("yes", "no"), ())]
+    with pytest.raises(InputError, match="candidates: example 0: got no correct candidate"):
+        next_utterance_task.rank_candidates(member_scores(towers[0], selections).scores, selections)
+    # What says the same is correct, but not officially.
+    selection = ResponseSelection((Turn("user", "hi"),), ("Thank  you", "no", "thank you"), (2,))
+    assert correct_candidates(selection).tolist() == [True, False, True]
+    assert correct_candidates(selection, official=True).tolist() == [False, False, True]
+
+
+def chats(count, words=("please", "sure", "thanks", "bye")):
+    """Each dialogue is told by its number, and by no other word."""
+    found = []
+    for row in range(count):
+        turns = (
+            Turn(("user", "assistant")[turn % 2], f"n{row} {word} {turn}")
+            for turn, word in enumerate(words)
+        )
+        found.append(Dialogue(tuple(turns), str(row)))
+    return found
+
+
+def written(folder, dialogues):
+    write_jsonl(dialogues, folder / "mine.jsonl")
+    return str(folder / "mine.jsonl")
+
+
+def test_candidates_are_drawn_among_what_the_assistant_says(tmp_path):
+    corpus = written(tmp_path, chats(30))
+    problem = load_selections(CorpusPart(corpus))
+    drawn = {"context_words": 160, "candidates": 20, "responses": "assistant", "draw_seed": 13}
+    assert problem.config == {"contexts": 60, "contexts_of_the_split": 60, **drawn}
+    encoder = load_problem("next-utterance-retrieval", CorpusPart(corpus))
+    named = {
+        "corpus": "mine.jsonl",
+        "split": "all",
+        "limit": None,
+        "data_sha256": data_hash(corpus),
+    }
+    assert encoder.config == problem.config | named
+    assert default_tasks(corpus) == ("domains",)
+    users = [
+        Dialogue((Turn("user", f"a {n}"), Turn("speaker_3", f"b {n}")), str(n)) for n in range(25)
+    ]
+    assert load_selections(CorpusPart(written(tmp_path, users))).config["responses"] == "any"
+    with pytest.raises(
+        InputError, match=r"corpus .*mine\.jsonl: candidates: got 10 different responses"
+    ):
+        load_selections(CorpusPart(written(tmp_path, chats(5))))
+
+
+def test_everything_is_encoded_once_in_one_call(tmp_path):
+    problem, encoder = (
+        load_selections(CorpusPart(written(tmp_path, chats(30)))),
+        Given(lambda text: [len(text), 1.0]),
+    )
+    once, again = (problem.measure(encoder, seeds) for seeds in ([0], [5, 6]))
+    assert once == again
+    assert len(encoder.calls) == 2
+    assert len(set(encoder.calls[0])) == len(encoder.calls[0]) == 60 + 60
+    assert "user: n7 please 0" in encoder.calls[0]
+    assert {(each.setting, each.n) for each in once} == {("", 1), ("official", 1)}
+    # Officially equal scores put the correct response first, and otherwise in the middle.
+    found = figures(problem.measure(Given(lambda text: [1.0, 1.0]), [0]))
+    assert (found["hits1", ""], found["hits1", "official"]) == (pytest.approx(5), 100)
+    # Whoever knows the dialogue finds one of its responses.
+    problem = load_selections(CorpusPart(written(tmp_path, chats(30, ("please", "sure")))))
+    knowing = Given(lambda text: np.eye(30)[int(text.split("n", 1)[1].split()[0])])
+    assert {each.mean for each in problem.measure(knowing, [0])} == {100}
+
+
+@needs("ubuntu")
+def test_given_candidates_are_taken():
+    problem = load_selections(CorpusPart("ubuntu", FILES, "test", None))
+    assert problem.config["fewest_candidates"] == problem.config["most_candidates"] == 10
+    found = problem.measure(load_encoder("tfidf"), [0])
+    assert {each.metric for each in found} == {"mrr", "hits1", "r2@1", "r10@1", "r10@2", "r10@5"}
+    with pytest.raises(
+        InputError, match="split train: got a context with one response, expected two"
+    ):
+        load_selections(CorpusPart("ubuntu", FILES, "train", None))
+
+
+def test_figures_of_a_ranker_are_of_its_own_scores(tower_folders, towers, sample_dialogues):
+    problem, encoder = (
+        load_selections(CorpusPart("sample", None, "dev", 12)),
+        load_encoder(tower_folders[0]),
+    )
+    found = figures(problem.measure(encoder, [0]))
+    assert found == figures(
+        problem.measure(RememberingEncoder(load_encoder(tower_folders[0])), [0])
+    )
+    drawn = draw_candidates(load_dialogues("sample", split="dev"), 20, "assistant", 13)
+    chosen = fixed_sample(drawn, 12)
+    for setting in ("", "official"):
+        correct = [correct_candidates(each, bool(setting)) for each in chosen]
+        expected = example_scores(plainly(towers[0], chosen), correct, setting or "expected")
+        assert found == pytest.approx(
+            found | {(name, setting): 100 * one.mean() for name, one in expected.items()}
+        )
+    contexts = encode_contexts(towers[0], [dialogue.turns for dialogue in sample_dialogues[:3]])
+    np.testing.assert_allclose(encoder.encode(sample_dialogues[:3]), contexts, atol=1e-6)
+    assert find_encoder(tower_folders[0]).kind == "dialemb"
+    with pytest.raises(InputError, match="reads whole dialogues"):
+        find_encoder(f"{tower_folders[0]}@utterances")

@@ -1,0 +1,386 @@
+"""What readers say of records and files that are not as their format has them.
+
+The file, the place and the field.
+"""
+
+import json
+import shutil
+
+import pytest
+from made_up_corpora import expected_of, folder_of, read
+
+from hf_dialemb.data import CORPORA, load_examples
+from hf_dialemb.errors import InputError
+
+TAXI, VAL = "taxi.txt", "multiwoz2.1_convlab2/val.json"
+TAGS, MULDOGO = "ATIS/train/seq.out", "splits_annotated_at_turn_level/media/dev.tsv"
+ATIS, HWU64 = "Datasets/ATIS/train/seq.in:2", "Datasets/HWU64/train/seq.in"
+CSE = "嗯|在吗\t谢谢\t1|0-1-0\t1\t在的|没有\t1|0\n"
+SIDE = 'system side information": "'
+
+# Corpus, split and file; what is replaced there, "" to append; by what; and what is said of the
+# record.
+RECORDS = [
+    (
+        "sgd",
+        "dev",
+        "dev/*.json",
+        '"dialogue_id": "1_00000", ',
+        "",
+        ": record 0: field dialogue_id: got nothing, expec",
+    ),
+    (
+        "sgd",
+        "dev",
+        "dev/*.json",
+        '"turns": [',
+        '"turns": [], "x": [',
+        ": record 0: field messages: got no turn",
+    ),
+    (
+        "sgd",
+        "dev",
+        "dev/*.json",
+        "I'd buy a red kite.",
+        " ",
+        ": record 0: turns[0]: field content: got ' ', expected",
+    ),
+    (
+        "multiwoz",
+        "train",
+        TAXI,
+        "[{}, ",
+        "[",
+        ":1: field annotations: got 2, expected one for each of 3 turns",
+    ),
+    (
+        "multiwoz",
+        "train",
+        TAXI,
+        '{"Taxi-Request": [["Dest", "?"]]}',
+        '"x"',
+        ":1: turns[2]: field dialog_act: got str",
+    ),
+    (
+        "multiwoz",
+        "train",
+        TAXI,
+        '["Dest", "?"]',
+        '["Dest"]',
+        ":1: turns[2]: field Taxi-Request: got ['Dest'], expecte",
+    ),
+    (
+        "doc2dial",
+        "train",
+        "*train.json",
+        '"user"',
+        '"robot"',
+        ": record owls: document 'Feeding owls#1_0' record 0: t",
+    ),
+    (
+        "dstc7_ubuntu",
+        "train",
+        "*train*",
+        "C3D4",
+        "X",
+        ": record 0: a correct answer is not among the candidates",
+    ),
+    ("ubuntu", "train", "train.csv", "", "a,b,1,1\n", ":5: got a row with more cells than columns"),
+    ("ubuntu", "train", "train.csv", "", "a, __eou__ ,1\n", ":5: field responses: got ''"),
+    (
+        "ecommerce",
+        "train",
+        "ECD_sample/train",
+        "",
+        "1\tb\n",
+        ":17: lines[0]: got 2 cells that begin with '1', expec",
+    ),
+    (
+        "jddc_retrieval",
+        "dev",
+        "dev/select.txt",
+        "",
+        "7\tb\t\t0\t9\n",
+        ":5: got the id '9' of a candidate",
+    ),
+    (
+        "jddc_sts",
+        "dev",
+        "dev/sts.txt",
+        "",
+        "high\ta\tb\n",
+        ":3: field score: got 'high', expected a number",
+    ),
+    (
+        "jddc_dialogues",
+        "train",
+        "train_data.txt",
+        "",
+        CSE.replace("-0", ""),
+        ":2: field roles: got '1|0-1', expected ",
+    ),
+    (
+        "jddc_dialogues",
+        "train",
+        "train_data.txt",
+        "",
+        CSE.replace("1|0\n", "0|1\n"),
+        ":2: field labels: got '0|1', ex",
+    ),
+    (
+        "dstc2_babi",
+        "dev",
+        "*-dev.txt",
+        "",
+        "\n1 c\td\n3 e\tf\n",
+        ":8: lines[1]: got '3 e\\tf', expected a line that ",
+    ),
+    (
+        "muldogo",
+        "dev",
+        MULDOGO,
+        "",
+        "b\t0\t1\thi\tO\t\tmore\n",
+        ":8: rows[0]: got a row with more cells than columns",
+    ),
+    (
+        "muldogo",
+        "dev",
+        MULDOGO,
+        "",
+        "a3\t0\t1\thi\tO\t\n",
+        ":8: field id: got 'a3', which an earlier record has too",
+    ),
+    (
+        "chitchat",
+        "all",
+        "dataset.json",
+        '"Only one"',
+        "1",
+        ": record conversation-0: messages[1]: block[0]: field te",
+    ),
+    (
+        "star",
+        "all",
+        "3.json",
+        '"Wizard"',
+        '"Robot"',
+        ": Events[0]: field Agent: got 'Robot', expected User or Wiz",
+    ),
+    (
+        "abcd",
+        "train",
+        "*v1.1.json",
+        '["agent", "Hi! How can I help?"], ',
+        "",
+        ": record 0: field delexed: got 6 rows",
+    ),
+    (
+        "clinc150",
+        "train",
+        "data_full.json",
+        "translate",
+        "jam",
+        ": train record 0: field intent: got 'jam', which do",
+    ),
+    (
+        "hwu64",
+        "train",
+        "HWU64/train/label",
+        "alarm_set",
+        "alarm",
+        f"{HWU64}:1: field label: got 'alarm', expe",
+    ),
+    ("amazonqa", "all", "amazonqa.txt", "", "one cell\n", ":14: got one cell"),
+    (
+        "few_shot_atis",
+        "train",
+        TAGS,
+        "O O B-res",
+        "O B-res",
+        f"{ATIS}: field tags: got 2, expected one for each",
+    ),
+    (
+        "few_shot_atis",
+        "train",
+        "ATIS/train/label",
+        "atis_restriction",
+        "",
+        f"{ATIS}: field intent: got nothing",
+    ),
+    (
+        "hdsa",
+        "dev",
+        "dev.tsv",
+        "[1, 1",
+        "[2, 1",
+        ":5: turns[0]: field acts: expected a list of 44 zeros and ones",
+    ),
+    (
+        "hdsa",
+        "dev",
+        "val_ref*",
+        '["hm"]',
+        "[]",
+        "data/dev.tsv:4: field reference: got no reply, expected the last",
+    ),
+    ("self_dialogue", "all", "Batch_5.csv", "", "x,W\n", ":4: field Reject: got nothing"),
+    (
+        "dialogstudio",
+        "dev",
+        "WOZ2_0/val.json",
+        SIDE + "{}",
+        SIDE + "{",
+        ": record WOZ2_0--val--1: log[1]: field orig",
+    ),
+    (
+        "dialogstudio",
+        "dev",
+        "WOZ2_0/val.json",
+        SIDE + "{}",
+        SIDE + "[" * 100_000,
+        ": record WOZ2_0--val--1: log[1]: ",
+    ),
+]
+
+# The same of a whole file, or of a record that concerns every split; None as the old text stands
+# for all of the file, as the new one for no file.
+WHOLE = [
+    ("sgd", "dev", "dev/*.json", None, "{}", ": got an object, expected a list"),
+    ("multiwoz", "train", VAL, None, "{}", f": split train needs {VAL} too"),
+    ("clinc150", "train", "domains.json", None, None, ": domains.json is missing beside"),
+    (
+        "few_shot_atis",
+        "train",
+        "ATIS/train/label",
+        "",
+        "more\n",
+        ":3: ATIS/train/seq.in has no such line",
+    ),
+    ("hdsa", "dev", "val_ref*", None, None, ": dev.tsv needs val_reference_nondelex.json too"),
+    (
+        "ubuntu_irc",
+        "test",
+        "test/*tion.txt",
+        "2 2",
+        "2 9",
+        "data/test/2004-03-03_04.ascii.txt: got 4 messages, expect",
+    ),
+    (
+        "ubuntu_irc",
+        "test",
+        "test/*tion.txt",
+        "2 2",
+        "2 two",
+        ":4: got '2 two - ', expected two numbers",
+    ),
+    (
+        "ubuntu_irc",
+        "test",
+        "test/*ascii.txt",
+        "[13:00]",
+        "x",
+        ":1: got 'x <yew> sound is gone after the update', exp",
+    ),
+    (
+        "ubuntu_irc",
+        "test",
+        "test/*tion.txt",
+        None,
+        None,
+        "data/test/2004-03-03_04.ascii.txt: got messages without",
+    ),
+    ("ubuntu", "test", "test.csv", ",Distractor_8", "", ":1: column Distractor_8 is missing"),
+    ("snips", "train", "*Weather_full.json", "Bergen", "\ud83d", ": broken UTF-8 at byte"),
+    (
+        "snips",
+        "train",
+        "*Weather_full.json",
+        None,
+        '{"A": [], "B": []}',
+        ": expected an object from the only",
+    ),
+    ("self_dialogue", "all", "Batch_5.csv", ",Reject", "", ":1: column Reject is missing"),
+    ("doc2dial", "test", "test/*", '"dial_data"', '"x"', ": field dial_data: got nothing"),
+    (
+        "doc2dial",
+        "test",
+        "test/*",
+        None,
+        '{"dial_data": {"dmv": []}}',
+        ": record dmv: field dmv: got list",
+    ),
+    (
+        "dailydialog",
+        "train",
+        "dialogues.json",
+        '"train"',
+        '"valid"',
+        ": record 0: field data_split: got 'valid', expe",
+    ),
+    (
+        "camrest676",
+        "dev",
+        "CamRest676.json",
+        '"dialogue_id"',
+        '"x"',
+        ": record 0: field dialogue_id: got nothing",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in (*RECORDS, *WHOLE) if case[0] in CORPORA], ids=lambda case: case[0]
+)
+def test_what_is_malformed_is_named_and_a_record_left_out(tmp_path, case):
+    corpus, split, file, old, new, sentence = case
+    folder = tmp_path / folder_of(corpus).name
+    shutil.copytree(folder_of(corpus), folder)
+    (path,) = folder.rglob(file)
+    content = path.read_text(encoding="utf-8")
+    if path.suffix == ".json":
+        content = json.dumps(json.loads(content))  # on one line
+    changed = new if old is None else content.replace(old, new, 1) if old else content + new
+    path.unlink()
+    if changed is not None:
+        assert changed != content
+        path.write_bytes(changed.encode("utf-8", "surrogatepass"))
+    with pytest.raises(InputError) as raised:
+        load_examples(corpus, folder, split, strict=True)
+    place, inner = (
+        str(raised.value).removeprefix(str(folder)).lstrip("/"),
+        path.relative_to(folder).as_posix(),
+    )
+    assert place.removeprefix(inner).startswith(sentence)
+    if case in RECORDS:
+        items = [line for line in expected_of(corpus) if split in (line["split"], "all")]
+        assert len(load_examples(corpus, folder, split)) == len(items) - bool(old)
+
+
+def test_malformed_records_are_left_out_with_one_warning_up_to_a_fifth(tmp_path, caplog):
+    good = {
+        "dialogue_id": "a",
+        "services": [],
+        "turns": [{"speaker": "USER", "utterance": "Hi", "frames": []}],
+    }
+    others = [{**good, "dialogue_id": str(number)} for number in range(16)]
+    files = {
+        "dev/dialogues_001.json": [{}, good, good, 3, *others, []],
+        "dev/schema.json": "not a dialogue",
+    }
+    assert len(read(tmp_path, "sgd", files, "dev")) == 17
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert ": left out 4 of 21, which cannot be read:\n" in warning
+    assert warning.count("dialogues_001.json: record") == 3, "examples"
+    good = {
+        "dialogue_id": "a",
+        "services": [],
+        "turns": [{"speaker": "USER", "utterance": "Hi", "frames": []}],
+    }
+    for records in ([{}, good, good, 3], [{}, 3]):
+        files = {"dev/dialogues_001.json": records}
+        with pytest.raises(
+            InputError,
+            match=r"of . cannot be read, expected at most a fifth; the first is .*record 0",
+        ):
+            read(tmp_path, "sgd", files, "dev")

@@ -1,0 +1,337 @@
+"""The encoders that come with the package: by name everywhere, whole or not at all, small.
+
+And distilling one.
+"""
+
+import json
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exports import stock
+from interface_block import dialogues_in_memory
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer, decoders
+from tokenizers.models import BPE, Unigram
+from tokenizers.pre_tokenizers import Metaspace
+from tokenizers.processors import TemplateProcessing
+from tokenizers.trainers import UnigramTrainer
+from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
+
+import hf_dialemb
+from hf_dialemb.apps.cli import main
+from hf_dialemb.data import CORPORA, load_dialogues, write_jsonl
+from hf_dialemb.encoders import specs
+from hf_dialemb.encoders.encoder import dialogue_texts
+from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation.results.contamination import sets_behind
+from hf_dialemb.storage import pretrained as backbones
+from hf_dialemb.storage.pretrained import FOLDER, RECORD, shipped, shipped_record
+from hf_dialemb.training.distil import cut_to, distil, learn_table, word_pieces
+
+ship = runpy.run_path(str(Path(__file__).parents[2] / "training_scripts" / "ship.py"))["ship"]
+TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
+DIALOGUES = dialogues_in_memory()
+AS_TEXTS = dialogue_texts(load_dialogues(DIALOGUES))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache, of this test alone."""
+    specs._hub_path.cache_clear()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HOME", str(tmp_path / "cache"))
+    yield tmp_path / "cache" / "hf_dialemb"
+    specs._hub_path.cache_clear()
+
+
+def needs_backbone(name):
+    """Skip where the weights below an adapter can be had from the Hub alone."""
+    backbone = shipped_record(name)["backbone"]
+    if (
+        backbone not in (None, "all-MiniLM-L6-v2")
+        and backbones._cached(backbone, backbones.WEIGHTS) is None
+    ):
+        pytest.skip(f"{backbone} is not in Hugging Face's cache")
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_it_loads_by_name_and_as_a_folder_and_gives_the_same_vectors(name, cache, tmp_path):
+    needs_backbone(name)
+    encoder, plain = hf_dialemb.load_encoder(name), stock(hf_dialemb.weights(name))
+    vectors = plain.encode(TEXTS)
+    assert np.allclose(vectors, encoder.encode_utterances(TEXTS), atol=1e-6)
+    assert np.allclose(plain.encode(AS_TEXTS), encoder.encode(DIALOGUES), atol=1e-5)
+    assert main(["export", "--model", name, "--output", str(tmp_path / "whole")]) == 0
+    assert np.array_equal(stock(tmp_path / "whole").encode(TEXTS), vectors)
+    assert main(["export", "--model", name, "--output", str(tmp_path / "x"), "--onnx"]) == 2
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_its_card_names_its_sources_and_their_licences(name):
+    card = (FOLDER / name / "README.md").read_text()
+    table = card.partition("## Learnt from")[2].partition("\n\nWhat is")[0].strip().splitlines()[2:]
+    assert table
+    for corpus in (line.split("|")[1].strip() for line in table):
+        assert CORPORA[corpus]
+        assert hf_dialemb.data.get_corpus(corpus).terms != "research"
+    assert sum(file.stat().st_size for file in FOLDER.rglob("*") if file.is_file()) <= 30 * 2**20
+
+
+def test_an_adapter_is_its_backbone_and_the_difference(tiny_bert, tmp_path, cache, monkeypatch):
+    backbone = str(shutil.copytree(tiny_bert, tmp_path / "backbone"))
+    options = {
+        "max_steps": 2,
+        "learning_rate": 0.01,
+        "max_dialogues": 20,
+        "output_dir": tmp_path / "dse",
+    }
+    run = hf_dialemb.train("dse", "sample", backbone=backbone, **options)
+    merged = hf_dialemb.merge(backbone, {run: 1}, rank=4, output_dir=tmp_path / "merged")
+    monkeypatch.setattr(backbones, "FOLDER", tmp_path / "weights")
+    (tmp_path / "weights").mkdir()
+    folder = ship(merged.path, "small", (), tmp_path / "weights")
+    assert not (folder / "model.safetensors").exists()
+    assert "dse x 1" in (folder / "README.md").read_text()
+    found = hf_dialemb.load_encoder("small").encode_utterances(TEXTS)
+    assert np.allclose(found, merged.encoder().encode_utterances(TEXTS), atol=1e-5)
+    made = next(cache.glob("small-*")) / "model.safetensors"
+    stamp = made.stat().st_mtime_ns
+    assert hf_dialemb.weights("small") == made.parent
+    assert made.stat().st_mtime_ns == stamp  # merged once
+    # where a process that is killed leaves it
+    made.parent.rename(made.parent.with_name(f".{made.parent.name}"))
+    assert hf_dialemb.weights("small") == made.parent
+    assert [path.name for path in cache.iterdir() if path.is_dir()] == [made.parent.name]
+
+    shutil.rmtree(cache)
+    with (tmp_path / "backbone" / "model.safetensors").open("ab") as weights:
+        weights.write(b"other")
+    with pytest.raises(InputError, match=r"small: got other weights of .* than it was made for"):
+        hf_dialemb.weights("small")
+    (folder / "adapter_model.safetensors").write_bytes(b"torn")
+    with pytest.raises(
+        InputError,
+        match=r"small: the file adapter_model.safetensors .* missing or damaged; install",
+    ):
+        hf_dialemb.weights("small")
+    assert not cache.exists()
+
+
+@pytest.fixture(scope="module")
+def static(tiny_bert, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("distilled") / "static"
+    words = [
+        "model",
+        "distil",
+        "--corpus",
+        "sample/dev",
+        "--dimensions",
+        "8",
+        "--passes",
+        "3",
+        "--model",
+    ]
+    assert main([*words, tiny_bert, "--output", str(folder)]) == 0
+    return folder
+
+
+def test_a_table_is_shipped_as_it_is_and_its_sources_are_known(static, tiny_bert, tmp_path):
+    folder = ship(static, "table", (), tmp_path)
+    assert "| sample | dev | Apache-2.0 |" in (folder / "README.md").read_text()
+    vectors = [
+        hf_dialemb.load_encoder(place).encode_utterances(TEXTS) for place in (static, folder)
+    ]
+    assert np.array_equal(*vectors)
+    assert (
+        "0_StaticEmbedding/model.safetensors" in json.loads((folder / RECORD).read_text())["files"]
+    )
+    options = {"max_steps": 1, "max_dialogues": 9, "output_dir": tmp_path / "x"}
+    whole = hf_dialemb.train("dse", "sample", backbone=tiny_bert, **options)
+    with pytest.raises(
+        InputError, match="got a run without an adapter or a table; merge with --rank"
+    ):
+        ship(whole.path, "whole", (), tmp_path)
+    assert (
+        ("muldogo", "test")
+        in sets_behind("action-minilm")
+        == sets_behind("action-minilm@utterances")
+    )
+    assert not {"star", "kvret", "doc2dial"} & {
+        corpus for corpus, _ in sets_behind("dialogue-minilm")
+    }
+    with pytest.raises(InputError, match="weights: got 'nothing'"):
+        hf_dialemb.weights("nothing")
+
+
+def test_commands_choose_one_where_none_is_named(capsys, monkeypatch, cache):
+    assert backbones.default_encoder() == "dialogue-minilm"
+    assert backbones.default_encoder("action") == "action-minilm"
+    monkeypatch.setattr(backbones, "find_spec", lambda name: None)
+    assert (
+        backbones.default_encoder("action") == "action-static"
+    )  # MiniLM's weights are out of reach
+    assert main(["search", "--corpus", "sample", "--split", "dev", "--id", "#3", "--top", "2"]) == 0
+    told = capsys.readouterr()
+    assert told.err.startswith("Model: dialogue-static (choose another with --model)")
+    assert len(told.out.splitlines()) == 3
+
+
+def test_a_search_in_stored_vectors_imports_no_torch(tmp_path, printed):
+    calls, stored, model = (
+        tmp_path / "calls.jsonl",
+        tmp_path / "vectors.parquet",
+        ["--model", "dialogue-static"],
+    )
+    lines = (json.dumps({**said, "id": f"d{place}"}) for place, said in enumerate(DIALOGUES))
+    calls.write_text("\n".join(lines))
+    printed("embed", "--input", calls, *model, "--output", stored)
+    search = ["search", "--corpus", calls]
+    program = """import sys; from hf_dialemb.apps.cli import main
+code = main(sys.argv[1:]); assert not {'torch', 'transformers'} & set(sys.modules); sys.exit(code)"""
+    for wanted in (["--query", "a cheap hotel", "--whole"], ["--id", "d1"]):
+        words, said = (
+            [sys.executable, "-c", program, *search, "--vectors", stored],
+            printed(*search, *model, *wanted),
+        )
+        assert (
+            subprocess.run([*words, *wanted], check=True, capture_output=True, text=True).stdout
+            == said
+        )
+
+
+@pytest.mark.slow
+def test_models_load_without_libraries_that_they_do_not_need(static):
+    program = """import sys, hf_dialemb; from hf_dialemb.apps.cli import main
+assert hf_dialemb.load_encoder(sys.argv[1]).encode_utterances(['hello']).shape == (1, 8)
+assert main('search --model dialogue-static --corpus sample --id #3'.split()) == 0 and 'torch' not in sys.modules
+hf_dialemb.load_encoder('dialogue-minilm').encode_utterances(['hello'])
+assert 'sentence_transformers' not in sys.modules"""
+    subprocess.run([sys.executable, "-c", program, str(static)], check=True)
+
+
+def test_a_table_of_eight_bits_loads_everywhere(static):
+    encoder = hf_dialemb.load_encoder(static)
+    vectors = encoder.encode_utterances(TEXTS)
+    assert vectors.any(axis=1).tolist() == [True, True, False, True]  # nothing was said
+    assert np.allclose(stock(static).encode(TEXTS), vectors, atol=1e-6)
+    assert np.allclose(
+        encoder.encode(load_dialogues(DIALOGUES)), encoder.encode_utterances(AS_TEXTS)
+    )
+    rows = load_file(static / "0_StaticEmbedding/model.safetensors")["embeddings"]
+    assert rows.dtype == np.int8
+    assert np.abs(rows).max(axis=1).min() == 127  # each row uses its scale to the full
+    assert json.loads((static / "training_settings.json").read_text())["corpus"] == ["sample/dev"]
+
+
+def test_what_is_learnt_is_nearer_to_the_teacher_than_the_words_alone():
+    """Texts whose vectors are sums of hidden word vectors.
+
+    The table finds those, which the given ones are not.
+    """
+    random = np.random.default_rng(0)
+    hidden, alone = random.normal(size=(2, 20, 4)).astype(np.float32)
+    tokens = [random.integers(0, 20, size=4).tolist() for _ in range(120)]
+    vectors = np.stack([hidden[ids].sum(axis=0) for ids in tokens]).astype(np.float32)
+
+    def agreement(table):
+        found = np.stack([table[ids].mean(axis=0) for ids in tokens])
+        unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (found, vectors)]
+        return np.corrcoef(*((each @ each.T).ravel() for each in unit))[0, 1]
+
+    table, again = (
+        learn_table(alone, tokens, vectors, dimensions=4, passes=500, seed=0) for _ in range(2)
+    )
+    assert agreement(alone) < 0.5
+    assert agreement(table) > 0.85
+    assert np.array_equal(table, again)
+
+
+def test_a_vocabulary_that_merges_make_is_not_cut():
+    with pytest.raises(
+        InputError, match="languages: got a teacher whose tokenizer is of the kind BPE"
+    ):
+        cut_to(Tokenizer(BPE({"a": 0}, [])), ["a"])
+
+
+def test_a_table_of_other_languages_keeps_only_their_word_pieces(tmp_path):
+    """The teacher is XLM-R's architecture with random weights, and a vocabulary of three languages."""
+    german = [
+        ["Guten Tag, ich möchte ein Zimmer buchen", "Für wie viele Nächte?", "Für zwei, bitte"],
+        ["Mein Zug fällt aus", "Das tut mir leid", "Danke, auf Wiedersehen"],
+    ]
+    others = [
+        "I would like to book a room",
+        "for how many nights",
+        "予約をお願いします",
+        "何泊ですか",
+        "ありがとう",
+    ]
+    whole = Tokenizer(Unigram())
+    whole.pre_tokenizer, whole.decoder = Metaspace(), decoders.Metaspace()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trainer = UnigramTrainer(
+        vocab_size=150, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
+    whole.train_from_iterator([*(text for talk in german for text in talk), *others] * 5, trainer)
+    whole.post_processor = TemplateProcessing(
+        "<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    names = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>"}
+    names |= {"unk_token": "<unk>", "pad_token": "<pad>", "mask_token": "<mask>"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=whole, model_max_length=64, **names)
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
+    teacher, made = tmp_path / "teacher", tmp_path / "made"
+    config = XLMRobertaConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=66, pad_token_id=1, **sizes
+    )
+    XLMRobertaModel(config).save_pretrained(teacher)
+    tokenizer.save_pretrained(teacher)
+    pieces, texts = word_pieces(str(teacher))
+    named = [pieces.id_to_token(row) for row in range(len(texts))]
+    assert texts == [name.replace("▁", " ").strip() or name for name in named]
+    assert sum(name.startswith("▁") for name in named) > 10
+    calls, output = tmp_path / "calls.jsonl", ["--dimensions", "8", "--passes", "2", "--output"]
+    messages = [
+        [
+            {"role": ("user", "assistant")[place % 2], "content": text}
+            for place, text in enumerate(talk)
+        ]
+        for talk in german
+    ]
+    write_jsonl(load_dialogues(messages * 3), calls)
+    command = ["model", "distil", str(calls), "--model", str(teacher), *output, str(made)]
+    assert main([*command, "--languages", "German"]) == 2
+    assert main([*command, "--languages", "de"]) == 0
+    cut = Tokenizer.from_file(str(made / "0_StaticEmbedding/tokenizer.json"))
+    for text in (text for talk in german for text in talk):
+        assert cut.encode(text).tokens == whole.encode(text, add_special_tokens=False).tokens
+    assert cut.get_vocab_size() < whole.get_vocab_size() - 20
+    assert cut.token_to_id("予") is cut.token_to_id("▁予約") is None
+    assert cut.encode("予").ids[-1] == cut.token_to_id("<unk>")
+    vectors = hf_dialemb.load_encoder(made).encode_utterances(german[0])
+    assert vectors.shape == (3, 8)
+    assert np.allclose(stock(made).encode(german[0]), vectors, atol=1e-6)
+    assert json.loads((made / "training_settings.json").read_text())["languages"] == ["de"]
+
+
+def test_what_cannot_be_distilled_or_loaded_is_refused(static, tiny_bert, tmp_path):
+    with pytest.raises(InputError, match="exists already"):
+        distil(tiny_bert, ["sample/dev"], output_dir=static)
+    for name, value in (("dimensions", 0), ("runs", -1), ("passes", 0)):
+        with pytest.raises(InputError, match=f"{name}: got {value}, expected a value at least"):
+            distil(tiny_bert, ["sample/dev"], output_dir=tmp_path / "x", **{name: value})
+    with pytest.raises(InputError, match=r"has no config\.json: expected a model folder"):
+        distil(str(static), ["sample/dev"], output_dir=tmp_path / "x")
+    (tmp_path / "torn/0_StaticEmbedding").mkdir(parents=True)
+    (tmp_path / "torn/0_StaticEmbedding/model.safetensors").write_bytes(b"torn")
+    with pytest.raises(InputError, match=r"torn' cannot be read .*; fetch or make the model again"):
+        hf_dialemb.load_encoder(tmp_path / "torn")

@@ -1,0 +1,539 @@
+"""Trainings that go on where they were stopped, and those of utterance encoders."""
+
+import json
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import training_runs
+from checkpoints import dual_encoder
+from talks import dialogue
+from training_runs import assert_same, report_of, settings_in, weights_of
+from transformers import AutoModel, AutoTokenizer
+
+from hf_dialemb.data import write_jsonl
+from hf_dialemb.dialogue import ROLES
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import get_method
+from hf_dialemb.methods.dial2vec import Dial2VecExamples, collate
+from hf_dialemb.methods.layout import Truncation
+from hf_dialemb.methods.utterance import mean_of_tokens
+from hf_dialemb.storage.files import locked
+from hf_dialemb.storage.run_folder import RunFolder
+from hf_dialemb.training.data import check_number, label_vectors
+from hf_dialemb.training.dialogues import training_dialogues
+from hf_dialemb.training.measuring import ranked_first
+from hf_dialemb.training.resuming import last_complete_checkpoint
+from hf_dialemb.training.training_run import build_trainer
+
+
+class Runs:
+    """Runs in ``folder / "run"`` that end within an epoch.
+
+    Those that choose a checkpoint have dialogues to do so.
+    """
+
+    def __init__(self, folder, backbone, dialogues):
+        self.folder, self.backbone, self.dialogues = folder, backbone, dialogues
+        self.run = RunFolder(folder / "run")
+        self.write()
+
+    def write(self, calls=slice(30), dev=slice(40, 50)):
+        write_jsonl(self.dialogues[calls], self.folder / "calls.jsonl")
+        write_jsonl(self.dialogues[dev], self.folder / "dev.jsonl")
+
+    def settings(self, **changes):
+        steps = {
+            "max_steps": 3,
+            "save_steps": 1,
+            "per_device_train_batch_size": 4,
+            "num_negatives": 2,
+        }
+        rates = {"learning_rate": 0.01, "lr_scheduler_type": "constant"}
+        if "checkpoint_selection" in changes:
+            changes = {"dev_split": self.folder / "dev.jsonl", **changes}
+        return {
+            "backbone": self.backbone,
+            "corpus": self.folder / "calls.jsonl",
+            **steps,
+            **rates,
+            **changes,
+        }
+
+    def stop_at_step_2(self):
+        shutil.rmtree(self.run.path / "checkpoint-3")
+        self.run.report_file.unlink()
+
+    def train(self, output_dir=None, **changes):
+        return training_runs.train(output_dir or self.run.path, **self.settings(**changes))
+
+
+@pytest.fixture
+def runs(tiny_bert, tmp_path, sample_dialogues):
+    return Runs(tmp_path, tiny_bert, sample_dialogues)
+
+
+BY_LOSS = {"checkpoint_selection": "contrastive_loss"}
+WITHOUT_GAIN = {
+    "checkpoint_selection": "contrastive_accuracy",
+    "max_steps": 9,
+    "bf16": False,
+    "learning_rate": 1e-30,
+    "dropout": 0,
+    "save_total_limit": 1,
+    "patience": 2,
+}
+ENDS = {
+    "chosen": BY_LOSS,
+    "centred": {"bf16": True, "center": True},
+    "patience": WITHOUT_GAIN,
+    "rank": {"rank": 2},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ENDS)
+def test_a_run_killed_after_its_last_step_takes_no_step_more(runs, end):
+    runs.train(**ENDS[end])
+    before, report, content = (
+        weights_of(runs.run),
+        runs.run.report(),
+        runs.run.report_file.read_bytes(),
+    )
+    assert "Complete already" in runs.train(**ENDS[end])
+    assert runs.run.report_file.read_bytes() == content
+    runs.run.report_file.unlink()
+    (runs.run.path / "model.safetensors").unlink()
+    runs.train(**ENDS[end])
+    assert_same(weights_of(runs.run), before)
+    assert runs.run.report()["steps"] == report["steps"] == 3
+    assert not (runs.run.path / "checkpoint-4").exists()
+    assert before["center"].any() == (end == "centred")
+    assert end != "patience" or report["checkpoint"] == "checkpoint-1"
+
+
+def test_a_training_of_low_rank_goes_on_to_the_same_weights(runs, tiny_bert):
+    runs.train(rank=2)
+    before, start = weights_of(runs.run), AutoModel.from_pretrained(tiny_bert).state_dict()
+    for name, value in start.items():
+        moved = (
+            before[f"encoder.{name}"] - value if f"encoder.{name}" in before else torch.zeros(1, 1)
+        )
+        linear = moved.ndim == 2 and "embeddings" not in name
+        assert (
+            torch.linalg.matrix_rank(moved, atol=1e-5) == 2 * moved.any()
+            if linear
+            else not moved.any()
+        )
+    runs.stop_at_step_2()
+    runs.train(rank=2)
+    assert_same(weights_of(runs.run), before)
+    assert_same(weights_of(RunFolder(runs.run.path / "checkpoint-3")), before)
+    with pytest.raises(InputError, match="rank: got 2 with checkpoint_selection"):
+        runs.train(rank=2, **BY_LOSS)
+
+
+@pytest.mark.slow
+def test_the_weight_of_the_turn_before_is_learnt_on_as_it_would_have_been(runs):
+    settings = {
+        "method": "dialog2flow",
+        "contrast": "hard",
+        "context": "previous",
+        "num_negatives": None,
+    }
+    settings = {
+        name: value for name, value in runs.settings(**settings).items() if value is not None
+    }
+    training_runs.train(runs.run.path, **settings)
+    before = weights_of(runs.run)
+    runs.stop_at_step_2()
+    training_runs.train(runs.run.path, **settings)
+    assert_same(weights_of(runs.run), before)
+    learnt = json.loads((runs.run.path / "config.json").read_text())["context_weight"]
+    assert learnt == before["heads.context.weight"].item() != 0
+
+
+@pytest.mark.slow
+def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(runs):
+    runs.train(**BY_LOSS)
+    before, moved = weights_of(runs.run), RunFolder(runs.folder / "moved")
+    best = runs.run.report()["checkpoint"]
+    runs.run.path.rename(moved.path)
+    for lost in ((), ("checkpoint-3",), ("checkpoint-3", best)):
+        moved.report_file.unlink()
+        for name in lost:
+            shutil.rmtree(moved.path / name, ignore_errors=True)
+        runs.train(moved.path, **BY_LOSS)
+        assert_same(weights_of(moved), before)
+        assert moved.report()["checkpoint"] == best
+
+
+def damaged(content):
+    return {
+        "gone": None,
+        "empty": b"",
+        "cut": content[: len(content) // 2],
+        "null": b"null",
+        "list": b"[]",
+        "other": b"{}",
+        "random": np.random.default_rng(0).bytes(len(content)),
+    }
+
+
+def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(runs):
+    runs.train()
+    before, last, cases = weights_of(runs.run), runs.run.path / "checkpoint-3", 0
+    files = {file.name: file.read_bytes() for file in last.iterdir()}
+    assert files.keys() >= {
+        "optimizer.pt",
+        "scheduler.pt",
+        "rng_state.pth",
+        "trainer_state.json",
+        "complete",
+    }
+    for name, content in files.items():
+        for way, bad in damaged(content).items():
+            shutil.copytree(last, kept := runs.folder / "kept", dirs_exist_ok=True)
+            (last / name).unlink() if bad is None else (last / name).write_bytes(bad)
+            told, cases = [], cases + 1
+            assert last_complete_checkpoint(runs.run.path, told.append) == last.with_name(
+                "checkpoint-2"
+            ), (name, way)
+            assert len(told) == (
+                way != "gone" or name != "complete"
+            )  # without that it was never whole
+            kept.rename(last)
+    assert cases > 60
+    (last / "scheduler.pt").unlink()
+    runs.run.report_file.unlink()
+    said = runs.train()
+    assert f"Removed {last}, which is damaged (scheduler.pt is not as it was written)" in said
+    assert f"Resuming from {last.with_name('checkpoint-2')}" in said
+    assert_same(weights_of(runs.run), before)
+    runs.run.settings_file.write_text("[]")
+    with pytest.raises(InputError, match="got list, expected an object; train again"):
+        runs.train()
+
+
+def test_a_finished_run_is_compared_without_reading_its_dialogues(runs, monkeypatch):
+    runs.train(**BY_LOSS)
+    content = runs.run.report_file.read_bytes()
+    calls = runs.folder / "calls.jsonl"
+    with monkeypatch.context() as patched:
+        patched.setattr("hf_dialemb.training.training_run.training_dialogues", None)
+        assert "Complete already" in runs.train(**BY_LOSS)
+        with pytest.raises(TypeError, match="not callable"):
+            runs.train(**BY_LOSS, learning_rate=0.02)
+        calls.touch()
+        with pytest.raises(TypeError, match="not callable"):
+            runs.train(**BY_LOSS)
+    assert "Complete already" in runs.train(
+        **BY_LOSS
+    )  # the same dialogues in a file that was written again
+    calls.unlink()
+    assert "Complete already" in runs.train(**BY_LOSS)
+    assert runs.run.report_file.read_bytes() == content
+    runs.write(calls=slice(1, 31))
+    with pytest.raises(InputError, match="another sha256"):
+        runs.train(**BY_LOSS)
+
+
+@pytest.mark.slow
+def test_other_data_under_the_same_name_are_another_run(runs):
+    runs.train(**BY_LOSS)
+    runs.run.report_file.unlink()
+    for written, more, message in (
+        ({"calls": slice(31)}, {}, r"another dialogues \(30 there, 31 now\); choose another"),
+        ({"calls": slice(1, 31)}, {}, "another sha256"),
+        ({"dev": slice(41, 51)}, {}, "another dev_sha256"),
+        ({}, {"per_device_eval_batch_size": 3}, "another per_device_eval_batch_size"),
+    ):
+        runs.write(**written)
+        with pytest.raises(InputError, match=message):
+            runs.train(**BY_LOSS, **more)
+    data = runs.run.data_file.read_text()
+    for file, text, message in (
+        (
+            runs.run.data_file,
+            json.dumps(json.loads(data) | {"num_processes": 2}),
+            r"num_processes \(2 there, 1 now\)",
+        ),
+        (
+            runs.run.data_file,
+            "{}",
+            "start over with --resume false",
+        ),  # nothing says what it learnt from
+        (
+            runs.run.settings_file,
+            "{}",
+            "field method: got nothing, expected a value; start over",
+        ),  # nor how
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=message):
+            runs.train(**BY_LOSS)
+
+
+@pytest.mark.slow
+def test_truncation_is_counted_since_the_run_was_resumed(runs, tmp_path):
+    runs.train()
+    whole = runs.run.report()["truncation"]
+    runs.stop_at_step_2()
+    runs.train()
+    assert runs.run.report()["resumed_from"] == "checkpoint-2"
+    assert runs.run.report()["truncation"].endswith(
+        ", counted on every pass since the run was resumed"
+    )
+    runs.train(tmp_path / "chosen", **BY_LOSS)
+    assert report_of(tmp_path / "chosen")["truncation"] == whole
+    runs.train(tmp_path / "workers", dataloader_num_workers=1)
+    assert report_of(tmp_path / "workers")["truncation"].startswith("truncation was not counted")
+
+
+def test_the_data_know_the_sampler_that_the_trainer_takes(runs):
+    settings = settings_in(runs.run.path, **runs.settings())
+    dialogues = training_dialogues(settings.run, get_method(settings.run.method), 0, print)
+    trainer = build_trainer(settings, str(settings.run.backbone), dialogues, [], print)
+    loader = trainer.get_train_dataloader()
+    assert trainer.train_dataset.sampler is not None
+    loader.dataset.set_epoch(3)
+    assert min(number for batch in loader.batch_sampler for number in batch) >= 3 * len(
+        trainer.train_dataset
+    )
+
+
+def test_scores_are_float32_and_neither_ties_nor_nan_come_first(sample_dialogues):
+    model, vectors = dual_encoder(sample_dialogues).model, torch.randn(3, 5, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        scores, means = (
+            model.product(vectors[:, 0], vectors),
+            mean_of_tokens(vectors, torch.ones(3, 5)),
+        )
+    assert scores.equal(model.product(vectors[:, 0], vectors))
+    assert means.equal(mean_of_tokens(vectors, torch.ones(3, 5)))
+    scores = torch.tensor([[0.5, 0.4], [0.5, 0.5], [torch.nan, torch.nan], [0.0, 0.0]]).unsqueeze(
+        -1
+    )
+    assert ranked_first(scores).tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert ranked_first(torch.tensor([[[0.5, 0.0, 0.1], [0.4, 0.0, 0.2]]])).tolist() == [
+        0.5
+    ]  # one role is not there
+
+
+def test_a_run_that_starts_over_is_not_complete_by_an_old_report(runs, monkeypatch):
+    runs.train()
+
+    def killed(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hf_dialemb.training.training_run.DialogueTrainer.train", killed)
+    with pytest.raises(KeyboardInterrupt):
+        runs.train(learning_rate=0.02, resume=False)
+    assert runs.run.settings()["learning_rate"] == 0.02
+    assert not runs.run.complete
+
+
+def test_a_second_run_and_checkpoints_of_others_are_left_alone(runs):
+    with (
+        locked(runs.run.path, "wait"),
+        pytest.raises(InputError, match="run: another run writes there now"),
+    ):
+        runs.train()
+    with pytest.raises(InputError, match="corpus"):
+        runs.train(corpus="nothing")
+    assert not runs.run.path.exists()
+    theirs = runs.run.path / "checkpoint-500" / "model.safetensors"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("theirs")
+    with pytest.raises(
+        InputError, match=r"checkpoints without training_settings\.json, which another program"
+    ):
+        runs.train(resume=False)
+    assert theirs.read_text() == "theirs"
+
+
+def test_settings_that_leave_nothing_to_learn_are_refused(runs):
+    for changes, message in (
+        ({"frozen_layers": 2}, "frozen_layers: got all layers, which leaves nothing to learn"),
+        (
+            {"method": "dialogue_cse", "head_learning_rate": 0.1},
+            "head_learning_rate: got 0.1, but with these settings",
+        ),
+        ({}, "has the role 'speaker_3', but num_roles is 2"),
+    ):
+        if not changes:
+            write_jsonl(
+                [dialogue(*"abc", roles=ROLES), *runs.dialogues[:30]], runs.folder / "calls.jsonl"
+            )
+        with pytest.raises(InputError, match=message):
+            runs.train(**changes)
+
+
+def test_a_step_takes_as_many_examples_as_all_processes():
+    sizes = {"per_device_train_batch_size": 16, "per_device_eval_batch_size": 8}
+    args = SimpleNamespace(**sizes, dataloader_drop_last=True, world_size=2)
+    for part, enough, message in (
+        ("train", 32, "train_batch_size: got 16 on each of 2 processes, but there are 31 examples"),
+        ("eval", 16, "eval_batch_size: got 8 .* but there are 15 examples of the dev split"),
+    ):
+        check_number(args, part, enough)
+        with pytest.raises(InputError, match=message):
+            check_number(args, part, enough - 1)
+
+
+@pytest.mark.slow
+def test_signals_of_dev_dialogues_are_what_their_names_say(runs):
+    runs.write(dev=slice(30, 37))
+    choice = {
+        "checkpoint_selection": "uniformity",
+        "save_total_limit": 5,
+        "per_device_eval_batch_size": 4,
+    }
+    runs.train(**choice, bf16=False)
+    log = {entry["step"]: entry for entry in runs.run.report()["log"] if "eval_uniformity" in entry}
+    assert len({entry["eval_uniformity"] for entry in log.values()}) == 3
+    for step, entry in log.items():
+        place = runs.run.path / f"checkpoint-{step}"
+        model, tokenizer = AutoModel.from_pretrained(place), AutoTokenizer.from_pretrained(place)
+        examples = Dial2VecExamples(runs.dialogues[30:37], model.config, seed=42)
+        # one for each speaker
+        samples = [examples.example(0, index) for index in range(len(examples))]
+        with torch.no_grad():
+            outputs = [
+                model(**collate([sample], tokenizer, model.config, Truncation()))
+                for sample in samples
+            ]
+        ranked = [
+            row[0].item() > row[1:].max().item()
+            for output in outputs
+            for row in output.similarities[0].T
+        ]
+        losses = [output.loss.item() for output in outputs]
+        unit = torch.nn.functional.normalize(
+            torch.cat([output.pooler_output for output in outputs]), dim=-1
+        )
+        uniformity = torch.pdist(unit.double()).pow(2).mul(-2).exp().mean().log().item()
+        assert entry["eval_contrastive_accuracy"] == pytest.approx(
+            sum(ranked) / len(ranked), abs=1e-6
+        )
+        assert entry["eval_contrastive_loss"] == pytest.approx(sum(losses) / len(losses), abs=1e-4)
+        assert entry["eval_uniformity"] == pytest.approx(uniformity, abs=1e-4)
+
+
+DSE, LAYER = {"method": "dse"}, "encoder.layer.1.output.dense.weight"
+DIALOG2FLOW = {"method": "dialog2flow", "target": "joint", "label_encoder": "tiny"}
+
+
+@pytest.fixture(autouse=True)
+def tiny_label_encoder(monkeypatch):
+    """Stands in for a sentence-transformers model: any encoder's vectors serve."""
+
+    def embed(labels, encoder):
+        return np.random.default_rng(len(labels)).normal(size=(len(labels), 5)).astype(np.float32)
+
+    monkeypatch.setattr("hf_dialemb.training.data.label_vectors", embed)
+
+
+@pytest.fixture
+def train(tiny_bert, tmp_path):
+    """Trains in the folder of a name; what was told."""
+
+    def train(name, **settings):
+        steps = {
+            "max_steps": 9,
+            "save_steps": 4,
+            "per_device_train_batch_size": 16,
+            "learning_rate": 0.01,
+            "seed": 5,
+        }
+        return training_runs.train(tmp_path / name, backbone=tiny_bert, **{**steps, **settings})
+
+    return train
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [DSE, DIALOG2FLOW], ids=lambda method: method["method"])
+def test_stopped_and_resumed_it_ends_in_the_same_weights(train, tmp_path, method):
+    train("run", **method)
+    expected = weights_of(tmp_path / "run")
+    for file in ("training_report.json", "model.safetensors", "checkpoint-9/complete"):
+        (tmp_path / "run" / file).unlink()
+    assert "Resuming from" in train("run", **method)
+    assert_same(weights_of(tmp_path / "run"), expected)
+
+
+@pytest.mark.slow
+def test_heads_have_a_learning_rate_of_their_own(train, tmp_path, tiny_bert):
+    plain = {
+        "max_steps": 1,
+        "optim": "sgd",
+        "lr_scheduler_type": "constant",
+        "max_grad_norm": 0,
+        "dropout": 0,
+    }
+    runs = {
+        "still": {"learning_rate": 1e-30},
+        "slow": {"learning_rate": 0.1, "head_learning_rate": 0.5},
+        "fast": {"learning_rate": 0.1, "head_learning_rate": 1.0},
+        "back": {"learning_rate": 0.1, "head_learning_rate": 1.0, "average_with_backbone": 1.0},
+    }
+    layers, heads = {}, {}
+    for name, rates in runs.items():
+        train(name, **DSE, **plain, **rates)
+        weights = weights_of(tmp_path / name)
+        layers[name], heads[name] = weights[f"encoder.{LAYER}"], weights["heads.pairs.0.weight"]
+    assert torch.equal(layers["slow"], layers["fast"])
+    slow, fast = heads["slow"] - heads["still"], heads["fast"] - heads["still"]
+    assert slow.abs().max() > 0
+    assert torch.allclose(fast, 2 * slow, atol=1e-6)
+    assert torch.equal(layers["back"], weights_of(tiny_bert)[LAYER])
+    assert torch.equal(heads["back"], heads["fast"])
+
+
+def test_several_corpora_and_their_splits(train, tmp_path):
+    mine = tmp_path / "mine.jsonl"
+    write_jsonl([dialogue("I would like one more thing", "And what would that be then")], mine)
+    train(
+        "run", **DSE, corpus=["sample/dev", mine], exclude="none", train_split="train", max_steps=1
+    )
+    assert report_of(tmp_path / "run")["dialogues"] == 97
+    with pytest.raises(
+        InputError, match="Unknown split 'best' of corpus sample\\. Available: train, dev"
+    ):
+        train("other", **DSE, corpus="sample/best")
+    with pytest.raises(
+        InputError, match="none of 1 dialogues has acts; name a corpus with such labels"
+    ):
+        train("other", **DIALOG2FLOW, corpus=mine)
+    with pytest.raises(
+        InputError, match=r"got 5000, but there are [0-9]+ examples; lower it or add data"
+    ):
+        train("other", **DSE, per_device_train_batch_size=5000)
+
+
+def test_entailment_pairs_are_a_table_of_two_columns(train, tmp_path):
+    table = tmp_path / "pairs.tsv"
+    names = ("rex", "bo", "ada", "max")
+    table.write_text(
+        "".join(f"i have a dog called {name}\tmy pet is a {name} for sure\n" for name in names)
+    )
+    settings = {**DSE, "corpus": table, "max_steps": 1, "per_device_train_batch_size": 4}
+    train("run", **settings, columns="first=1,second=2")
+    assert report_of(tmp_path / "run")["examples"] == 4
+    table.write_text("premise\thypothesis\na b c d\t \n", encoding="utf-8")
+    for columns, message in (
+        ("first=premise,second=hypothesis", "got no pair of utterances from 0 dialogues"),
+        (
+            "first=premise,role=hypothesis",
+            "expected first and second together and nothing beside them",
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            train("bad", **settings, columns=columns)
+
+
+def test_labels_have_the_vectors_of_sentence_transformers(plain, tiny_bert):
+    labels = ["inform area", "request area"]
+    np.testing.assert_allclose(label_vectors(labels, tiny_bert), plain.encode(labels), atol=1e-6)

@@ -1,0 +1,408 @@
+"""Settings that are checked before training, and the dialogues that training reads."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from checkpoints import dual_encoder, save
+from made_up_corpora import FILES, needs
+from talks import dialogue
+from training_runs import report_of, settings_in, train
+from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5ForConditionalGeneration
+
+from hf_dialemb.apps.cli import main
+from hf_dialemb.data import load_examples, write_jsonl
+from hf_dialemb.dialogue import Dialogue
+from hf_dialemb.encoders import load_encoder
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import METHODS, get_method
+from hf_dialemb.methods.dial2vec import Dial2VecModel
+from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.methods.encoding import encode
+from hf_dialemb.methods.ranker import encode_responses, load_ranker
+from hf_dialemb.training.arguments import describe_settings, make_settings, read_words
+from hf_dialemb.training.data import make_examples, response_vectors
+from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
+from hf_dialemb.training.training_run import check_finite
+
+BASE = {"use_cpu": True, "output_dir": "run", "corpus": "missing.jsonl"}
+CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"seed": -1}, "seed: got -1, expected a value between 0 and 4294967295"),
+        ({"learning_rate": "-1e-5"}, "learning_rate: got -1e-05, expected a value above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate: got nan, expected a finite number"),
+        ({"learning_rate": "abc"}, "learning_rate: got 'abc', expected a finite number"),
+        ({"seed": 1.5}, "seed: got 1.5, expected a whole number"),
+        ({"bf16": 3}, "bf16: got 3, expected true or false"),
+        ({"adam_beta1": 2}, "Invalid beta parameter"),
+        ({"optim": "adamw_8bit"}, "bitsandbytes"),
+        ({"lr_scheduler_type": "warmup_stable_decay"}, "num_decay_steps"),
+        ({"report_to": "nothing"}, "nothing is not supported, only"),
+        ({"warmup_steps": -3}, "warmup_steps .*; correct the setting"),
+        (
+            {"lr_scheduler_kwargs": "{bad"},
+            "lr_scheduler_kwargs: got {bad, expected JSON .*; correct it",
+        ),
+        (
+            {"resume_from_checkpoint": "there"},
+            "resume_from_checkpoint: got there, but a run resumes from its own last",
+        ),
+        (
+            CHOICE | {"save_strategy": "best"},
+            "checkpoint_selection: got uniformity, but save_strategy is best",
+        ),
+        (CHOICE | {"save_strategy": "no"}, "but save_strategy is no"),
+        (
+            CHOICE | {"eval_strategy": "steps", "eval_steps": 1, "save_strategy": "epoch"},
+            "eval_strategy, eval_steps: got steps, 1.*, but checkpoint_selection measures wherever",
+        ),
+        ({"checkpoint_selection": "uniformity"}, "needs a dev_split"),
+        (
+            {"checkpoint_selection": "best"},
+            "checkpoint_selection: got 'best', expected one of last, .*uniformity",
+        ),
+        (
+            {"patience": 3},
+            "patience: got 3, but no signal to wait for, as checkpoint_selection is last",
+        ),
+        ({"language_model_epochs": 0}, "language_model_epochs: got 0.0, expected a value above 0"),
+        ({"max_dialogues": 1}, "max_dialogues: got 1, expected a value at least 2"),
+        (
+            {"method": "multi_granularity"},
+            "train them one by one, then combine them with dialemb papers ensemble",
+        ),
+        ({"method": "dsee"}, "Did you mean 'dse'"),
+        (
+            {"method": "dse", "negative_weights": 7},
+            "negative_weights: got '7', expected one of hard, printed, plain",
+        ),
+        ({"output_dir": ""}, "output_dir: got nothing, expected a folder"),
+        ({"eval_strategy": "steps"}, "eval_strategy: got one, but no dev_split"),
+        (
+            {"head_learning_rate": 1},
+            "head_learning_rate: got a setting that is not for dial2vec, which has no contra",
+        ),
+        (
+            {"method": "dse", "per_device_train_batch_size": 1},
+            "per_device_train_batch_size: got 1, expected a value",
+        ),
+        (
+            {"method": "dse", "center": True},
+            "center: got a setting that is not for dse, which is no dialogue encoder",
+        ),
+        (
+            {"method": "dse", "main_axes": 3},
+            "main_axes: got a setting that is not for dse, which is no dialogue",
+        ),
+        ({"main_axes": 0}, "main_axes: got 0, expected a value at least 1"),
+        ({"batch_size": 8}, "'per_device_train_batch_size'"),
+        ({"resum": True}, "'resume'"),
+    ],
+)
+def test_an_impossible_setting_is_refused(values, sentence):
+    with pytest.raises(InputError, match=sentence) as refused:
+        make_settings(BASE | values)
+    assert "\n" not in str(refused.value)
+
+
+def test_python_yaml_and_words_fill_the_same_settings(tmp_path):
+    values = {
+        "method": "dse",
+        "loss_temperature": 0.5,
+        "learning_rate": 1e-3,
+        "bf16": False,
+        "max_steps": 7,
+        "corpus": ["a.jsonl", "b.jsonl"],
+        "lr_scheduler_kwargs": {"power": 2},
+        "dev_split": None,
+        "lr_scheduler_type": "polynomial",
+    }
+    (tmp_path / "mine.yaml").write_text(
+        "method: dse\nloss_temperature: 0.5\nlearning_rate: 1e-3\nbf16: false\nmax_steps: 7\n"
+        "corpus: [a.jsonl, b.jsonl]\nlr_scheduler_kwargs: {power: 2}\nlr_scheduler_type: "
+        "polynomial\n"
+    )
+    words = [
+        "a.jsonl",
+        "b.jsonl",
+        "--method",
+        "dse",
+        "--loss_temperature=0.5",
+        "--learning-rate",
+        "1e-3",
+        "--bf16",
+        "false",
+        "--max_steps",
+        "7",
+        "--lr_scheduler_kwargs",
+        '{"power": 2}',
+        "--dev_split",
+        "none",
+        "--lr_scheduler_type",
+        "polynomial",
+    ]
+    made = [make_settings({**values, "use_cpu": True}), make_settings({}, tmp_path / "mine.yaml")]
+    made += [
+        make_settings(read_words(words)),
+        make_settings({"max_steps": 7}, tmp_path / "mine.yaml"),
+    ]
+    assert all(settings.fingerprint() == made[0].fingerprint() for settings in made)
+    assert make_settings(read_words(["--output", "x", "--center"])).run.center
+
+
+def test_workers_whose_tokenizers_would_wait_for_ever_are_refused(monkeypatch):
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    with pytest.raises(
+        InputError, match=r"dataloader_num_workers: got 2 with TOKENIZERS_PARALLELISM .*; unset it"
+    ):
+        make_settings({**BASE, "dataloader_num_workers": 2})
+    make_settings(BASE)
+
+
+def test_help_and_list_name_settings_that_exist(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    text = capsys.readouterr().out
+    shown = set(re.findall(r"--(\w+)", text)) - {"config", "field", "help", "list", "output"}
+    assert len(shown) >= 20
+    listed = describe_settings()
+    assert all(re.search(rf"^{name}: ", listed, re.MULTILINE) for name in shown)
+    assert all(
+        name in text.partition("methods:")[2] for name in METHODS if get_method(name).trained
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("- a\n- b", "expected lines of 'field: value'"),
+        ("{}", "got nothing, expected lines of 'field: value'"),
+        ("\n", "got nothing"),
+        ("a: [", "not YAML"),
+        ("7: 8", "Unknown setting '7'"),
+        (None, r"Unknown recipe 'dial2vec_minlm'\. Did you mean 'dial2vec_minilm'\?"),
+    ],
+)
+def test_a_wrong_recipe_is_refused(tmp_path, text, sentence):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text or "")
+    with pytest.raises(InputError, match=sentence) as refused:
+        make_settings({"use_cpu": True}, "dial2vec_minlm" if text is None else file)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_training_that_goes_astray_says_so_and_saves_nothing(
+    tiny_bert, tmp_path, sample_dialogues
+):
+    write_jsonl(sample_dialogues[:20], tmp_path / "calls.jsonl")
+    steps = {
+        "max_steps": 3,
+        "save_strategy": "no",
+        "per_device_train_batch_size": 4,
+        "num_negatives": 1,
+        "bf16": False,
+    }
+    leap = {"learning_rate": 1e30, "lr_scheduler_type": "constant", "max_grad_norm": 0}
+    with pytest.raises(
+        InputError, match=r"the training went astray: .* start over \(--resume false\) with a lower"
+    ):
+        train(
+            tmp_path / "run", backbone=tiny_bert, corpus=tmp_path / "calls.jsonl", **steps, **leap
+        )
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    with pytest.raises(
+        InputError, match="the last step's gradient holds numbers that are not finite"
+    ):
+        check_finite(
+            torch.nn.Linear(2, 2),
+            [{"grad_norm": 1.0}, {"grad_norm": float("inf")}, {"train_loss": 2.0}],
+        )
+    check_finite(torch.nn.Linear(2, 2), [{"grad_norm": float("inf")}, {"grad_norm": 1.0}])
+
+
+def test_of_a_t5_the_encoder_is_measured_but_no_decoder_is_trained(
+    tiny_bert, tmp_path, sample_dialogues
+):
+    shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
+    words = len(AutoTokenizer.from_pretrained(tiny_bert))
+    config = T5Config(vocab_size=words, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    T5ForConditionalGeneration(config).save_pretrained(tmp_path)
+    with pytest.raises(
+        InputError, match="a t5 model with encoder and decoder, expected an encoder"
+    ):
+        DSEModel.from_backbone(str(tmp_path))
+    assert load_encoder(str(tmp_path)).encode(sample_dialogues[:2]).shape == (2, 16)
+
+
+def test_a_tokenizer_pads_with_its_last_token_and_refuses_no_text(
+    tiny_bert, tmp_path, sample_dialogues, tiny_checkpoint
+):
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    GPT2Model(
+        GPT2Config(vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=2)
+    ).save_pretrained(tmp_path)
+    tokenizer.eos_token, tokenizer.pad_token = "[SEP]", None
+    tokenizer.save_pretrained(tmp_path)
+    model, ours = Dial2VecModel.from_backbone(str(tmp_path))
+    assert ours.pad_token == "[SEP]"
+    together, alone = (encode(model, ours, sample_dialogues[:count]) for count in (4, 1))
+    assert together[:1] == pytest.approx(alone, rel=1e-5, abs=1e-6)
+    tokenizer.eos_token = None
+    tokenizer.save_pretrained(tmp_path)
+    for load in (Dial2VecModel.from_backbone, load_encoder):
+        with pytest.raises(InputError, match="has no padding token"):
+            load(str(tmp_path))
+    tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint)
+    for content in (3, None):
+        with pytest.raises(Exception, match="content is no text, expected text or parts of text"):
+            tokenizer.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
+
+
+@pytest.mark.slow
+def test_codecarbon_measures_the_energy_of_a_run(tmp_path):
+    pytest.importorskip("codecarbon")
+    small = {
+        "method": "dual_encoder",
+        "hidden_size": 8,
+        "embedding_size": 8,
+        "max_dialogues": 20,
+        "max_steps": 1,
+    }
+    train(tmp_path, exclude="none", report_to="codecarbon", **small)
+    energy = report_of(tmp_path)["energy"]
+    assert energy["kwh"] > 0
+    assert 0 < energy["co2eq_kg"] < energy["kwh"]  # no mix of electricity emits a kilogram per kWh
+    assert energy["tool"].startswith("codecarbon ")
+
+
+def learnt_from(**settings: object) -> tuple[list[Dialogue], list[str]]:
+    lines: list[str] = []
+    run = settings_in(
+        "run", **{"method": "dse", "exclude": "none", "train_split": "train", **settings}
+    ).run
+    return training_dialogues(run, get_method("dse"), 0, lines.append), lines
+
+
+@needs("dialogue_nli")
+def test_of_sentence_pairs_those_that_entail_are_two_turns_in_their_order():
+    pairs = load_examples("dialogue_nli", FILES, "train")
+    found, _ = learnt_from(corpus="dialogue_nli", data_dir=FILES)
+    expected = [
+        dialogue(pair.first, pair.second, id=pair.id) for pair in pairs if pair.label == "positive"
+    ]
+    assert 0 < len(expected) < len(pairs)
+    assert found == expected
+
+
+@pytest.mark.parametrize(("least", "kept"), [(None, [2, 3, 4, 5]), (4, [4, 5])])
+def test_dialogues_of_fewer_turns_are_left_out_and_counted(tmp_path, least, kept):
+    write_jsonl(
+        [dialogue(*["so it is then"] * count) for count in range(1, 6)], tmp_path / "calls.jsonl"
+    )
+    found, lines = learnt_from(corpus=tmp_path / "calls.jsonl", min_turns=least)
+    assert [len(dialogue.turns) for dialogue in found] == kept
+    assert lines == [f"Left out {5 - len(kept)} dialogues of fewer than {least or 2} turns"]
+
+
+def test_turns_on_both_sides_of_one_that_is_left_out_are_not_consecutive(tmp_path):
+    texts = [
+        "Hello, a question.",
+        "Ask!",
+        "How do I renew my library card?",
+        "At the desk.",
+        "Thanks for the help.",
+    ]
+    said, calls, evaluation = (
+        dialogue(*texts),
+        tmp_path / "calls.jsonl",
+        tmp_path / "evaluation.jsonl",
+    )
+    write_jsonl([said], calls)
+    write_jsonl([dialogue(texts[2].lower())], evaluation)
+    found, lines = learnt_from(corpus=calls, exclude=evaluation)
+    assert [dialogue.turns for dialogue in found] == [said.turns[:2], said.turns[3:]]
+    assert lines[0].endswith("evaluation.jsonl hold them or nearly so: 0 dialogues (1 turns)")
+
+
+def test_speakers_of_transcripts_of_ones_own_have_the_roles_that_were_said(tmp_path):
+    (tmp_path / "call.txt").write_text("Ana: I would like a room\nDesk: For how many nights?")
+    found, _ = learnt_from(corpus=tmp_path, roles="Ana=assistant,Desk=user")
+    assert found[0].roles == ("assistant", "user")
+
+
+def dev_of(**settings):
+    run = settings_in(
+        "run", **{"backbone": "none", "dev_split": "dev", "train_split": "train", **settings}
+    ).run
+    return dev_dialogues(run, get_method("dial2vec"), print)
+
+
+def test_dev_dialogues_are_drawn_from_all_and_need_labels_for_purity(tmp_path, sample_dialogues):
+    everything = dev_of(max_dev_dialogues=10_000)
+    some = dev_of(max_dev_dialogues=20)
+    assert some == dev_of(max_dev_dialogues=20, seed=7)
+    places = [everything.index(dialogue) for dialogue in some]
+    assert len(places) == 20
+    assert places == sorted(places)
+    assert places != list(range(20))
+    # Corpora without a dev split do not choose.
+    assert everything == dev_of(
+        corpus=["sample/train", "star_small/train", "woz2/all"], max_dev_dialogues=10_000
+    )
+    dev = tmp_path / "dev.jsonl"
+    write_jsonl([Dialogue(each.turns, each.id) for each in sample_dialogues[:9]], dev)
+    assert len(dev_of(dev_split=dev)) == 9
+    with pytest.raises(
+        InputError, match=r"without a dialogue of one label in domains, which dev_purity reads"
+    ):
+        dev_of(dev_split=dev, checkpoint_selection="dev_purity")
+
+
+@pytest.mark.parametrize("corpora", [["sample/all"], ["sample/dev", "sample/train"]])
+def test_dev_dialogues_are_not_learnt_from(corpora):
+    with pytest.raises(
+        InputError, match=f"expected a split of {' or '.join(corpora)} that is not learnt from"
+    ):
+        dev_of(corpus=corpora)
+
+
+def test_dev_examples_of_a_granularity_are_drawn_from_all_responses(tmp_path, sample_dialogues):
+    method, ranking = get_method("dual_encoder"), {"method": "dual_encoder", "num_candidates": 5}
+    level = {"granularity": 1, "granularity_model": "there", "dev_split": "dev", "exclude": "none"}
+    settings = settings_in(tmp_path, **ranking, **level, train_split="train")
+    config = method.config_class(**settings.method)
+    made = make_examples(
+        method, sample_dialogues[:20], config, settings.training, settings.run, print, "eval"
+    )
+    assert config.granularity == 1
+    config = method.config_class(**settings_in(tmp_path, **ranking).method)
+    same = method.examples(sample_dialogues[:20], config, settings.training.seed)
+    assert made.example(0, 3) == same.example(0, 3)
+
+
+def test_vectors_of_responses_are_in_their_order_and_made_once(tmp_path, sample_dialogues):
+    folder = save(dual_encoder(sample_dialogues), tmp_path / "ranker")
+    texts, lines = ["which one", "goodbye", "a room for two"], []
+    found = response_vectors(texts, folder, lines.append)
+    expected = encode_responses(load_ranker(folder), texts)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert np.abs(expected - expected[::-1]).max() > 1e-3
+    np.testing.assert_array_equal(response_vectors(texts, folder, lines.append), found)
+    assert len(lines) == 1
+    np.testing.assert_allclose(
+        response_vectors(texts[::-1], folder, lines.append), expected[::-1], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "method", [name for name in ("dual_encoder", "deep_attention_matching") if name in METHODS]
+)
+def test_rankers_of_words_have_no_dropout(method, sample_dialogues):
+    with pytest.raises(InputError, match=f"dropout: got 0.1, but {method} has none; leave it out"):
+        get_method(method).model_class.build(None, sample_dialogues[:3], 0.1)
