@@ -16,9 +16,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 from hf_dialemb.data import load_dialogues
 from hf_dialemb.dialogue import Dialogue
+
+# On a busy or slow machine an example takes as long as it takes.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 @pytest.hookimpl(tryfirst=True)
