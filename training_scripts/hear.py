@@ -6,7 +6,7 @@ The encoder reads utterances as a machine may have heard them, and learns to giv
 it gave to them as
 written: it is its own teacher, so that what it knows stays (self-distillation). The loss is a
 cosine's, and that of finding an utterance's vector among those of its batch. `benchmarks/noise.py`
-mishears, here twice as many words as it measures. Needs jellyfish and peft.
+mishears, here twice as many words as it measures. Needs jellyfish.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def dressed(texts: list[str], seed: int) -> list[str]:
 
 
 def main() -> None:
-    """Train, and write a folder that `dialemb model merge` takes."""
+    """Train, and write a folder that merge.py takes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="the encoder, as dialogue-minilm")
     parser.add_argument(
