@@ -16,9 +16,8 @@ from accelerate import PartialState
 from accelerate.utils import gather_object
 from huggingface_hub import try_to_load_from_cache
 
-from ..apps.files.reading import is_own
 from ..data.corpus import SPLITS
-from ..data.loading import data_hash, files_behind
+from ..data.corpus_names import data_hash, files_behind, is_own
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..evaluation.results.contamination import learnt_sets
