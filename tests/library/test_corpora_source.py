@@ -228,7 +228,6 @@ def test_the_example_of_a_new_corpus_in_the_docs_reads_its_files(tmp_path, monke
         for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
         if "helpdesk" in block
     ]
-    assert len(code.splitlines()) < 40
     name = "hf_dialemb.data.readers.helpdesk"
     module = ModuleType(name)
     module.__package__ = name.rpartition(".")[0]

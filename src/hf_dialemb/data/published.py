@@ -128,11 +128,9 @@ def catalogue() -> str:
         ("corpus", "holds", "splits", "licence", "terms", "run on", "source")
     ]
     for corpus in map(get_corpus, sorted(CORPORA)):
-        run_on = "nothing: it is generated"
-        if corpus.patterns or corpus.extract:
-            run_on = (
-                corpus.extract or "the real files" if corpus.real else "not run on the real files"
-            )
+        run_on = corpus.extract or "the real files"
+        if not corpus.real:
+            run_on = "not run on the real files"
         splits = ", ".join(corpus.splits)
         rows.append(
             (corpus.name, corpus.kind, splits, corpus.licence, corpus.terms, run_on, corpus.source)
