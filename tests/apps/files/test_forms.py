@@ -9,7 +9,8 @@ from read_files import read
 
 from hf_dialemb import load_dialogues
 from hf_dialemb.apps.files import forms
-from hf_dialemb.apps.files.form import RECORD, value_at
+from hf_dialemb.apps.files.field_paths import value_at
+from hf_dialemb.apps.files.form import RECORD
 from hf_dialemb.errors import InputError
 from hf_dialemb.hooks import Registry
 
