@@ -93,7 +93,7 @@ def plain_text(markup: str) -> str:
         from selectolax.lexbor import LexborHTMLParser
     except ImportError:
         raise InputError(
-            'HTML in texts: the package selectolax is missing; pip install "hf-dialemb[html]"'
+            'HTML in texts: the package selectolax is missing; pip install "hf-dialemb[apps]"'
         ) from None
     spaced = markup if "<pre" in markup.lower() else re.sub(r"[ \t\r\n\f]+", " ", markup)
     edged = _EDGE.sub(

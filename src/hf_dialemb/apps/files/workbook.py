@@ -36,7 +36,7 @@ def read_sheets(path: Path) -> dict[str, Sheet]:
         from openpyxl import load_workbook
     except ImportError:
         raise InputError(
-            f'{path}: needs openpyxl; pip install "hf-dialemb[excel]", or save it as CSV'
+            f'{path}: needs openpyxl; pip install "hf-dialemb[apps]", or save it as CSV'
         ) from None
     sheets: dict[str, Sheet] = {}
     left = _MOST_CELLS

@@ -103,7 +103,7 @@ def write_workbook(path: Path, sheets: Mapping[str, Sequence[Mapping[str, object
         from openpyxl.utils import get_column_letter
     except ImportError:
         logger.warning(
-            '%s: not written, which needs openpyxl; pip install "hf-dialemb[excel]"', path
+            '%s: not written, which needs openpyxl; pip install "hf-dialemb[apps]"', path
         )
         return
     book = Workbook(write_only=True)
