@@ -130,9 +130,9 @@ class RecordDrafts:
         """Return why a record cannot be read."""
         if isinstance(record, InputError):
             return (Problem(place, str(record)),)
-        messages = value_at(record, "messages")
-        first = next(iter(objects(messages)), {})
-        if not isinstance(record, dict) or not record or first.keys() & {"role", "content"}:
+        messages = record.get("messages") if isinstance(record, dict) else []
+        first = next(iter(objects(messages)), {"role": ""} if messages is not None else {})
+        if first.keys() & {"role", "content"}:
             return from_record(place, record).problems
         fault = f"got an object with the fields {', '.join(map(str, list(record)[:_LISTED]))}"
         if self._usual:
@@ -169,12 +169,12 @@ def _form_of_columns(columns: Mapping[str, str]) -> Form | None:
 def _lists_of_objects(value: Any, path: str = "") -> Iterator[tuple[int, str]]:
     """Yield what --columns could say of lists of objects, with the length of what is said."""
     for name, inner in value.items() if isinstance(value, dict) else ():
-        texts: dict[str, list[str]] = {}
-        for item in objects(inner)[:_LISTED]:
-            for key, text in item.items():
-                if isinstance(text, str):
-                    texts.setdefault(key, []).append(text)
-        lengths = {key: sum(map(len, column)) for key, column in texts.items()}
+        items = objects(inner)[:_LISTED]
+        texts = {
+            key: [item[key] for item in items if isinstance(item.get(key), str)]
+            for key in (items[0] if items else ())
+        }
+        lengths = {key: sum(map(len, column)) for key, column in texts.items() if column}
         if len(lengths) > 1:
             content = max(lengths, key=lengths.__getitem__)
             role = min(lengths.keys() - {content}, key=lambda key: (len(set(texts[key])), key))
