@@ -42,10 +42,6 @@ def _with_task(record: Raw) -> Dialogue:
 CORPORA = catalogued(
     {
         "sample": (dict.fromkeys(SPLITS, ()), _lines_of("sample"), Dialogue.from_json),
-        "star_small": (
-            dict.fromkeys(("train", "test"), ()),
-            _lines_of("star_small"),
-            _with_task,
-        ),
+        "star_small": (dict.fromkeys(("train", "test"), ()), _lines_of("star_small"), _with_task),
     }
 )
