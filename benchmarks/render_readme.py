@@ -118,7 +118,8 @@ def main() -> int:
         *results,
     ):
         before, beside = page.read_text(encoding="utf-8"), page.with_suffix(".json")
-        after = page_of(read_results(beside)) if beside.is_file() else render(before)
+        whole = beside.is_file() and not BLOCK.search(before)
+        after = page_of(read_results(beside)) if whole else render(before)
         if check and after != before:
             print(
                 f"{page.name} is out of date: run python benchmarks/render_readme.py",
