@@ -44,9 +44,8 @@ def main() -> None:
     ]
     for split, size in SIZES.items():
         chosen = [dialogue for name in tasks for dialogue in splits[split][name][:size]]
-        print(
-            f"{packed("star_small", split)}: {write_jsonl(chosen, packed("star_small", split))} dialogues of {', '.join(tasks)}"
-        )
+        path = packed("star_small", split)
+        print(f"{path}: {write_jsonl(chosen, path)} dialogues of {', '.join(tasks)}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The corpus commands, and dialogues as they are shown."""
 
-import json
 import os
 import shlex
 import subprocess
@@ -13,8 +12,8 @@ from made_up_corpora import write
 from talks import dialogue
 
 from hf_dialemb.apps.cli import main
-from hf_dialemb.data import CORPORA, describe, load_dialogues, read_jsonl
 from hf_dialemb.apps.cli.show import find_dialogue, render_dialogue
+from hf_dialemb.data import CORPORA, describe, read_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.drawing import visible
 from hf_dialemb.errors import InputError
