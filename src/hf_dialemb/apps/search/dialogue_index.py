@@ -27,7 +27,7 @@ from ...encoders.stored_vectors import METADATA
 from ...errors import InputError
 from ...methods.sessions import spoken
 from ...storage.files import locked
-from ..files.turn_tables import plain_cell
+from ..files.table_rows import plain_cell
 from .hits import Hits, IndexHit, beginning, check_top
 from .indexed_turns import find_turns
 from .lance_tables import (
