@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile --max-w
 # Hundreds of processes import the same libraries, which are installed without bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench checkpoints results clean
+.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench size checkpoints results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
@@ -86,6 +86,10 @@ wheel: setup
 	  test -s $$file || exit 1; done
 	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
 	rm -rf .venv-wheel build/wheel-demo build/wheel-demo.log
+
+# What each part weighs, beside what it may.
+size:
+	$(PYTHON) tests/weight.py
 
 # Each part beside what people would use instead; says which ratios fell behind the committed ones.
 bench: setup

@@ -10,7 +10,7 @@ Dialogues of one domain, at most `MOST` of each domain that has `FEWEST`, are dr
 corpora that no table reports. Few-shot F1 is that of the task action-similarity, over different
 pairs of an utterance and the turn before. V-measure and adjusted Rand are of k-means over all
 annotated turns whose action has `OFTEN`. Edges are those of flows with as many clusters as actions,
-means over domains. A model that learnt a weight is measured with this weight and 0. Corpora come
+means over domains. Corpora come
 from HF_DIALEMB_DATA. Models that are not named keep their lines.
 """
 
@@ -176,7 +176,7 @@ def main() -> None:
     }
     for spec in options.model:
         encoder, name = load_encoder(spec), Path(spec).name.partition("@")[0]
-        weights = (0.0, round(encoder.context_weight, 3)) if encoder.context_weight else WEIGHTS
+        weights = WEIGHTS
         models[name] = {str(weight): {} for weight in weights}
         for corpus, groups in domains.items():
             turns = Turns(groups, encoder)

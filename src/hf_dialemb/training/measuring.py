@@ -134,12 +134,7 @@ def hold_out(
     where the method learns from labels, or is not compared with the backbone itself.
     """
     method = get_method(run.method)
-    if (
-        method.kind == "responses"
-        or method.labelled
-        or method.from_scratch
-        or run.language_model_epochs
-    ):
+    if method.kind == "responses" or method.labelled or method.from_scratch:
         return dialogues, []
     if dev:
         return dialogues, drawn([*dev], MOST, seed=0)
