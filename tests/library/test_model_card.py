@@ -11,6 +11,7 @@ from pathlib import Path
 import published_models
 import pytest
 import yaml
+from hf_dialemb.hub.onnx_form import write_int8, write_onnx
 from huggingface_hub import ModelCard
 from huggingface_hub.repocard_data import model_index_to_eval_results
 from published_models import ENSEMBLE, REPO, SETTINGS, Made, blocks, change, make, section, table_of
@@ -27,7 +28,6 @@ from hf_dialemb.hub.card.card import cited, escaped, fenced, render_record
 from hf_dialemb.hub.card.card_record import make_record
 from hf_dialemb.hub.checks import check
 from hf_dialemb.hub.export import load_checkpoint
-from hf_dialemb.hub.onnx_form import write_int8, write_onnx
 from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.training.arguments import make_settings
 

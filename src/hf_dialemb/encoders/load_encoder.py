@@ -173,7 +173,8 @@ def _of_source(source: EncoderSpec, batch_size: int, loading: dict[str, Any]) ->
             )
         if source.kind == "static":
             return Encoder(source.name, embed_texts=StaticVectors(Path(source.path)))
-        return Encoder(source.name, embed_dialogues=FITTED[source.path]().encode, fitted_on_input=True)
+        embed = FITTED[source.path]().encode
+        return Encoder(source.name, embed_dialogues=embed, fitted_on_input=True)
     device = checked_device(loading.pop("device", None))
     if source.dtype != DTYPES[0] and device == "cpu":
         batch_size *= _MORE

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,8 @@ _FILES = (
 )
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "modules.json")
 
+_hub_path = lru_cache(maxsize=64)(resolve_backbone)  # errors are not cached
+
 
 @dataclass(frozen=True)
 class EncoderSpec:
@@ -87,6 +90,11 @@ class EncoderSpec:
     def name(self) -> str:
         """The model's name in tables."""
         return self.model if self.level == LEVELS[0] else f"{self.model} ({self.level})"
+
+    @property
+    def fitted_on_input(self) -> bool:
+        """Whether a vector depends on the other items of its call."""
+        return self.kind == "fitted"
 
     @property
     def options(self) -> dict[str, str]:
@@ -147,6 +155,10 @@ def find_encoder(
             )
     else:
         spec = _with_weights(model, files)
+    if "revision" in files and (spec.kind == "fitted" or Path(spec.path).is_dir()):
+        raise InputError(
+            f"model '{model}': got revision {files['revision']!r}, expected a Hub id; leave it out"
+        )
     if numbers != DTYPES[0] and spec.kind in ("fitted", "static"):
         raise InputError(
             f"model '{model}': got dtype {numbers}, expected a transformer; leave dtype out"
@@ -156,19 +168,19 @@ def find_encoder(
     return replace(spec, level=level, dtype=numbers, files=files)
 
 
-def trained_encoder(encoder: Any) -> None:
-    """Look a name up as `find_encoder` does; refuse an encoder that is fitted on its input."""
+def trained_encoder(encoder: Any, **options: Any) -> Any:
+    """Look a name up as `find_encoder` does; refuse an encoder that is fitted on its input.
+
+    Returns the `EncoderSpec` of a name, or an encoder as it is.
+    """
     if isinstance(encoder, str):
-        fitted = find_encoder(encoder).kind == "fitted"
-        name = encoder
-    else:
-        fitted = encoder.fitted
-        name = encoder.name
-    if fitted:
+        encoder = find_encoder(encoder, **options)
+    if encoder.fitted_on_input:
         raise InputError(
-            f"model '{name}': got an encoder that is fitted on the dialogues that it embeds, "
-            "expected a trained encoder; name a checkpoint or a Hub id"
+            f"model '{encoder.name}': got an encoder that is fitted on the dialogues that it "
+            "embeds, expected a trained encoder; name a checkpoint or a Hub id"
         )
+    return encoder
 
 
 def _is_fitted(model: str) -> bool:
@@ -178,7 +190,7 @@ def _is_fitted(model: str) -> bool:
 
 
 def _with_weights(model: str, files: dict[str, Any]) -> EncoderSpec:
-    path = model if Path(model).is_dir() else resolve_backbone(model, **files)
+    path = model if Path(model).is_dir() else _hub_path(model, **files)
     if is_static(path):
         return EncoderSpec(model, "static", path)
     if path == model:

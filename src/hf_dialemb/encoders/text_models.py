@@ -121,9 +121,7 @@ class TextModel(nn.Module):
 
 
 class SentenceLayout(NamedTuple):
-    """The settings of a sentence-transformers folder whose vector is the mean of a transformer's
-    tokens.
-    """
+    """The settings of a sentence-transformers folder of a transformer and mean pooling."""
 
     max_tokens: int | None  # the longest sequence, if the files give one
     normalized: bool  # whether vectors are scaled to unit length

@@ -37,7 +37,7 @@ class TfidfEncoder:
     seed: int = 0
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fit on the dialogues and return their vectors, ``(N, D)`` float32 with D <= components."""
+        """Fit on N dialogues and return their vectors, ``(N, D)`` float32, D <= components."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -87,8 +87,9 @@ def count_words(vectorizer: Any, texts: Sequence[str], name: str) -> Any:
 
 
 class StaticVectors:
-    """Embed texts as the mean over their word pieces, stored as 8-bit integers with a scale for
-    each piece.
+    """Embed texts as the mean over their word pieces.
+
+    The table holds 8-bit integers with a scale for each piece.
     """
 
     def __init__(self, folder: Path) -> None:

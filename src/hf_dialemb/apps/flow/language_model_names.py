@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .endpoint import answered, check_endpoint, endpoint_url, open_client
 from ...errors import InputError
 from ...hashing import json_key, sha256_of_files
 from ...storage.files import write_json_atomically
 from ...storage.pretrained import load_pretrained, model_file, reading, resolve_backbone
+from .endpoint import answered, check_endpoint, endpoint_url, open_client
 from .flow import Cluster, Flow
 from .step_names import with_names
 
