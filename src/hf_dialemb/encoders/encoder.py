@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.loading import load_all, plain_dialogues
+from ..data.conversations import plain_dialogues
+from ..data.loading import load_all
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
 from ..methods.sessions import sessions, spoken

@@ -88,6 +88,9 @@ class DomainRetrieval(_AtHand, AbsTaskRetrieval):
         return {"default": {split: parts}}
 
 
+_TASKS: tuple[type[_AtHand], ...] = (DomainClustering, DomainRetrieval)
+
+
 def dialogue_tasks(
     corpus: str,
     data_dir: str | Path | None = None,
@@ -108,7 +111,7 @@ def dialogue_tasks(
     texts = dialogue_texts(problem.dialogues)
     revision = json_key([texts, list(problem.labels)])[:12]
     tasks: list[AbsTask] = []
-    for task in (DomainClustering, DomainRetrieval):
+    for task in _TASKS:
         part = () if source.is_own or source.split == "test" else (source.split,)
         type_, category, main_score, subtype = task.kind
         metadata = TaskMetadata(

@@ -20,7 +20,7 @@ import torch
 from transformers import PreTrainedConfig, Trainer, TrainingArguments, get_scheduler
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
-from ..apps.files.reading_options import OPTIONS, ReadingOptions
+from ..data.reading_options import OPTIONS, ReadingOptions
 from ..errors import InputError
 from ..methods import get_method
 from ..methods.config import own_settings

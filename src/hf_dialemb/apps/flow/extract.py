@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data import load_dialogues
+from ...data.reading_options import OPTIONS
 from ...dialogue import Dialogue
 from ...drawing import visible
 from ...encoders import Encoder, load_encoder
@@ -26,7 +27,6 @@ from ...metrics.vectors import unit_vectors
 from ...storage.files import check_writable
 from ...storage.frames import counted, data_frame, notebook_view
 from ...storage.pretrained import default_encoder
-from ..files.reading_options import OPTIONS
 from ..pages.page import write_page
 from .flow import Flow, Utterances, read_utterances
 from .flow_clustering import check_roles, cluster_by_role

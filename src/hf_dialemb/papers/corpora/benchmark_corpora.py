@@ -9,10 +9,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ...apps.files.json_files import write_jsonl
 from ...data import iterate_dialogues
 from ...data.audit.statistics import Statistics
 from ...data.corpus import SPLITS
+from ...data.jsonl import write_jsonl
 from ...data.source import MissingFilesError
 from ...dialogue import Dialogue
 from ...drawing import table_lines
