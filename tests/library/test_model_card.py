@@ -11,7 +11,6 @@ from pathlib import Path
 import published_models
 import pytest
 import yaml
-from hf_dialemb.hub.onnx_form import write_int8, write_onnx
 from huggingface_hub import ModelCard
 from huggingface_hub.repocard_data import model_index_to_eval_results
 from published_models import ENSEMBLE, REPO, SETTINGS, Made, blocks, change, make, section, table_of
@@ -27,7 +26,6 @@ from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.hub.card.card import cited, escaped, fenced, render_record
 from hf_dialemb.hub.card.card_record import make_record
 from hf_dialemb.hub.checks import check
-from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.training.arguments import make_settings
 
@@ -91,28 +89,6 @@ def test_every_python_block_runs(every_made, tmp_path):
         printed = [part for part in output.split("== ") if part.startswith(f"{method}\n")]
         for shape in re.findall(r"print\(.*\.shape.*# \((.+?),?\)", made.card()):
             assert re.search(rf"[(\[]{shape},?[)\]]", "".join(printed)), (method, shape)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["dse", "dial2vec"])
-def test_the_block_for_onnx_runs_and_the_loss_of_8_bits_is_shown(
-    tiny_bert, sample_dialogues, tmp_path, method
-):
-    pytest.importorskip("onnxscript")
-    made = make(method, tiny_bert, sample_dialogues, tmp_path)
-    write_onnx(made.folder, load_checkpoint(str(made.run))[0])
-    write_int8(made.folder, method == "dse")
-    kept, card = json.loads((made.folder / "onnx/quantisation.json").read_text()), made.card()
-    assert "onnx" in ModelCard(card).data.tags
-    assert f"{kept['cosine']['mean']:.4f} on average" in card
-    assert f"| onnx/model_int8.onnx | {kept['bytes']['onnx/model_int8.onnx']:,} |" in card
-    (block,) = [block for block in blocks(card, "python") if "onnxruntime" in block]
-    assert (
-        published_models.output_without_package(
-            block.replace(REPO, str(made.folder)), tmp_path
-        ).strip()
-        in block
-    )
 
 
 def test_every_command_runs(made, tmp_path, monkeypatch, sample_dialogues):
