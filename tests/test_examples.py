@@ -17,7 +17,7 @@ from checkpoints import save_dse
 from sentence_transformers import SentenceTransformer
 
 from hf_dialemb.data import load_dialogues, write_jsonl
-from hf_dialemb.data.readers.star import packed
+from hf_dialemb.data.readers.packed import packed
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
@@ -225,5 +225,5 @@ def test_a_split_has_as_many_dialogues_of_each_of_sixteen_tasks(split, size):
     )
     assert (
         "Copyright (c) 2020 Rasa Technologies"
-        in packed(split).with_name("star_small_licence.txt").read_text()
+        in packed("star_small", split).with_name("star_small_licence.txt").read_text()
     )

@@ -33,8 +33,7 @@ COMMANDS = {
     "corpus list": "corpus list --output out/list.json",
     "corpus check": "corpus check calls.jsonl",
     "corpus convert": "corpus convert calls.csv --output out/calls.jsonl",
-    "corpus stats": "corpus stats --corpus calls.jsonl --report out/report.json --output "
-    "out/calls.jsonl",
+    "corpus stats": "corpus stats --corpus calls.jsonl",
     "corpus show": "corpus show --corpus calls.jsonl --id #1",
     "papers corpus unify": "papers corpus unify sim_m --data-dir data --licence research --output "
     "out/unified",
