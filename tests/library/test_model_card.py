@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from hf_dialemb.apps.cli import main
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.corpus_names import data_hash
-from hf_dialemb.encoders.specs import fingerprint
+from hf_dialemb.encoders.specs import find_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.contamination import NOTE
 from hf_dialemb.evaluation.results.rows import read_results
@@ -322,7 +322,7 @@ def test_a_missing_source_is_named_with_the_command_that_makes_it(copied, spoil,
 @pytest.mark.parametrize("name", ["x/y", "runs/dse@whitened"])
 def test_figures_of_the_same_weights_count_whatever_their_name(copied, name):
     copied.rename("model", {"runs/dse": name})
-    copied.measured(weights={name: fingerprint(str(copied.run))})
+    copied.measured(weights={name: find_encoder(str(copied.run)).fingerprint})
     with nullcontext() if name == "x/y" else pytest.raises(InputError, match="no figures of"):
         assert "81.23 ± 1.99" in copied.card()
 
