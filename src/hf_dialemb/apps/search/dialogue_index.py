@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...data import load_dialogues
 from ...dialogue import Dialogue, metadata_columns
 from ...encoders import Encoder, load_encoder
-from ...encoders.specs import fingerprint, trained_encoder
+from ...encoders.specs import find_encoder, trained_encoder
 from ...encoders.stored_vectors import METADATA
 from ...errors import InputError
 from ...methods.sessions import spoken
@@ -144,7 +144,7 @@ class DialogueIndex:
         return (
             self._encoder.fingerprint
             if isinstance(self._encoder, Encoder)
-            else fingerprint(self._encoder)
+            else find_encoder(self._encoder).fingerprint
         )
 
     def __len__(self) -> int:

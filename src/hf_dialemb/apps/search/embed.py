@@ -89,7 +89,8 @@ def embed_file(
     deque(read_own(source, how), maxlen=0)
     encoder = load_encoder(model)
     made_by = {
-        "model": model if isinstance(model, str) else encoder.spec,
+        "model": encoder.spec,
+        "options": encoder.source.options if encoder.source else {},
         "weights": encoder.fingerprint,
         "rows": level,
     }
@@ -114,7 +115,7 @@ def embed_file(
 
 
 def vector_table(
-    encoder: Encoder, made_by: dict[str, str], dialogues: Sequence[Dialogue]
+    encoder: Encoder, made_by: dict[str, Any], dialogues: Sequence[Dialogue]
 ) -> pa.Table:
     """Embed dialogues, or their utterances as ``made_by["rows"]`` says, and return the columns of
     their rows.
@@ -123,7 +124,7 @@ def vector_table(
     texts = rows.pop("text", None)
     vectors = encoder.encode(dialogues) if texts is None else encoder.encode_utterances(texts)
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-    record = json.dumps({**made_by, "level": encoder.level, "width": vectors.shape[1]})
+    record = json.dumps({**made_by, "width": vectors.shape[1]})
     return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
 
 
