@@ -61,8 +61,8 @@ def _in_index(options: argparse.Namespace) -> Hits:
 
 def _in_corpus(options: argparse.Namespace) -> Hits:
     from ...data import load_dialogues
-    from ...data.show import find_dialogue
     from ..search.search import describe, search
+    from .show import find_dialogue
 
     if options.where is not None:
         raise InputError(

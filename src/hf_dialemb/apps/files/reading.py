@@ -84,7 +84,7 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
     form = form_of_folder(path) if path.is_dir() else None
     if form and form.drafts:
         findings = distinct(
-            from_drafts(partial(form.drafts, str(path), path), notes), path, form.dialogue, notes
+            from_drafts(partial(form.drafts, path), notes), path, form.dialogue, notes
         )
     else:
         findings = (_in_folder if path.is_dir() else _in_file)(path, meanings, notes)
@@ -103,7 +103,9 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
     Ids begin with the file's name.
     """
     for file in files_within(folder):
-        if file_ending(file) == VECTORS or (not file_ending(file) and file.name.lower().endswith(".gz")):
+        if file_ending(file) == VECTORS or (
+            not file_ending(file) and file.name.lower().endswith(".gz")
+        ):
             notes.add(
                 "left out a file that a folder is not read with; give it by itself", str(file)
             )

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from ...data import load_dialogues
 from ...dialogue import Dialogue, metadata_columns
 from ...encoders import Encoder, load_encoder
-from ...encoders.specs import fingerprint, trained_encoder
+from ...encoders.specs import trained_encoder
 from ...encoders.stored_vectors import METADATA
 from ...errors import InputError
 from ...methods.sessions import spoken
 from ...storage.files import locked
-from ..files.turn_tables import plain_cell
+from ..files.table_rows import plain_cell
 from .hits import Hits, IndexHit, beginning, check_top
 from .indexed_turns import find_turns
 from .lance_tables import (
@@ -95,7 +95,7 @@ class DialogueIndex:
                 "Hub id"
             )
         self._encoder: str | Encoder
-        self._record: dict[str, str]
+        self._record: dict[str, Any]
         self._database = connected(self.path.parent)
         newest = opened(self._database, self.path)
         record: dict[str, Any] = newest[1] if newest else {"model": spec, "level": LEVELS[0]}
@@ -104,11 +104,16 @@ class DialogueIndex:
             raise InputError(
                 f"index {path}: no such index; make one with dialemb index FILE --output {path}"
             )
+        options = record["options"] if newest and encoder is None else {}
+        if isinstance(encoder, Encoder) and encoder.source:
+            options = encoder.source.options
         self._encoder = encoder if isinstance(encoder, Encoder) else model
-        if newest is None:
-            trained_encoder(self._encoder)
-        weights = encoder.fingerprint if isinstance(encoder, Encoder) else fingerprint(model)
-        self._record = {"model": model, "weights": weights, "level": level or record["level"]}
+        self._record = {
+            "model": model,
+            "options": options,
+            "weights": trained_encoder(self._encoder, **options).fingerprint,
+            "level": level or record["level"],
+        }
         self._table: Any = None
         self._refresh()
 
@@ -132,7 +137,8 @@ class DialogueIndex:
     @property
     def encoder(self) -> Encoder:
         """What embeds dialogues; it is loaded when it is needed first."""
-        self._encoder = load_encoder(self._encoder)
+        if isinstance(self._encoder, str):
+            self._encoder = load_encoder(self._encoder, **self._record["options"])
         return self._encoder
 
     def __len__(self) -> int:
@@ -406,7 +412,7 @@ def _by_spaces() -> Any:
     )
 
 
-def _schema(width: int, record: Mapping[str, str]) -> pa.Schema:
+def _schema(width: int, record: Mapping[str, Any]) -> pa.Schema:
     names = [*_TEXTS, *(_TEXTS_OF_TURNS if record["level"] == "turns" else ())]
     fields = [pa.field(name, pa.string()) for name in names]
     fields += [

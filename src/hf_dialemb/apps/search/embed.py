@@ -66,8 +66,12 @@ def embed_file(
     # The first reading refuses malformed files, and says what is left out, before all else.
     count = sum(1 for _ in read_own(source, how))
     encoder = load_encoder(model)
-    spec = model if isinstance(model, str) else encoder.spec
-    made_by = {"model": spec, "weights": encoder.fingerprint, "rows": level}
+    made_by = {
+        "model": encoder.spec,
+        "options": encoder.source.options if encoder.source else {},
+        "weights": encoder.fingerprint,
+        "rows": level,
+    }
     output = output.resolve()  # a link stays a link
     parts = output.with_name(f"{output.name}.parts")
     files = []
@@ -89,14 +93,14 @@ def embed_file(
 
 
 def vector_table(
-    encoder: Encoder, made_by: dict[str, str], dialogues: Sequence[Dialogue]
+    encoder: Encoder, made_by: dict[str, Any], dialogues: Sequence[Dialogue]
 ) -> pa.Table:
     """Embed dialogues, or their utterances as ``made_by["rows"]`` says, and return their rows."""
     rows = ROWS[made_by["rows"]](dialogues)
     texts = rows.pop("text", None)
     vectors = encoder.encode(dialogues) if texts is None else encoder.encode_utterances(texts)
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-    record = json.dumps({**made_by, "level": encoder.level, "width": vectors.shape[1]})
+    record = json.dumps({**made_by, "width": vectors.shape[1]})
     return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
 
 
@@ -113,7 +117,7 @@ def _shards(dialogues: Iterable[Dialogue], size: int) -> Iterator[list[Dialogue]
         yield shard
 
 
-def _digest(made_by: dict[str, str], shard: Sequence[Dialogue]) -> str:
+def _digest(made_by: dict[str, Any], shard: Sequence[Dialogue]) -> str:
     said = json.dumps([made_by, [dialogue.to_json() for dialogue in shard]], default=str)
     return hashlib.sha256(said.encode()).hexdigest()[:32]
 
