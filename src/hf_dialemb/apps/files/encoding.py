@@ -145,4 +145,4 @@ def _best_of(sample: bytes, path: Path, notes: Notes) -> str:
 
 
 def _is_close(match: Any, best: Any) -> bool:
-    return match.chaos <= best.chaos + _CLOSE and match.coherence >= 0.6 * best.coherence
+    return bool(match.chaos <= best.chaos + _CLOSE and match.coherence >= 0.6 * best.coherence)
