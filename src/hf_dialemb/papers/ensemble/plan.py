@@ -9,7 +9,7 @@ from typing import Any
 from transformers import TrainingArguments
 
 from ...apps.files.reading import is_own
-from ...data import CORPORA, get_corpus, load_dialogues
+from ...data import CORPORA, load_dialogues
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ...methods import get_method
@@ -47,7 +47,7 @@ class EnsemblePlan:
         None  # folder of the ranker that compares responses; None: the baseline, which then embeds
     )
     launch: tuple[str, ...] = ()  # further words for ``accelerate launch``
-    analysis_dialogues: int | None = None  # that probes and fine-tuning learn from; None: all
+    analysis_dialogues: int | None = None  # that probes learn from; None: all
     dev: str | None = None  # a file of dialogues that choose checkpoints
     test: str | None = None  # and of dialogues that measure
     test_dialogues: int | None = None  # that measure, drawn once; None: all
@@ -74,12 +74,6 @@ class EnsemblePlan:
             )
         if not own and (self.dev, self.test) != (None, None):
             raise InputError(f"dev, test: got files, but {self.corpus} has splits; leave them out")
-        if self.gives_candidates and self.test_dialogues is not None:
-            raise InputError(
-                f"test_dialogues: got {self.test_dialogues}, but {self.corpus} has contexts with "
-                "candidates, all of "
-                "which measure; leave it out"
-            )
         if "output_dir" in self.overrides:
             raise InputError(
                 "output_dir: got a folder of one run, expected none; --output holds all runs"
@@ -103,11 +97,6 @@ class EnsemblePlan:
             if split == "test"
             else self.settings(BASELINE).run.max_dev_dialogues
         )
-
-    @property
-    def gives_candidates(self) -> bool:
-        """Whether the corpus itself holds the responses to rank."""
-        return self.corpus in CORPORA and get_corpus(self.corpus).kind == "response-selection"
 
     def source(self, split: str) -> str:
         """Return the name or file that a split is read from."""
