@@ -69,7 +69,7 @@ ship() { for name in {dialogue,action}-{minilm,static,mpnet}; do
 ship ""
 $python training_scripts/ship.py $runs/turn-minilm turn-minilm
 # What misheard words mean, to dialogue-minilm: measured, not shipped.
-test -d $runs/heard || PYTHONPATH=benchmarks $python training_scripts/hear.py --model dialogue-minilm \
+test -d $runs/heard || $python training_scripts/hear.py --model dialogue-minilm \
   --corpus taskmaster4/train {banking77,snips,multiwoz}/train muldogo/all {chitchat,sgd,self_dialogue}/train \
   --exclude dialog2flow_evaluation/test {sgd,multiwoz,self_dialogue,clinc150}/{dev,test} {banking77,snips}/test --output $runs/heard
 merge $runs/call-minilm --rank 32 --model $runs/heard=1
@@ -96,7 +96,5 @@ measure --task $utterances --model turn-minilm
 measure --task rate --model tfidf untrained-static $minilm \
   $runs/peers/{all-mpnet-base-v2,wordllama-256} {dialogue,action}-{minilm,static,mpnet} turn-minilm
 ship figures
-$python benchmarks/widths.py --output docs/results/widths.json
 $dialemb evaluate --model {dialogue,action}-{static,minilm} $minilm --corpus star_small --split test --task domains \
   --seeds 3 --output docs/results/shipped.json
-$python benchmarks/checkpoint_times.py $runs --output docs/results/checkpoint_times.json

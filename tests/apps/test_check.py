@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from made_up_corpora import mutated, write
 
 from hf_dialemb.apps.files.check import LONGEST_TURN, Problem, check
-from hf_dialemb.apps.files.hub_dataset import to_dataset
 from hf_dialemb.apps.files.reading import read_own
-from hf_dialemb.apps.files.reading_options import ReadingOptions
+from hf_dialemb.data.hub_dataset import to_dataset
+from hf_dialemb.data.reading_options import ReadingOptions
 from hf_dialemb.errors import InputError
 
 GOOD = (

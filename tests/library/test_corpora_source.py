@@ -18,7 +18,7 @@ from talks import dialogue
 from hf_dialemb.data import CORPORA, get_corpus, load_dialogues, readers, single_domain
 from hf_dialemb.data import source as opening
 from hf_dialemb.data.corpus import KINDS, TERMS
-from hf_dialemb.data.loading import data_hash
+from hf_dialemb.data.corpus_names import data_hash
 from hf_dialemb.data.published import catalogue
 from hf_dialemb.data.source import Source
 from hf_dialemb.errors import InputError

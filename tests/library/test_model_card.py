@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 
 from hf_dialemb.apps.cli import main
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.data.loading import data_hash
+from hf_dialemb.data.corpus_names import data_hash
 from hf_dialemb.encoders.specs import fingerprint
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.contamination import NOTE

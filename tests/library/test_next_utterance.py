@@ -12,8 +12,8 @@ from made_up_corpora import FILES, needs
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb.data.corpus_names import data_hash
 from hf_dialemb.data.examples import ResponseSelection, draw_candidates
-from hf_dialemb.data.loading import data_hash
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder

@@ -15,23 +15,17 @@ import pytest
 from exports import stock
 from interface_block import dialogues_in_memory
 from safetensors.numpy import load_file
-from tokenizers import Tokenizer, decoders
-from tokenizers.models import BPE, Unigram
-from tokenizers.pre_tokenizers import Metaspace
-from tokenizers.processors import TemplateProcessing
-from tokenizers.trainers import UnigramTrainer
-from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
 
 import hf_dialemb
 from hf_dialemb.apps.cli import main
-from hf_dialemb.data import CORPORA, load_dialogues, write_jsonl
+from hf_dialemb.data import CORPORA, load_dialogues
 from hf_dialemb.encoders import specs
 from hf_dialemb.encoders.encoder import dialogue_texts
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.contamination import sets_behind
 from hf_dialemb.storage import pretrained as backbones
 from hf_dialemb.storage.pretrained import FOLDER, RECORD, shipped, shipped_record
-from hf_dialemb.training.distil import cut_to, distil, learn_table, word_pieces
+from hf_dialemb.training.distil import distil, learn_table
 
 ship = runpy.run_path(str(Path(__file__).parents[2] / "training_scripts" / "ship.py"))["ship"]
 TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
@@ -248,79 +242,6 @@ def test_what_is_learnt_is_nearer_to_the_teacher_than_the_words_alone():
     assert agreement(alone) < 0.5
     assert agreement(table) > 0.85
     assert np.array_equal(table, again)
-
-
-def test_a_vocabulary_that_merges_make_is_not_cut():
-    with pytest.raises(
-        InputError, match="languages: got a teacher whose tokenizer is of the kind BPE"
-    ):
-        cut_to(Tokenizer(BPE({"a": 0}, [])), ["a"])
-
-
-def test_a_table_of_other_languages_keeps_only_their_word_pieces(tmp_path):
-    """The teacher is XLM-R's architecture with random weights, and a vocabulary of three languages."""
-    german = [
-        ["Guten Tag, ich möchte ein Zimmer buchen", "Für wie viele Nächte?", "Für zwei, bitte"],
-        ["Mein Zug fällt aus", "Das tut mir leid", "Danke, auf Wiedersehen"],
-    ]
-    others = [
-        "I would like to book a room",
-        "for how many nights",
-        "予約をお願いします",
-        "何泊ですか",
-        "ありがとう",
-    ]
-    whole = Tokenizer(Unigram())
-    whole.pre_tokenizer, whole.decoder = Metaspace(), decoders.Metaspace()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    trainer = UnigramTrainer(
-        vocab_size=150, special_tokens=special, unk_token="<unk>", show_progress=False
-    )
-    whole.train_from_iterator([*(text for talk in german for text in talk), *others] * 5, trainer)
-    whole.post_processor = TemplateProcessing(
-        "<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
-    names = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>"}
-    names |= {"unk_token": "<unk>", "pad_token": "<pad>", "mask_token": "<mask>"}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=whole, model_max_length=64, **names)
-    sizes = {
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-    }
-    teacher, made = tmp_path / "teacher", tmp_path / "made"
-    config = XLMRobertaConfig(
-        vocab_size=len(tokenizer), max_position_embeddings=66, pad_token_id=1, **sizes
-    )
-    XLMRobertaModel(config).save_pretrained(teacher)
-    tokenizer.save_pretrained(teacher)
-    pieces, texts = word_pieces(str(teacher))
-    named = [pieces.id_to_token(row) for row in range(len(texts))]
-    assert texts == [name.replace("▁", " ").strip() or name for name in named]
-    assert sum(name.startswith("▁") for name in named) > 10
-    calls, output = tmp_path / "calls.jsonl", ["--dimensions", "8", "--passes", "2", "--output"]
-    messages = [
-        [
-            {"role": ("user", "assistant")[place % 2], "content": text}
-            for place, text in enumerate(talk)
-        ]
-        for talk in german
-    ]
-    write_jsonl(load_dialogues(messages * 3), calls)
-    command = ["model", "distil", str(calls), "--model", str(teacher), *output, str(made)]
-    assert main([*command, "--languages", "German"]) == 2
-    assert main([*command, "--languages", "de"]) == 0
-    cut = Tokenizer.from_file(str(made / "0_StaticEmbedding/tokenizer.json"))
-    for text in (text for talk in german for text in talk):
-        assert cut.encode(text).tokens == whole.encode(text, add_special_tokens=False).tokens
-    assert cut.get_vocab_size() < whole.get_vocab_size() - 20
-    assert cut.token_to_id("予") is cut.token_to_id("▁予約") is None
-    assert cut.encode("予").ids[-1] == cut.token_to_id("<unk>")
-    vectors = hf_dialemb.load_encoder(made).encode_utterances(german[0])
-    assert vectors.shape == (3, 8)
-    assert np.allclose(stock(made).encode(german[0]), vectors, atol=1e-6)
-    assert json.loads((made / "training_settings.json").read_text())["languages"] == ["de"]
 
 
 def test_what_cannot_be_distilled_or_loaded_is_refused(static, tiny_bert, tmp_path):

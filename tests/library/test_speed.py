@@ -20,7 +20,7 @@ from hf_dialemb.encoders.load_encoder import load_encoder
 from hf_dialemb.encoders.specs import find_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
-from hf_dialemb.methods import backbone_model, batching
+from hf_dialemb.methods import batching
 from hf_dialemb.methods.batching import batches
 from hf_dialemb.storage.hardware import bfloat16_where_faster, multiplies_bfloat16
 
@@ -154,8 +154,6 @@ def test_parts_and_the_way_to_attend_change_no_loss_curve(
 
     quick = curve("quick")
     monkeypatch.setattr(batching, "TOKENS", 10**6)
-    if not bf16:
-        monkeypatch.setitem(backbone_model.PLAIN_TOKENS, "float32", 0)
     whole = curve("whole", **({} if method == "dial2vec" else {"chunk_size": 1000}))
     assert len(quick) == 20
     assert quick == pytest.approx(whole, rel=1e-3 if bf16 else 1e-4)

@@ -136,26 +136,6 @@ def test_a_training_of_low_rank_goes_on_to_the_same_weights(runs, tiny_bert):
 
 
 @pytest.mark.slow
-def test_the_weight_of_the_turn_before_is_learnt_on_as_it_would_have_been(runs):
-    settings = {
-        "method": "dialog2flow",
-        "contrast": "hard",
-        "context": "previous",
-        "num_negatives": None,
-    }
-    settings = {
-        name: value for name, value in runs.settings(**settings).items() if value is not None
-    }
-    training_runs.train(runs.run.path, **settings)
-    before = weights_of(runs.run)
-    runs.stop_at_step_2()
-    training_runs.train(runs.run.path, **settings)
-    assert_same(weights_of(runs.run), before)
-    learnt = json.loads((runs.run.path / "config.json").read_text())["context_weight"]
-    assert learnt == before["heads.context.weight"].item() != 0
-
-
-@pytest.mark.slow
 def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(runs):
     runs.train(**BY_LOSS)
     before, moved = weights_of(runs.run), RunFolder(runs.folder / "moved")

@@ -71,7 +71,6 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
             {"patience": 3},
             "patience: got 3, but no signal to wait for, as checkpoint_selection is last",
         ),
-        ({"language_model_epochs": 0}, "language_model_epochs: got 0.0, expected a value above 0"),
         ({"max_dialogues": 1}, "max_dialogues: got 1, expected a value at least 2"),
         (
             {"method": "multi_granularity"},

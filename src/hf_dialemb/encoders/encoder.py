@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.loading import load_all, plain_dialogues
+from ..data.conversations import plain_dialogues
+from ..data.loading import load_all
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
 from ..methods.sessions import sessions, spoken
@@ -50,8 +51,6 @@ class Encoder:
         ranker: The `LoadedRanker` behind the vectors, which scores candidates too; else None.
         embed_together: Embeds the texts of sessions in their surroundings, (N, D), as
             `in_surroundings` does; None where a vector is not the mean of its tokens.
-        context_weight: What the vector of the turn before counts for beside that of a turn in
-            flows, where the model learnt it; `encode_utterances` reads single ones.
         encode_speakers: Returns vectors (N, R, D) of the R roles, and (N, R) numbers of tokens;
             None where unknown.
     """
@@ -69,7 +68,6 @@ class Encoder:
     loading: Loading = PLAIN
     ranker: Any = None
     embed_together: Callable[..., Vectors] | None = None
-    context_weight: float = 0.0
     encode_speakers: Callable[[Sequence[Dialogue]], Any] | None = None
 
     @property

@@ -147,14 +147,7 @@ def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -
         together = None
         if model.config.pooling == "mean":
             together = partial(in_surroundings, model, tokenizer, model.config.longest_text)
-        weight = model.heads["context"].weight.item() if "context" in model.heads else 0.0
-        return Encoder(
-            name,
-            embed_texts=embed,
-            batch_size=batch_size,
-            embed_together=together,
-            context_weight=weight,
-        )
+        return Encoder(name, embed_texts=embed, batch_size=batch_size, embed_together=together)
     from ..methods.encoding import encode, encode_speakers
 
     whole = partial(encode, model, tokenizer)

@@ -15,7 +15,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from ..data import load_dialogues
-from ..data.loading import check_no_split, with_split
+from ..data.corpus_names import check_no_split, with_split
 from ..encoders import Encoder, load_encoder
 from ..encoders.embedding_cache import RememberingEncoder
 from ..encoders.specs import find_encoder, fingerprint, has_weights

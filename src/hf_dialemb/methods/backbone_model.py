@@ -1,7 +1,6 @@
 """Models of methods as training knows them, and models around a pretrained backbone."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -19,12 +18,7 @@ from ..storage.adapters import has_adapters, save_base
 from ..storage.pretrained import has_decoder, load_pretrained, resolve_backbone
 from ..storage.remote_code import save_backbone_code
 from ..storage.sentence_modules import SentenceModules, read_sentence_modules
-from .batching import any_shape
 from .config import EncoderConfig, UtteranceConfig
-
-PLAIN_TOKENS = {"float32": 64, "bfloat16": 256}
-"""Lengths up to which plain attention is quicker on a processor, measured by
-``benchmarks/attention.py``."""
 
 _DROPOUTS = {
     "hidden_dropout_prob",
@@ -289,28 +283,6 @@ def load_backbone(name: str, dropout: float | None, trust_remote_code: bool = Fa
         check_range("dropout", dropout, 0, 1)
         backbone.config.update(dict.fromkeys(_DROPOUTS & vars(backbone.config).keys(), dropout))
     return Backbone(backbone, tokenizer, _position_limit(backbone.config), tables, modules)
-
-
-@contextmanager
-def quickest_attention(encoder: Any, length: int) -> Iterator[None]:
-    """Choose the attention whose backward pass is quickest for sequences of one length.
-
-    On a processor, plain attention is quicker up to `PLAIN_TOKENS`, above all in bfloat16, and the
-    fused kernel beyond. For an accelerator see `any_shape`.
-    """
-    config, kernel = encoder.config, encoder.config._attn_implementation
-    short = length <= PLAIN_TOKENS["bfloat16" if torch.is_autocast_enabled("cpu") else "float32"]
-    short = short and encoder.device.type == "cpu" and torch.is_grad_enabled() and kernel == "sdpa"
-    # Gradient checkpointing computes again outside of this context.
-    if short and not any(
-        getattr(module, "gradient_checkpointing", False) for module in encoder.modules()
-    ):
-        config._attn_implementation = "eager"
-    try:
-        with any_shape():
-            yield
-    finally:
-        config._attn_implementation = kernel
 
 
 def autocast_off(tensor: torch.Tensor) -> torch.autocast:

@@ -19,8 +19,8 @@ from ..dialogue import ROLES, Dialogue, Turn
 from ..errors import InputError
 from ..modeling.modeling_dial2vec import DialogueTokens
 from ..ranges import ABOVE_ZERO, Range, Ranges
-from .backbone_model import autocast_off, quickest_attention
-from .batching import in_parts
+from .backbone_model import autocast_off
+from .batching import any_shape, in_parts
 from .config import DialogueConfig
 from .encoding import DialogueEncoder, DialogueOutput
 from .layout import Truncation, tokenize
@@ -98,7 +98,7 @@ class Dial2VecModel(DialogueEncoder):
         embeddings.
         """
         tokens = DialogueTokens(*sequences)
-        with quickest_attention(self.encoder, tokens.input_ids.shape[1]):
+        with any_shape():
             hidden = precise(self.encode_tokens(tokens).last_hidden_state)
         with autocast_off(hidden):
             own, cross, present = speaker_representations(

@@ -19,8 +19,8 @@ from transformers.utils.generic import ModelOutput
 
 from ..modeling.modeling_dual_encoder import encoder_without_pooler
 from ..modeling.modeling_dual_encoder import mean_of_tokens as mean_of_tokens
-from .backbone_model import BackboneModel, quickest_attention
-from .batching import embeddings, in_parts
+from .backbone_model import BackboneModel
+from .batching import any_shape, embeddings, in_parts
 from .config import UtteranceConfig
 from .layout import Truncation, framed, token_ids, utterance_template
 from .losses import precise
@@ -147,7 +147,7 @@ class UtteranceEncoder(BackboneModel):
             if words.dim() == 2
             else {"inputs_embeds": words[:, : attention_mask.shape[1]]}
         )
-        with quickest_attention(self.encoder, attention_mask.shape[1]):
+        with any_shape():
             states: Tensor = self.encoder(**given, attention_mask=attention_mask).last_hidden_state
         return states
 

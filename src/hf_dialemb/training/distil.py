@@ -8,11 +8,9 @@ file is sentence-transformers' ``StaticEmbedding`` in model2vec's form: integers
 a scale for each word piece.
 """
 
-import json
 import logging
-import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +46,6 @@ UTTERANCES = 60_000
 _RARE = (
     1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
 )
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,8})*")
 _TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.2, 512, 5e-3
 
 
@@ -61,7 +58,6 @@ def distil(
     runs: int = 60_000,
     passes: int = 6,
     seed: int = 0,
-    languages: Sequence[str] = (),
     **reading: Any,
 ) -> EncoderRun:
     """Make a table of word vectors that agrees with an encoder of texts; return the run's folder.
@@ -78,9 +74,6 @@ def distil(
             table for utterances.
         passes: How often the table sees each text.
         seed: Draws texts, and their order.
-        languages: What the texts are in, as ``de``. The table then keeps only the word pieces and
-            the characters that the corpora hold: of many languages together, a teacher has 250,000.
-            By default it keeps all.
         **reading: ``data_dir``, ``exclude`` and the options of reading of `RunArguments`.
 
     Raises:
@@ -96,35 +89,23 @@ def distil(
         check_range(name, value, least)
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
-    if wrong := next((code for code in languages if not _LANGUAGE.fullmatch(code)), None):
-        raise InputError(
-            f"languages: got '{wrong}', expected codes such as de or pt-BR; correct it"
-        )
     chosen = RunArguments(corpus=list(corpora), min_turns=1, **reading)
     behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
     dialogues = training_dialogues(chosen, get_method("dse"), seed, logger.info)
     texts = sample_texts(dialogues, runs, seed)
-    spoken = (
-        [turn.content for dialogue in dialogues for turn in dialogue.turns] if languages else []
-    )
-    table, tokenizer, count = _distilled(teacher, texts, spoken, dimensions, passes, seed)
+    table, tokenizer, count = _distilled(teacher, texts, dimensions, passes, seed)
     learnt = {"/".join(filter(None, names)) for names in sets_behind(teacher)} | set(corpora)
-    settings: dict[str, Any] = {
+    settings = {
         "method": "distilled",
         "backbone": teacher,
         "corpus": sorted(learnt),
-    }
-    settings |= {
         "train_split": "all",
+        "exclude": chosen.exclude,
         "dimensions": dimensions,
         "runs": runs,
         "passes": passes,
         "seed": seed,
-    }
-    settings |= {
-        "exclude": chosen.exclude,
         "checkpoint_selection": "last",
-        "languages": list(languages),
     }
     report = {
         "seconds": time.time() - started,
@@ -140,22 +121,11 @@ def distil(
 
 
 def _distilled(
-    teacher: str,
-    texts: Sequence[str],
-    spoken: Sequence[str],
-    dimensions: int,
-    passes: int,
-    seed: int,
+    teacher: str, texts: Sequence[str], dimensions: int, passes: int, seed: int
 ) -> tuple[Vectors, Any, int]:
-    """Learn a table from texts, with the word pieces of what is ``spoken`` if it is given.
-
-    Return the table, its tokenizer, and the number of texts that hold a word piece.
-    """
+    """Return a table, its tokenizer, and the number of texts that hold a word piece."""
     encoder = load_encoder(teacher)
     tokenizer, words = word_pieces(teacher)
-    if spoken:
-        tokenizer, kept = cut_to(tokenizer, spoken)
-        words = [words[row] for row in kept]
     with bfloat16_where_faster():
         alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
     tokens = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
@@ -277,47 +247,3 @@ def _as_text(tokenizer: Any, row: int) -> str:
     text: str = tokenizer.decode([row], skip_special_tokens=False).strip().removeprefix("##")
     piece: str = tokenizer.id_to_token(row)
     return text if text and "\ufffd" not in text else piece
-
-
-def cut_to(tokenizer: Any, texts: Iterable[str]) -> tuple[Any, list[int]]:
-    """Leave in a vocabulary only the pieces of some texts, their characters, and special tokens.
-
-    The texts are divided as before.
-
-    Returns:
-        The new tokenizer, without special tokens around texts, and the former id of each piece that
-        it keeps.
-
-    Raises:
-        InputError: The pieces are made by merges (BPE), which need all of them.
-    """
-    record, characters, used = json.loads(tokenizer.to_str()), set[str](), set[int]()
-    if (kind := record["model"]["type"]) not in ("Unigram", "WordPiece"):
-        raise InputError(
-            f"languages: got a teacher whose tokenizer is of the kind {kind}, expected Unigram or "
-            "WordPiece, whose "
-            "vocabularies can be cut; leave languages out to keep all of its word pieces"
-        )
-    for text in texts:
-        characters.update(text)
-        used.update(tokenizer.encode(text, add_special_tokens=False).ids)
-    model, pieces = (
-        record["model"],
-        [tokenizer.id_to_token(row) for row in range(tokenizer.get_vocab_size())],
-    )
-    used |= {token["id"] for token in record["added_tokens"]} | {model.get("unk_id") or 0}
-    single = {mark + character for character in characters for mark in ("", "\u2581", "##")}
-    kept = [
-        row
-        for row, piece in enumerate(pieces)
-        if row in used or piece in single or piece == model.get("unk_token")
-    ]
-    new = {row: place for place, row in enumerate(kept)}
-    if model["type"] == "Unigram":
-        model["vocab"] = [model["vocab"][row] for row in kept if row < len(model["vocab"])]
-        model["unk_id"] = new.get(model["unk_id"])
-    else:
-        model["vocab"] = {pieces[row]: new[row] for row in kept if pieces[row] in model["vocab"]}
-    record["added_tokens"] = [{**token, "id": new[token["id"]]} for token in record["added_tokens"]]
-    record["post_processor"] = None
-    return Tokenizer.from_str(json.dumps(record)), kept

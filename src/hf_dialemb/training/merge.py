@@ -10,8 +10,7 @@ from typing import Any
 
 from safetensors.torch import save_file
 
-from ..apps.files.reading import is_own
-from ..data.loading import data_hash
+from ..data.corpus_names import data_hash, is_own
 from ..encoders.load_encoder import EncoderRun
 from ..errors import InputError
 from ..evaluation.results.contamination import learnt_sets, sets_behind

@@ -20,7 +20,7 @@ import torch
 from transformers import PreTrainedConfig, Trainer, TrainingArguments, get_scheduler
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
-from ..apps.files.reading_options import OPTIONS, ReadingOptions
+from ..data.reading_options import OPTIONS, ReadingOptions
 from ..errors import InputError
 from ..methods import get_method
 from ..methods.config import own_settings
@@ -47,7 +47,6 @@ _RUN_RANGES = {
     "min_turns": Range(1),
     "patience": Range(1),
     "head_learning_rate": ABOVE_ZERO,
-    "language_model_epochs": ABOVE_ZERO,
     "rank": Range(1),
     "main_axes": Range(1),
     "dropout": Range(0, 1),
@@ -186,8 +185,6 @@ class RunArguments(ReadingOptions):
             choose a checkpoint.
         granularity_model: For rankers with a granularity: folder of the ranker that compares
             responses.
-        language_model_epochs: First pre-train the backbone as a masked language model on the same
-            utterances, so long.
         center: After training, store the mean embedding of up to 500 training dialogues and
             subtract it from every
             embedding: what all dialogues share tells nothing about one of them.
@@ -220,7 +217,6 @@ class RunArguments(ReadingOptions):
     head_learning_rate: float | None = None
     dev_candidates: str | None = None
     granularity_model: str | None = None
-    language_model_epochs: float | None = None
     center: bool = False
     main_axes: int | None = None
     learning_rate_schedule: Literal["trainer", "official"] = "trainer"
@@ -461,11 +457,6 @@ def _check_together(
         ("dropout", run.dropout is not None and scratch, "has no dropout"),
         ("trust_remote_code", run.trust_remote_code and scratch, "has no backbone"),
         ("average_with_backbone", run.average_with_backbone > 0 and scratch, "has no backbone"),
-        (
-            "language_model_epochs",
-            run.language_model_epochs is not None and scratch,
-            "has no backbone",
-        ),
     ):
         if asked:
             raise InputError(

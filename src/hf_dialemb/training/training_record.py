@@ -17,7 +17,7 @@ from accelerate.utils import gather_object
 from huggingface_hub import try_to_load_from_cache
 
 from ..data.corpus import SPLITS
-from ..data.loading import files_behind
+from ..data.corpus_names import files_behind
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..hashing import sha256, text_key

@@ -30,7 +30,6 @@ from ..storage.run_folder import RunFolder
 from .arguments import make_settings
 from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
-from .language_model import adapted_backbone
 from .measuring import compared, hold_out, score, tell
 from .optimizing import merge_factors
 from .pushing import create_repository, push_run
@@ -142,12 +141,9 @@ def run_training(
         )
         if checkpoint is not None and RunFolder(output).complete:
             return _complete(settings, output, report)
-        given = backbone
-        if backbone is not None:
-            backbone = adapted_backbone(settings, backbone, dialogues, report)
         trainer = build_trainer(settings, backbone, dialogues, dev, report, callbacks)
         if trainer.is_world_process_zero():
-            record_backbone(given, output)
+            record_backbone(backbone, output)
         trainer.started, trainer.recorded = started, recorded_settings(settings)
         if checkpoint is not None:
             report(f"Resuming from {checkpoint}")

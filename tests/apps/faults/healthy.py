@@ -106,7 +106,7 @@ CORPORA = Path(__file__).parents[2] / "corpora_files"
 
 def registered() -> set[str]:
     """The commands of the command line, as they are typed."""
-    from hf_dialemb.apps.cli import _parser
+    from hf_dialemb.apps.cli import make_parser
 
     def leaves(parser: argparse.ArgumentParser, words: list[str]):
         nested = [
@@ -118,7 +118,7 @@ def registered() -> set[str]:
             for name, inner in action.choices.items():
                 yield from leaves(inner, [*words, name])
 
-    return set(leaves(_parser(), []))
+    return set(leaves(make_parser(), []))
 
 
 def build(run) -> None:

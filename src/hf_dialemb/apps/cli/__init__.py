@@ -157,7 +157,7 @@ def _signals(command: str) -> Iterator[None]:
 
 
 def _run(words: list[str]) -> None:
-    options, rest = _parser().parse_known_args(words)
+    options, rest = make_parser().parse_known_args(words)
     if rest and "takes_settings" not in options:
         known = (f"--{name.replace('_', '-')}" for name in vars(options))
         raise unknown_argument(rest[0], f"dialemb {options.command}", known)
@@ -195,7 +195,7 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="dialemb",
         description="Learn dialogue embeddings from conversations, measure them, publish them.",

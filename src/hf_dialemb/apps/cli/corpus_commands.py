@@ -93,7 +93,8 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _convert(options: argparse.Namespace) -> None:
-    from ..files.json_files import check_target, write_jsonl
+    from ...data.jsonl import write_jsonl
+    from ..files.json_files import check_target
 
     if options.mask_names and not options.mask:
         raise InputError(
@@ -138,8 +139,9 @@ def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
 def _stats(options: argparse.Namespace) -> None:
     from ...data import CORPORA
     from ...data.audit.statistics import Statistics, draw_histograms
+    from ...data.jsonl import write_jsonl
     from ...drawing import check_drawing
-    from ..files.json_files import check_target, write_jsonl
+    from ..files.json_files import check_target
 
     dialogues = _dialogues(options)
     paths = [path for path in (options.output, options.plot, options.report) if path]

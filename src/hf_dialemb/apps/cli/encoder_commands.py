@@ -209,9 +209,8 @@ def _weighted(given: str) -> tuple[str, float]:
 def _distil(options: argparse.Namespace) -> None:
     from ...training.distil import distil
 
-    more = named(
-        options, "data_dir", "exclude", "dimensions", "runs", "passes", "seed", "languages"
-    ) | reading_of(options)
+    more = named(options, "data_dir", "exclude", "dimensions", "runs", "passes", "seed")
+    more |= reading_of(options)
     run = distil(options.model, options.corpus, output_dir=options.output, **more)
     say(f"Wrote {run.path}")
 

@@ -110,7 +110,7 @@ def _read_vectors(path: Path, dialogues: list[Any]) -> tuple[str, Any]:
 
 def _is_mixed(options: argparse.Namespace, dialogues: list[Any]) -> bool:
     """Return whether a user's own file is about several things, and no option asks for one flow."""
-    from ..files.reading import is_own
+    from ...data.corpus_names import is_own
     from ..flow.extract import about_several_things
 
     asked = options.vectors, options.clusters, options.threshold, options.domain

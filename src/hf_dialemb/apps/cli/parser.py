@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
+from ...data.reading_options import OPTIONS
 from ...errors import InputError, nearest
 from ...storage.addresses import path_or_address
-from ..files.reading_options import OPTIONS
 
 
 class Parser(argparse.ArgumentParser):
@@ -233,8 +233,7 @@ def check_split(options: argparse.Namespace) -> None:
         return
     from ...data import CORPORA
     from ...data.corpus import ALL
-    from ...data.loading import check_no_split, with_split
-    from ..files.reading import is_own
+    from ...data.corpus_names import check_no_split, is_own, with_split
 
     for name in ("corpus", "file", "input"):
         corpus = getattr(options, name, None)

@@ -8,10 +8,10 @@ from collections import deque
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ...data.reading_options import ReadingOptions
 from ...errors import InputError
 from ...storage.addresses import path_or_address
 from ...storage.files import check_writable, write_text_atomically
-from ..files.reading_options import ReadingOptions
 from .parser import Commands, add_command, chosen_model, model_and_vectors, named, reading_of, say
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ...data.raw_records import readable, shortened
+from ...data.reading_options import ReadingOptions
 from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
 from .markup import Texts
-from .reading_options import ReadingOptions
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
 from .times import Times
 

@@ -297,7 +297,7 @@ def _metadata(record: Mapping[str, Any], form: Form) -> dict[str, Any]:
 
 
 def as_object(value: Any) -> Any:
-    """Return an object, also of its JSON, as `hub_dataset.to_dataset` writes it."""
+    """Return an object, also of its JSON, as `to_dataset` writes it."""
     with suppress(InputError):
         return (
             parse_json("", value.encode(), "")

@@ -16,18 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data import load_dialogues
+from ...data.reading_options import OPTIONS
 from ...dialogue import Dialogue
 from ...drawing import visible
 from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
-from ...encoders.turn_encoding import with_neighbours
 from ...errors import InputError
 from ...hashing import json_key
 from ...metrics.vectors import unit_vectors
 from ...storage.files import check_writable
 from ...storage.frames import counted, data_frame, notebook_view
 from ...storage.pretrained import default_encoder
-from ..files.reading_options import OPTIONS
 from ..pages.page import write_page
 from .flow import Flow, Utterances, read_utterances
 from .flow_clustering import check_roles, cluster_by_role
@@ -225,7 +224,7 @@ def extract_flow(
         model = loaded.spec
         cache = Path(overview or folder) / CACHE if folder else None
         embed: Callable[[], NDArray[np.float32]] = partial(
-            utterance_vectors, loaded, utterances.texts, cache, utterances.places
+            utterance_vectors, loaded, utterances.texts, cache
         )
         vectors = None if model else embed()
     if vectors is None:
@@ -299,22 +298,12 @@ def _kept(folder: Path, key: str) -> StoredFlow | None:
 
 
 def utterance_vectors(
-    encoder: Encoder,
-    texts: Sequence[str],
-    cache: Path | None = None,
-    places: NDArray[np.int32] | None = None,
+    encoder: Encoder, texts: Sequence[str], cache: Path | None = None
 ) -> NDArray[np.float32]:
-    """Embed N texts, equal ones once, ``(N, D)``; the folder ``cache`` keeps their vectors.
-
-    With ``places``, the dialogue of each text, (N,) and ascending, the text before counts for what
-    the encoder learnt (see `Encoder.context_weight`).
-    """
+    """Embed N texts, equal ones once, ``(N, D)``; the folder ``cache`` keeps their vectors."""
     distinct = {text: row for row, text in enumerate(sorted(set(texts)))}
     vectors = RememberingEncoder(encoder, cache).encode_utterances(list(distinct))
-    vectors = vectors[[distinct[text] for text in texts]]
-    if places is None or not encoder.context_weight:
-        return vectors
-    return with_neighbours(vectors, np.bincount(places).tolist(), {1: encoder.context_weight})
+    return vectors[[distinct[text] for text in texts]]
 
 
 def source_of(encoder: Encoder) -> str:

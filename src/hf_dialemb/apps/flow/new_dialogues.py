@@ -102,7 +102,7 @@ def new_vectors(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDA
     elif source_of(encoder) != stored.flow.settings.get("vectors"):
         reason = "is not what the flow was made by; run dialemb flow again"
     else:
-        return utterance_vectors(encoder, utterances.texts, folder / CACHE, utterances.places)
+        return utterance_vectors(encoder, utterances.texts, folder / CACHE)
     raise InputError(f"flow '{folder}': its model '{model}' {reason}")
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
+from ...data.reading_options import ReadingOptions
 from ...data.source import files_within
 from ...dialogue import Dialogue
 from ...encoders import Encoder, load_encoder
@@ -25,7 +26,6 @@ from ...storage.addresses import Address, copied_here, without_login
 from ...storage.files import check_writable, write_json_atomically
 from ...storage.shards import in_parts, in_shards, metadata_of, parts_beside
 from ..files.reading import read_own
-from ..files.reading_options import ReadingOptions
 
 
 def embed(model: Any, source: Path | str, output: Path | str, **options: Any) -> int:

@@ -26,14 +26,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...apps.files import reading
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ...storage.files import check_writable, write_json_atomically
 from ...storage.shards import in_parts, in_shards, metadata_of, named_by_content, parts_beside
 from ..corpus import ALL, CORPORA, KINDS, SPLITS, get_corpus
+from ..corpus_names import has_tables, is_own, with_split
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
-from ..loading import iterate_dialogues, with_split
+from ..loading import iterate_dialogues
 from ..published import iterate_examples, sets_at_hand
 from .leakage_report import Cleaning, LeakageReport, Row
 from .near_duplicates import DIALOGUE, TURN, UTTERANCE, Dialogues, Leak, Utterances, comparable
@@ -223,9 +223,9 @@ def build_index(
 
 def _for(corpus: str, how: dict[str, Any]) -> dict[str, Any]:
     """Return the options of reading that a corpus among several takes."""
-    if not reading.is_own(corpus):
+    if not is_own(corpus):
         return {"strict": how.get("strict", False)}
-    return {**how, "columns": how.get("columns") if reading.has_tables(Path(corpus)) else None}
+    return {**how, "columns": how.get("columns") if has_tables(Path(corpus)) else None}
 
 
 def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
@@ -333,7 +333,7 @@ def _report_rows(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> lis
 def _corpus_and_split(item: str, default: str = "") -> tuple[str, str]:
     """Return the corpus and the split of ``"sgd/test"``; the split of a path is empty."""
     corpus, split = with_split(item)
-    if corpus not in CORPORA and reading.is_own(item):
+    if corpus not in CORPORA and is_own(item):
         return item, ""
     known = get_corpus(corpus.partition("/")[0])
     if not split and not default:

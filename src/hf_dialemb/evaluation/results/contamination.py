@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...apps.files.reading import is_own
 from ...data import CORPORA, get_corpus
 from ...data.corpus import ALL
+from ...data.corpus_names import is_own
 from ...dialogue import Dialogue
 from ...errors import explained
 from ...hashing import text_key

@@ -16,8 +16,8 @@ import yaml
 from huggingface_hub import ModelCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ...apps.files.reading import is_own
 from ...data import CORPORA, get_corpus
+from ...data.corpus_names import is_own
 from ...errors import explained
 from ...evaluation.results.result_tables import mark_notes
 from ...methods import get_method

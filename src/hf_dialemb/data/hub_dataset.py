@@ -1,28 +1,19 @@
-"""Dialogues to and from a Hugging Face dataset.
-
-Columns ``id``, ``messages``, ``domains``, ``time``, ``metadata``.
-
-The rows of a dataset are read as the records of a file are, in any form of the table of forms.
-"""
+"""Datasets of dialogues: their columns, and the rows of those on the Hub as a stream."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ...dialogue import Dialogue
-from ...errors import InputError, unknown_name
-from .findings import Finding, Notes, dialogues, distinct, from_drafts, with_remarks
-from .forms import RecordDrafts
-from .reading_options import ReadingOptions
+from ..dialogue import Dialogue
+from ..errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
 
-_SURVEYED = 1000  # rows that decide who speaks, and how times are written
 _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
 
 
@@ -76,14 +67,16 @@ def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
     )
 
 
-def load_hub_dataset(identifier: str, split: str, **reading: Any) -> Iterator[Dialogue]:
-    """Read the dialogues of a dataset on the Hub as a stream, without a copy of it."""
-    notes = Notes(ReadingOptions(**reading))
-    return dialogues(find_in_hub_dataset(identifier, split, notes), identifier, notes)
+def hub_rows(identifier: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read the rows of a dataset on the Hub as a stream, each with its place, without a copy of it.
 
+    Args:
+        identifier: The dataset, such as ``org/name`` or ``org/name:config``.
+        split: One of its splits, or ``all``.
 
-def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[Finding]:
-    """Read a dataset on the Hub as `load_hub_dataset` does, malformed rows too."""
+    Raises:
+        InputError: The dataset cannot be reached, or has no such split.
+    """
     from datasets import load_dataset
 
     name, _, configuration = identifier.partition(":")
@@ -92,20 +85,7 @@ def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[F
             name, configuration or None, streaming=True
         )
     names = chosen_splits(identifier, split, splits)
-    rows = chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
-    first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
-    passes = chain([first, first], [chain(first, rows)])
-    drafts = RecordDrafts(lambda: next(passes))
-    if drafts.header:
-        columns = ", ".join(drafts.header)
-        remedy = (
-            "give the .parquet files of a dataset whose rows are turns, or rename or convert yours"
-        )
-        raise InputError(
-            f"{identifier}: got no column with lists of messages (found: {columns}); {remedy}"
-        )
-    findings = distinct(from_drafts(drafts, notes), identifier, "rows with messages", notes)
-    return with_remarks(findings, notes, identifier)
+    return chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
 
 
 def chosen_splits(place: str, split: str, splits: Collection[str]) -> list[str]:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, fields
 from datetime import timedelta
 
-from ...errors import InputError
+from ..errors import InputError
 
 DATE_ORDERS = ("day-first", "month-first")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
