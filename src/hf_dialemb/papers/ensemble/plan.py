@@ -40,12 +40,8 @@ class EnsemblePlan:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     size: int = 5  # L, the number of members of an ensemble
     data_dir: str | None = None
-    candidates: int | None = (
-        None  # responses to rank for each context; None: the recipe's num_candidates
-    )
-    similarity: str | None = (
-        None  # folder of the ranker that compares responses; None: the baseline, which then embeds
-    )
+    # folder of the ranker that compares responses; None: the baseline, which then embeds
+    similarity: str | None = None
     launch: tuple[str, ...] = ()  # further words for ``accelerate launch``
     analysis_dialogues: int | None = None  # that probes learn from; None: all
     dev: str | None = None  # a file of dialogues that choose checkpoints
@@ -53,13 +49,9 @@ class EnsemblePlan:
     test_dialogues: int | None = None  # that measure, drawn once; None: all
 
     def __post_init__(self) -> None:
-        for name, least in {
-            "size": 2,
-            "candidates": 2,
-            "analysis_dialogues": 2,
-            "test_dialogues": 1,
-        }.items():
-            check_range(name, getattr(self, name), least)
+        check_range("size", self.size, 2)
+        check_range("analysis_dialogues", self.analysis_dialogues, 2)
+        check_range("test_dialogues", self.test_dialogues, 1)
         own = self.corpus not in CORPORA and is_own(self.corpus)
         if own and None in (self.dev, self.test):
             raise InputError(
