@@ -140,13 +140,6 @@ results: setup
 	  $(BIN)/dialemb papers flow --corpus $$corpus --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
 	    runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm || exit 1; \
 	done
-	$(BIN)/dialemb corpus list --output docs/results/catalogue.json
-	$(BIN)/dialemb papers corpus benchmark --output runs/benchmark
-	cp runs/benchmark/table.json docs/results/benchmark_table.json
-	rm -rf runs/unified
-	$(BIN)/dialemb papers corpus unify all --licence research --output runs/unified
-	cp runs/unified/stats.json docs/results/unified.json
-	$(BIN)/dialemb corpus leakage --train all --evaluation all --output docs/results/leakage.json
 	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json
 	$(BIN)/python benchmarks/dial2vec_step.py --official-slice 1 --steps 2 --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json

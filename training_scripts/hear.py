@@ -6,7 +6,7 @@ The encoder reads utterances as a machine may have heard them, and learns to giv
 it gave to them as written: it is its own teacher, so that what it knows stays (self-distillation).
 The loss is a cosine's, and that of finding an utterance's vector among those of its batch. Words
 are misheard as words that sound alike: their codes by Metaphone are equal or one letter apart.
-Needs jellyfish and peft.
+Needs jellyfish.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def dressed(texts: list[str], seed: int) -> list[str]:
 
 
 def main() -> None:
-    """Train, and write a folder that `dialemb model merge` takes."""
+    """Train, and write a folder that merge.py takes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="the encoder, as dialogue-minilm")
     parser.add_argument(

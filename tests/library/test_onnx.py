@@ -48,7 +48,7 @@ def test_every_model_that_embeds_has_a_graph():
     alike = {
         name for name in METHODS if get_method(name).model_class.forward is UtteranceEncoder.forward
     }
-    assert alike == {"dse", "dialog2flow", "dialogue_cse", "turns", "merged"}
+    assert alike == {"dse", "dialog2flow", "dialogue_cse", "turns"}
     rest = set(METHODS) - {*GRAPHS, *alike}
     assert not any(get_method(name).model_class.embeds for name in rest)
 

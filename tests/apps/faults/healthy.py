@@ -54,7 +54,6 @@ COMMANDS = {
     "papers flow": "papers flow --model dse --corpus sample --split all --output out/flow.json",
     "topics": "topics calls.jsonl --model dse --output out/topics",
     "index": "index calls.jsonl --model dse --output out/calls.lance",
-    "model merge": "model merge --backbone bert --model dse=0.5 --output out/merged",
     "model distil": "model distil calls.jsonl --model bert --exclude none --dimensions 8 --passes "
     "1 --output out/table",
     "publish": "publish published/dse --repo-id org/dse --dry-run",

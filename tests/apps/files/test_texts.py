@@ -330,6 +330,6 @@ def test_a_missing_reader_of_markup_is_a_sentence_with_the_remedy(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     assert plain_text("AT&amp;T") == "AT&T"
     with pytest.raises(
-        InputError, match=r'selectolax is missing; pip install "hf-dialemb\[html\]"'
+        InputError, match=r'selectolax is missing; pip install "hf-dialemb\[apps\]"'
     ):
         plain_text("<p>Hi</p>")

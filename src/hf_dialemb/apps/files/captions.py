@@ -15,7 +15,7 @@ from ...errors import InputError
 from .encoding import is_text, text_of
 from .findings import Draft, Notes, Problem, message_of
 from .form import TEXT, Form, Message
-from .layouts import joined
+from .joining import joined
 from .times import Times
 from .transcripts import NOT_TEXT, RULES, doubt, line_of, transcript
 

@@ -84,7 +84,7 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
     form = form_of_folder(path) if path.is_dir() else None
     if form and form.drafts:
         findings = distinct(
-            from_drafts(partial(form.drafts, str(path), path), notes), path, form.dialogue, notes
+            from_drafts(partial(form.drafts, path), notes), path, form.dialogue, notes
         )
     else:
         findings = (_in_folder if path.is_dir() else _in_file)(path, meanings, notes)

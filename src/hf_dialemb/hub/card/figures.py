@@ -21,7 +21,7 @@ from ...evaluation.results.result_tables import (
 )
 from ...evaluation.results.rows import Place, Results, Row, part_named, place_of
 from ...methods import get_method
-from ...training.merge import without_places
+from ...training.training_record import without_places
 from ..published_folder import PublishedFolder
 from .card_record import matches
 
