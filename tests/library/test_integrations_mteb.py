@@ -133,12 +133,12 @@ def test_models_that_read_turns_get_them_and_others_the_text(sample_dialogues):
     assert task.columns["text"] == [" ".join(turn.content for turn in each.turns) for each in asked]
 
 
-@needs("dstc7_ubuntu")
+@needs("ecommerce")
 def test_candidates_of_a_corpus_are_ranked_as_by_the_benchmark():
     encoder = Recorded()
-    (task,) = dialogue_tasks("dstc7_ubuntu", FILES)
-    found = scores(DialembEncoder(encoder), [task])["dstc7_ubuntu-ResponseSelection"]
-    answered = [each for each in load_examples("dstc7_ubuntu", FILES, "test") if each.correct]
+    (task,) = dialogue_tasks("ecommerce", FILES)
+    found = scores(DialembEncoder(encoder), [task])["ecommerce-ResponseSelection"]
+    answered = [each for each in load_examples("ecommerce", FILES, "test") if each.correct]
     assert len(task.columns["text"]) == len(answered)
     offered = [[text for text, _ in offered] for offered in task.columns["candidates"]]
     assert offered == [list(each.responses) for each in answered]
@@ -154,7 +154,7 @@ def test_candidates_of_a_corpus_are_ranked_as_by_the_benchmark():
         found,
         {"mrr_at_100": "mrr"},
         "dialogue-response-selection",
-        "dstc7_ubuntu",
+        "ecommerce",
         FILES,
         "test",
         None,
@@ -225,13 +225,13 @@ def test_blank_texts_have_no_direction_and_draws_are_the_same():
             "which holds dialogues, expected DomainClustering or",
         ),
         pytest.param(
-            ("dialogue_nli", FILES), {}, "which holds sentence-pairs", marks=needs("dialogue_nli")
+            ("jddc_sts", FILES), {}, "which holds sentence-pairs", marks=needs("jddc_sts")
         ),
         pytest.param(
-            ("dstc7_ubuntu", FILES),
+            ("ecommerce", FILES),
             {"tasks": ["DomainClustering"]},
             "expected ResponseSelection",
-            marks=needs("dstc7_ubuntu"),
+            marks=needs("ecommerce"),
         ),
         (("sample", None, "dev"), {"limit": 2}, "expected at least two"),
     ],

@@ -29,7 +29,16 @@ from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
 from hf_dialemb.papers.suites import SUITES, Entry, Suite
 
 # corpora of the papers that this package does not read, and averages
-NOT_READ = {"amazonqa", "bitod", "dialogue_nli", "dstc7_ubuntu", "gsim", "metalwoz", "six corpora", "ubuntu"}
+NOT_READ = {
+    "amazonqa",
+    "bitod",
+    "dialogue_nli",
+    "dstc7_ubuntu",
+    "gsim",
+    "metalwoz",
+    "six corpora",
+    "ubuntu",
+}
 STAND_INS = {  # for corpora that are scarce
     "dial2vec": {"star", "kvret", "dailydialog"},
     "dse": {"sgd", "ubuntu_irc"},

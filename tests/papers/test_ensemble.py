@@ -140,7 +140,7 @@ def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(
     with pytest.raises(
         InputError, match=r"num_candidates 4.*asked for.*candidates 3.*choose another --output"
     ):
-        trained(replace(first, overrides={"num_candidates": 3}))
+        trained(replace(first, candidates=3))
     assert first.candidate_file("dev").read_bytes() == before
 
 

@@ -232,12 +232,7 @@ TABLE = {
         {"terms": "research"},
         {"names": ["hotel", "woz2"], "left_out": LEFT_OUT},
     ),
-    "no label": (
-        {},
-        "chat",
-        {},
-        {"ids/chat": [], "totals/utterances": 0},
-    ),
+    "no label": ({}, "chat", {}, {"ids/chat": [], "totals/utterances": 0}),
     "no id": (
         {"none": {"train": [replace(SECOND, id="")] * 2}},
         "none",

@@ -128,6 +128,11 @@ def _add_ensemble(group: Commands) -> None:
         "--similarity", help="folder of the ranker that compares responses (default: the baseline)"
     )
     parser.add_argument(
+        "--candidates",
+        type=int,
+        help="responses to rank for each context (default: as in training)",
+    )
+    parser.add_argument(
         "--launch", default="", help="more options for accelerate launch, in quotes"
     )
     parser.add_argument(
@@ -139,9 +144,7 @@ def _add_ensemble(group: Commands) -> None:
         help="training dialogues that probes learn from, drawn once (default: all)",
     )
     parser.add_argument(
-        "--test-dialogues",
-        type=int,
-        help="test dialogues to measure on, drawn once (default: all)",
+        "--test-dialogues", type=int, help="test dialogues to measure on, drawn once (default: all)"
     )
     _add_data_dir(parser)
 
@@ -152,7 +155,7 @@ def _ensemble(options: argparse.Namespace) -> None:
     from .ensemble.plan import EnsemblePlan
     from .ensemble.training import train_ensemble
 
-    names = ("size", "data_dir", "similarity", "analysis_dialogues", "dev", "test")
+    names = ("size", "data_dir", "candidates", "similarity", "analysis_dialogues", "dev", "test")
     plan = EnsemblePlan(
         options.config,
         options.corpus,

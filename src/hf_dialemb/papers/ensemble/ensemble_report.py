@@ -188,11 +188,7 @@ def _compared(
 
 def _probed(plan: EnsemblePlan, report: Callable[[str], None]) -> Iterator[tuple[str, _Parts]]:
     """Yield what is told from the vectors, with the dialogues of each part (section 5)."""
-    parts = {
-        "train": analysis_dialogues(plan),
-        "dev": plan.load("dev"),
-        "test": plan.load("test"),
-    }
+    parts = {"train": analysis_dialogues(plan), "dev": plan.load("dev"), "test": plan.load("test")}
     yield WORDS, parts
     if plan.corpus in CORPORA:  # other corpora name acts otherwise
         parts = parts | {"train": analysis_dialogues(plan, corpus=f"{plan.corpus}/train")}

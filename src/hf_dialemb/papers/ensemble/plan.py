@@ -40,6 +40,7 @@ class EnsemblePlan:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     size: int = 5  # L, the number of members of an ensemble
     data_dir: str | None = None
+    candidates: int | None = None  # responses to rank; None: the recipe's num_candidates
     # folder of the ranker that compares responses; None: the baseline, which then embeds
     similarity: str | None = None
     launch: tuple[str, ...] = ()  # further words for ``accelerate launch``
@@ -50,6 +51,7 @@ class EnsemblePlan:
 
     def __post_init__(self) -> None:
         check_range("size", self.size, 2)
+        check_range("candidates", self.candidates, 2)
         check_range("analysis_dialogues", self.analysis_dialogues, 2)
         check_range("test_dialogues", self.test_dialogues, 1)
         own = self.corpus not in CORPORA and is_own(self.corpus)

@@ -146,7 +146,7 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
         "corpus": plan.source(split),
         "split": split,
         "seed": CANDIDATE_SEED,
-        "num_candidates": chosen["num_candidates"],
+        "num_candidates": plan.candidates or chosen["num_candidates"],
         "responses": chosen["responses"],
     }
     most = plan.max_dialogues(split)
