@@ -167,7 +167,15 @@ def test_every_program_is_run_or_has_a_reason():
     programs = {file.stem for file in (ROOT / "benchmarks").glob("*.py")}
     assert programs == {*RUNS, *HELP_ALONE, *HELPERS}
     scripts = {file.stem for file in (ROOT / "training_scripts").glob("*.py")}
-    assert scripts == {"choose_weights", "hear", "pack_star", "ship", "train"}
+    assert scripts == {
+        "choose_weights",
+        "hear",
+        "make_sample",
+        "merge",
+        "pack_star",
+        "ship",
+        "train",
+    }
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import re
 import shutil
 from dataclasses import replace
 from itertools import pairwise, product
+from types import SimpleNamespace
 
 import pytest
 from given_vectors import Given, hashed, said
@@ -151,7 +152,10 @@ def small(monkeypatch):
     monkeypatch.setattr(
         benchmark, "RememberingEncoder", lambda model, cache: RememberingEncoder(models[model])
     )
-    monkeypatch.setattr(benchmark, "fingerprint", lambda model: f"weights of {model}")
+    weights = {name: f"weights of {name}" for name in models}
+    monkeypatch.setattr(
+        benchmark, "find_encoder", lambda model: SimpleNamespace(fingerprint=weights[model])
+    )
     return models
 
 
@@ -187,7 +191,11 @@ def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, mo
     }
     assert measured == set(product(("one", "two"), ("banking77", "snips"), tasks))
     monkeypatch.setattr(
-        benchmark, "fingerprint", lambda model: "new" if model == "one" else f"weights of {model}"
+        benchmark,
+        "find_encoder",
+        lambda model: SimpleNamespace(
+            fingerprint="new" if model == "one" else f"weights of {model}"
+        ),
     )
     table = paper_table(run(output, "one", "two").results)
     assert (len(small["one"].calls), len(small["two"].calls)) == (4, 1 + 2)

@@ -23,13 +23,14 @@ from ..errors import InputError
 from ..evaluation.results.contamination import learnt_sets
 from ..hashing import sha256, text_key
 from ..methods import get_method, origin
+from ..methods.config import own_settings
 from ..methods.layout import Truncation
 from ..storage.files import write_json_atomically
 from ..storage.hardware import describe_hardware, peak_memory
 from ..storage.run_folder import RunFolder, check_same, field_of, read_object
 from .data import weights_digest
 from .resuming import last_complete_checkpoint
-from .settings import Report, RunArguments, Settings, facts_of, method_hints
+from .settings import Report, RunArguments, Settings, facts_of
 
 _REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
 # reports of earlier versions lack them
@@ -63,7 +64,7 @@ def _settings_by_hand(trainer: Any) -> dict[str, Any]:
     )
     corpus = [trainer.source] if trainer.source else []
     run = RunArguments(**{**vars(trainer.run), "backbone": backbone, "corpus": corpus})
-    chosen = {name: getattr(config, name) for name in method_hints(type(config))}
+    chosen = {name: getattr(config, name) for name in own_settings(type(config))}
     return facts_of(run, chosen, trainer.args) | _method_from(run)
 
 

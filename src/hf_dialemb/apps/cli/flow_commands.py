@@ -95,7 +95,7 @@ def _read_vectors(path: Path, dialogues: list[Any]) -> tuple[str, Any]:
         from ...encoders.stored_vectors import stored_vectors
 
         stored = stored_vectors(path, rows="utterances")
-        return stored.model, stored.of_utterances(dialogues)
+        return stored.source.model, stored.of_utterances(dialogues)
     try:
         vectors = np.load(path, allow_pickle=False)
         if not isinstance(vectors, np.ndarray):

@@ -307,8 +307,8 @@ def utterance_vectors(
 
 
 def source_of(encoder: Encoder) -> str:
-    """Return a digest of the vectors of an encoder with a spec."""
-    return encoder.fingerprint + (" whitened" if encoder.whitened else "")
+    """Return a digest of the vectors of an encoder that was loaded."""
+    return encoder.fingerprint
 
 
 def checked_vectors(vectors: Any, count: int, of: str) -> NDArray[np.float32]:

@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ...encoders.endpoint import answered, check_endpoint, endpoint_url, open_client
 from ...errors import InputError
 from ...hashing import json_key, sha256_of_files
 from ...storage.files import write_json_atomically
 from ...storage.pretrained import load_pretrained, model_file, reading, resolve_backbone
+from .endpoint import answered, check_endpoint, endpoint_url, open_client
 from .flow import Cluster, Flow
 from .step_names import with_names
 
@@ -166,7 +166,7 @@ def _name(
 def find_writer(spec: str) -> ChatEndpoint | LocalWriter:
     """Look up a language model; this asks no server, and loads no weights before the first prompt.
 
-    A spec is ``api:MODEL``, a model of the endpoint of `hf_dialemb.encoders.endpoint`, or the
+    A spec is ``api:MODEL``, a model of the endpoint of `hf_dialemb.apps.flow.endpoint`, or the
     folder or Hub id of a model that ``AutoModelForCausalLM`` loads. An InputError says that it is
     not found, or a package or key is missing.
     """

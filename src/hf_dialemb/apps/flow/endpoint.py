@@ -1,21 +1,18 @@
-"""Vectors of texts from a server that speaks OpenAI's protocol, by the ``openai`` package.
+"""Answers of a server that speaks OpenAI's protocol, by the ``openai`` package.
 
 The package reads the key from OPENAI_API_KEY and the address from OPENAI_BASE_URL, and tries again
 if the server is busy. No message shows the key.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..errors import InputError
-from ..storage.addresses import without_login
+from ...errors import InputError
+from ...storage.addresses import without_login
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 _TIMEOUT = 60.0  # seconds for the server to answer
@@ -126,48 +123,3 @@ def _refusal(status: int, message: str) -> str:
             "again later"
         )
     return f"got status {status} ({message}); check the model's name and the length of the texts"
-
-
-class Endpoint:
-    """Embed texts with a model of the endpoint, ``batch_size`` texts per request."""
-
-    def __init__(self, model: str, batch_size: int) -> None:
-        self.model, self.batch_size = model, batch_size
-        self.width: int | None = None  # of all vectors so far
-
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed N texts, at least one, as ``(N, D)`` float32.
-
-        The endpoint decides how long they may be.
-        """
-        parts: list[NDArray[np.float32]] = []
-        with open_client() as client:
-            for start in range(0, len(texts), self.batch_size):
-                batch = list(texts[start : start + self.batch_size])
-                with answered(f"api:{self.model}", "embeddings"):
-                    # Not every server knows base64, the package's own choice.
-                    answer = client.embeddings.create(
-                        model=self.model, input=batch, encoding_format="float"
-                    )
-                    by_row = {item.index: item.embedding for item in answer.data}
-                    if len(answer.data) != len(batch):
-                        counts = f"{len(answer.data)} vectors for {len(batch)} texts"
-                        raise self._error(f"got {counts}, expected one each; check {URL}")
-                    vectors = np.array([by_row[row] for row in range(len(batch))], dtype=np.float32)
-                    if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-                        raise ValueError("no vectors")
-                    parts.append(vectors)
-                self.width = self.width or vectors.shape[1]
-                if self.width != vectors.shape[1]:
-                    raise self._error(
-                        "got vectors of different lengths, expected one length; choose another "
-                        "model"
-                    )
-                if not vectors.any(axis=1).all():
-                    raise self._error(
-                        "got a vector of zeros, expected numbers that differ; choose another model"
-                    )
-        return np.concatenate(parts)
-
-    def _error(self, reason: str) -> InputError:
-        return InputError(f"model 'api:{self.model}': {endpoint_url()}: {reason}")

@@ -1,10 +1,7 @@
-"""The sample: a small SYNTHETIC corpus that this package generates.
-
-Nobody ever said these dialogues.
+"""Makes the corpus ``sample`` that comes with the package: ``python training_scripts/make_sample.py``.
 
 Task dialogues of 6 to 16 turns over ten domains, one domain each, with acts, slots and intents.
-They are the same on every machine and need no file. Use them to try, test and teach; results on
-them mean nothing for real conversations.
+They are the same on every machine.
 
 The phrases are in ``sample_phrases.json``: templates with ``[one|of|these]`` choices and
 ``{slots}``; a ``#`` in a value becomes a digit. The domains share their words on purpose, so that
@@ -19,8 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...dialogue import Dialogue, Turn
-from ..corpus import SPLITS, catalogued
+from hf_dialemb.data import write_jsonl
+from hf_dialemb.data.readers.packed import packed
+from hf_dialemb.dialogue import Dialogue, Turn
 
 SIZES = {"train": 480, "dev": 96, "test": 240}  # how many dialogues each split has
 
@@ -44,11 +42,11 @@ _EXTRAS = (
 )
 
 
-def _records(source: object, split: str) -> Iterator[tuple[str, tuple[str, str]]]:
+def dialogues_of(split: str) -> Iterator[Dialogue]:
+    """Make the dialogues of a split."""
     names = sorted(DOMAINS)
     for index in range(SIZES[split]):
-        identifier = f"{split}/{index:04d}"
-        yield f"sample {identifier}", (identifier, names[index % len(names)])
+        yield _Scene(f"{split}/{index:04d}", names[index % len(names)]).dialogue()
 
 
 class _Scene:
@@ -169,8 +167,6 @@ class _Scene:
         return phrase
 
 
-def _dialogue(identifier: str, domain: str) -> Dialogue:
-    return _Scene(identifier, domain).dialogue()
-
-
-CORPORA = catalogued({"sample": (dict.fromkeys(SPLITS, ()), _records, _dialogue)})
+if __name__ == "__main__":
+    for split in SIZES:
+        write_jsonl(dialogues_of(split), packed("sample", split))
