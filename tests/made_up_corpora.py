@@ -18,9 +18,9 @@ import pytest
 from hypothesis import strategies as st
 
 from hf_dialemb.apps.files.reading import read_own
-from hf_dialemb.apps.files.reading_options import ReadingOptions
 from hf_dialemb.data import CORPORA, get_corpus, load_examples, write_jsonl
 from hf_dialemb.data.corpus import Corpus
+from hf_dialemb.data.reading_options import ReadingOptions
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 

@@ -14,9 +14,9 @@ from sentence_transformers import SentenceTransformer
 import hf_dialemb
 from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.files.check import check
-from hf_dialemb.apps.files.hub_dataset import to_dataset
-from hf_dialemb.apps.files.json_files import write_jsonl
 from hf_dialemb.data import load_dialogues
+from hf_dialemb.data.hub_dataset import to_dataset
+from hf_dialemb.data.jsonl import write_jsonl
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import METHODS

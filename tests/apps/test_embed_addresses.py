@@ -13,10 +13,10 @@ from fsspec.implementations.local import LocalFileSystem
 from hub_server import run_hub
 from huggingface_hub import constants
 
-from hf_dialemb.apps.files.hub_dataset import to_dataset
 from hf_dialemb.apps.search import embed as module
 from hf_dialemb.apps.search.embed import embed, embed_file
 from hf_dialemb.data import write_jsonl
+from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.encoders import Encoder
 
 MODEL = ["--model", "dialogue-static"]

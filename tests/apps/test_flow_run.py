@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from hf_dialemb.apps.cli import main
-from hf_dialemb.apps.files.hub_dataset import to_dataset
 from hf_dialemb.apps.flow.flow_folder import read_flow
 from hf_dialemb.data import write_jsonl
+from hf_dialemb.data.hub_dataset import to_dataset
 
 FILES = {
     "index.html",

@@ -12,7 +12,7 @@ from talks import dialogue
 
 import hf_dialemb
 from hf_dialemb import data
-from hf_dialemb.data import loading, write_jsonl
+from hf_dialemb.data import corpus_names, write_jsonl
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate, evaluate_embeddings, markdown_table
 from hf_dialemb.evaluation.evaluating import training_report
@@ -214,7 +214,7 @@ def test_a_limit_is_a_sample_and_pictures_need_matplotlib(tmp_path, monkeypatch)
     ]
     loaded.append(dialogue("hotel taxi", domains=("hotel", "taxi")))
     monkeypatch.setattr(data, "load_dialogues", lambda *_, **__: loaded)
-    monkeypatch.setattr(loading, "data_hash", lambda corpus, data_dir: None)
+    monkeypatch.setattr(corpus_names, "data_hash", lambda corpus, data_dir: None)
     whole, limited = measured(), measured(limit=6).run["config"]
     assert (limited["dialogues"], limited["labels"] > 1) == (6, True)
     assert (whole.run["config"]["dialogues"], whole.run["config"]["labels_of_one_dialogue"]) == (
@@ -329,7 +329,7 @@ def test_an_ensemble_learnt_what_its_members_learnt(tmp_path):
     one, two = {("sgd", "train")}, {("star", "test")}
     expected = {
         "one": one,
-        "one@utterances,whitened": one,
+        "one (utterances)": one,
         "two/checkpoint-5": two,
         "both": one | two,
     }

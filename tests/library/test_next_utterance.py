@@ -12,8 +12,8 @@ from made_up_corpora import FILES, needs
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb.data.corpus_names import data_hash
 from hf_dialemb.data.examples import ResponseSelection, draw_candidates
-from hf_dialemb.data.loading import data_hash
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
@@ -264,4 +264,4 @@ def test_figures_of_a_ranker_are_of_its_own_scores(tower_folders, towers, sample
     np.testing.assert_allclose(encoder.encode(sample_dialogues[:3]), contexts, atol=1e-6)
     assert find_encoder(tower_folders[0]).kind == "dialemb"
     with pytest.raises(InputError, match="reads whole dialogues"):
-        find_encoder(f"{tower_folders[0]}@utterances")
+        find_encoder(tower_folders[0], "utterances")

@@ -28,8 +28,8 @@ LAYER = "encoder.layer.1.output.dense.weight"  # one of the backbone's
 
 KILLED_AT_STEP = """
 import os, signal, sys
-from hf_dialemb import cli
-from hf_dialemb.training import run, trainer
+from hf_dialemb.apps import cli
+from hf_dialemb.training import trainer, training_run
 step, during_save = int(sys.argv[1]), sys.argv[2] == "save"
 class Trainer(trainer.DialogueTrainer):
     def _maybe_log_save_evaluate(self, *args, **kwargs):
@@ -40,7 +40,7 @@ class Trainer(trainer.DialogueTrainer):
         if self.state.global_step >= step and during_save:
             os.kill(os.getpid(), signal.SIGKILL)
         super()._save_rng_state(folder)
-run.DialogueTrainer = Trainer
+training_run.DialogueTrainer = Trainer
 sys.exit(cli.main(["train", *sys.argv[3:]]))
 """
 

@@ -15,6 +15,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import ROLES
+from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.dial2vec import Dial2VecExamples, collate
@@ -130,7 +131,11 @@ def test_a_training_of_low_rank_goes_on_to_the_same_weights(runs, tiny_bert):
     runs.stop_at_step_2()
     runs.train(rank=2)
     assert_same(weights_of(runs.run), before)
-    assert_same(weights_of(RunFolder(runs.run.path / "checkpoint-3")), before)
+    ended, checkpoint = (
+        load_encoder(folder).encode(runs.dialogues[:3])
+        for folder in (runs.run.path, runs.run.path / "checkpoint-3")
+    )
+    assert np.allclose(ended, checkpoint, atol=1e-5)
     with pytest.raises(InputError, match="rank: got 2 with checkpoint_selection"):
         runs.train(rank=2, **BY_LOSS)
 

@@ -36,10 +36,10 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
     [
         ({"seed": -1}, "seed: got -1, expected a value between 0 and 4294967295"),
         ({"learning_rate": "-1e-5"}, "learning_rate: got -1e-05, expected a value above 0"),
-        ({"learning_rate": float("nan")}, "learning_rate: got nan, expected a finite number"),
-        ({"learning_rate": "abc"}, "learning_rate: got 'abc', expected a finite number"),
-        ({"seed": 1.5}, "seed: got 1.5, expected a whole number"),
-        ({"bf16": 3}, "bf16: got 3, expected true or false"),
+        ({"learning_rate": float("nan")}, "learning_rate: got nan, expected a value above 0"),
+        ({"learning_rate": "abc"}, "learning_rate: got 'abc', expected a number"),
+        ({"seed": 1.5}, "seed: got '1.5', expected a whole number"),
+        ({"bf16": 3}, "bf16: got '3', expected true or false"),
         ({"adam_beta1": 2}, "Invalid beta parameter"),
         ({"optim": "adamw_8bit"}, "bitsandbytes"),
         ({"lr_scheduler_type": "warmup_stable_decay"}, "num_decay_steps"),
@@ -47,7 +47,7 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
         ({"warmup_steps": -3}, "warmup_steps .*; correct the setting"),
         (
             {"lr_scheduler_kwargs": "{bad"},
-            "lr_scheduler_kwargs: got {bad, expected JSON .*; correct it",
+            "Expecting property name enclosed in double quotes.*; correct the setting",
         ),
         (
             {"resume_from_checkpoint": "there"},
@@ -171,7 +171,7 @@ def test_help_and_list_name_settings_that_exist(capsys):
     shown = set(re.findall(r"--(\w+)", text)) - {"config", "field", "help", "list", "output"}
     assert len(shown) >= 20
     listed = describe_settings()
-    assert all(re.search(rf"^{name}: ", listed, re.MULTILINE) for name in shown)
+    assert all(re.search(rf"^ *--{name}\b", listed, re.MULTILINE) for name in shown)
     assert all(
         name in text.partition("methods:")[2] for name in METHODS if get_method(name).trained
     )

@@ -32,7 +32,6 @@ METHODS = Registry(
         "dual_encoder": "hf_dialemb.methods.dual_encoder",
         "transformer_dual_encoder": "hf_dialemb.methods.dual_encoder:TRANSFORMER_METHOD",
         "multi_granularity": "hf_dialemb.methods.multi_granularity",
-        "merged": "hf_dialemb.methods.merged",
     },
 )
 """Name to method, or to the module that defines it as ``METHOD`` (``module:NAME`` under another

@@ -33,8 +33,8 @@ from ..storage.hardware import bfloat16_where_faster
 from ..storage.pretrained import resolve_backbone, short_reason
 from ..storage.run_folder import RunFolder, write_record
 from .dialogues import training_dialogues
-from .merge import trainings_behind, without_places
 from .settings import RunArguments
+from .training_record import trainings_behind, without_places
 
 logger = logging.getLogger(__name__)
 
@@ -107,12 +107,7 @@ def distil(
         "seed": seed,
         "checkpoint_selection": "last",
     }
-    report = {
-        "seconds": time.time() - started,
-        "texts": count,
-        "trainings": behind,
-        "unrecorded": [],
-    }
+    report = {"seconds": time.time() - started, "texts": count, "trainings": behind}
     with appearing_whole(output) as folder:
         write_static(folder, table, tokenizer)
         write_json_atomically(RunFolder(folder).settings_file, without_places(settings))

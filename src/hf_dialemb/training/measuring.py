@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from transformers.trainer_utils import default_compute_objective
 
 from ..data import CORPORA, single_domain
-from ..data.loading import with_split
+from ..data.corpus_names import with_split
 from ..dialogue import Dialogue
 from ..encoders.load_encoder import model_encoder
 from ..evaluation.tasks.sampling import mean_interval

@@ -3,27 +3,19 @@
 Dataclasses that Python, YAML files and the command line fill alike.
 """
 
-import dataclasses
-import inspect
 import json
-import math
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from numbers import Integral, Real
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 import torch
-from transformers import PreTrainedConfig, Trainer, TrainingArguments, get_scheduler
+from transformers import Trainer, TrainingArguments, get_scheduler
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
-from ..apps.files.reading_options import OPTIONS, ReadingOptions
+from ..data.reading_options import OPTIONS, ReadingOptions
 from ..errors import InputError
 from ..methods import get_method
-from ..methods.config import own_settings
 from ..methods.method import Method
 from ..ranges import ABOVE_ZERO, Range, check_range, check_ranges
 from ..storage.pretrained import MINILM
@@ -74,74 +66,6 @@ _WITHOUT_EFFECT: tuple[tuple[str, Any, str], ...] = (
     ("use_liger_kernel", False, "liger has no kernel for these models"),
 )
 """Arguments of Trainer, the value that they have without a choice, and why another does nothing."""
-
-_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_NOUNS = {
-    dict: "a mapping",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a finite number",
-    str: "a text",
-}
-"""What a field may hold, in the order in which a value is tried."""
-
-
-def typed(name: str, value: Any, hint: Any) -> Any:
-    """Return a setting as the type of its field, or refuse it.
-
-    Convert text of command lines and YAML files.
-    """
-    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    kinds = [get_origin(option) or option for option in options]
-    choices = [
-        choice for option in options if get_origin(option) is Literal for choice in get_args(option)
-    ]
-    if Any in kinds or (value is None and NoneType in kinds):
-        return value
-    if list in kinds and value is not None:
-        return [str(item) for item in (value if isinstance(value, list | tuple) else [value])]
-    if choices and str not in kinds:
-        if str(value) not in map(str, choices):
-            raise InputError(
-                f"{name}: got '{value}', expected one of {', '.join(map(str, choices))}; choose one"
-            )
-        return next(choice for choice in choices if str(choice) == str(value))
-    if NoneType in kinds and str not in kinds and str(value).lower() == "none":
-        return None
-    if dict in kinds and isinstance(value, str) and value.startswith("{"):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{name}: got {value}, expected JSON ({error}); correct it") from None
-    for kind in filter(kinds.__contains__, _NOUNS):
-        with suppress(ValueError):
-            return _read(kind, value)
-    if isinstance(value, tuple(kind for kind in kinds if kind not in _NOUNS)):
-        return value
-    wanted = " or ".join(noun for kind, noun in _NOUNS.items() if kind in kinds)
-    got = f"'{value}'" if isinstance(value, str) else value
-    raise InputError(f"{name}: got {got}, expected {wanted}; change it")
-
-
-def _read(kind: type, value: Any) -> Any:
-    """Return a value as one of the types in `_NOUNS`, or raise ValueError."""
-    text, truth = isinstance(value, str), isinstance(value, bool)
-    if kind is bool and text and value.lower() in _BOOLEANS:
-        return _BOOLEANS[value.lower()]
-    if kind is int and not truth and (text or isinstance(value, Integral)):
-        return int(value)
-    if (
-        kind is float
-        and not truth
-        and (text or isinstance(value, Real))
-        and math.isfinite(float(value))
-    ):
-        return float(value)
-    if kind is str and isinstance(value, Path):
-        return str(value)
-    if kind not in (int, float) and isinstance(value, kind):
-        return value
-    raise ValueError
 
 
 @dataclass
@@ -223,7 +147,6 @@ class RunArguments(ReadingOptions):
     resume: bool = True
 
     def __post_init__(self) -> None:
-        _set_types(self)
         super().__post_init__()
         self.dev_split = None if self.dev_split == "none" else self.dev_split
         if not get_method(self.method).trained:
@@ -260,15 +183,16 @@ class TrainingSettings(TrainingArguments):
     Impossible ones are refused when it is built.
     """
 
-    output_dir: str | None = "runs/dial2vec"
+    output_dir: str | None = field(
+        default="runs/dial2vec", metadata={"help": "The folder of the run."}
+    )
     remove_unused_columns: bool = False
-    fsdp: bool | str | None = None  # type: ignore[assignment]  # Trainer takes true, though it says otherwise
-    report_to: str | list[str] | None = "none"
+    report_to: list[str] = field(default_factory=lambda: ["none"])
     logging_steps: float = 10
 
     def __post_init__(self) -> None:
-        _set_types(self)
         check_ranges(self, _TRAINING_RANGES)
+        self.fsdp = {"true": True, "false": None}.get(str(self.fsdp).lower(), self.fsdp)  # type: ignore[assignment]
         if not (self.output_dir or "").strip():
             raise InputError("output_dir: got nothing, expected a folder; name one")
         if self.max_steps == 0:
@@ -311,34 +235,9 @@ class TrainingSettings(TrainingArguments):
             callback()
 
 
-def _set_types(settings: Any) -> None:
-    hints = get_type_hints(type(settings))
-    for item in dataclasses.fields(settings):
-        if item.init:
-            setattr(
-                settings,
-                item.name,
-                typed(item.name, getattr(settings, item.name), hints[item.name]),
-            )
-
-
-def method_hints(config_class: type[PreTrainedConfig]) -> dict[str, Any]:
-    """Return the settings of a method that users may set, with their types."""
-    hints: dict[str, Any] = {}
-    for owner in reversed(
-        config_class.__mro__
-    ):  # in its own module, where its annotations have meaning
-        if issubclass(owner, PreTrainedConfig) and owner is not PreTrainedConfig:
-            hints.update(inspect.get_annotations(owner, eval_str=True))
-    return {name: hints[name] for name in own_settings(config_class)}
-
-
 @dataclass
 class Settings:
-    """A whole request: the run, those of the method's settings that were given, and Trainer's.
-
-    They fit one another.
-    """
+    """A whole request: the settings of the run, of the method and of Trainer, which fit together."""
 
     run: RunArguments
     method: dict[str, Any]
@@ -346,13 +245,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         method = get_method(self.run.method)
-        hints = method_hints(method.config_class)
-        given = {
-            name: typed(name, value, hints.get(name, Any)) for name, value in self.method.items()
-        }
-        method.config_class(**given)  # checks names and ranges
-        defaults = {item.name: item.default for item in dataclasses.fields(method.config_class)}
-        self.method = {name: given.get(name, defaults[name]) for name in hints}
+        method.config_class(**self.method)  # checks names and ranges
         _check_together(method, self.run, self.method, self.training)
         if self.run.backbone is None and not method.from_scratch:
             self.run.backbone = MINILM

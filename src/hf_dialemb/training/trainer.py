@@ -170,15 +170,14 @@ class DialogueTrainer(Trainer):
             raise InputError(
                 "frozen_layers: got all layers, which leaves nothing to learn; lower it"
             )
-        adapted = has_adapters(model)
-        if adapted and self.args.should_save:
-            save_base(model, Path(str(self.args.output_dir)))
         if self.run.rank is not None:
-            if adapted:
+            if has_adapters(model):
                 raise InputError(
                     f"rank: got {self.run.rank} and a model with adapters, expected one of them"
                 )
             optimizing.limit_rank(model, self.run.rank)
+        if has_adapters(model) and self.args.should_save:
+            save_base(model, Path(str(self.args.output_dir)))
         for name in (
             "pad_token_id",
             "bos_token_id",
@@ -363,13 +362,10 @@ class DialogueTrainer(Trainer):
             self.accelerator.unwrap_model(self.model),
             Path(str(output_dir or self.args.output_dir)),
         )
-        limited = optimizing.is_limited(model)
         with as_system_error():
-            super()._save(output_dir, optimizing.whole_weights(model) if limited else state_dict)
+            super()._save(output_dir, state_dict)
         if not self.args.should_save:
             return
-        if limited:
-            optimizing.save_factors(model, folder)
         open_to_others(folder)
         if getattr(model, "embeds", True):
             write_files_of_our_own(folder, model.config)
@@ -379,8 +375,6 @@ class DialogueTrainer(Trainer):
         if load_adapters(own, Path(resume_from_checkpoint)):
             return
         super()._load_from_checkpoint(resume_from_checkpoint, model)
-        if optimizing.is_limited(own):
-            optimizing.load_factors(own, Path(resume_from_checkpoint))
 
     def _load_best_model(self) -> None:
         best = Path(str(self.state.best_model_checkpoint))

@@ -17,18 +17,24 @@ from accelerate.utils import gather_object
 from huggingface_hub import try_to_load_from_cache
 
 from ..data.corpus import SPLITS
-from ..data.loading import files_behind
+from ..data.corpus_names import data_hash, files_behind, is_own
 from ..dialogue import Dialogue
 from ..errors import InputError
+from ..evaluation.results.contamination import learnt_sets
 from ..hashing import sha256, text_key
 from ..methods import get_method, origin
+from ..methods.config import own_settings
 from ..methods.layout import Truncation
 from ..storage.files import write_json_atomically
 from ..storage.hardware import describe_hardware, peak_memory
 from ..storage.run_folder import RunFolder, check_same, field_of, read_object
 from .data import weights_digest
 from .resuming import last_complete_checkpoint
-from .settings import Report, RunArguments, Settings, facts_of, method_hints
+from .settings import Report, RunArguments, Settings, facts_of
+
+_REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
+# reports of earlier versions lack them
+_OPTIONAL = ("hardware", "energy", "resumed_from", "held_out")
 
 
 def write_record(trainer: Any, output: Path, facts: Mapping[str, Any]) -> None:
@@ -58,7 +64,7 @@ def _settings_by_hand(trainer: Any) -> dict[str, Any]:
     )
     corpus = [trainer.source] if trainer.source else []
     run = RunArguments(**{**vars(trainer.run), "backbone": backbone, "corpus": corpus})
-    chosen = {name: getattr(config, name) for name in method_hints(type(config))}
+    chosen = {name: getattr(config, name) for name in own_settings(type(config))}
     return facts_of(run, chosen, trainer.args) | _method_from(run)
 
 
@@ -299,3 +305,52 @@ def _backbone_digest(backbone: str | None) -> str | None:
         place = Path(cached).parent
     weights = sorted(place.glob("*.safetensors")) or sorted(place.glob("pytorch_model*.bin"))
     return hashlib.sha256("".join(map(sha256, weights)).encode()).hexdigest()
+
+
+def trainings_behind(run: Path) -> list[dict[str, Any]]:
+    """Return the record of a training, or those behind an encoder that is made of trained ones."""
+    folder = RunFolder(run.parent if run.name.startswith("checkpoint-") else run)
+    report = folder.report()
+    return list(report["trainings"]) if "trainings" in report else [_training(folder, report)]
+
+
+def _training(folder: RunFolder, report: dict[str, Any]) -> dict[str, Any]:
+    run, settings = folder.path, folder.settings()
+    for name in ("method", "corpus", "checkpoint_selection", "seed"):
+        field_of(settings, name, str(folder.settings_file), folder.REMEDY)
+    kept = {
+        name: field_of(report, name, str(folder.report_file), folder.REMEDY) for name in _REPORTED
+    }
+    kept |= {name: report.get(name) for name in _OPTIONAL}
+    backbone = settings.get("backbone")
+    if isinstance(backbone, str) and Path(backbone).is_dir():
+        # no name on the Hub, which has an organisation before it
+        settings["backbone"] = Path(backbone).resolve().name
+    record = {
+        "name": run.resolve().name,
+        "settings": without_places(settings),
+        "report": without_places(kept),
+    }
+    own = {
+        corpus: Path(corpus).expanduser()
+        for corpus, split in learnt_sets(settings)
+        if not split and is_own(corpus)
+    }
+    if own:  # results files name them without their folder, and others may have the same name
+        hashes = {
+            without_places(name): data_hash(name) if path.exists() else None
+            for name, path in own.items()
+        }
+        record["own_files"] = dict(sorted(hashes.items()))
+    return record
+
+
+def without_places(value: Any) -> Any:
+    """Return a JSON value with the last name of each absolute path in it, however deep."""
+    if isinstance(value, dict):
+        return {name: without_places(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_places(inner) for inner in value]
+    if isinstance(value, str) and (Path(value).is_absolute() or value.startswith("~")):
+        return Path(value).name
+    return value

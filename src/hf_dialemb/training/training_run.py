@@ -24,6 +24,7 @@ from ..methods import get_method
 from ..methods.backbone_model import MethodModel
 from ..methods.encoding import DialogueEncoder, encode
 from ..metrics.vectors import unit
+from ..storage.adapters import without_adapters
 from ..storage.files import check_not_read, check_writable, locked
 from ..storage.pretrained import resolve_backbone
 from ..storage.run_folder import RunFolder
@@ -31,7 +32,6 @@ from .arguments import make_settings
 from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
 from .measuring import compared, hold_out, score, tell
-from .optimizing import merge_factors
 from .pushing import create_repository, push_run
 from .resuming import restore_finished
 from .settings import SELECTIONS, Report, Settings
@@ -246,7 +246,8 @@ def _finish(
     # Without the wrapper of mixed precision, the centre is the same whether or not the run was
     # resumed at its end.
     model: Any = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
-    merge_factors(model)
+    if settings.run.rank is not None:
+        without_adapters(model, merge=True)
     check_finite(model, trainer.state.log_history)
     if trainer.is_world_process_zero():
         if settings.run.average_with_backbone:

@@ -19,7 +19,7 @@ COMMANDS = {
     "out/results.json",
     "embed": "embed --model dse --input calls.jsonl --shard-size 3 --output out/vectors.parquet",
     "embed: sentence": "embed --model sentence --input calls.csv --output out/vectors.parquet",
-    "embed: plain": "embed --model bert@utterances --input talk.txt --output out/vectors.parquet",
+    "embed: plain": "embed --model bert --input talk.txt --output out/vectors.parquet",
     "embed: shipped": "embed --model table --input calls.jsonl --output out/vectors.parquet",
     "search": "search --model dse --corpus calls.jsonl --vectors vectors.parquet --id #2 --output "
     "out/found.jsonl",
@@ -33,8 +33,7 @@ COMMANDS = {
     "corpus list": "corpus list --output out/list.json",
     "corpus check": "corpus check calls.jsonl",
     "corpus convert": "corpus convert calls.csv --output out/calls.jsonl",
-    "corpus stats": "corpus stats --corpus calls.jsonl --report out/report.json --output "
-    "out/calls.jsonl",
+    "corpus stats": "corpus stats --corpus calls.jsonl",
     "corpus show": "corpus show --corpus calls.jsonl --id #1",
     "papers corpus unify": "papers corpus unify sim_m --data-dir data --licence research --output "
     "out/unified",
@@ -54,7 +53,6 @@ COMMANDS = {
     "papers flow": "papers flow --model dse --corpus sample --split all --output out/flow.json",
     "topics": "topics calls.jsonl --model dse --output out/topics",
     "index": "index calls.jsonl --model dse --output out/calls.lance",
-    "model merge": "model merge --backbone bert --model dse=0.5 --output out/merged",
     "model distil": "model distil calls.jsonl --model bert --exclude none --dimensions 8 --passes "
     "1 --output out/table",
     "publish": "publish published/dse --repo-id org/dse --dry-run",

@@ -9,8 +9,8 @@ from read_files import read
 
 from hf_dialemb import load_dialogues
 from hf_dialemb.apps.files import forms
-from hf_dialemb.apps.files.form import RECORD, value_at
-from hf_dialemb.errors import InputError
+from hf_dialemb.apps.files.field_paths import value_at
+from hf_dialemb.apps.files.form import RECORD
 from hf_dialemb.hooks import Registry
 
 TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
@@ -119,13 +119,6 @@ def test_an_unknown_form_is_told_what_columns_would_say(tmp_path):
     dialogues, _ = read(path, tmp_path, columns=f"{named},id=call", roles="Ann=user,Bob=assistant")
     assert [item.id for item in dialogues] == ["7", "8"]
     assert [turn.content for turn in dialogues[0].turns] == ["I need a taxi", "When?"]
-
-
-def test_an_unknown_form_is_told_the_nearest():
-    with pytest.raises(
-        InputError, match=r"the nearest is claude\.ai, conversations\.json, which has chat_messages"
-    ):
-        load_dialogues([{"uuid": "7", "chat_messages": {"lost": 1}}])
 
 
 def test_records_without_messages_are_rows_of_a_table(tmp_path):

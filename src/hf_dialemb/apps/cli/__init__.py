@@ -35,7 +35,6 @@ _COMMANDS = (
 """The modules of the commands, in the order of the help."""
 
 _MOVED = {
-    "merge": "model merge",
     "distil": "model distil",
     "card": "model card",
     "benchmark": "papers benchmark",

@@ -52,7 +52,7 @@ def add(commands: Commands) -> None:
     add_command(commands, "export", _export)
     add_command(commands, "publish", _publish)
     group = add_group(commands, "model")
-    for name, run in (("merge", _merge), ("distil", _distil), ("card", _card)):
+    for name, run in (("distil", _distil), ("card", _card)):
         add_command(group, name, run, TEXTS["model"])
 
 
@@ -164,7 +164,7 @@ def _tasks(fine_tunes: bool = False) -> list[str]:
 def _export(options: argparse.Namespace) -> None:
     from ...hub.export import export
 
-    more = named(options, "dtype", "max_shard_size", "onnx", "int8")
+    more = named(options, "dtype", "max_shard_size")
     say(f"Wrote {export(options.model, options.output, report=say, **more)}")
 
 
@@ -176,34 +176,6 @@ def _publish(options: argparse.Namespace) -> None:
         push(options.path, options.repo_id, report=say, **more)
     else:
         publish(options.path, options.repo_id, repo_type=options.repo_type, report=say, **more)
-
-
-def _merge(options: argparse.Namespace) -> None:
-    parts = dict(map(_weighted, options.model))
-    if len(parts) < len(options.model):
-        raise InputError("--model: got one folder twice, expected each once; add their weights")
-    from ...training.merge import merge
-
-    run = merge(
-        options.backbone,
-        parts,
-        options.rank,
-        output_dir=options.output,
-        max_tokens=options.max_tokens,
-    )
-    say(f"Wrote {run.path}")
-
-
-def _weighted(given: str) -> tuple[str, float]:
-    path, _, weight = given.rpartition("=")
-    if not path:
-        return given, 1.0
-    try:
-        return path, float(weight)
-    except ValueError:
-        raise InputError(
-            f"--model {given}: got the weight {weight!r}, expected a number, as in {path}=0.5"
-        ) from None
 
 
 def _distil(options: argparse.Namespace) -> None:

@@ -80,7 +80,7 @@ def _name(options: argparse.Namespace) -> str:
 
 def _is_mixed(options: argparse.Namespace, dialogues: list[Any]) -> bool:
     """Return whether a user's own file is about several things, and no option asks for one flow."""
-    from ..files.reading import is_own
+    from ...data.corpus_names import is_own
     from ..flow.extract import about_several_things
 
     if options.clusters or options.domain:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
+from ...data.reading_options import OPTIONS
 from ...errors import InputError, nearest
 from ...storage.addresses import path_or_address
-from ..files.reading_options import OPTIONS
 
 
 class Parser(argparse.ArgumentParser):
@@ -185,11 +185,12 @@ def chosen_model(
 ) -> Any:
     """Return the model ``given`` or the best one available, which is printed.
 
-    A spec, or with options an encoder.
+    A name, or with options an encoder.
 
     If none is given or ``needed``, return None, and refuse the options of loading.
     """
     loading = named(options, "revision", "device", "batch_size", "dtype")
+    loading["level"] = getattr(options, "model_level", None)
     loading = {name: value for name, value in loading.items() if value is not None}
     if not given and not needed:
         for name, value in loading.items():
@@ -204,11 +205,6 @@ def chosen_model(
 
         given = default_encoder(of)
         print(f"Model: {given} (choose another with --model)", file=sys.stderr)
-    written = loading.pop("revision", None), loading.pop("dtype", None)
-    if any(written):
-        from ...encoders.specs import EncoderSpec
-
-        given = EncoderSpec.written(given, *written)
     if not loading:
         return given
     from ...encoders import load_encoder
@@ -224,7 +220,7 @@ def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) 
 
     chosen_model(options, None, needed=False)
     stored = stored_vectors(options.vectors, options.model)
-    return stored.model, stored.of_dialogues(dialogues, corpus)
+    return stored.source.model, stored.of_dialogues(dialogues, corpus)
 
 
 def check_split(options: argparse.Namespace) -> None:
@@ -233,8 +229,7 @@ def check_split(options: argparse.Namespace) -> None:
         return
     from ...data import CORPORA
     from ...data.corpus import ALL
-    from ...data.loading import check_no_split, with_split
-    from ..files.reading import is_own
+    from ...data.corpus_names import check_no_split, is_own, with_split
 
     for name in ("corpus", "file", "input"):
         corpus = getattr(options, name, None)

@@ -8,10 +8,10 @@ from collections import deque
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ...data.reading_options import ReadingOptions
 from ...errors import InputError
 from ...storage.addresses import path_or_address
 from ...storage.files import check_writable, write_text_atomically
-from ..files.reading_options import ReadingOptions
 from .parser import Commands, add_command, chosen_model, model_and_vectors, named, reading_of, say
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def _in_index(options: argparse.Namespace) -> Hits:
 
 def _in_corpus(options: argparse.Namespace) -> Hits:
     from ...data import load_dialogues
-    from ...data.show import find_dialogue
     from ..search.search import describe, search
+    from .show import find_dialogue
 
     if options.where is not None:
         raise InputError(

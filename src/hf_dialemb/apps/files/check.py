@@ -11,13 +11,13 @@ from typing import Any
 
 from ...data.audit.statistics import content_hash
 from ...data.corpus import ALL
-from ...data.loading import OWN, REGISTERED, check_no_split, form_of
+from ...data.corpus_names import OWN, REGISTERED, check_no_split, form_of
+from ...data.reading_options import ReadingOptions
 from ...dialogue import Dialogue
 from ...errors import InputError
 from .findings import Notes, Problem
-from .hub_dataset import find_in_hub_dataset
+from .in_memory import find_in_hub_dataset
 from .reading import find_own
-from .reading_options import ReadingOptions
 
 LONGEST_TURN = 2000  # words without a warning
 SHOWN = 10  # turns that a person is shown

@@ -1,76 +1,27 @@
 """Files of records, such as JSON and Parquet.
 
 Each record is a conversation of some form, or a row of a table.
-
-JSON files of dialogues are read with the line of every error, and written whole or not at all.
 """
 
-import gzip
-import io
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ...data.conversations import WRITTEN
+from ...data.jsonl import line_records
 from ...data.parsing import parse_json
 from ...data.source import decompressed
 from ...dialogue import Dialogue
 from ...errors import InputError
-from ...storage.files import check_not_read, write_atomically
+from ...storage.files import check_not_read
 from .columns import parse_columns
-from .findings import (
-    Finding,
-    Notes,
-    Problem,
-    dialogues,
-    distinct,
-    from_drafts,
-    from_record,
-    with_remarks,
-)
+from .findings import Finding, Notes, Problem, from_drafts, from_record
 from .forms import RecordDrafts, Records
-from .reading_options import ReadingOptions
-from .turn_tables import Row, find_in_table, rows_of
+from .table_rows import Row, rows_in_memory
+from .turn_tables import find_in_table
 from .workbook import is_flat, parquet_rows
-
-EXPECTED_LINES = "one JSON object with 'messages' per line"
-WRITTEN = {"id", "messages", "domains", "time", "metadata"}
-"""The fields of `Dialogue.to_json`."""
-
-
-def read_jsonl(path: str | Path, *, strict: bool = False) -> Iterator[Dialogue]:
-    """Read dialogues, one per line, as `Dialogue.from_json` takes them.
-
-    Unpack ``.gz``, pass over blank lines.
-
-    Malformed lines are left out with one warning; if ``strict``, the first raises an `InputError`
-    with its place.
-    """
-    notes = Notes(ReadingOptions(strict=strict))
-    findings = distinct(
-        from_drafts(RecordDrafts(partial(line_records, Path(path))), notes),
-        path,
-        EXPECTED_LINES,
-        notes,
-    )
-    yield from dialogues(with_remarks(findings, notes, path), path, notes)
-
-
-def line_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Read the values of a file with one JSON value a line.
-
-    An `InputError` stands for a malformed line.
-    """
-    with decompressed(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if line.strip():
-                try:
-                    remedy = "write one JSON object per line, encoded as UTF-8"
-                    yield f"{path}:{number}", parse_json("", line.rstrip(b"\r\n"), remedy)
-                except InputError as error:
-                    yield f"{path}:{number}", error
 
 
 def json_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -97,49 +48,6 @@ def check_target(path: Path, corpus: str) -> None:
             f"output '{path}': expected a name that ends in .jsonl or .jsonl.gz; rename it"
         )
     check_not_read(path, corpus)
-
-
-def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
-    """Write at least one dialogue, one per line, packed if the name ends in ``.gz``.
-
-    Return how many there were.
-
-    If anything fails, the file stays as it was. An InputError refuses a missing folder and half
-    characters.
-    """
-    path, count = Path(path), 0
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
-
-    def write(temporary: Path) -> None:
-        nonlocal count
-        with temporary.open("wb") as file:
-            # Without a time in its header, the same dialogues give the same file.
-            packed = (
-                gzip.GzipFile("", "wb", fileobj=file, mtime=0)
-                if path.name.endswith(".gz")
-                else file
-            )
-            with io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as stream:
-                for dialogue in dialogues:
-                    line = json.dumps(dialogue.to_json(), ensure_ascii=False) + "\n"
-                    try:
-                        line.encode("utf-8")
-                    except UnicodeEncodeError:
-                        place = f"{path}: dialogue {count} (id {dialogue.id!r})"
-                        raise InputError(
-                            f"{place}: got a lone surrogate, expected text; remove it"
-                        ) from None
-                    stream.write(line)
-                    count += 1
-        if not count:
-            raise InputError(
-                f"{path}: got no dialogue to write, expected at least one; the file is left as it "
-                "was"
-            )
-
-    write_atomically(path, write)
-    return count
 
 
 def find_in_records(read: Records, name: str, notes: Notes) -> Iterator[Finding]:
@@ -169,7 +77,7 @@ def find_in_records(read: Records, name: str, notes: Notes) -> Iterator[Finding]
 
     def rows(_: Notes) -> Iterator[Row]:
         objects = (record for _, record in drafts.records() if isinstance(record, dict))
-        rows = rows_of(
+        rows = rows_in_memory(
             drafts.header, ([record.get(field) for field in drafts.header] for record in objects)
         )
         # the header has no line of its own
@@ -207,4 +115,4 @@ def find_in_parquet(path: Path, columns: Mapping[str, str], notes: Notes) -> Ite
 def _parquet_table(path: Path, _: Notes) -> Iterator[Row]:
     rows = parquet_rows(path)
     first = next(rows, {})
-    return rows_of(list(first), (row.values() for row in chain([first], rows)))
+    return rows_in_memory(list(first), (row.values() for row in chain([first], rows)))

@@ -8,15 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...data.corpus_names import TRANSCRIPTS, VECTORS, file_ending, files_of, has_tables
+from ...data.jsonl import EXPECTED_LINES, line_records
+from ...data.reading_options import ReadingOptions
 from ...data.source import files_within
 from ...dialogue import Dialogue
 from ...errors import InputError, nearest
-from .captions import SPOKEN, transcripts
+from .captions import transcripts
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts, with_remarks
 from .forms import form_of_folder
-from .json_files import EXPECTED_LINES, find_in_parquet, find_in_records, json_records, line_records
-from .reading_options import ReadingOptions
+from .in_memory import read_objects as read_objects
+from .in_memory import read_rows as read_rows
+from .json_files import find_in_parquet, find_in_records, json_records
 from .turn_tables import find_in_file
 
 Find = Callable[[Path, Mapping[str, str], Notes], Iterator[Finding]]
@@ -38,22 +42,10 @@ FORMS: dict[str, tuple[Find, str]] = {  # by ending: the reader, and what a file
     ".jsonl.gz": (_reader_of(line_records), EXPECTED_LINES),
     ".json": (_reader_of(json_records), "dialogues with messages"),
     ".parquet": (find_in_parquet, "rows with messages"),
-    **dict.fromkeys(SPOKEN, (_read_transcripts, "lines 'SPEAKER: text'")),
+    **dict.fromkeys(TRANSCRIPTS, (_read_transcripts, "lines 'SPEAKER: text'")),
     **dict.fromkeys((*TABLES, ".csv.gz", ".tsv.gz"), (find_in_file, "one turn per row")),
 }
 _PACKED = (".zip", ".7z", ".tar", ".tgz", ".rar")
-_VECTORS = ".parquet"  # passed over in a folder, where such files may hold vectors
-
-
-def is_own(corpus: str | Path) -> bool:
-    """Return whether a corpus is given as a file or folder, and not by a name."""
-    text = str(corpus)
-    if _ending(Path(text)) or text.startswith(("/", "./", "../", "~")):
-        return True
-    try:
-        return bool(text) and Path(text).exists()
-    except (OSError, ValueError):  # a name too long, or with a NUL in it
-        return False
 
 
 def read_own(
@@ -71,6 +63,11 @@ def read_own(
     return dialogues(find_own(path, notes), path, notes, silent=silent)
 
 
+def read_path(path: str, options: ReadingOptions) -> Iterator[Dialogue]:
+    """Read a file or a folder for `load_dialogues`."""
+    return read_own(path, options)
+
+
 def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
     """Read a file or folder as `read_own` does, but with the malformed dialogues and what is wrong
     with them.
@@ -79,7 +76,7 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
     meanings = parse_columns(notes.options.columns)
     if meanings and not has_tables(path):
         raise InputError(f"{path}: got columns, which no transcript has; leave them out")
-    if notes.options.sheet and not any(_ending(file) == ".xlsx" for file in files_of(path)):
+    if notes.options.sheet and not any(file_ending(file) == ".xlsx" for file in files_of(path)):
         raise InputError(
             f"{path}: got the sheet {notes.options.sheet!r}, which only files of Excel have; leave "
             "it out"
@@ -87,29 +84,15 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
     form = form_of_folder(path) if path.is_dir() else None
     if form and form.drafts:
         findings = distinct(
-            from_drafts(partial(form.drafts, str(path), path), notes), path, form.dialogue, notes
+            from_drafts(partial(form.drafts, path), notes), path, form.dialogue, notes
         )
     else:
         findings = (_in_folder if path.is_dir() else _in_file)(path, meanings, notes)
     return with_remarks(findings, notes, path)
 
 
-def has_tables(path: Path) -> bool:
-    """Return whether a file has columns or fields, or a folder has such a file."""
-    return any(_ending(file) not in SPOKEN for file in files_of(path))
-
-
-def files_of(path: Path) -> Iterator[Path]:
-    """Yield the files of a folder that are read, transcripts first; or the file itself."""
-    if not path.is_dir():
-        yield path
-        return
-    files = [file for file in files_within(path) if _ending(file) not in ("", _VECTORS)]
-    yield from sorted(files, key=lambda file: _ending(file) not in SPOKEN)
-
-
 def _in_file(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
-    find, notes.form = FORMS[_ending(path)]
+    find, notes.form = FORMS[file_ending(path)]
     expected = notes.form
     return distinct(find(path, columns, notes), path, expected, notes)
 
@@ -120,11 +103,13 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
     Ids begin with the file's name.
     """
     for file in files_within(folder):
-        if _ending(file) == _VECTORS or (not _ending(file) and file.name.lower().endswith(".gz")):
+        if file_ending(file) == VECTORS or (
+            not file_ending(file) and file.name.lower().endswith(".gz")
+        ):
             notes.add(
                 "left out a file that a folder is not read with; give it by itself", str(file)
             )
-        elif not _ending(file):
+        elif not file_ending(file):
             notes.add(
                 f"left out a file of an unknown form ({file.suffix or 'no ending'})", str(file)
             )
@@ -132,7 +117,7 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
     def findings() -> Iterator[Finding]:
         yield from _read_transcripts(folder, columns, notes)
         for file in files_of(folder):
-            if _ending(file) in SPOKEN:
+            if file_ending(file) in TRANSCRIPTS:
                 continue
             notes.forget(str(file))
             try:
@@ -143,7 +128,7 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
                 yield Finding(str(file), problems=(Problem(str(file), sentence),))
         notes.form = ""  # of several
 
-    endings = [ending for ending in FORMS if not ending.endswith((_VECTORS, ".gz"))]
+    endings = [ending for ending in FORMS if not ending.endswith((VECTORS, ".gz"))]
     return distinct(findings(), folder, f"{', '.join(endings)} files", notes)
 
 
@@ -155,17 +140,6 @@ def _named_by_file(finding: Finding, file: Path) -> Finding:
         domains = dialogue.domains or tuple(filter(None, (file.parent.name,)))
         dialogue = replace(dialogue, id=name, domains=domains)
     return replace(finding, dialogue=dialogue, id=name)
-
-
-def _ending(path: Path) -> str:
-    # Capitals do not matter, except in ".gz": the functions that unpack files look for small
-    # letters.
-    name = path.name.lower()
-    if name.endswith(".gz") and not path.name.endswith(".gz"):
-        return ""
-    return next(
-        (ending for ending in sorted(FORMS, key=len, reverse=True) if name.endswith(ending)), ""
-    )
 
 
 def _readable(given: str | Path) -> Path:
@@ -194,7 +168,7 @@ def _readable(given: str | Path) -> Path:
         raise InputError(
             f"{given}: cannot be read ({reason}){remedy or f'; give {known}'}"
         ) from None
-    if not path.is_dir() and not _ending(path):
+    if not path.is_dir() and not file_ending(path):
         remedy = "unpack it" if path.suffix.lower() in _PACKED else "convert it to one of these"
         raise InputError(f"{path}: got a file of an unknown form, expected {known}; {remedy}")
     return path

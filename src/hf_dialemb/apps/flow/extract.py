@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data import load_dialogues
+from ...data.reading_options import OPTIONS
 from ...dialogue import Dialogue
 from ...drawing import visible
 from ...encoders import Encoder, load_encoder
@@ -23,7 +24,6 @@ from ...metrics.vectors import unit_vectors
 from ...storage.files import check_writable
 from ...storage.frames import counted, data_frame, notebook_view
 from ...storage.pretrained import default_encoder
-from ..files.reading_options import OPTIONS
 from ..pages.page import write_page
 from .flow import Flow, Utterances, read_utterances
 from .flow_clustering import Choice, cluster_by_role
@@ -260,8 +260,8 @@ def utterance_vectors(
 
 
 def source_of(encoder: Encoder) -> str:
-    """Return a digest of the vectors of an encoder with a spec."""
-    return encoder.fingerprint + (" whitened" if encoder.whitened else "")
+    """Return a digest of the vectors of an encoder that was loaded."""
+    return encoder.fingerprint
 
 
 def checked_vectors(vectors: Any, count: int, of: str) -> NDArray[np.float32]:

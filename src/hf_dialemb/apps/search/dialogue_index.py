@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from ...data import load_dialogues
 from ...dialogue import Dialogue, metadata_columns
 from ...encoders import Encoder, load_encoder
-from ...encoders.specs import fingerprint, trained_encoder
+from ...encoders.specs import find_encoder, trained_encoder
 from ...encoders.stored_vectors import METADATA
 from ...errors import InputError
 from ...methods.sessions import spoken
 from ...storage.files import locked
-from ..files.turn_tables import plain_cell
+from ..files.table_rows import plain_cell
 from .hits import Hits, IndexHit, beginning, check_top
 from .indexed_turns import find_turns
 from .lance_tables import (
@@ -144,7 +144,7 @@ class DialogueIndex:
         return (
             self._encoder.fingerprint
             if isinstance(self._encoder, Encoder)
-            else fingerprint(self._encoder)
+            else find_encoder(self._encoder).fingerprint
         )
 
     def __len__(self) -> int:

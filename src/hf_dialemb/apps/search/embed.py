@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
+from ...data.reading_options import ReadingOptions
 from ...data.source import files_within
 from ...dialogue import Dialogue
 from ...encoders import Encoder, load_encoder
@@ -25,7 +26,6 @@ from ...storage.addresses import Address, copied_here, without_login
 from ...storage.files import check_writable, write_json_atomically
 from ...storage.shards import in_parts, in_shards, metadata_of, parts_beside
 from ..files.reading import read_own
-from ..files.reading_options import ReadingOptions
 
 
 def embed(model: Any, source: Path | str, output: Path | str, **options: Any) -> int:
@@ -89,7 +89,8 @@ def embed_file(
     deque(read_own(source, how), maxlen=0)
     encoder = load_encoder(model)
     made_by = {
-        "model": model if isinstance(model, str) else encoder.spec,
+        "model": encoder.spec,
+        "options": encoder.source.options if encoder.source else {},
         "weights": encoder.fingerprint,
         "rows": level,
     }
@@ -114,7 +115,7 @@ def embed_file(
 
 
 def vector_table(
-    encoder: Encoder, made_by: dict[str, str], dialogues: Sequence[Dialogue]
+    encoder: Encoder, made_by: dict[str, Any], dialogues: Sequence[Dialogue]
 ) -> pa.Table:
     """Embed dialogues, or their utterances as ``made_by["rows"]`` says, and return the columns of
     their rows.
@@ -123,7 +124,7 @@ def vector_table(
     texts = rows.pop("text", None)
     vectors = encoder.encode(dialogues) if texts is None else encoder.encode_utterances(texts)
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-    record = json.dumps({**made_by, "level": encoder.level, "width": vectors.shape[1]})
+    record = json.dumps({**made_by, "width": vectors.shape[1]})
     return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
+from ...data.reading_options import ReadingOptions
 from ...data.source import decompressed
 from ...dialogue import ROLES, Dialogue, plain
 from ...drawing import visible
@@ -33,7 +34,6 @@ from ...methods.ranker import (
 from ...storage.files import check_writable, write_text_atomically
 from ...storage.pretrained import resolve_backbone
 from ..files.reading import read_own
-from ..files.reading_options import ReadingOptions
 from .hits import best_rows
 
 _EMBEDDED = 8_192  # responses that are encoded at once, beside the matrix of all

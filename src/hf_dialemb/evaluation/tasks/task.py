@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import data
-from ...apps.files.reading import is_own
-from ...apps.files.reading_options import ReadingOptions
-from ...data import loading
+from ...data import corpus_names
 from ...data.corpus import ALL
+from ...data.corpus_names import is_own
+from ...data.reading_options import ReadingOptions
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...errors import InputError, unknown_name
@@ -109,7 +109,7 @@ class CorpusPart:
         None where there is no file.
         """
         if isinstance(self.corpus, str):
-            return loading.data_hash(self.corpus, self.data_dir)
+            return corpus_names.data_hash(self.corpus, self.data_dir)
         return json_key([repr(dialogue) for dialogue in self.corpus])
 
     def examples(self) -> list[Any]:

@@ -4,15 +4,15 @@ Six corpora, each in train, dev and test, with the paper's filters (section 4.2,
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ...apps.files.json_files import write_jsonl
 from ...data import iterate_dialogues
-from ...data.audit.statistics import Statistics
 from ...data.corpus import SPLITS
+from ...data.jsonl import write_jsonl
 from ...data.source import MissingFilesError
 from ...dialogue import Dialogue
 from ...drawing import table_lines
@@ -49,10 +49,11 @@ def build_benchmark(
             continue
         path = output / name / f"{split}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept, labels = Statistics(), result["domains"].setdefault(name, set())
+        kept, labels = Counter[str](), result["domains"].setdefault(name, set())
         write_jsonl(_counted(filtered(name, split, chain((first,), dialogues)), kept, labels), path)
-        means = {"turns": kept.turns_per_dialogue.mean, "words": kept.words_per_dialogue.mean}
-        result["counts"].setdefault(name, {})[split] = {"dialogues": kept.dialogues, **means}
+        count = kept["dialogues"]
+        means = {unit: kept[unit] / count if count else None for unit in ("turns", "words")}
+        result["counts"].setdefault(name, {})[split] = {"dialogues": count, **means}
         report(f"Wrote {path}")
     if not result["counts"]:
         raise MissingFilesError(f"None of {', '.join(PAPER)} is at hand: {reason}")
@@ -102,9 +103,10 @@ def benchmark_table(result: dict[str, Any]) -> str:
 
 
 def _counted(
-    dialogues: Iterable[Dialogue], kept: Statistics, labels: set[str]
+    dialogues: Iterable[Dialogue], kept: Counter[str], labels: set[str]
 ) -> Iterator[Dialogue]:
     for dialogue in dialogues:
-        kept.add(dialogue)
+        words = sum(len(turn.content.split()) for turn in dialogue.turns)
+        kept.update(dialogues=1, turns=len(dialogue.turns), words=words)
         labels.update(dialogue.domains if len(dialogue.domains) == 1 else ())
         yield dialogue

@@ -8,8 +8,8 @@ from typing import Any
 
 from transformers import TrainingArguments
 
-from ...apps.files.reading import is_own
 from ...data import CORPORA, get_corpus, load_dialogues
+from ...data.corpus_names import is_own
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ...methods import get_method
