@@ -144,7 +144,7 @@ def rate(model: str) -> Figures:
         started = time.perf_counter()
         encode(items)
         found[name] = len(items) / (time.perf_counter() - started)
-    if not encoder.fitted:
+    if not encoder.fitted_on_input:
         files = Path(model if Path(model).is_dir() else resolve_backbone(model)).rglob(
             "*.safetensors"
         )

@@ -159,7 +159,6 @@ STATS = ("corpus", "stats", "--corpus")
         (["demo", "--max-steps", "0"], "--max-steps: got 0, expected at least 1"),
         ([*EMBED, "m", "--shard-size", "0"], "--shard-size: got 0, expected at least 1"),
         ([*EMBED, "tfidf"], "fitted on the dialogues that it embeds"),
-        ([*EMBED, "dialogue-static@whitened"], "fitted on the dialogues that it embeds"),
         (["search", "--corpus", "sample"], "one of the arguments --query --id is required"),
         (
             ["evaluate", "--model", "tfidf", "--corpus", "./calls.jsonl", "--split", "dev"],

@@ -329,7 +329,7 @@ def test_an_ensemble_learnt_what_its_members_learnt(tmp_path):
     one, two = {("sgd", "train")}, {("star", "test")}
     expected = {
         "one": one,
-        "one@utterances,whitened": one,
+        "one (utterances)": one,
         "two/checkpoint-5": two,
         "both": one | two,
     }

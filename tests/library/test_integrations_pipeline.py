@@ -94,7 +94,7 @@ def test_clones_copies_and_pickles_hold_no_weights(vectorizer, dialogues, tmp_pa
 
 def test_beside_other_encoders_and_columns(vectorizer, tiny_bert, dialogues):
     levels = ("dialogue", "utterances")
-    union = FeatureUnion([(level, DialogueVectorizer(f"{tiny_bert}@{level}")) for level in levels])
+    union = FeatureUnion([(level, DialogueVectorizer(tiny_bert, level)) for level in levels])
     assert union.fit_transform(dialogues).shape == (24, 32)
     messages = [dialogue.to_messages() for dialogue in dialogues]
     table = pd.DataFrame({"dialogue": messages, "channel": ["chat", "phone"] * 12})

@@ -264,4 +264,4 @@ def test_figures_of_a_ranker_are_of_its_own_scores(tower_folders, towers, sample
     np.testing.assert_allclose(encoder.encode(sample_dialogues[:3]), contexts, atol=1e-6)
     assert find_encoder(tower_folders[0]).kind == "dialemb"
     with pytest.raises(InputError, match="reads whole dialogues"):
-        find_encoder(f"{tower_folders[0]}@utterances")
+        find_encoder(tower_folders[0], "utterances")

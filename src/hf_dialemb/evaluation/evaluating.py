@@ -20,7 +20,7 @@ from ..drawing import check_drawing
 from ..encoders import Encoder, load_encoder
 from ..encoders.embedding_cache import RememberingEncoder
 from ..encoders.encoder import Vectors
-from ..encoders.specs import find_encoder, fingerprint, has_weights
+from ..encoders.specs import find_encoder, has_weights
 from ..encoders.stored_vectors import stored_vectors
 from ..errors import InputError, explained
 from ..hooks import entries
@@ -169,12 +169,11 @@ def _measured(
     The results file is written after each encoder.
     """
     names = [encoder if isinstance(encoder, str) else encoder.name for encoder in encoders]
-    weights = {encoder: fingerprint(encoder) for encoder in encoders if isinstance(encoder, str)}
-    weights |= {
-        model.name: model.fingerprint
-        for model in encoders
-        if isinstance(model, Encoder) and model.spec
-    }
+    weights = {}
+    for name, model in zip(names, encoders, strict=True):
+        source = find_encoder(model) if isinstance(model, str) else model.source
+        if source is not None:
+            weights[name] = source.fingerprint
     config = {
         "models": names,
         "weights": weights,

@@ -19,7 +19,7 @@ from tqdm.auto import tqdm
 
 from ..data.source import MissingFilesError
 from ..encoders.embedding_cache import RememberingEncoder
-from ..encoders.specs import fingerprint, has_weights
+from ..encoders.specs import find_encoder, has_weights
 from ..errors import InputError
 from ..evaluation.evaluating import (
     check_request,
@@ -83,7 +83,7 @@ def evaluate_suite(
     config: dict[str, Any] = {
         "suite": suite,
         "models": list(models),
-        "weights": {model: fingerprint(model) for model in models},
+        "weights": {model: find_encoder(model).fingerprint for model in models},
         "problems": [
             {"task": task, **problem.config} for (_, _, task), problem in problems.items()
         ],

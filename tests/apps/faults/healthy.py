@@ -19,7 +19,7 @@ COMMANDS = {
     "out/results.json",
     "embed": "embed --model dse --input calls.jsonl --shard-size 3 --output out/vectors.parquet",
     "embed: sentence": "embed --model sentence --input calls.csv --output out/vectors.parquet",
-    "embed: plain": "embed --model bert@utterances --input talk.txt --output out/vectors.parquet",
+    "embed: plain": "embed --model bert --input talk.txt --output out/vectors.parquet",
     "embed: shipped": "embed --model table --input calls.jsonl --output out/vectors.parquet",
     "search": "search --model dse --corpus calls.jsonl --vectors vectors.parquet --id #2 --output "
     "out/found.jsonl",

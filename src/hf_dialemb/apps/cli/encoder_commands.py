@@ -164,7 +164,7 @@ def _tasks(fine_tunes: bool = False) -> list[str]:
 def _export(options: argparse.Namespace) -> None:
     from ...hub.export import export
 
-    more = named(options, "dtype", "max_shard_size", "onnx", "int8")
+    more = named(options, "dtype", "max_shard_size")
     say(f"Wrote {export(options.model, options.output, report=say, **more)}")
 
 

@@ -19,7 +19,8 @@ from ...storage.files import check_not_read
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, from_drafts, from_record
 from .forms import RecordDrafts, Records
-from .turn_tables import Row, find_in_table, rows_of
+from .table_rows import Row, rows_in_memory
+from .turn_tables import find_in_table
 from .workbook import is_flat, parquet_rows
 
 
@@ -76,7 +77,7 @@ def find_in_records(read: Records, name: str, notes: Notes) -> Iterator[Finding]
 
     def rows(_: Notes) -> Iterator[Row]:
         objects = (record for _, record in drafts.records() if isinstance(record, dict))
-        rows = rows_of(
+        rows = rows_in_memory(
             drafts.header, ([record.get(field) for field in drafts.header] for record in objects)
         )
         # the header has no line of its own
@@ -114,4 +115,4 @@ def find_in_parquet(path: Path, columns: Mapping[str, str], notes: Notes) -> Ite
 def _parquet_table(path: Path, _: Notes) -> Iterator[Row]:
     rows = parquet_rows(path)
     first = next(rows, {})
-    return rows_of(list(first), (row.values() for row in chain([first], rows)))
+    return rows_in_memory(list(first), (row.values() for row in chain([first], rows)))

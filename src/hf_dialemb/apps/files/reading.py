@@ -103,7 +103,9 @@ def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
     Ids begin with the file's name.
     """
     for file in files_within(folder):
-        if file_ending(file) == VECTORS or (not file_ending(file) and file.name.lower().endswith(".gz")):
+        if file_ending(file) == VECTORS or (
+            not file_ending(file) and file.name.lower().endswith(".gz")
+        ):
             notes.add(
                 "left out a file that a folder is not read with; give it by itself", str(file)
             )

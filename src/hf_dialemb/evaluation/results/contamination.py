@@ -61,7 +61,7 @@ def sets_behind(model: str) -> frozenset[Set]:
     Nothing is known of what is no folder, such as a model of the Hub.
 
     The folder is that of a training, of one of its checkpoints or of an ensemble (then the sets are
-    those of all its members), and perhaps followed by what `load_encoder` takes behind an ``@``.
+    those of all its members), and perhaps followed by its level in brackets.
     What comes with the package says it.
     """
     folder = _folder_of(model)
@@ -90,7 +90,7 @@ def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
 
 
 def _folder_of(model: str) -> Path:
-    return Path(model.rpartition("@")[0] if "@" in model and not Path(model).is_dir() else model)
+    return Path(model.removesuffix(" (utterances)"))
 
 
 def _runs_of(folder: Path) -> list[RunFolder]:

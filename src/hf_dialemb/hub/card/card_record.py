@@ -11,7 +11,7 @@ from transformers import AutoConfig
 
 from ...data import CORPORA
 from ...data.corpus import TERMS
-from ...encoders.specs import fingerprint
+from ...encoders.specs import find_encoder
 from ...errors import InputError
 from ...methods import get_method, method_of, register
 from ...storage.pretrained import load_pretrained
@@ -43,7 +43,7 @@ def make_record(
         "name": folder.resolve().name,
         "model": model,
         "measured_as": [
-            {"name": _relative(path), "weights": fingerprint(str(path))} for path in (run, folder)
+            {"name": _relative(path), "weights": find_encoder(str(path)).fingerprint} for path in (run, folder)
         ],
         "members": members,
         "reference": _reference(run, model["method"]),
