@@ -5,10 +5,26 @@
 
 import argparse
 import time
+from pathlib import Path
 
 from ...errors import InputError
 from ...storage.files import check_not_read
-from .parser import TEXTS, Commands, add_command, add_group, chosen_model, named, reading_of, say
+from .parser import (
+    Commands,
+    add_command,
+    add_conversations,
+    add_corpus_options,
+    add_data_dir,
+    add_group,
+    add_loading_options,
+    add_method,
+    add_output,
+    add_reading_options,
+    chosen_model,
+    named,
+    reading_of,
+    say,
+)
 
 RECIPE, CORPUS = "dse_demo", "star_small"
 OWN = "own_minilm"
@@ -33,6 +49,64 @@ STEERING = {
 }
 """Settings of how weights move: they decide nothing in that recipe, which keeps the weights."""
 
+_TRAIN = """\
+Write a setting as '--field value' (this wins), or as a line 'field: value' in the YAML file.
+Without --config and --method, it fits dialogue-minilm to your dialogues, in a minute.
+
+what to learn, from what
+  --method NAME           see below, or the file of a method of your own: own_method.py
+  --backbone MODEL        where it starts: a folder, a Hub id, dialogue-minilm (with --method: all-MiniLM-L6-v2)
+  --corpus FILE ...       your file or folder, a Hub dataset, or a corpus such as sgd/train (default: sample)
+  --columns, --roles      how to read your table: id=call,role=speaker,content=text; Agent=assistant
+  --dates, --gap, --sheet, --raw, --strict   how to read files: dialemb corpus check --help explains them
+  --exclude SET ...       leave out the dialogues of these evaluation sets; none leaves nothing out
+  --max_dialogues N       learn from only this many, drawn at random
+  --output_dir FOLDER     folder of the run (or --output); the same command resumes there
+
+how long, how fast
+  --max_steps N           total steps; overrides epochs
+  --num_train_epochs N    passes over the data (default: 3)
+  --per_device_train_batch_size N   examples in a step (default: 8)
+  --gradient_accumulation_steps N   batches in a step, if memory is short
+  --learning_rate X       (default: 5e-5)
+  --warmup_steps N        steps to reach it
+  --bf16 true             half the memory, if the hardware supports it
+  --seed N                for everything drawn at random
+
+what to keep
+  --dev_split FILE        dialogues to choose a checkpoint by
+  --checkpoint_selection SIGNAL   last, contrastive_loss, contrastive_accuracy, uniformity, dev_purity
+  --patience N            stop after this many measurements without gain
+  --save_steps N          steps between checkpoints
+  --average_with_backbone X   share of the old weights in the result, 0 to 1
+  --max_tokens N          where texts are cut
+
+all settings, of every method and of transformers' Trainer: dialemb train --list-settings
+
+methods: dial2vec (dialogues, speakers); dse, dialogue_cse, dialog2flow, turns (utterances); dual_encoder,
+  transformer_dual_encoder, deep_attention_matching (which response fits)
+
+example: dialemb train calls.csv --output_dir runs/mine"""
+_EVALUATE = """\
+To repeat whole papers, or several at once, see dialemb papers benchmark.
+
+example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2 tfidf --corpus sgd"""
+_PUBLISH = """\
+The folder is that of a training, which is exported first and gets a card; or one that dialemb
+export wrote. With --repo-type space a metric's name will do, with --repo-type dataset a folder that
+dialemb papers corpus unify wrote. If it stops, run it again. Log in with 'hf auth login'.
+
+example: dialemb publish runs/calls --repo-id org/calls --private"""
+_DISTIL = """\
+example: dialemb model distil sgd/train multiwoz/train --model runs/merged --output runs/static"""
+_CARD = """\
+Figures come from dialemb papers benchmark or dialemb evaluate, for the model and for its backbone.
+If the model learnt from your own file, give that file's licence:
+--corpus-licence 'calls.jsonl=permissive:CC BY 4.0' (permissive, share-alike or research).
+
+example: dialemb model card --model published/dse-minilm --run runs/dse-minilm
+  --results benchmark/dse.json"""
+
 QUERY = "I want to see a flat before I rent it"
 SHOWN = ("semantic-relatedness", "dialogue-retrieval")
 """The tasks to print, as far as nothing is drawn.
@@ -44,16 +118,133 @@ everything.
 
 def add(commands: Commands) -> None:
     """Add the commands and the group."""
-    add_command(commands, "demo", _demo)
-    add_command(commands, "train", _train, recipes=_recipes).set_defaults(takes_settings=True)
-    add_command(
-        commands, "evaluate", _evaluate, tasks=_tasks, fine_tuning=lambda: _tasks(fine_tunes=True)
+    _add_demo(commands)
+    _add_train(commands)
+    _add_evaluate(commands)
+    _add_export(commands)
+    _add_publish(commands)
+    group = add_group(commands, "model", "distil a model, or write its card")
+    _add_distil(group)
+    _add_card(group)
+
+
+def _add_demo(commands: Commands) -> None:
+    summary = "train on a part of STAR in the package; measure, export, search and draw a flow"
+    parser = add_command(commands, "demo", _demo, summary, "example: dialemb demo --output demo")
+    add_output(parser, "folder for everything the demo writes", "demo")
+    parser.add_argument("--max-steps", type=int, help="shorten the training")
+
+
+def _add_train(commands: Commands) -> None:
+    parser = add_command(commands, "train", _train, "train an encoder from dialogues", _TRAIN)
+    parser.add_argument("--config", help="a recipe's name, or a YAML file of settings")
+    parser.add_argument(
+        "--list-settings", action="store_true", help="print every setting with its default"
     )
-    add_command(commands, "export", _export)
-    add_command(commands, "publish", _publish)
-    group = add_group(commands, "model")
-    for name, run in (("distil", _distil), ("card", _card)):
-        add_command(group, name, run, TEXTS["model"])
+    parser.set_defaults(takes_settings=True)
+    parser.names = _recipes
+
+
+def _add_evaluate(commands: Commands) -> None:
+    summary = "compare encoders on a labelled corpus"
+    parser = add_command(commands, "evaluate", _evaluate, summary, _EVALUATE)
+    add_conversations(parser)
+    parser.add_argument("--model", nargs="+", help="folders, Hub ids, encoders of the package")
+    parser.add_argument(
+        "--level",
+        dest="model_level",
+        choices=["dialogue", "utterances"],
+        help="of models of texts: read a dialogue at once, or average its utterances",
+    )
+    parser.add_argument(
+        "--vectors", type=Path, help="also measure vectors that dialemb embed wrote"
+    )
+    parser.add_argument(
+        "--task", nargs="+", default=[], help="tasks, see below (default: what suits the corpus)"
+    )
+    add_output(parser, "results file", "results.json")
+    parser.add_argument("--limit", type=int, help="measure on a fixed random sample of this many")
+    parser.add_argument(
+        "--seeds", type=int, default=10, help="repeats with other random seeds (default: 10)"
+    )
+    add_loading_options(parser)
+    add_corpus_options(parser, "test")
+    parser.names = _tasks
+
+
+def _add_export(commands: Commands) -> None:
+    summary = "turn a trained checkpoint into a form that other libraries load, and check it"
+    epilog = "example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec"
+    parser = add_command(commands, "export", _export, summary, epilog)
+    parser.add_argument("--model", required=True, help="folder of the training or a checkpoint")
+    add_output(parser, "folder to write; must not exist yet")
+    parser.add_argument(
+        "--dtype", choices=["bf16", "fp16", "fp32"], help="precision of the weights"
+    )
+    parser.add_argument("--max-shard-size", help="largest file of weights, such as 1GB")
+    add_method(parser)
+
+
+def _add_publish(commands: Commands) -> None:
+    summary = "publish a model, a metric or a dataset on the Hub in one commit"
+    parser = add_command(commands, "publish", _publish, summary, _PUBLISH)
+    parser.add_argument("path", type=Path, help="the folder")
+    parser.add_argument("--repo-id", required=True, help="where to: org/name; created if absent")
+    parser.add_argument(
+        "--repo-type", default="model", help="model, space or dataset (default: model)"
+    )
+    parser.add_argument("--private", action="store_true", help="create a private repository")
+    parser.add_argument("--revision", help="branch, created if absent (default: main)")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only list the files and what stands in the way"
+    )
+    parser.add_argument(
+        "--verify", action="store_true", help="download it afterwards and compare it"
+    )
+    add_method(parser)
+
+
+def _add_distil(group: Commands) -> None:
+    summary = "distil an encoder of texts into a table of word vectors, small and fast"
+    parser = add_command(group, "distil", _distil, summary, _DISTIL)
+    parser.add_argument("corpus", nargs="+", help="sets to learn from: sgd/train, files, ...")
+    parser.add_argument("--model", required=True, help="an encoder of texts, the teacher")
+    parser.add_argument(
+        "--exclude", nargs="+", metavar="SET", help="evaluation sets to keep out, as sgd/test"
+    )
+    add_output(parser, "folder to write; must not exist yet")
+    parser.add_argument(
+        "--dimensions", type=int, default=256, help="width of the vectors (default: 256)"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=60000, help="most texts of several turns (default: 60000)"
+    )
+    parser.add_argument(
+        "--passes", type=int, default=6, help="how often it sees each text (default: 6)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="for drawing texts (default: 0)")
+    add_method(parser)
+    add_data_dir(parser)
+    add_reading_options(parser)
+
+
+def _add_card(group: Commands) -> None:
+    summary = "write the model card of an exported folder from its results"
+    parser = add_command(group, "card", _card, summary, _CARD)
+    parser.add_argument("--model", type=Path, required=True, help="what dialemb export wrote")
+    parser.add_argument(
+        "--run", dest="training", type=Path, required=True, help="folder of the training"
+    )
+    parser.add_argument(
+        "--results", type=Path, nargs="+", default=[], help="results files of the model, if any"
+    )
+    parser.add_argument("--repo-id", help="where you will publish it (default: org/FOLDER)")
+    parser.add_argument(
+        "--corpus-licence", nargs="+", default=[], metavar="NAME=TERMS:LICENCE", help="see above"
+    )
+    parser.add_argument("--output", type=Path, help="file to write (default: the README.md)")
+    parser.add_argument("--record", type=Path, help="keep the card's sources in this file")
+    add_method(parser)
 
 
 def _demo(options: argparse.Namespace) -> None:
@@ -124,10 +315,10 @@ def _train(options: argparse.Namespace) -> None:
     run_training(settings, say if settings.training.process_index == 0 else lambda line: None)
 
 
-def _recipes() -> list[str]:
+def _recipes() -> str:
     from ...training.arguments import recipe_names
 
-    return recipe_names()
+    return f"\nrecipes: {', '.join(recipe_names())}\n"
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -152,10 +343,10 @@ def _evaluate(options: argparse.Namespace) -> None:
     say(f"Wrote {options.output}")
 
 
-def _tasks(fine_tunes: bool = False) -> list[str]:
-    from ...evaluation.tasks.task import TASKS, get_task
+def _tasks() -> str:
+    from ...evaluation.tasks.task import TASKS
 
-    return [name for name in TASKS if get_task(name).fine_tunes == fine_tunes]
+    return f"\ntasks: {', '.join(TASKS)}\n"
 
 
 def _export(options: argparse.Namespace) -> None:

@@ -1,53 +1,29 @@
-"""The shared parts of the commands.
-
-Errors of one sentence, help with an example, the options that name things.
-"""
+"""The shared parts of the commands: errors of one sentence, options that many take."""
 
 import argparse
-import os
-import re
 import sys
-import textwrap
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from ...data.reading_options import OPTIONS
 from ...errors import InputError, nearest
 
+CORPUS = "your file, folder or Hub dataset, or a corpus, as sgd or sgd/test"
+CONVERSATIONS = "your conversations: a file, or a folder of them"
+
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are `InputError`, and whose help lists names when it is asked for."""
+    """A parser whose errors are `InputError`, and whose help can end in names found on demand."""
 
-    lists: Mapping[str, Callable[[], Iterable[str]]] = {}
-    words: Sequence[str] = ()  # to parse
+    names: Callable[[], str] = str
 
     def format_help(self) -> str:
-        """Return the help, with the lists that the epilog names in braces."""
-        for name, listed in self.lists.items():
-            text = textwrap.fill(
-                ", ".join(listed()), 100, subsequent_indent="  ", break_on_hyphens=False
-            )
-            self.epilog = str(self.epilog).replace(f"{{{name}}}", text)
-        return super().format_help()
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse words, which `error` looks at."""
-        self.words = args or ()
-        return super().parse_known_args(args, namespace)
+        """Return the help, and below it the names."""
+        return super().format_help() + self.names()
 
     def error(self, message: str) -> NoReturn:
-        """Raise argparse's message.
-
-        Name an unknown argument whose value argparse takes for another argument.
-        """
-        known = self._option_string_actions
-        for word in self.words if "not allowed with" in message else ():
-            if word.startswith("--") and not any(
-                name.startswith(word.partition("=")[0]) for name in known
-            ):
-                raise unknown_argument(word, self.prog, known)
+        """Raise argparse's message."""
         raise InputError(f"{message}; see '{self.prog} --help'")
 
 
@@ -56,109 +32,117 @@ Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 def unknown_argument(got: str, program: str, known: Iterable[str]) -> InputError:
-    """Return the error for an argument that a command does not take.
-
-    It suggests the nearest known name.
-    """
+    """Return the error for an argument that a command does not take, with the nearest it knows."""
     return InputError(f"unknown argument '{got}'; see '{program} --help'.{nearest(got, known)}")
-
-
-def read_texts(file: Path) -> dict[str, Any]:
-    """Read the summary, the epilog and the options of commands.
-
-    Those of a group stand beside the group's own.
-    """
-    return tomllib.loads(file.read_text(encoding="utf-8"))
-
-
-TEXTS = read_texts(Path(__file__).with_name("commands.toml"))
-
-_TYPES = {"int": int, "float": float, "path": Path}
 
 
 def add_command(
     commands: Commands,
     name: str,
-    run: Callable[[argparse.Namespace], None] | None,
-    texts: Mapping[str, Any] = TEXTS,
-    **lists: Callable[[], Iterable[str]],
+    run: Callable[[argparse.Namespace], None],
+    summary: str,
+    epilog: str,
 ) -> Parser:
-    """Add a command with its options, which calls ``run``.
-
-    The first clause of its summary stands in the list of all.
-
-    ``{tasks}`` in its epilog stands for what ``tasks()`` lists, when the help is shown.
-    """
-    stated, form = texts[name], argparse.RawDescriptionHelpFormatter
-    listed: dict[str, Any] = (
-        {} if " " in name else {"help": re.split(r"[.:;,]( |$)", stated["summary"])[0]}
-    )
+    """Add a command that calls ``run``; commands of two words are not listed."""
+    listed: dict[str, Any] = {} if " " in name else {"help": summary}
     parser = commands.add_parser(
-        name, description=stated["summary"], epilog=stated["epilog"], formatter_class=form, **listed
+        name,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **listed,
     )
-    parser.lists = lists
     parser.set_defaults(run=run)
-    if "conversations" in stated:
-        _conversations(parser, **stated["conversations"])
-    if "wanted" in stated:
-        _add_options(parser.add_mutually_exclusive_group(required=True), stated["wanted"])
-    own = stated.get("options", {})
-    shared = {
-        option: how
-        for kind in stated.get("takes", ())
-        for option, how in TEXTS["shared"][kind].items()
-    }
-    _add_options(
-        parser,
-        {option: {**shared.get(option, {}), **own.get(option, {})} for option in {**own, **shared}},
-    )
-    if split := stated.get("split"):
-        parser.add_argument(
-            "--split",
-            help=f"for public corpora and Hub datasets: train, dev, test or all (default: {split})",
-        )
-        parser.set_defaults(default_split=split)
     return parser
 
 
-def _add_options(
-    parser: argparse._ActionsContainer, options: Mapping[str, Mapping[str, Any]]
-) -> None:
-    for option, how in options.items():
-        kind = {"type": _TYPES[how["type"]]} if "type" in how else {}
-        parser.add_argument(*option.split(), **{**how, **kind})
-
-
-def _conversations(
-    parser: argparse.ArgumentParser,
-    name: str = "corpus",
-    help: str = "your file, folder or Hub dataset, or a corpus, as sgd or sgd/test",
-    several: bool = False,
-    instead: Mapping[str, Mapping[str, Any]] | None = None,
-) -> None:
-    """Add the input, as a word or as ``--corpus`` (also ``--input``), or another option
-    ``instead``: one is needed.
-    """
-    group, many = parser.add_mutually_exclusive_group(required=True), "+" if several else None
-    group.add_argument(
-        name, nargs="*" if several else "?", default=argparse.SUPPRESS, metavar="corpus", help=help
-    )
-    group.add_argument(
-        "--corpus",
-        "--input",
-        dest=name,
-        nargs=many,
-        metavar="CORPUS",
-        help="another way to name them",
-    )
-    _add_options(group, instead or {})
-
-
-def add_group(commands: Commands, name: str, texts: Mapping[str, Any] = TEXTS) -> Any:
+def add_group(commands: Commands, name: str, summary: str) -> Any:
     """Add a command that has commands; return their list, to add to."""
-    parser = add_command(commands, name, None, texts)
+    parser = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
     return parser.add_subparsers(
         dest="subcommand", required=True, metavar="command", parser_class=Parser
+    )
+
+
+def add_conversations(parser: Parser, name: str = "corpus", text: str = CORPUS) -> Any:
+    """Add the input, as a word or as ``--corpus``; return the group of which one is needed."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument(name, nargs="?", default=argparse.SUPPRESS, metavar="corpus", help=text)
+    group.add_argument("--corpus", "--input", dest=name, metavar="CORPUS", help="the same")
+    return group
+
+
+def add_method(parser: Parser) -> None:
+    """Add the option for methods of one's own."""
+    parser.add_argument(
+        "--method", metavar="FILE.py", help="for a model of a method of your own: its file"
+    )
+
+
+def add_loading_options(parser: Parser) -> None:
+    """Add the options of loading a model, but its name."""
+    parser.add_argument("--revision", help="for a Hub id: a branch, a tag or a commit")
+    parser.add_argument("--device", help="such as cpu, cuda:1 or mps (default: the accelerator)")
+    parser.add_argument(
+        "--batch-size", type=int, help="texts or conversations in the model at once (default: 32)"
+    )
+    parser.add_argument("--dtype", help="float32 (the default), bfloat16 or float16")
+    add_method(parser)
+
+
+def add_model_options(parser: Parser) -> None:
+    """Add the options of a model."""
+    parser.add_argument(
+        "--model",
+        help="a checkpoint folder, a Hub id, or an encoder from the package, such as "
+        "dialogue-minilm (default: the best one available)",
+    )
+    add_loading_options(parser)
+
+
+def add_reading_options(parser: Parser) -> None:
+    """Add the options of reading files of one's own."""
+    parser.add_argument(
+        "--columns",
+        help="for tables: which column is what, such as id=call,role=speaker,content=text",
+    )
+    parser.add_argument("--roles", help="who is who, such as Agent=assistant,Customer=user")
+    parser.add_argument(
+        "--dates", choices=["day-first", "month-first"], help="the order of numbers in dates"
+    )
+    parser.add_argument("--gap", help="the pause that ends a conversation, such as 30m, 4h or 2d")
+    parser.add_argument("--sheet", help="the sheet of a workbook, or all")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="stop at what is malformed, and guess nothing (default: leave it out and count it)",
+    )
+    parser.add_argument(
+        "--raw", action="store_true", help="leave HTML, quoted mail and signatures in the texts"
+    )
+
+
+def add_data_dir(parser: Parser) -> None:
+    """Add the option for the folder of public corpora."""
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+
+
+def add_corpus_options(parser: Parser, split: str) -> None:
+    """Add the options of reading a corpus, with the split that is the default."""
+    add_data_dir(parser)
+    add_reading_options(parser)
+    parser.add_argument(
+        "--split",
+        help=f"for public corpora and Hub datasets: train, dev, test or all (default: {split})",
+    )
+    parser.set_defaults(default_split=split)
+
+
+def add_output(parser: Parser, text: str, default: str | None = None) -> None:
+    """Add the place that a command writes; without a default it must be named."""
+    ending = f" (default: {default})" if default else ""
+    parser.add_argument(
+        "--output", type=Path, default=default, required=not default, help=f"{text}{ending}"
     )
 
 
@@ -166,12 +150,8 @@ def say(line: str) -> None:
     """Print a line of a command that goes on working; names in it cannot command the terminal."""
     from ...drawing import visible
 
-    try:
-        print(
-            "".join(letter if letter in "\n\t" else visible(letter) for letter in line), flush=True
-        )
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    letters = (letter if letter in "\n\t" else visible(letter) for letter in line)
+    print("".join(letters), flush=True)
 
 
 def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -182,11 +162,10 @@ def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 def chosen_model(
     options: argparse.Namespace, given: str | None, of: str = "dialogue", *, needed: bool = True
 ) -> Any:
-    """Return the model ``given`` or the best one available, which is printed.
+    """Return the model ``given``, or else the best one available, which is printed.
 
-    A name, or with options an encoder.
-
-    If none is given or ``needed``, return None, and refuse the options of loading.
+    With options of loading it is an encoder, otherwise a name. If none is given or ``needed``,
+    return None, and refuse the options of loading.
     """
     loading = named(options, "revision", "device", "batch_size", "dtype")
     loading["level"] = getattr(options, "model_level", None)
@@ -238,7 +217,8 @@ def check_split(options: argparse.Namespace) -> None:
         elif corpus and with_split(corpus)[0] != corpus:  # such as sgd/test
             known, options.split = with_split(corpus, options.split)
             setattr(options, name, known)
-    options.split = options.default_split if options.split is None else options.split
+    if options.split is None:
+        options.split = options.default_split
 
 
 def reading_of(options: argparse.Namespace) -> dict[str, Any]:

@@ -5,12 +5,71 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
-from .parser import Commands, add_command, model_and_vectors, named, reading_of, say
+from .parser import (
+    CONVERSATIONS,
+    Commands,
+    add_command,
+    add_conversations,
+    add_corpus_options,
+    add_model_options,
+    model_and_vectors,
+    named,
+    reading_of,
+    say,
+)
+
+_EPILOG = """\
+example: dialemb topics january.csv
+then open topics/index.html
+next month: dialemb topics february.csv --from topics"""
 
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    add_command(commands, "topics", _run)
+    summary = "find what conversations are about, without labels: topics with names, on a web page"
+    parser = add_command(commands, "topics", _run, summary, _EPILOG)
+    add_conversations(parser, "input", CONVERSATIONS)
+    parser.add_argument(
+        "--vectors", type=Path, help="vectors from dialemb embed, instead of embedding again"
+    )
+    parser.add_argument("--topics", type=int, help="number of topics (default: from the data)")
+    parser.add_argument(
+        "--nowhere",
+        action="store_true",
+        help="leave conversations on no topic that are little like the rest of theirs",
+    )
+    parser.add_argument(
+        "--names", default="phrases", help="phrases, or api:MODEL (default: phrases)"
+    )
+    parser.add_argument(
+        "--segments",
+        action="store_true",
+        help="split conversations where their topic changes, and count each part",
+    )
+    parser.add_argument(
+        "--flows", action="store_true", help="also write a flow for each larger topic"
+    )
+    parser.add_argument(
+        "--from", type=Path, dest="earlier", help="an earlier output: its topics keep ids and names"
+    )
+    parser.add_argument(
+        "--taxonomy",
+        type=Path,
+        help="given topics: a CSV with the columns name, description, examples",
+    )
+    parser.add_argument(
+        "--edits", type=Path, help="changes to replay (default: edits.yaml in the output folder)"
+    )
+    parser.add_argument(
+        "--compare", help="compare parts: month, or a column such as team, channel or score"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="folder to write (default: topics; with --from topics, topics-february)",
+    )
+    add_model_options(parser)
+    add_corpus_options(parser, "all")
 
 
 def _run(options: argparse.Namespace) -> None:
