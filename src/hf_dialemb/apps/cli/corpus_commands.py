@@ -15,14 +15,13 @@ from ...storage.frames import counted
 from .parser import (
     CONVERSATIONS,
     CORPUS,
+    DATA,
+    READING,
     Commands,
     add_command,
-    add_conversations,
-    add_corpus_options,
-    add_data_dir,
     add_group,
-    add_output,
-    add_reading_options,
+    conversations,
+    corpus_options,
     named,
     reading_of,
     say,
@@ -39,86 +38,107 @@ example: dialemb corpus leakage --train multiwoz/train sgd/train --evaluation mu
 def add(commands: Commands) -> None:
     """Add the command and its actions."""
     actions = add_group(commands, "corpus", "corpora and your own conversations")
-    _add_candidates(actions)
-    _add_list(actions)
-    _add_check(actions)
-    _add_convert(actions)
-    _add_stats(actions)
-    _add_show(actions)
-    _add_leakage(actions)
-
-
-def _add_candidates(actions: Commands) -> None:
-    summary = "hide each true response among others, so that all models rank the same candidates"
-    epilog = "example: dialemb corpus candidates multiwoz --responses assistant --output test.jsonl"
-    parser = add_command(actions, "candidates", _candidates, summary, epilog)
-    add_conversations(parser)
-    parser.add_argument(
-        "--num-candidates", type=int, default=20, help="the true one included (default: 20)"
+    add_command(
+        actions,
+        "candidates",
+        _candidates,
+        "hide each true response among others, so that all models rank the same candidates",
+        "example: dialemb corpus candidates multiwoz --responses assistant --output test.jsonl",
+        {
+            "--num-candidates": {
+                "type": int,
+                "default": 20,
+                "help": "the true one included (default: 20)",
+            },
+            "--responses": {
+                "default": "any",
+                "choices": ["assistant", "any", "last"],
+                "help": "which turns are responses: the assistant's, all but the first, or only "
+                "the last",
+            },
+            "--seed": {"type": int, "default": 13, "help": "for random draws (default: 13)"},
+            "--output": {"type": Path, "required": True, "help": "file to write (JSONL)"},
+            **corpus_options("test"),
+        },
+        conversations("corpus"),
     )
-    parser.add_argument(
-        "--responses",
-        default="any",
-        choices=["assistant", "any", "last"],
-        help="which turns are responses: the assistant's, all but the first, or only the last",
+    add_command(
+        actions,
+        "list",
+        _list,
+        "list the corpora that can be read",
+        "example: dialemb corpus list",
+        {},
     )
-    parser.add_argument("--seed", type=int, default=13, help="for random draws (default: 13)")
-    add_output(parser, "file to write (JSONL)")
-    add_corpus_options(parser, "test")
-
-
-def _add_list(actions: Commands) -> None:
-    epilog = "example: dialemb corpus list"
-    add_command(actions, "list", _list, "list the corpora that can be read", epilog)
-
-
-def _add_check(actions: Commands) -> None:
-    summary = "list every problem in a file of conversations, its line, and how to fix it"
-    parser = add_command(actions, "check", _check, summary, _CHECK)
-    parser.add_argument("file", help=CONVERSATIONS)
-    add_corpus_options(parser, "all")
-
-
-def _add_convert(actions: Commands) -> None:
-    summary = "convert conversations from any form into JSONL, with roles instead of names"
-    epilog = "example: dialemb corpus convert calls.xlsx --output calls.jsonl"
-    parser = add_command(actions, "convert", _convert, summary, epilog)
-    parser.add_argument("corpus", help=CORPUS)
-    parser.add_argument(
-        "--mask", action="store_true", help="replace addresses, numbers, links and names"
+    add_command(
+        actions,
+        "check",
+        _check,
+        "list every problem in a file of conversations, its line, and how to fix it",
+        _CHECK,
+        {"file": {"help": CONVERSATIONS}, **corpus_options("all")},
     )
-    parser.add_argument(
-        "--mask-names", type=Path, metavar="FILE", help="names to mask too, one per line"
+    add_command(
+        actions,
+        "convert",
+        _convert,
+        "convert conversations from any form into JSONL, with roles instead of names",
+        "example: dialemb corpus convert calls.xlsx --output calls.jsonl",
+        {
+            "corpus": {"help": CORPUS},
+            "--mask": {
+                "action": "store_true",
+                "help": "replace addresses, numbers, links and names",
+            },
+            "--mask-names": {
+                "type": Path,
+                "metavar": "FILE",
+                "help": "names to mask too, one per line",
+            },
+            "--output": {
+                "type": Path,
+                "required": True,
+                "help": "the file to write, .jsonl or .jsonl.gz",
+            },
+            **corpus_options("all"),
+        },
     )
-    add_output(parser, "the file to write, .jsonl or .jsonl.gz")
-    add_corpus_options(parser, "all")
-
-
-def _add_stats(actions: Commands) -> None:
-    epilog = "example: dialemb corpus stats sgd --data-dir data"
-    parser = add_command(actions, "stats", _stats, "count what is in a corpus", epilog)
-    add_conversations(parser)
-    add_corpus_options(parser, "test")
-
-
-def _add_show(actions: Commands) -> None:
-    epilog = "example: dialemb corpus show sgd --data-dir data --id test/1_00000"
-    parser = add_command(actions, "show", _show, "print one dialogue", epilog)
-    add_conversations(parser)
-    parser.add_argument("--id", required=True, help="the dialogue's id, or its number as #12")
-    add_corpus_options(parser, "test")
-
-
-def _add_leakage(actions: Commands) -> None:
-    summary = "find what evaluation sets and training sets share, exactly or nearly"
-    parser = add_command(actions, "leakage", _leakage, summary, _LEAKAGE)
-    for option, text in (("--train", "to train on"), ("--evaluation", "to evaluate on")):
-        parser.add_argument(
-            option, nargs="+", required=True, metavar="CORPUS/SPLIT", help=f"sets {text}, or all"
-        )
-    parser.add_argument("--output", type=Path, help="write the report here (JSON)")
-    add_data_dir(parser)
-    add_reading_options(parser)
+    add_command(
+        actions,
+        "stats",
+        _stats,
+        "count what is in a corpus",
+        "example: dialemb corpus stats sgd --data-dir data",
+        {**corpus_options("test")},
+        conversations("corpus"),
+    )
+    add_command(
+        actions,
+        "show",
+        _show,
+        "print one dialogue",
+        "example: dialemb corpus show sgd --data-dir data --id test/1_00000",
+        {
+            "--id": {"required": True, "help": "the dialogue's id, or its number as #12"},
+            **corpus_options("test"),
+        },
+        conversations("corpus"),
+    )
+    sets = {"nargs": "+", "required": True, "metavar": "CORPUS/SPLIT", "help": "sets, or all"}
+    add_command(
+        actions,
+        "leakage",
+        _leakage,
+        "find what evaluation sets and training sets share, exactly or nearly",
+        _LEAKAGE,
+        {
+            "--train": sets,
+            "--evaluation": sets,
+            "--output": {"type": Path, "help": "write the report here (JSON)"},
+            **DATA,
+            **READING,
+        },
+    )
 
 
 def _candidates(options: argparse.Namespace) -> None:

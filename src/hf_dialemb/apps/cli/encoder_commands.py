@@ -10,17 +10,16 @@ from pathlib import Path
 from ...errors import InputError
 from ...storage.files import check_not_read
 from .parser import (
+    DATA,
+    LOADING,
+    METHOD,
+    READING,
     Commands,
     add_command,
-    add_conversations,
-    add_corpus_options,
-    add_data_dir,
     add_group,
-    add_loading_options,
-    add_method,
-    add_output,
-    add_reading_options,
     chosen_model,
+    conversations,
+    corpus_options,
     named,
     reading_of,
     say,
@@ -118,133 +117,184 @@ everything.
 
 def add(commands: Commands) -> None:
     """Add the commands and the group."""
-    _add_demo(commands)
-    _add_train(commands)
-    _add_evaluate(commands)
-    _add_export(commands)
-    _add_publish(commands)
+    add_command(
+        commands,
+        "demo",
+        _demo,
+        "train on a part of STAR in the package; measure, export, search and draw a flow",
+        "example: dialemb demo --output demo",
+        {
+            "--output": {
+                "type": Path,
+                "default": "demo",
+                "help": "folder for everything the demo writes (default: demo)",
+            },
+            "--max-steps": {"type": int, "help": "shorten the training"},
+        },
+    )
+    train = add_command(
+        commands,
+        "train",
+        _train,
+        "train an encoder from dialogues",
+        _TRAIN,
+        {
+            "--config": {"help": "a recipe's name, or a YAML file of settings"},
+            "--list-settings": {
+                "action": "store_true",
+                "help": "print every setting with its default",
+            },
+        },
+    )
+    train.set_defaults(takes_settings=True)
+    train.names = _recipes
+    evaluate = add_command(
+        commands,
+        "evaluate",
+        _evaluate,
+        "compare encoders on a labelled corpus",
+        _EVALUATE,
+        {
+            "--model": {"nargs": "+", "help": "folders, Hub ids, encoders of the package"},
+            "--level": {
+                "dest": "model_level",
+                "choices": ["dialogue", "utterances"],
+                "help": "of models of texts: read a dialogue at once, or average its utterances",
+            },
+            "--vectors": {"type": Path, "help": "also measure vectors that dialemb embed wrote"},
+            "--task": {
+                "nargs": "+",
+                "default": [],
+                "help": "tasks, see below (default: what suits the corpus)",
+            },
+            "--output": {
+                "type": Path,
+                "default": "results.json",
+                "help": "results file (default: results.json)",
+            },
+            "--limit": {"type": int, "help": "measure on a fixed random sample of this many"},
+            "--seeds": {
+                "type": int,
+                "default": 10,
+                "help": "repeats with other random seeds (default: 10)",
+            },
+            **LOADING,
+            **corpus_options("test"),
+        },
+        conversations("corpus"),
+    )
+    evaluate.names = _tasks
+    add_command(
+        commands,
+        "export",
+        _export,
+        "turn a trained checkpoint into a form that other libraries load, and check it",
+        "example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec",
+        {
+            "--model": {"required": True, "help": "folder of the training or a checkpoint"},
+            "--output": {
+                "type": Path,
+                "required": True,
+                "help": "folder to write; must not exist yet",
+            },
+            "--dtype": {"choices": ["bf16", "fp16", "fp32"], "help": "precision of the weights"},
+            "--max-shard-size": {"help": "largest file of weights, such as 1GB"},
+            **METHOD,
+        },
+    )
+    add_command(
+        commands,
+        "publish",
+        _publish,
+        "publish a model, a metric or a dataset on the Hub in one commit",
+        _PUBLISH,
+        {
+            "path": {"type": Path, "help": "the folder"},
+            "--repo-id": {"required": True, "help": "where to: org/name; created if absent"},
+            "--repo-type": {"default": "model", "help": "model, space or dataset (default: model)"},
+            "--private": {"action": "store_true", "help": "create a private repository"},
+            "--revision": {"help": "branch, created if absent (default: main)"},
+            "--dry-run": {
+                "action": "store_true",
+                "help": "only list the files and what stands in the way",
+            },
+            "--verify": {"action": "store_true", "help": "download it afterwards and compare it"},
+            **METHOD,
+        },
+    )
     group = add_group(commands, "model", "distil a model, or write its card")
-    _add_distil(group)
-    _add_card(group)
-
-
-def _add_demo(commands: Commands) -> None:
-    summary = "train on a part of STAR in the package; measure, export, search and draw a flow"
-    parser = add_command(commands, "demo", _demo, summary, "example: dialemb demo --output demo")
-    add_output(parser, "folder for everything the demo writes", "demo")
-    parser.add_argument("--max-steps", type=int, help="shorten the training")
-
-
-def _add_train(commands: Commands) -> None:
-    parser = add_command(commands, "train", _train, "train an encoder from dialogues", _TRAIN)
-    parser.add_argument("--config", help="a recipe's name, or a YAML file of settings")
-    parser.add_argument(
-        "--list-settings", action="store_true", help="print every setting with its default"
+    add_command(
+        group,
+        "distil",
+        _distil,
+        "distil an encoder of texts into a table of word vectors, small and fast",
+        _DISTIL,
+        {
+            "corpus": {"nargs": "+", "help": "sets to learn from: sgd/train, files, ..."},
+            "--model": {"required": True, "help": "an encoder of texts, the teacher"},
+            "--exclude": {
+                "nargs": "+",
+                "metavar": "SET",
+                "help": "evaluation sets to keep out, as sgd/test",
+            },
+            "--output": {
+                "type": Path,
+                "required": True,
+                "help": "folder to write; must not exist yet",
+            },
+            "--dimensions": {
+                "type": int,
+                "default": 256,
+                "help": "width of the vectors (default: 256)",
+            },
+            "--runs": {
+                "type": int,
+                "default": 60000,
+                "help": "most texts of several turns (default: 60000)",
+            },
+            "--passes": {
+                "type": int,
+                "default": 6,
+                "help": "how often it sees each text (default: 6)",
+            },
+            "--seed": {"type": int, "default": 0, "help": "for drawing texts (default: 0)"},
+            **METHOD,
+            **DATA,
+            **READING,
+        },
     )
-    parser.set_defaults(takes_settings=True)
-    parser.names = _recipes
-
-
-def _add_evaluate(commands: Commands) -> None:
-    summary = "compare encoders on a labelled corpus"
-    parser = add_command(commands, "evaluate", _evaluate, summary, _EVALUATE)
-    add_conversations(parser)
-    parser.add_argument("--model", nargs="+", help="folders, Hub ids, encoders of the package")
-    parser.add_argument(
-        "--level",
-        dest="model_level",
-        choices=["dialogue", "utterances"],
-        help="of models of texts: read a dialogue at once, or average its utterances",
+    add_command(
+        group,
+        "card",
+        _card,
+        "write the model card of an exported folder from its results",
+        _CARD,
+        {
+            "--model": {"type": Path, "required": True, "help": "what dialemb export wrote"},
+            "--run": {
+                "dest": "training",
+                "type": Path,
+                "required": True,
+                "help": "folder of the training",
+            },
+            "--results": {
+                "type": Path,
+                "nargs": "+",
+                "default": [],
+                "help": "results files of the model, if any",
+            },
+            "--repo-id": {"help": "where you will publish it (default: org/FOLDER)"},
+            "--corpus-licence": {
+                "nargs": "+",
+                "default": [],
+                "metavar": "NAME=TERMS:LICENCE",
+                "help": "see above",
+            },
+            "--output": {"type": Path, "help": "file to write (default: the README.md)"},
+            "--record": {"type": Path, "help": "keep the card's sources in this file"},
+            **METHOD,
+        },
     )
-    parser.add_argument(
-        "--vectors", type=Path, help="also measure vectors that dialemb embed wrote"
-    )
-    parser.add_argument(
-        "--task", nargs="+", default=[], help="tasks, see below (default: what suits the corpus)"
-    )
-    add_output(parser, "results file", "results.json")
-    parser.add_argument("--limit", type=int, help="measure on a fixed random sample of this many")
-    parser.add_argument(
-        "--seeds", type=int, default=10, help="repeats with other random seeds (default: 10)"
-    )
-    add_loading_options(parser)
-    add_corpus_options(parser, "test")
-    parser.names = _tasks
-
-
-def _add_export(commands: Commands) -> None:
-    summary = "turn a trained checkpoint into a form that other libraries load, and check it"
-    epilog = "example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec"
-    parser = add_command(commands, "export", _export, summary, epilog)
-    parser.add_argument("--model", required=True, help="folder of the training or a checkpoint")
-    add_output(parser, "folder to write; must not exist yet")
-    parser.add_argument(
-        "--dtype", choices=["bf16", "fp16", "fp32"], help="precision of the weights"
-    )
-    parser.add_argument("--max-shard-size", help="largest file of weights, such as 1GB")
-    add_method(parser)
-
-
-def _add_publish(commands: Commands) -> None:
-    summary = "publish a model, a metric or a dataset on the Hub in one commit"
-    parser = add_command(commands, "publish", _publish, summary, _PUBLISH)
-    parser.add_argument("path", type=Path, help="the folder")
-    parser.add_argument("--repo-id", required=True, help="where to: org/name; created if absent")
-    parser.add_argument(
-        "--repo-type", default="model", help="model, space or dataset (default: model)"
-    )
-    parser.add_argument("--private", action="store_true", help="create a private repository")
-    parser.add_argument("--revision", help="branch, created if absent (default: main)")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="only list the files and what stands in the way"
-    )
-    parser.add_argument(
-        "--verify", action="store_true", help="download it afterwards and compare it"
-    )
-    add_method(parser)
-
-
-def _add_distil(group: Commands) -> None:
-    summary = "distil an encoder of texts into a table of word vectors, small and fast"
-    parser = add_command(group, "distil", _distil, summary, _DISTIL)
-    parser.add_argument("corpus", nargs="+", help="sets to learn from: sgd/train, files, ...")
-    parser.add_argument("--model", required=True, help="an encoder of texts, the teacher")
-    parser.add_argument(
-        "--exclude", nargs="+", metavar="SET", help="evaluation sets to keep out, as sgd/test"
-    )
-    add_output(parser, "folder to write; must not exist yet")
-    parser.add_argument(
-        "--dimensions", type=int, default=256, help="width of the vectors (default: 256)"
-    )
-    parser.add_argument(
-        "--runs", type=int, default=60000, help="most texts of several turns (default: 60000)"
-    )
-    parser.add_argument(
-        "--passes", type=int, default=6, help="how often it sees each text (default: 6)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="for drawing texts (default: 0)")
-    add_method(parser)
-    add_data_dir(parser)
-    add_reading_options(parser)
-
-
-def _add_card(group: Commands) -> None:
-    summary = "write the model card of an exported folder from its results"
-    parser = add_command(group, "card", _card, summary, _CARD)
-    parser.add_argument("--model", type=Path, required=True, help="what dialemb export wrote")
-    parser.add_argument(
-        "--run", dest="training", type=Path, required=True, help="folder of the training"
-    )
-    parser.add_argument(
-        "--results", type=Path, nargs="+", default=[], help="results files of the model, if any"
-    )
-    parser.add_argument("--repo-id", help="where you will publish it (default: org/FOLDER)")
-    parser.add_argument(
-        "--corpus-licence", nargs="+", default=[], metavar="NAME=TERMS:LICENCE", help="see above"
-    )
-    parser.add_argument("--output", type=Path, help="file to write (default: the README.md)")
-    parser.add_argument("--record", type=Path, help="keep the card's sources in this file")
-    add_method(parser)
 
 
 def _demo(options: argparse.Namespace) -> None:

@@ -11,15 +11,13 @@ from ...errors import InputError
 from .parser import (
     CONVERSATIONS,
     CORPUS,
+    MODEL,
+    READING,
     Commands,
-    Parser,
     add_command,
-    add_conversations,
-    add_corpus_options,
-    add_model_options,
-    add_output,
-    add_reading_options,
     chosen_model,
+    conversations,
+    corpus_options,
     named,
     reading_of,
     say,
@@ -45,66 +43,75 @@ _SEVERAL = (
 
 def add(commands: Commands) -> None:
     """Add the commands to those of ``dialemb``."""
-    _add_flow(commands)
-    _add_next(commands)
-    _add_compare(commands)
-
-
-def _add_flow(commands: Commands) -> None:
-    summary = "find the workflow that conversations follow, and write a web page of it"
-    parser = add_command(commands, "flow", _build, summary, _FLOW)
-    add_conversations(parser, "input", CONVERSATIONS)
-    add_output(parser, "folder to write", "flow")
-    parser.add_argument(
-        "--by",
-        choices=["topic", "all"],
-        help="topic: a flow for each topic of five dialogues or more; all: one flow for all "
-        "(default: topic where a file of your own is about several things)",
+    add_command(
+        commands,
+        "flow",
+        _build,
+        "find the workflow that conversations follow, and write a web page of it",
+        _FLOW,
+        {
+            "--output": {
+                "type": Path,
+                "default": "flow",
+                "help": "folder to write (default: flow)",
+            },
+            "--by": {
+                "choices": ["topic", "all"],
+                "help": "topic: a flow for each topic of five dialogues or more; all: one flow for "
+                "all (default: topic where a file of your own is about several things)",
+            },
+            "--clusters": {"help": "number of states, such as 12 or user=10,assistant=14"},
+            "--names": {
+                "default": "nearest",
+                "help": "nearest (the typical utterance), phrases, or api:MODEL (default: nearest)",
+            },
+            "--nodes": {
+                "type": float,
+                "help": "leave out states rarer than this share of the most frequent",
+            },
+            "--edges": {"type": float, "help": "leave out transitions that weigh less than this"},
+            "--weights": {
+                "help": "what transitions weigh: max, max-out or prob-out (default: max-out)"
+            },
+            "--seed": {"type": int, "default": 0, "help": "for random draws (default: 0)"},
+            "--domain": {"help": "only dialogues with this domain and no other"},
+            **MODEL,
+            **corpus_options("all"),
+        },
+        conversations("input", CONVERSATIONS),
     )
-    parser.add_argument("--clusters", help="number of states, such as 12 or user=10,assistant=14")
-    parser.add_argument(
-        "--names",
-        default="nearest",
-        help="nearest (the typical utterance), phrases, or api:MODEL (default: nearest)",
+    add_command(
+        commands,
+        "flow next",
+        _next,
+        "say where unfinished dialogues stand in a flow, and what is likely to come next",
+        "example: dialemb flow next --flow flow/ --input call.txt",
+        {
+            "--flow": {"type": Path, "required": True, "help": "output of dialemb flow"},
+            "--input": {"required": True, "help": CONVERSATIONS},
+            "--top": {"type": int, "default": 5, "help": "how many actions (default: 5)"},
+            "--output": {"type": Path, "help": "also write them here (JSONL)"},
+            **READING,
+        },
     )
-    parser.add_argument(
-        "--nodes", type=float, help="leave out states rarer than this share of the most frequent"
+    add_command(
+        commands,
+        "flow compare",
+        _compare,
+        "compare two sets of dialogues by the states of a flow: before and after",
+        _COMPARE,
+        {
+            "--flow": {"type": Path, "required": True, "help": "output of dialemb flow"},
+            "--input": {"required": True, "help": f"the second set: {CORPUS}"},
+            "--output": {
+                "type": Path,
+                "default": "comparison",
+                "help": "folder to write (default: comparison)",
+            },
+            "--domain": {"help": "only dialogues with this domain and no other"},
+            **corpus_options("all"),
+        },
     )
-    parser.add_argument(
-        "--edges", type=float, help="leave out transitions that weigh less than this"
-    )
-    parser.add_argument(
-        "--weights", help="what transitions weigh: max, max-out or prob-out (default: max-out)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="for random draws (default: 0)")
-    _add_domain(parser)
-    add_model_options(parser)
-    add_corpus_options(parser, "all")
-
-
-def _add_domain(parser: Parser) -> None:
-    parser.add_argument("--domain", help="only dialogues with this domain and no other")
-
-
-def _add_next(commands: Commands) -> None:
-    summary = "say where unfinished dialogues stand in a flow, and what is likely to come next"
-    epilog = "example: dialemb flow next --flow flow/ --input call.txt"
-    parser = add_command(commands, "flow next", _next, summary, epilog)
-    parser.add_argument("--flow", type=Path, required=True, help="output of dialemb flow")
-    parser.add_argument("--input", required=True, help=CONVERSATIONS)
-    parser.add_argument("--top", type=int, default=5, help="how many actions (default: 5)")
-    parser.add_argument("--output", type=Path, help="also write them here (JSONL)")
-    add_reading_options(parser)
-
-
-def _add_compare(commands: Commands) -> None:
-    summary = "compare two sets of dialogues by the states of a flow: before and after"
-    parser = add_command(commands, "flow compare", _compare, summary, _COMPARE)
-    parser.add_argument("--flow", type=Path, required=True, help="output of dialemb flow")
-    parser.add_argument("--input", required=True, help=f"the second set: {CORPUS}")
-    add_output(parser, "folder to write", "comparison")
-    _add_domain(parser)
-    add_corpus_options(parser, "all")
 
 
 def _build(options: argparse.Namespace) -> None:

@@ -2,15 +2,53 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from ...data.reading_options import OPTIONS
 from ...errors import InputError, nearest
 
+Options: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""The arguments of ``add_argument``, by the names of an option."""
+
 CORPUS = "your file, folder or Hub dataset, or a corpus, as sgd or sgd/test"
 CONVERSATIONS = "your conversations: a file, or a folder of them"
+
+METHOD: Options = {
+    "--method": {"metavar": "FILE.py", "help": "for a model of a method of your own: its file"}
+}
+LOADING: Options = {
+    "--revision": {"help": "for a Hub id: a branch, a tag or a commit"},
+    "--device": {"help": "such as cpu, cuda:1 or mps (default: the accelerator)"},
+    "--batch-size": {"type": int, "help": "texts in the model at once (default: 32)"},
+    "--dtype": {"help": "float32 (the default), bfloat16 or float16"},
+    **METHOD,
+}
+"""How a model is loaded."""
+
+MODEL: Options = {
+    "--model": {
+        "help": "a checkpoint folder, a Hub id, or an encoder from the package, such as "
+        "dialogue-minilm (default: the best one available)"
+    },
+    **LOADING,
+}
+DATA: Options = {"--data-dir": {"help": "folder that holds the corpora, unpacked or packed"}}
+READING: Options = {
+    "--columns": {
+        "help": "for tables: which column is what, such as id=call,role=speaker,content=text"
+    },
+    "--roles": {"help": "who is who, such as Agent=assistant,Customer=user"},
+    "--dates": {"choices": ["day-first", "month-first"], "help": "the order of numbers in dates"},
+    "--gap": {"help": "the pause that ends a conversation, such as 30m, 4h or 2d"},
+    "--sheet": {"help": "the sheet of a workbook, or all"},
+    "--strict": {
+        "action": "store_true",
+        "help": "stop at what is malformed, and guess nothing (default: leave it out and count it)",
+    },
+    "--raw": {"action": "store_true", "help": "leave HTML, quoted mail and signatures in texts"},
+}
+"""How files of one's own are read."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,8 +80,20 @@ def add_command(
     run: Callable[[argparse.Namespace], None],
     summary: str,
     epilog: str,
+    options: Options,
+    *one_of: Options,
 ) -> Parser:
-    """Add a command that calls ``run``; commands of two words are not listed."""
+    """Add a command that calls ``run``.
+
+    Args:
+        commands: The commands to add to.
+        name: Its name; commands of two words are not listed.
+        run: What it does with its options.
+        summary: What stands in the list of commands and above its help.
+        epilog: What stands below its help.
+        options: Its options, as ``add_argument`` takes them, by their names.
+        *one_of: Further options, of each of which exactly one must be given.
+    """
     listed: dict[str, Any] = {} if " " in name else {"help": summary}
     parser = commands.add_parser(
         name,
@@ -53,6 +103,12 @@ def add_command(
         **listed,
     )
     parser.set_defaults(run=run)
+    for option, how in options.items():
+        parser.add_argument(option, **how)
+    for several in one_of:
+        group = parser.add_mutually_exclusive_group(required=True)
+        for names, how in several.items():
+            group.add_argument(*names.split(), **how)
     return parser
 
 
@@ -64,86 +120,20 @@ def add_group(commands: Commands, name: str, summary: str) -> Any:
     )
 
 
-def add_conversations(parser: Parser, name: str = "corpus", text: str = CORPUS) -> Any:
-    """Add the input, as a word or as ``--corpus``; return the group of which one is needed."""
-    group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument(name, nargs="?", default=argparse.SUPPRESS, metavar="corpus", help=text)
-    group.add_argument("--corpus", "--input", dest=name, metavar="CORPUS", help="the same")
-    return group
+def conversations(name: str, text: str = CORPUS) -> Options:
+    """Return the options for the input, a word or ``--corpus``."""
+    word = {"nargs": "?", "default": argparse.SUPPRESS, "metavar": "corpus", "help": text}
+    return {name: word, "--corpus --input": {"dest": name, "metavar": "CORPUS", "help": "the same"}}
 
 
-def add_method(parser: Parser) -> None:
-    """Add the option for methods of one's own."""
-    parser.add_argument(
-        "--method", metavar="FILE.py", help="for a model of a method of your own: its file"
-    )
+class DefaultSplit(str):
+    """The split of a corpus where none is given."""
 
 
-def add_loading_options(parser: Parser) -> None:
-    """Add the options of loading a model, but its name."""
-    parser.add_argument("--revision", help="for a Hub id: a branch, a tag or a commit")
-    parser.add_argument("--device", help="such as cpu, cuda:1 or mps (default: the accelerator)")
-    parser.add_argument(
-        "--batch-size", type=int, help="texts or conversations in the model at once (default: 32)"
-    )
-    parser.add_argument("--dtype", help="float32 (the default), bfloat16 or float16")
-    add_method(parser)
-
-
-def add_model_options(parser: Parser) -> None:
-    """Add the options of a model."""
-    parser.add_argument(
-        "--model",
-        help="a checkpoint folder, a Hub id, or an encoder from the package, such as "
-        "dialogue-minilm (default: the best one available)",
-    )
-    add_loading_options(parser)
-
-
-def add_reading_options(parser: Parser) -> None:
-    """Add the options of reading files of one's own."""
-    parser.add_argument(
-        "--columns",
-        help="for tables: which column is what, such as id=call,role=speaker,content=text",
-    )
-    parser.add_argument("--roles", help="who is who, such as Agent=assistant,Customer=user")
-    parser.add_argument(
-        "--dates", choices=["day-first", "month-first"], help="the order of numbers in dates"
-    )
-    parser.add_argument("--gap", help="the pause that ends a conversation, such as 30m, 4h or 2d")
-    parser.add_argument("--sheet", help="the sheet of a workbook, or all")
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="stop at what is malformed, and guess nothing (default: leave it out and count it)",
-    )
-    parser.add_argument(
-        "--raw", action="store_true", help="leave HTML, quoted mail and signatures in the texts"
-    )
-
-
-def add_data_dir(parser: Parser) -> None:
-    """Add the option for the folder of public corpora."""
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-
-
-def add_corpus_options(parser: Parser, split: str) -> None:
-    """Add the options of reading a corpus, with the split that is the default."""
-    add_data_dir(parser)
-    add_reading_options(parser)
-    parser.add_argument(
-        "--split",
-        help=f"for public corpora and Hub datasets: train, dev, test or all (default: {split})",
-    )
-    parser.set_defaults(default_split=split)
-
-
-def add_output(parser: Parser, text: str, default: str | None = None) -> None:
-    """Add the place that a command writes; without a default it must be named."""
-    ending = f" (default: {default})" if default else ""
-    parser.add_argument(
-        "--output", type=Path, default=default, required=not default, help=f"{text}{ending}"
-    )
+def corpus_options(split: str) -> Options:
+    """Return the options of reading a corpus, with the split that is the default."""
+    text = f"for public corpora and Hub datasets: train, dev, test or all (default: {split})"
+    return {**DATA, **READING, "--split": {"default": DefaultSplit(split), "help": text}}
 
 
 def say(line: str) -> None:
@@ -203,22 +193,21 @@ def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) 
 
 def check_split(options: argparse.Namespace) -> None:
     """Fill in the default split, and refuse a split of a file, which is read whole."""
-    if "default_split" not in options:
+    if "split" not in options:
         return
     from ...data import CORPORA
     from ...data.corpus import ALL
     from ...data.corpus_names import check_no_split, is_own, with_split
 
+    given = None if isinstance(options.split, DefaultSplit) else options.split
     for name in ("corpus", "file", "input"):
         corpus = getattr(options, name, None)
         if corpus and corpus not in CORPORA and is_own(corpus):
-            check_no_split(corpus, options.split)
+            check_no_split(corpus, given)
             options.split = ALL
         elif corpus and with_split(corpus)[0] != corpus:  # such as sgd/test
-            known, options.split = with_split(corpus, options.split)
+            known, options.split = with_split(corpus, given)
             setattr(options, name, known)
-    if options.split is None:
-        options.split = options.default_split
 
 
 def reading_of(options: argparse.Namespace) -> dict[str, Any]:

@@ -14,15 +14,14 @@ from ...errors import InputError
 from ...storage.files import check_writable, write_text_atomically
 from .parser import (
     CONVERSATIONS,
+    METHOD,
+    MODEL,
+    READING,
     Commands,
     add_command,
-    add_conversations,
-    add_corpus_options,
-    add_method,
-    add_model_options,
-    add_output,
-    add_reading_options,
     chosen_model,
+    conversations,
+    corpus_options,
     model_and_vectors,
     named,
     reading_of,
@@ -46,88 +45,115 @@ example: dialemb rank --model runs/mgt-multiwoz/multi-granularity --context call
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    _add_embed(commands)
-    _add_search(commands)
-    _add_index(commands)
-    _add_rank(commands)
-
-
-def _add_embed(commands: Commands) -> None:
-    summary = "turn conversations into vectors, in a Parquet file; run again, it goes on"
-    epilog = "example: dialemb embed calls.csv --output vectors.parquet"
-    parser = add_command(commands, "embed", _embed, summary, epilog)
-    add_conversations(parser, "input", CONVERSATIONS)
-    add_output(parser, "Parquet file with the columns id, said, metadata (JSON) and embedding")
-    parser.add_argument(
-        "--level",
-        choices=["dialogues", "utterances"],
-        default="dialogues",
-        help="what each row holds (default: dialogues)",
+    add_command(
+        commands,
+        "embed",
+        _embed,
+        "turn conversations into vectors, in a Parquet file; run again, it goes on",
+        "example: dialemb embed calls.csv --output vectors.parquet",
+        {
+            "--output": {
+                "type": Path,
+                "required": True,
+                "help": "Parquet file with the columns id, said, metadata (JSON) and embedding",
+            },
+            "--level": {
+                "choices": ["dialogues", "utterances"],
+                "default": "dialogues",
+                "help": "what each row holds (default: dialogues)",
+            },
+            "--shard-size": {
+                "type": int,
+                "default": 2000,
+                "help": "dialogues per shard (default: 2000)",
+            },
+            **MODEL,
+            **READING,
+        },
+        conversations("input", CONVERSATIONS),
     )
-    parser.add_argument(
-        "--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)"
+    add_command(
+        commands,
+        "search",
+        _search,
+        "find what was said, or the conversations nearest to a text or to one of them",
+        _SEARCH,
+        {
+            "--where": {
+                "help": "with --index: a condition such as \"topic = 'cards' and time > "
+                "'2026-01-01'\""
+            },
+            "--whole": {
+                "action": "store_true",
+                "help": "with --query: find conversations instead of turns",
+            },
+            "--vectors": {
+                "type": Path,
+                "help": "vectors from dialemb embed, instead of embedding again",
+            },
+            "--top": {"type": int, "default": 5, "help": "how many to show (default: 5)"},
+            "--output": {"type": Path, "help": "also write hits here, one JSON object a line"},
+            **MODEL,
+            **corpus_options("test"),
+        },
+        conversations("corpus")
+        | {"--index": {"type": Path, "help": "an index made by dialemb index, instead"}},
+        {
+            "--query": {"help": "what to look for, in words"},
+            "--id": {"help": "the dialogue to start from: its id, or its number as #12"},
+        },
     )
-    add_model_options(parser)
-    add_reading_options(parser)
-
-
-def _add_search(commands: Commands) -> None:
-    summary = "find what was said, or the conversations nearest to a text or to one of them"
-    parser = add_command(commands, "search", _search, summary, _SEARCH)
-    place = add_conversations(parser)
-    place.add_argument("--index", type=Path, help="an index made by dialemb index, instead")
-    wanted = parser.add_mutually_exclusive_group(required=True)
-    wanted.add_argument("--query", help="what to look for, in words")
-    wanted.add_argument("--id", help="the dialogue to start from: its id, or its number as #12")
-    parser.add_argument(
-        "--where",
-        help="with --index: a condition such as \"topic = 'cards' and time > '2026-01-01'\"",
+    add_command(
+        commands,
+        "index",
+        _index,
+        "keep conversations in a LanceDB table; run again, it embeds what is new",
+        _INDEX,
+        {
+            "input": {"nargs": "?", "help": CONVERSATIONS},
+            "--output": {
+                "type": Path,
+                "required": True,
+                "help": "the index, a folder whose name ends in .lance",
+            },
+            "--level": {
+                "choices": ["dialogues", "turns"],
+                "help": "one row for each of: dialogues, or turns, found by words too (default: "
+                "dialogues)",
+            },
+            "--labels": {
+                "type": Path,
+                "help": "a CSV with the columns id and topic, as dialemb topics writes",
+            },
+            "--delete": {"nargs": "+", "metavar": "ID", "help": "dialogues to delete"},
+            "--compact": {
+                "action": "store_true",
+                "help": "let what was deleted or replaced leave the disk",
+            },
+            **MODEL,
+            **READING,
+        },
     )
-    parser.add_argument(
-        "--whole", action="store_true", help="with --query: find conversations instead of turns"
+    add_command(
+        commands,
+        "rank",
+        _rank,
+        "rank a pool of responses: which should come next in a dialogue?",
+        _RANK,
+        {
+            "--model": {"required": True, "help": "a ranker: a folder, or an id as org/name"},
+            "--context": {"type": Path, "required": True, "help": "the dialogues so far: a file"},
+            "--candidates": {
+                "type": Path,
+                "required": True,
+                "help": "text file with one response per line",
+            },
+            "--top": {"type": int, "default": 10, "help": "responses to show (default: 10)"},
+            "--output": {"type": Path, "help": "also write them here (JSONL)"},
+            **METHOD,
+            **READING,
+        },
     )
-    parser.add_argument(
-        "--vectors", type=Path, help="vectors from dialemb embed, instead of embedding again"
-    )
-    parser.add_argument("--top", type=int, default=5, help="how many to show (default: 5)")
-    parser.add_argument("--output", type=Path, help="also write hits here, one JSON object a line")
-    add_model_options(parser)
-    add_corpus_options(parser, "test")
-
-
-def _add_index(commands: Commands) -> None:
-    summary = "keep conversations in a LanceDB table; run again, it embeds what is new"
-    parser = add_command(commands, "index", _index, summary, _INDEX)
-    parser.add_argument("input", nargs="?", help=CONVERSATIONS)
-    add_output(parser, "the index, a folder whose name ends in .lance")
-    parser.add_argument(
-        "--level",
-        choices=["dialogues", "turns"],
-        help="one row for each of: dialogues, or turns, found by words too (default: dialogues)",
-    )
-    parser.add_argument(
-        "--labels", type=Path, help="a CSV with the columns id and topic, as dialemb topics writes"
-    )
-    parser.add_argument("--delete", nargs="+", metavar="ID", help="dialogues to delete")
-    parser.add_argument(
-        "--compact", action="store_true", help="let what was deleted or replaced leave the disk"
-    )
-    add_model_options(parser)
-    add_reading_options(parser)
-
-
-def _add_rank(commands: Commands) -> None:
-    summary = "rank a pool of responses: which should come next in a dialogue?"
-    parser = add_command(commands, "rank", _rank, summary, _RANK)
-    parser.add_argument("--model", required=True, help="a ranker: a folder, or an id as org/name")
-    parser.add_argument("--context", type=Path, required=True, help="the dialogues so far: a file")
-    parser.add_argument(
-        "--candidates", type=Path, required=True, help="text file with one response per line"
-    )
-    parser.add_argument("--top", type=int, default=10, help="responses to show (default: 10)")
-    parser.add_argument("--output", type=Path, help="also write them here (JSONL)")
-    add_method(parser)
-    add_reading_options(parser)
 
 
 def _embed(options: argparse.Namespace) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 from ...errors import InputError
 from .parser import (
     CONVERSATIONS,
+    MODEL,
     Commands,
     add_command,
-    add_conversations,
-    add_corpus_options,
-    add_model_options,
+    conversations,
+    corpus_options,
     model_and_vectors,
     named,
     reading_of,
@@ -26,50 +26,53 @@ next month: dialemb topics february.csv --from topics"""
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    summary = "find what conversations are about, without labels: topics with names, on a web page"
-    parser = add_command(commands, "topics", _run, summary, _EPILOG)
-    add_conversations(parser, "input", CONVERSATIONS)
-    parser.add_argument(
-        "--vectors", type=Path, help="vectors from dialemb embed, instead of embedding again"
+    add_command(
+        commands,
+        "topics",
+        _run,
+        "find what conversations are about, without labels: topics with names, on a web page",
+        _EPILOG,
+        {
+            "--vectors": {
+                "type": Path,
+                "help": "vectors from dialemb embed, instead of embedding again",
+            },
+            "--topics": {"type": int, "help": "number of topics (default: from the data)"},
+            "--nowhere": {
+                "action": "store_true",
+                "help": "leave conversations on no topic that are little like the rest of theirs",
+            },
+            "--names": {"default": "phrases", "help": "phrases, or api:MODEL (default: phrases)"},
+            "--segments": {
+                "action": "store_true",
+                "help": "split conversations where their topic changes, and count each part",
+            },
+            "--flows": {"action": "store_true", "help": "also write a flow for each larger topic"},
+            "--from": {
+                "type": Path,
+                "dest": "earlier",
+                "help": "an earlier output: its topics keep ids and names",
+            },
+            "--taxonomy": {
+                "type": Path,
+                "help": "given topics: a CSV with the columns name, description, examples",
+            },
+            "--edits": {
+                "type": Path,
+                "help": "changes to replay (default: edits.yaml in the output folder)",
+            },
+            "--compare": {
+                "help": "compare parts: month, or a column such as team, channel or score"
+            },
+            "--output": {
+                "type": Path,
+                "help": "folder to write (default: topics; with --from topics, topics-february)",
+            },
+            **MODEL,
+            **corpus_options("all"),
+        },
+        conversations("input", CONVERSATIONS),
     )
-    parser.add_argument("--topics", type=int, help="number of topics (default: from the data)")
-    parser.add_argument(
-        "--nowhere",
-        action="store_true",
-        help="leave conversations on no topic that are little like the rest of theirs",
-    )
-    parser.add_argument(
-        "--names", default="phrases", help="phrases, or api:MODEL (default: phrases)"
-    )
-    parser.add_argument(
-        "--segments",
-        action="store_true",
-        help="split conversations where their topic changes, and count each part",
-    )
-    parser.add_argument(
-        "--flows", action="store_true", help="also write a flow for each larger topic"
-    )
-    parser.add_argument(
-        "--from", type=Path, dest="earlier", help="an earlier output: its topics keep ids and names"
-    )
-    parser.add_argument(
-        "--taxonomy",
-        type=Path,
-        help="given topics: a CSV with the columns name, description, examples",
-    )
-    parser.add_argument(
-        "--edits", type=Path, help="changes to replay (default: edits.yaml in the output folder)"
-    )
-    parser.add_argument(
-        "--compare", help="compare parts: month, or a column such as team, channel or score"
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        help="folder to write (default: topics; with --from topics, topics-february)",
-    )
-    add_model_options(parser)
-    add_corpus_options(parser, "all")
 
 
 def _run(options: argparse.Namespace) -> None:
