@@ -145,7 +145,6 @@ STATS = ("corpus", "stats", "--corpus")
     [
         ([], "the following arguments are required: command"),
         (["trian"], "invalid choice: 'trian'"),
-        (["flow", "measure"], "'dialemb flow measure' is now 'dialemb papers flow'; use that"),
         ([*STATS, "sample", "--colour", "red"], "unknown argument '--colour'"),
         (
             ["corpus", "convert", "sample", "--output", "/no/such/file.jsonl"],
