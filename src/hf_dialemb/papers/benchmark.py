@@ -155,7 +155,7 @@ def evaluate_suite(
             config["not_measured"][", ".join(cell)] = str(measured)
         else:
             config["cells"].append(list(cell))
-            figures.setdefault(place, []).extend(Row(**values) for values in measured["figures"])
+            figures.setdefault(place, []).extendmap(Row.from_json, measured["figures"])
             # Tasks of a corpus share texts, whose encoding counts once.
             seconds[place] = max(measured["encoding"], seconds.get(place, 0.0))
             started -= measured.get("seconds", 0.0)
