@@ -39,7 +39,9 @@ _RUN_FIELDS = ("command", "config", "seeds", "versions", "commit", "hardware", "
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A measured or quoted figure. Tasks leave the model and the corpus empty; `rows_of` fills them.
+    """A measured or quoted figure.
+
+    Tasks leave the model and the corpus empty; `rows_of` fills them.
 
     Attributes:
         model: The encoder's name, as it was given.
@@ -204,8 +206,9 @@ def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
 def describe_run(
     command: str, config: Mapping[str, Any], seeds: Sequence[int], started: float
 ) -> dict[str, Any]:
-    """Describe the present run for its results file, which began when ``time.perf_counter()``
-    returned ``started``.
+    """Describe the present run for its results file.
+
+    It began when ``time.perf_counter()`` returned ``started``.
 
     It adds versions of packages, the commit of this package's sources (None outside a checkout),
     hardware and seconds.

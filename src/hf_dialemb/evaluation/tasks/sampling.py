@@ -35,8 +35,9 @@ def fixed_sample(items: Sequence[Item], limit: int | None) -> list[Item]:
 def few_of_each(
     items: Sequence[Item], label: Callable[[Item], str], limit: int | None
 ) -> list[Item]:
-    """Keep, under a limit, `POOL` examples of each label, always the same ones, so that few are
-    embedded.
+    """Keep, under a limit, `POOL` examples of each label, so that few are embedded.
+
+    They are always the same ones.
     """
     if limit is None:
         return list(items)

@@ -144,8 +144,9 @@ def _abcd(exchange: Exchange, role: str) -> TurnLabels:
 
 
 def _bitod(exchange: Exchange, role: str) -> TurnLabels:
-    """Read BiTOD; the act "inform_intent" counts as an intent, and the program takes "chat" for a
-    domain.
+    """Read BiTOD, whose act "inform_intent" counts as an intent.
+
+    The program takes "chat" for a domain.
     """
     acts, slots, intents = [], [], []
     for action in field(exchange.sides[role], "Actions", list):
