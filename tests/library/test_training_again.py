@@ -423,15 +423,12 @@ def test_entailment_pairs_are_a_table_of_two_columns(train, tmp_path):
         "".join(f"i have a dog called {name}\tmy pet is a {name} for sure\n" for name in names)
     )
     settings = {**DSE, "corpus": table, "max_steps": 1, "per_device_train_batch_size": 4}
-    train("run", **settings, columns="first=1,second=2")
+    train("run", **settings, columns="user=1,assistant=2")
     assert report_of(tmp_path / "run")["examples"] == 4
     table.write_text("premise\thypothesis\na b c d\t \n", encoding="utf-8")
     for columns, message in (
-        ("first=premise,second=hypothesis", "got no pair of utterances from 0 dialogues"),
-        (
-            "first=premise,role=hypothesis",
-            "expected first and second together and nothing beside them",
-        ),
+        ("user=premise,assistant=hypothesis", "got no pair of utterances from 0 dialogues"),
+        ("user=premise,role=hypothesis", "expected user and assistant together"),
     ):
         with pytest.raises(InputError, match=message):
             train("bad", **settings, columns=columns)
