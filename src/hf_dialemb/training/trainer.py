@@ -28,7 +28,6 @@ from ..methods import method_of
 from ..methods.backbone_model import MethodModel
 from ..methods.config import own_settings
 from ..storage.adapters import has_adapters, load_adapters, save_base
-from ..storage.files import open_to_others
 from ..storage.run_folder import write_files_of_our_own
 from . import optimizing
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
@@ -300,7 +299,6 @@ class DialogueTrainer(Trainer):
         super()._save(output_dir, state_dict)
         if not self.args.should_save:
             return
-        open_to_others(folder)
         if getattr(model, "embeds", True):
             write_files_of_our_own(folder, model.config)
 
