@@ -242,7 +242,7 @@ def six(tmp_path, sample_dialogues) -> Path:
 @pytest.mark.parametrize(
     ("command", "place"),
     [
-        *(("train", place) for place in ("file.txt", "/proc/run")),
+        *(("train", place) for place in ("file.txt", "file.txt/run")),
         *(
             (command, "file.txt/below")
             for command in ("train", "evaluate", "embed", "export", "corpus")

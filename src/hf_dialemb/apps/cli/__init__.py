@@ -95,7 +95,7 @@ def _register(file: str) -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from ...drawing import visible
+    from ...display import visible
 
     print(f"dialemb: error: {visible(' '.join(message.split()))}", file=sys.stderr)
     return code

@@ -54,10 +54,10 @@ Without --config and --method, it fits dialogue-minilm to your dialogues, in a m
 
 what to learn, from what
   --method NAME           see below, or the file of a method of your own: own_method.py
-  --backbone MODEL        where it starts: a folder, a Hub id, dialogue-minilm (with --method: all-MiniLM-L6-v2)
-  --corpus FILE ...       your file or folder, a Hub dataset, or a corpus such as sgd/train (default: sample)
+  --backbone MODEL        where it starts: a folder, a Hub id, dialogue-minilm
+  --corpus FILE ...       your file, a Hub dataset, or a corpus such as sgd/train
   --columns, --roles      how to read your table: id=call,role=speaker,content=text; Agent=assistant
-  --dates, --gap, --sheet, --raw, --strict   how to read files: dialemb corpus check --help explains them
+  --dates, --gap, --sheet, --raw, --strict   see dialemb corpus check --help
   --exclude SET ...       leave out the dialogues of these evaluation sets; none leaves nothing out
   --max_dialogues N       learn from only this many, drawn at random
   --output_dir FOLDER     folder of the run (or --output); the same command resumes there
@@ -74,7 +74,7 @@ how long, how fast
 
 what to keep
   --dev_split FILE        dialogues to choose a checkpoint by
-  --checkpoint_selection SIGNAL   last, contrastive_loss, contrastive_accuracy, uniformity, dev_purity
+  --checkpoint_selection SIGNAL   last, contrastive_loss, contrastive_accuracy, dev_purity, ...
   --patience N            stop after this many measurements without gain
   --save_steps N          steps between checkpoints
   --average_with_backbone X   share of the old weights in the result, 0 to 1
@@ -82,8 +82,8 @@ what to keep
 
 all settings, of every method and of transformers' Trainer: dialemb train --list-settings
 
-methods: dial2vec (dialogues, speakers); dse, dialogue_cse, dialog2flow, turns (utterances); dual_encoder,
-  transformer_dual_encoder, deep_attention_matching (which response fits)
+methods: dial2vec (dialogues, speakers); dse, dialogue_cse, dialog2flow, turns (utterances);
+  dual_encoder, transformer_dual_encoder, deep_attention_matching (which response fits)
 
 example: dialemb train calls.csv --output_dir runs/mine"""
 _EVALUATE = """\

@@ -138,7 +138,7 @@ def corpus_options(split: str) -> Options:
 
 def say(line: str) -> None:
     """Print a line of a command that goes on working; names in it cannot command the terminal."""
-    from ...drawing import visible
+    from ...display import visible
 
     letters = (letter if letter in "\n\t" else visible(letter) for letter in line)
     print("".join(letters), flush=True)

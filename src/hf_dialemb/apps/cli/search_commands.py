@@ -37,7 +37,7 @@ example: dialemb search calls.csv --query "what did Anna say about her card?"
          dialemb search calls.csv --vectors vectors.parquet --id call-17"""
 _INDEX = """\
 example: dialemb index calls.csv --output calls.lance
-         dialemb search --index calls.lance --query "card was stolen" --where "time > '2026-01-01'\""""
+         dialemb search --index calls.lance --query card --where "time > '2026-01-01'\""""
 _RANK = """\
 example: dialemb rank --model runs/mgt-multiwoz/multi-granularity --context calls.jsonl
   --candidates responses.txt --top 5"""
@@ -96,8 +96,10 @@ def add(commands: Commands) -> None:
             **MODEL,
             **corpus_options("test"),
         },
-        conversations("corpus")
-        | {"--index": {"type": Path, "help": "an index made by dialemb index, instead"}},
+        {
+            **conversations("corpus"),
+            "--index": {"type": Path, "help": "an index made by dialemb index, instead"},
+        },
         {
             "--query": {"help": "what to look for, in words"},
             "--id": {"help": "the dialogue to start from: its id, or its number as #12"},

@@ -113,7 +113,7 @@ def write_report(
     The page links ``back`` to another, by an address relative to the folder.
     """
     flow = stored.flow
-    with replaced_together(folder, lambda: FILES) as new:
+    with replaced_together(folder, FILES) as new:
         write_page(flow, new / PAGE, pruning, choices=choices, back=back)
         write_tables(flow, new)
         write_flow(stored, new)

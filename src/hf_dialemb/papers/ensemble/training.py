@@ -19,7 +19,7 @@ from ...data.examples import draw_candidates, read_candidates, write_candidates
 from ...errors import InputError
 from ...methods.method import Method
 from ...methods.multi_granularity import MultiGranularityModel
-from ...storage.files import check_writable, locked, open_to_others, write_json_atomically
+from ...storage.files import check_writable, locked, write_json_atomically
 from ...storage.run_folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
 from ...training.arguments import read_recipe
 from ...training.data import response_vectors, similarity_ranker, weights_digest
@@ -205,6 +205,5 @@ def assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None
     model, tokenizer = MultiGranularityModel.from_members([str(member) for member in members])
     tokenizer.save_pretrained(folder)
     model.save_pretrained(folder, max_shard_size="1000GB")
-    open_to_others(folder)
     write_json_atomically(kept, made_of)
     report(f"Assembled {folder} of {', '.join(member.name for member in members)}")
