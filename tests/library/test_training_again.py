@@ -225,6 +225,14 @@ def test_scores_are_float32_and_neither_ties_nor_nan_come_first(sample_dialogues
     ]  # one role is not there
 
 
+def test_a_run_without_checkpoints_is_trained_once(runs):
+    runs.train(save_strategy="no")
+    written = runs.run.report_file.stat().st_mtime_ns
+    assert "Complete already" in runs.train(save_strategy="no")
+    assert runs.run.report_file.stat().st_mtime_ns == written
+    assert "Trained 3 steps" in runs.train(save_strategy="no", seed=7)
+
+
 def test_a_run_that_starts_over_is_not_complete_by_an_old_report(runs, monkeypatch):
     runs.train()
 

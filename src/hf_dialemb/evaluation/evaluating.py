@@ -84,7 +84,8 @@ def evaluate(
     """Compare encoders on labelled dialogues; the figures are a table in a notebook.
 
     Examples:
-        >>> hf_dialemb.evaluate([encoder, "all-MiniLM-L6-v2"], dialogues, tasks=["domains"]).to_pandas()
+        >>> results = hf_dialemb.evaluate([encoder, "all-MiniLM-L6-v2"], dialogues)
+        >>> results.to_pandas()
 
     Args:
         models: One or several models, in the forms of `load_encoder`.
@@ -115,9 +116,7 @@ def evaluate(
 
 
 def _models_of(models: Any) -> list[str | Encoder]:
-    """Return specs as they are, since a results file tells their weights, and encoders of all other
-    models.
-    """
+    """Return specs, whose weights a results file tells, as they are, and others as encoders."""
     several = isinstance(models, Sequence) and not isinstance(models, str)
     named = [
         str(Path(model)) if isinstance(model, PathLike) else model
@@ -213,9 +212,7 @@ def check_request(
 
 
 def check_models(models: Sequence[str | Encoder], tasks: Sequence[str]) -> None:
-    """Raise InputError for an unknown task, and for a model without weights where a task fine-
-    tunes.
-    """
+    """Raise InputError for an unknown task, and where one fine-tunes a model without weights."""
     for task in [name for name in tasks if get_task(name).fine_tunes]:
         for model in models:
             if not isinstance(model, str) or not has_weights(model):
@@ -270,9 +267,7 @@ def command_line() -> str:
 
 
 def _shared_config(problems: Mapping[str, Problem]) -> dict[str, Any]:
-    """Put the settings that all tasks share at the top, and the others below the name of their
-    task.
-    """
+    """Put the settings that all tasks share at the top, and the others below their task."""
     configs = {name: problem.config for name, problem in problems.items()}
     first, *others = configs.values()
     shared = {
@@ -294,7 +289,7 @@ def write_with_page(results: Results, output: Path) -> None:
 
 
 def page_of(results: Results) -> str:
-    """Render the page beside a results file, which begins with its subject and where to look first."""
+    """Render the page beside a results file: its subject, and where to look first."""
     suite = results.run["config"].get("suite")
     figures = paper_table(results.results) if suite else table_of(results)
     rows = [row for row in results.results if row.quoted_from is None]
@@ -312,9 +307,7 @@ def page_of(results: Results) -> str:
 
 
 def table_of(results: Results) -> str:
-    """Render figures and their meanings, and below them those that papers print too, beside the
-    papers'.
-    """
+    """Render figures and their meanings, and below them those of papers beside ours."""
     rows = results.results
     table = "\n".join(text for text in (markdown_table(rows), meanings(rows)) if text)
     quoted = [row for entry in entries("quoted").values() for row in entry.load()(rows)]

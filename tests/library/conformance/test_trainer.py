@@ -77,7 +77,7 @@ def test_a_dataset_and_a_list_of_the_same_dialogues_train_alike(training, sample
 def test_a_collator_and_no_tokenizer_are_refused(training):
     with pytest.raises(InputError, match="data_collator"):
         training(data_collator=lambda rows: rows)
-    with pytest.raises(InputError, match="its tokenizer"):
+    with pytest.raises(InputError, match="a model and its tokenizer"):
         training(processing_class=None)
 
 

@@ -98,9 +98,7 @@ class Tally:
             counter.update(other.counters[kind])
 
     def figures(self) -> dict[str, Any]:
-        """Return the counts of dialogues, turns and utterances, and of the distinct labels of each
-        kind.
-        """
+        """Return the counts of dialogues, turns, utterances and distinct labels."""
         dialogues, counts = self.counters["dialogues"], self.counters["counts"]
         return {
             "dialogues": {split: dialogues[split] for split in SPLITS if dialogues[split]},
