@@ -29,9 +29,10 @@ from hardware import describe_machine
 from sklearn.preprocessing import normalize
 from topics import OURS, drawn, encoded
 
-from hf_dialemb.apps.topics import edits
-from hf_dialemb.apps.topics.model import no_groups, with_new
+from hf_dialemb.apps.topics import topic_groups
+from hf_dialemb.apps.topics.model import with_new
 from hf_dialemb.apps.topics.topic_clustering import find_clusters
+from hf_dialemb.apps.topics.topic_groups import no_groups
 from hf_dialemb.storage.files import kept_vectors, write_json_atomically
 
 EVERY = 4  # pairs of domains, one is tried
@@ -49,7 +50,7 @@ def about(labels: np.ndarray, truth: np.ndarray) -> dict[int, str]:
 
 def kept_topics(
     units: np.ndarray, truth: np.ndarray, held_out: tuple[str, str], first: np.ndarray
-) -> edits.Groups:
+) -> topic_groups.Groups:
     """Find the topics of the first half without two domains."""
     old = first & ~np.isin(truth, held_out)
     return no_groups(units[old]).with_more(units[old], find_clusters(units[old]))
@@ -60,7 +61,7 @@ def tried(
     truth: np.ndarray,
     held_out: tuple[str, str],
     first: np.ndarray,
-    kept: edits.Groups,
+    kept: topic_groups.Groups,
 ) -> list[float]:
     """Return the counts of one pair.
 
@@ -105,8 +106,8 @@ def measured(split: str, cache: Path) -> list[dict[str, object]]:
     ]
     kept = [kept_topics(units, truth, pair, first) for pair in pairs]
     rows: list[dict[str, object]] = []
-    chosen = edits.LEAST, edits.NEW
-    for edits.LEAST, edits.NEW in TRIED if split == "dev" else (chosen,):
+    chosen = topic_groups.LEAST, topic_groups.NEW
+    for topic_groups.LEAST, topic_groups.NEW in TRIED if split == "dev" else (chosen,):
         counts = np.array(
             [tried(units, truth, *each) for each in zip(pairs, repeat(first), kept, strict=False)]
         )
@@ -114,15 +115,15 @@ def measured(split: str, cache: Path) -> list[dict[str, object]]:
         worst = float((counts[:, 1] / counts[:, 0]).min())
         row = {
             "split": split,
-            "least": edits.LEAST,
-            "new": edits.NEW,
+            "least": topic_groups.LEAST,
+            "new": topic_groups.NEW,
             "pairs": len(pairs),
             "dialogues": len(truth),
         }
         rows.append(
             {**row, "right": right / known, "worst": worst, "noticed": noticed, "false": false}
         )
-    edits.LEAST, edits.NEW = chosen
+    topic_groups.LEAST, topic_groups.NEW = chosen
     return rows
 
 
