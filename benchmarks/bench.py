@@ -42,39 +42,12 @@ PROGRAMS: dict[str, list[str]] = {
     "startup": [],
     "encoding": ["--model", "dialogue-minilm", "--rounds", "3"],
     "utterance_step": ["--only", *METHODS, "--steps", "3"],
-    "lstm_step": [],
     "dial2vec_step": ["--steps", "3", "--dialogues", "2", "--official-slice", "1"],
-    "under_load": ["--way", "ours", "--seconds", "5"],
     "flow": ["--utterances", "20000"],
     "retrieval_metrics": ["--dialogues", "20000"],
 }
 Figures = dict[str, Any]
 PEER = "sentence-transformers"
-AIMS: dict[tuple[str, str], float | str] = {
-    ("encode utterances, int8", PEER): 4,
-    ("encode utterances, dialogue-static", PEER): 100,
-    ("encode dialogues, bfloat16", PEER): 3,
-    ("encode dialogues, int8", PEER): 6,
-    ("encode dialogues, dialogue-static", PEER): "100, and 5,000 a second",
-    ("encoding beside a busy process", "torch's default"): "40%",
-    ("training beside a busy process", "torch's default"): "40%",
-    **{
-        (f"train {method}, {kind}", "its trainer"): 2.5
-        for method in METHODS
-        for kind in ("float32", "bfloat16")
-    },
-    **{
-        (f"train {method}, bfloat16", "its trainer as it comes, float32"): 2.5 for method in METHODS
-    },
-}
-"""How many times as fast we want to be, or what else.
-
-`benchmarks/README.md` says what stands between.
-"""
-COMMAND = (
-    "accelerate launch training_scripts/train.py --config "
-    "training_scripts/recipes/dual_encoder_multiwoz.yaml"
-)
 
 
 def product_rate(kind: str) -> float:
@@ -196,36 +169,6 @@ def dial2vec_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
         )
 
 
-def lstm_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """Measure the ranker of two LSTMs beside plain ways through torch."""
-    seconds, peak = figures["seconds"], figures["peak_mib"]
-    reached = (
-        6 * figures["weights"] * sum(figures["tokens"]) / sum(seconds["ours"]) / floor["float32"]
-    )
-    recipe = {name: figures[name] for name in ("hours", "epochs", "contexts")}
-    for peer in ("packed sequences", "padded to the longest"):
-        more = {"peak_mib": peak["ours"], "peer_mib": peak[peer], "floor": reached, **recipe}
-        yield row(
-            "train a ranker of two LSTMs",
-            f"torch, {peer}",
-            paired(seconds[peer], seconds["ours"]),
-            **more,
-        )
-
-
-def load_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """Measure what is kept beside a busy process; torch's default is the peer."""
-    for kind in ("encoding", "training"):
-        side = {each["way"]: each for each in figures["rows"] if each["work"] == kind}
-        ours, peer = side["ours"], side["as it comes"]
-        shares = (
-            f"{median(ours['kept']):.0%} of the idle rate, {median(peer['kept']):.0%} by default"
-        )
-        memory = {"peak_mib": ours["peak_mib"], "peer_mib": peer["peak_mib"]}
-        ratios = paired(ours["kept"], peer["kept"])
-        yield row(f"{kind} beside a busy process ({shares})", "torch's default", ratios, **memory)
-
-
 def flow_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Clustering of utterances beside scikit-learn."""
     side = {each["side"]: each for each in figures["sides"]}
@@ -266,9 +209,7 @@ ROWS = {
     "startup": startup_rows,
     "encoding": encoding_rows,
     "utterance_step": utterance_rows,
-    "lstm_step": lstm_rows,
     "dial2vec_step": dial2vec_rows,
-    "under_load": load_rows,
     "flow": flow_rows,
     "retrieval_metrics": retrieval_rows,
 }
@@ -297,8 +238,8 @@ def run(name: str, folder: Path) -> Figures:
 def table(rows: list[Figures]) -> list[str]:
     """Render the rows."""
     lines = [
-        "| | Beside | Times as fast | Aim | Peak, MiB | Its peak | Of the floor |",
-        "| :-- | :-- | --: | --: | --: | --: | --: |",
+        "| | Beside | Times as fast | Peak, MiB | Its peak | Of the floor |",
+        "| :-- | :-- | --: | --: | --: | --: |",
     ]
     for each in rows:
         spread = (
@@ -310,9 +251,9 @@ def table(rows: list[Figures]) -> list[str]:
             f"{each[name]:,.0f}" if each.get(name) else "" for name in ("peak_mib", "peer_mib")
         ]
         share = f"{each['floor']:.0%}" if each.get("floor") else ""
-        ratio, aim = f"{each['ratio']:.2f}{spread}", AIMS.get(key(each), "")
+        ratio = f"{each['ratio']:.2f}{spread}"
         lines.append(
-            f"| {each['path']} | {each['peer']} | {ratio} | {aim} | {' | '.join(peaks)} | {share} |"
+            f"| {each['path']} | {each['peer']} | {ratio} | {' | '.join(peaks)} | {share} |"
         )
     return lines
 
@@ -329,7 +270,7 @@ def rates(floor: Figures) -> str:
     )
 
 
-def remarks(rows: list[Figures], minutes: float, cores: int) -> list[str]:
+def remarks(rows: list[Figures], minutes: float) -> list[str]:
     """Says what the rows hold beside the table's columns, a paragraph each."""
     by_path, found = {each["path"]: each for each in rows}, []
     read = [by_path.get(f"encode {kind}, float32") for kind in ("utterances", "dialogues")]
@@ -341,14 +282,6 @@ def remarks(rows: list[Figures], minutes: float, cores: int) -> list[str]:
             f"Padding: ours {ours[0]} of tokens in utterances and {ours[1]} in dialogues, the "
             f"peer's {peers[0]} and "
             f"{peers[1]}."
-        )
-    if lstm := by_path.get("train a ranker of two LSTMs"):
-        found.append(
-            f"By this measure the paper's recipe of a ranker of two LSTMs ({lstm['epochs']} epochs "
-            "of "
-            f"{lstm['contexts']:,} contexts) takes {lstm['hours']:.1f} hours on these {cores} "
-            "cores; on a GPU: "
-            f"`{COMMAND}`."
         )
     return [*found, f"All pairs took {minutes:.0f} minutes."]
 
@@ -401,7 +334,7 @@ def main() -> int:
     seconds = {name: found.get("took", 0.0) for name, found in figures.items()}
     machine = {**describe_machine(), "floor": floor}
     lines = [rates(floor), "", *table(rows)]
-    for line in remarks(rows, sum(seconds.values()) / 60, machine["cores"]):
+    for line in remarks(rows, sum(seconds.values()) / 60):
         lines += ["", line]
     print("\n".join(lines))
     if options.output:

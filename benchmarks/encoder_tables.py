@@ -6,10 +6,11 @@ From its figures, by encoder, by what was measured, one of each run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from hf_dialemb.drawing import table_lines
+from hf_dialemb.display import table_lines
 
 Lines = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
 # its head, and what is averaged: of which measurement which figure
@@ -83,10 +84,46 @@ LONG: dict[str, list[Column]] = {
 }
 """The same in full."""
 
+UNSEEN = ("doc2dial", "star", "kvret")
+FIRST: list[Column] = [
+    ("Dialogues", _of("domains", UNSEEN, "map")),
+    (
+        "One speaker",
+        _of("ablations", UNSEEN, "map first speaker")
+        + _of("ablations", UNSEEN, "map second speaker"),
+    ),
+    ("Intents", _of("intent-classification", ["clinc150"], "accuracy 1-shot")),
+    ("Actions", _of("action-similarity", ("star", "kvret", "sim_m", "gecor"), "f1 1-shot")),
+    ("Turns", [("turns locomo/dev", "ndcg10")]),
+]
+"""The columns of the README: corpora that none of the encoders of `ROWS` learnt from."""
 
-def tables(lines: Lines) -> dict[str, list[str]]:
-    """Draws all of them: ``table`` is the short one."""
-    return {"table": short(lines), **{name: long(lines, columns) for name, columns in LONG.items()}}
+ROWS = {
+    "all-MiniLM-L6-v2": "all-MiniLM-L6-v2",
+    "all-mpnet-base-v2": "all-mpnet-base-v2",
+    "dialogue-minilm": "`dialogue-minilm`, for dialogues",
+    "dial2vec": "dial2vec, for one speaker",
+    "action-mpnet": "`action-mpnet`, for utterances",
+    "turn-minilm": "`turn-minilm`, for turns",
+}
+
+
+def tables(lines: Lines, turns: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Draw all tables: ``table`` is the short one, ``readme`` has the figures of turns too."""
+    every = {name: long(lines, columns) for name, columns in LONG.items()}
+    return {"table": short(lines), "readme": first(lines, turns), **every}
+
+
+def first(lines: Lines, turns: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Draw the six rows of the README; ``turns`` are the entries of `turn_retrieval.py`."""
+    chosen = {name: dict(lines[name]) for name in ROWS}
+    for entry in turns:
+        if entry["model"] in chosen:
+            figures = {"ndcg10": [entry["figures"]["alone"]["ndcg10"]]}
+            chosen[entry["model"]][f"turns {entry['corpus']}"] = figures
+    drawn = [cells(chosen, column) for column in FIRST]
+    rows = [[title, *(column[name] for column in drawn)] for name, title in ROWS.items()]
+    return table_lines(["Encoder"], [head for head, _ in FIRST], rows)
 
 
 def values(

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from encoder_tables import tables
+from encoder_tables import short
 from hardware import describe_machine
 from safetensors.numpy import load_file
 
@@ -144,7 +144,7 @@ def rate(model: str) -> Figures:
         started = time.perf_counter()
         encode(items)
         found[name] = len(items) / (time.perf_counter() - started)
-    if not encoder.fitted:
+    if not encoder.fitted_on_input:
         files = Path(model if Path(model).is_dir() else resolve_backbone(model)).rglob(
             "*.safetensors"
         )
@@ -235,10 +235,8 @@ def main() -> None:
             }
         )
         machine = {**describe_machine(), "bfloat16": multiplies_bfloat16()}
-        write_json_atomically(
-            options.output, {"machine": machine, "limit": LIMIT, "lines": lines, **tables(lines)}
-        )
-    print("\n\n".join("\n".join(table) for table in tables(lines).values()))
+        write_json_atomically(options.output, {"machine": machine, "limit": LIMIT, "lines": lines})
+    print("\n".join(short(lines)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Runs the suite of Hugging Face users' habits, and writes which of them work and which differ.
 
-A test of `tests/conformance` names its habit and what comes of it in a marker, as in
+A test of `tests/library/conformance` names its habit and what comes of it in a marker, as in
 ``@pytest.mark.habit("Trainer.predict(dialogues)", "works")``. The program writes a row for each
 habit whose tests passed; a failure ends it without a file.
 
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SUITE = ROOT / "tests" / "conformance"
+SUITE = ROOT / "tests" / "library" / "conformance"
 LIBRARIES = (
     "transformers",
     "sentence-transformers",

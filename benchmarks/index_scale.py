@@ -2,25 +2,18 @@
 
 The vectors are of SGD's utterances by ``dialogue-static``; where more are asked for, each comes
 again with noise of a seed. Queries are other utterances, of the test split. ``all`` is one product
-with all vectors by NumPy, the truth of recall at 10; ``rank`` the index of ``dialemb rank``
-(faiss), and ``rank, 8 bits`` the same cells with whole numbers of eight bits, which the package
-does not have; ``search`` that of ``dialemb index`` (LanceDB, on disk). Each side has a process of
-its own. Seconds are those of the processor, of all threads; those of a query are the median.
+with all vectors by NumPy, the truth of recall at 10; ``search`` is that of ``dialemb index``
+(LanceDB, on disk). Each side has a process of its own. Seconds are those of the processor, of all
+threads; those of a query are the median.
 
-A second table computes what ten times as many would take. Memory grows ten times, and so do
-building and a query, but for two things: cells are as many as the square root of the vectors, so
-that sorting all into them takes ten times as long by sqrt(10); and ``search`` looks into a fixed
-number of cells, which takes it sqrt(10) times as long.
-
-    python benchmarks/index_scale.py --output index_scale.json       # a million; some minutes, 6
-    GiB python benchmarks/index_scale.py --vectors 60000                 # a smoke run
+    python benchmarks/index_scale.py --output index_scale.json       # some minutes, 6 GiB
+    python benchmarks/index_scale.py --vectors 60000                 # a smoke run
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import tempfile
 import time
 from pathlib import Path
@@ -31,10 +24,8 @@ import numpy as np
 from hardware import describe_machine
 from processes import answer_of, peak_bytes
 
-EIGHT_BITS = "rank, 8 bits"
-SIDES = ("all", "rank", EIGHT_BITS, "search")
+SIDES = ("all", "search")
 TOP, QUERIES = 10, 200
-TIMES = 10
 CORPUS = "sgd"
 HEAD = [
     "| | ms a query | Recall at 10 | Building, s | Peak, MiB | On disk, MiB |",
@@ -71,13 +62,6 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-9)
     if side == "all":
         return lambda query: np.argsort(-(units @ query), kind="stable")[:TOP].tolist()
-    if side == "rank":
-        from faiss_index import VectorIndex
-
-        index = VectorIndex(units)
-        return lambda query: [row for row, _ in index.nearest(query, TOP)]
-    if side == EIGHT_BITS:
-        return eight_bits(units)
     import pyarrow as pa
 
     from hf_dialemb.apps.search.dialogue_index import DialogueIndex, _schema
@@ -98,27 +82,6 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
         grown._table.add(pa.Table.from_pydict(columns, schema=schema))
     grown._tidy()
     return lambda query: [int(hit.id) for hit in grown._nearest(query, TOP, None)]
-
-
-def eight_bits(units: Any) -> Any:
-    """Return what finds nearest rows in cells as `VectorIndex` makes them, each number of eight
-    bits.
-    """
-    import faiss
-    from faiss_index import _PER_CELL
-
-    cells, width = math.isqrt(len(units)), units.shape[1]
-    middle = faiss.IndexFlatIP(width)
-    kind = faiss.ScalarQuantizer.QT_8bit
-    index = faiss.IndexIVFScalarQuantizer(middle, width, cells, kind, faiss.METRIC_INNER_PRODUCT)
-    rows = np.random.default_rng(0).choice(
-        len(units), min(len(units), cells * _PER_CELL), replace=False
-    )
-    index.train(units[np.sort(rows)])
-    index.nprobe = max(1, cells // 8)
-    index.add(units)
-    # faiss does not keep the middles
-    return lambda query, middle=middle: index.search(query[None], TOP)[1][0].tolist()
 
 
 def work(side: str, folder: Path) -> dict[str, Any]:
@@ -151,8 +114,7 @@ def work(side: str, folder: Path) -> dict[str, Any]:
 
 def line(side: str, figures: dict[str, Any]) -> str:
     """Write a row of a table."""
-    recall = "" if figures["recall"] is None else f"{figures['recall']:.1%}"
-    shown = [f"{1000 * figures['seconds']:.1f}", recall]
+    shown = [f"{1000 * figures['seconds']:.1f}", f"{figures['recall']:.1%}"]
     shown += [f"{figures[name]:,.0f}" for name in ("building", "peak_mib", "disk_mib")]
     return f"| {side} | {' | '.join(shown)} |"
 
@@ -180,17 +142,13 @@ def main() -> None:
             )
     del sides["make"]
     truth = [set(each) for each in sides["all"]["found"]]
-    lines, more = list(HEAD), list(HEAD)
+    lines = list(HEAD)
     for side, figures in sides.items():
         hits = [
             len(rows & set(each)) for rows, each in zip(truth, figures.pop("found"), strict=True)
         ]
         figures["recall"] = sum(hits) / (TOP * len(hits))
         lines.append(line(side, figures))
-        grown = {name: value * TIMES for name, value in figures.items()}
-        grown["seconds"] /= math.sqrt(TIMES) if side == "search" else 1
-        grown["building"] *= math.sqrt(TIMES) if side in ("rank", EIGHT_BITS) else 1
-        more.append(line(side, {**grown, "recall": None}))
     print("\n".join(lines))
     if options.output:
         record = {
@@ -199,7 +157,6 @@ def main() -> None:
             "sides": sides,
             "table": lines,
         }
-        record["ten_times"] = more
         options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

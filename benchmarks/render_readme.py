@@ -6,7 +6,7 @@ A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by t
 results file; ``<!-- results: FILE models=A,paper:B tasks=T metrics=M settings=,S -->`` shows these
 alone: models by how their names begin, of tasks, metrics and settings those that are listed; ``<!--
 results: FILE name=N -->`` shows the table N of a program's several. Between ``<!-- forms -->`` and
-``<!-- end -->`` stands the table of the forms in which conversations are read. The pages of
+``<!-- end -->`` stand the names of the forms in which conversations are read. The pages of
 docs/results, which stand beside results files, are written as the commands write them.
 """
 
@@ -19,7 +19,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hf_dialemb.apps.files.form import FOLDER, RECORD, TABLE, TEXT, Form
+from encoder_tables import tables
+
+from hf_dialemb.apps.files.form import FOLDER, RECORD, TABLE, TEXT
 from hf_dialemb.apps.files.forms import FORMS
 from hf_dialemb.evaluation.evaluating import page_of
 from hf_dialemb.evaluation.results.result_tables import is_in_short, markdown_table, paper_table
@@ -27,7 +29,7 @@ from hf_dialemb.evaluation.results.rows import Row, read_results
 from hf_dialemb.papers.paper_tables import ensemble_tables, flow_means
 
 ROOT = Path(__file__).parents[1]
-KINDS = (RECORD, FOLDER, TABLE, TEXT)
+KINDS = {RECORD: "JSON and Parquet", FOLDER: "Folders", TABLE: "Tables", TEXT: "Text"}
 FORMS_BLOCK = re.compile(r"(<!-- forms -->\n).*?(<!-- end -->)", re.DOTALL)
 BLOCK = re.compile(r"(<!-- results: (\S+)((?: \w+=\S*)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -43,31 +45,19 @@ def render(text: str) -> str:
         return f"{found[1]}{table(ROOT / found[2], chosen)}\n{found[4]}"
 
     return FORMS_BLOCK.sub(
-        lambda found: f"{found[1]}{forms_table()}\n{found[2]}", BLOCK.sub(block, text)
+        lambda found: f"{found[1]}{forms_named()}\n{found[2]}", BLOCK.sub(block, text)
     )
 
 
-def forms_table() -> str:
-    """Render all forms in which conversations are read, those of a kind of file by their vendors."""
-
-    def place(form: Form) -> tuple[int, bool, str, str]:
-        return KINDS.index(form.container), not form.vendor, form.vendor.casefold(), form.name
-
-    lines = [
-        "| From | Form | How to export | A dialogue is | Who speaks | Left out and counted |",
-        "|" + " :-- |" * 6,
-    ]
-    for form in sorted(FORMS.values(), key=place):
-        cells = (
-            form.vendor or "many",
-            form.name,
-            form.export,
-            form.dialogue,
-            form.speakers,
-            form.left_out,
+def forms_named() -> str:
+    """Name all forms in which conversations are read, in a sentence for each kind of file."""
+    sentences = []
+    for kind, title in KINDS.items():
+        names = sorted(
+            (form.name for form in FORMS.values() if form.container == kind), key=str.casefold
         )
-        lines.append(f"| {' | '.join(cell.replace('|', ', ') for cell in cells)} |")
-    return "".join(f"{line}\n" for line in lines)
+        sentences.append(f"{title}: {'; '.join(names)}.\n")
+    return "\n".join(sentences)
 
 
 def table(path: Path, chosen: Mapping[str, Sequence[str]]) -> str:
@@ -86,6 +76,9 @@ def table(path: Path, chosen: Mapping[str, Sequence[str]]) -> str:
         else:
             figures = markdown_table(results.results)
         return f"{figures}\n`{run['command']}` on {run['hardware']}\n"
+    if "lines" in record:
+        turns = json.loads(path.with_name("turn_retrieval.json").read_text(encoding="utf-8"))
+        record = tables(record["lines"], turns["entries"])
     lines = record[chosen.get("name", ["table"])[0]]
     if not any(
         line.startswith("|") for line in lines
@@ -118,7 +111,8 @@ def main() -> int:
         *results,
     ):
         before, beside = page.read_text(encoding="utf-8"), page.with_suffix(".json")
-        after = page_of(read_results(beside)) if beside.is_file() else render(before)
+        whole = beside.is_file() and not BLOCK.search(before)
+        after = page_of(read_results(beside)) if whole else render(before)
         if check and after != before:
             print(
                 f"{page.name} is out of date: run python benchmarks/render_readme.py",

@@ -51,8 +51,7 @@ def search_command(folder: Path) -> list[str]:
 
     Lists the words of a search in them.
     """
-    from hf_dialemb.apps.files.json_files import write_jsonl
-    from hf_dialemb.data import load_dialogues
+    from hf_dialemb.data import load_dialogues, write_jsonl
 
     calls, stored = folder / "calls.jsonl", folder / "vectors.parquet"
     write_jsonl(load_dialogues("star_small", split="test")[:STORED], calls)

@@ -1,40 +1,32 @@
-"""Measures finding turns.
-
-Time and memory of long conversations, of the command line, and of LanceDB's own ways.
+"""Measures the time and memory of finding turns in long conversations, and of reading them.
 
     python benchmarks/turn_scale.py --output docs/results/turn_scale.json
 
 The turns are those of Self-dialogue's train split, as if two people had said them in one
 conversation; where more are asked for, they come again. Questions name a speaker and a month, which
 takes the longest. Seconds are those of the processor, of all threads, so that other programs on the
-machine do not count; each side has a process of its own. LoCoMo's conversations are read as by
-turn_retrieval.py. The same command goes on where it was stopped.
+machine do not count; each side has a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 from hardware import describe_machine
 from processes import answer_of, peak_bytes
 
 CORPUS = "self_dialogue"
 MODEL = "dialogue-static"
 SIZES = (100_000, 1_000_000)
-CONVERSATIONS = 1_000
-REPEATS, READ, EVERY = 3, 60, 1
+READ = 60
 QUESTIONS = [
     f"what did {name} say about {topic} in May?"
     for name in ("Anna", "Ben")
@@ -106,34 +98,6 @@ def kept(count: int) -> dict[str, float]:
     }
 
 
-def command(count: int) -> dict[str, float]:
-    """Search conversations of a file from the command line, its start included."""
-    import hf_dialemb
-    from hf_dialemb.data import write_jsonl
-
-    dialogues = hf_dialemb.load_dialogues(CORPUS, split="train")[:count]
-    seconds = []
-    with tempfile.TemporaryDirectory() as folder:
-        write_jsonl(dialogues, Path(folder) / "calls.jsonl")
-        words = [
-            "-m",
-            "hf_dialemb.apps.cli",
-            "search",
-            f"{folder}/calls.jsonl",
-            "--model",
-            MODEL,
-            "--query",
-            QUESTIONS[0],
-        ]
-        for _ in range(REPEATS + 1):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    turns = sum(len(dialogue.turns) for dialogue in dialogues)
-    return {"seconds": median(seconds[1:]), "turns": turns}  # the first fills the file cache
-
-
 def reading(count: int) -> dict[str, dict[str, float]]:
     """Read turns alone, and in their surroundings."""
     import hf_dialemb
@@ -151,59 +115,7 @@ def reading(count: int) -> dict[str, dict[str, float]]:
     return figures
 
 
-def joined(every: int) -> dict[str, list[float]]:
-    """Ask LoCoMo's questions of LanceDB: joined as here, and by its own hybrid search.
-
-    NDCG@10 and recall@10.
-    """
-    import os
-
-    from lancedb.rerankers import LinearCombinationReranker, RRFReranker
-    from turn_retrieval import locomo
-
-    import hf_dialemb
-    from hf_dialemb.apps.search.turn_task import _figures, questions_of
-    from hf_dialemb.apps.search.word_index import words_of
-
-    encoder, figures = hf_dialemb.load_encoder(MODEL), {}
-
-    def ways(index: Any, text: str) -> Iterator[tuple[str, list[int]]]:
-        yield "joined here", [hit.turn for hit in index.search(text, 10)]
-        for name, reranker in {
-            "LanceDB, ranks": RRFReranker(),
-            "LanceDB, scores": LinearCombinationReranker(),
-        }.items():
-            asked = index._table.search(query_type="hybrid").vector(
-                encoder.encode_utterances([text])[0]
-            )
-            asked = (
-                asked.text(" ".join(words_of(text)) or text)
-                .distance_type("cosine")
-                .rerank(reranker)
-                .limit(50)
-            )
-            yield name, [row["turn"] for row in asked.to_list()][:10]
-
-    with tempfile.TemporaryDirectory() as folder:
-        for dialogue in locomo(Path(os.environ["HF_DIALEMB_DATA"])):
-            index = hf_dialemb.DialogueIndex(Path(folder) / f"{dialogue.id}.lance", MODEL, "turns")
-            index.add([hf_dialemb.Dialogue(dialogue.turns, dialogue.id)])
-            for question in list(questions_of(dialogue))[::every]:
-                for name, places in ways(index, question.text):
-                    scores = np.zeros(len(dialogue.turns))
-                    scores[places] = np.arange(len(places), 0, -1)
-                    found = _figures(scores, question.turns)
-                    figures.setdefault(name, []).append([found["ndcg10"], found["recall10"]])
-    return {name: (100 * np.mean(rows, axis=0)).tolist() for name, rows in figures.items()}
-
-
-WORK: dict[str, Callable[[int], Any]] = {
-    "command": command,
-    "memory": in_memory,
-    "kept": kept,
-    "reading": reading,
-    "joined": joined,
-}
+WORK: dict[str, Callable[[int], Any]] = {"memory": in_memory, "kept": kept, "reading": reading}
 
 
 def tables(sides: dict[str, Any]) -> dict[str, list[str]]:
@@ -229,18 +141,6 @@ def tables(sides: dict[str, Any]) -> dict[str, list[str]]:
                 "| :-- | --: | --: | --: |",
                 *rows,
             ]
-        elif kind == "joined":
-            rows = [
-                f"| {way} | {first:.1f} / {second:.1f} |" for way, (first, second) in side.items()
-            ]
-            record[kind] = ["| Words and vectors | nDCG@10 / recall@10 |", "| :-- | --: |", *rows]
-        else:
-            place = f"`dialemb search`, {int(count):,} conversations ({side['turns']:,} turns)"
-            record[kind] = [
-                "| | Seconds |",
-                "| :-- | --: |",
-                f"| {place} | {side['seconds']:.1f} |",
-            ]
     return record
 
 
@@ -262,27 +162,16 @@ def main() -> None:
     if options.work:
         print(json.dumps(WORK[options.work[0]](int(options.work[1]))))
         return
-    asked = [
-        ("command", CONVERSATIONS),
-        ("memory", SIZES[0]),
-        ("kept", SIZES[0]),
-        ("reading", READ),
-        ("joined", EVERY),
-    ]
-    before = options.output and options.output.exists()
-    sides: dict[str, Any] = (
-        json.loads(options.output.read_text(encoding="utf-8"))["sides"] if before else {}
-    )
-    for kind, count in [*asked, *(("memory", size) for size in SIZES[1:])]:
-        name = f"{kind} {count}"
-        sides[name] = (
-            sides[name] if name in sides else answer_of(__file__, "--work", kind, str(count))
-        )
-        record = tables(sides)
-        print("\n".join(line for lines in record.values() for line in lines), flush=True)
-        if options.output:
-            record = {"machine": describe_machine(), "sides": sides, **record}
-            options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    asked = [("memory", SIZES[0]), ("kept", SIZES[0]), ("reading", READ)]
+    asked += [("memory", size) for size in SIZES[1:]]
+    sides = {
+        f"{kind} {count}": answer_of(__file__, "--work", kind, str(count)) for kind, count in asked
+    }
+    record = tables(sides)
+    print("\n".join(line for lines in record.values() for line in lines))
+    if options.output:
+        record = {"machine": describe_machine(), "sides": sides, **record}
+        options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import numpy as np
 import usearch.index
 
 from hf_dialemb import Dialogue, load_dialogues
-from hf_dialemb.apps.files.json_files import read_jsonl, write_jsonl
+from hf_dialemb.data import read_jsonl, write_jsonl
 from hf_dialemb.evaluation import load_encoder
 
 if "--help" in sys.argv:

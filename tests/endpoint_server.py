@@ -8,20 +8,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 KEY = "sk-a-secret-word"
 
 
-def vector(text):
-    return [float(len(text)), float(text.count("b")), 0.5]
-
-
-def embeddings(texts):
-    """An answer with vectors; the last text comes first, which the protocol allows."""
-    data = [
-        {"object": "embedding", "index": place, "embedding": vector(text)}
-        for place, text in enumerate(texts)
-    ]
-    usage = {"prompt_tokens": 1, "total_tokens": 1}
-    return {"object": "list", "model": "small", "data": data[::-1], "usage": usage}
-
-
 def says(text):
     """An answer with a text."""
     message = {"role": "assistant", "content": text}
@@ -29,8 +15,8 @@ def says(text):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with what the test has put on the server's list, then with vectors or with how many
-    requests there were.
+    """Answers with what the test has put on the server's list, then with how many requests there
+    were.
 
     What is on the list is (status, body, and perhaps headers).
     """
@@ -40,11 +26,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append((self.path, self.headers["Authorization"], request))
         status, body, *headers = self.server.answers.pop(0) if self.server.answers else (200, None)
         if body is None:
-            body = (
-                embeddings(request["input"])
-                if "input" in request
-                else says(f"name {len(self.server.requests)}")
-            )
+            body = says(f"name {len(self.server.requests)}")
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **dict(*headers)}.items():

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the encoders that come with the package, from corpora whose licences allow it, and measures them: make checkpoints.
 # Given again, it goes on where it was stopped, and does not repeat what is done.
-# Of each training there are three, which differ in the seed; their weights are averaged. JOBS=1 trains one after the other.
+# Of each training there are three, which differ in the seed; their average is merged. JOBS=1 trains one after the other.
 # What is summed trains in rank 32 from the start, in steps ten times as large: the sum loses little when it is cut.
 set -euo pipefail
 dialemb=.venv/bin/dialemb python=.venv/bin/python minilm=all-MiniLM-L6-v2 runs=runs/shipped
@@ -25,23 +25,22 @@ echo "--config action_minilm --corpus multiwoz/train multiwoz/dev $others --outp
 echo "--config action_minilm --corpus sgd/train $others --output_dir $runs/action-without-multiwoz"
 } | train
 
-merge() { test -d "$1" || $dialemb model merge --backbone $minilm --output "$@"; }
+# What trainings moved, summed with weights and cut to a rank: merge FOLDER [--rank RANK] --model RUN=WEIGHT ...
+merge() { test -d "$1" || $python training_scripts/merge.py --backbone ${backbone:-$minilm} --output "$@"; }
+parts() { for seed in 0 1 2; do echo $runs/$1-$seed=$2; done; }
 # Weights for dialogues alone, by the first seed on dev splits; the log is docs/results/dialogue-minilm-search.json.
 search=dialogue-minilm-search.json
 test -f $runs/$search || $python training_scripts/choose_weights.py --backbone $minilm --rank 16 \
   --model $runs/dialogue-cse-0 $runs/dse-0 --by sgd/dev multiwoz/dev dailydialog/dev self_dialogue/dev --output $runs/$search
 cp $runs/$search docs/results/$search
 for seed in 0 1 2; do
-  merge $runs/cse-and-dse-$seed --rank 32 --model $runs/dialogue-cse-$seed=1 $runs/dse-$seed=2
+  merge $runs/cse-and-dse-$seed --model $runs/dialogue-cse-$seed=1 $runs/dse-$seed=2
 done
-merge $runs/dialogue-cse --model $runs/dialogue-cse-{0,1,2}=0.3333
-merge $runs/dse --model $runs/dse-{0,1,2}=0.3333
-merge $runs/cse-and-dse --rank 32 --model $runs/dialogue-cse=1 $runs/dse=2
+merge $runs/cse-and-dse --model $(parts dialogue-cse 0.3333) $(parts dse 0.6667)
 # A little more than their average: the most that keeps CLINC150's dev split at the backbone's accuracy.
-merge $runs/action-minilm --rank 32 --model $runs/action-{0,1,2}=0.3667
+merge $runs/action-minilm --model $(parts action 0.3667)
 # Intents, too: less of the two keeps those of bank customers, and a little training on intents adds to them.
-merge $runs/intents --model $runs/intents-{0,1,2}=0.3333
-merge $runs/dialogue-minilm --rank 32 --model $runs/dialogue-cse=0.5 $runs/dse=1.5 $runs/intents=0.2
+merge $runs/dialogue-minilm --model $(parts dialogue-cse 0.1667) $(parts dse 0.5) $(parts intents 0.0667)
 for seed in 0 1 2; do
   echo "--config dial2vec_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0.875 --corpus $open" \
     "--seed $seed --output_dir $runs/dial2vec-$seed"
@@ -50,15 +49,13 @@ done | train
 mpnet=sentence-transformers/all-mpnet-base-v2
 echo "--config dse_minilm --backbone $mpnet --frozen_layers 6 --rank 32 --learning_rate 3e-4 --warmup_steps 15" \
   "--max_steps 200 --save_steps 50 --corpus $open --output_dir $runs/mpnet-dse" | train
-test -d $runs/dialogue-mpnet || $dialemb model merge --backbone $mpnet --rank 32 --model $runs/mpnet-dse=2 \
-  --output $runs/dialogue-mpnet
+backbone=$mpnet merge $runs/dialogue-mpnet --model $runs/mpnet-dse=2
 echo "--config action_minilm --backbone $mpnet --frozen_layers 6 --max_steps 300 --warmup_steps 40 --save_steps 50" \
   "--output_dir $runs/mpnet-action" | train
-test -d $runs/action-mpnet || $dialemb model merge --backbone $mpnet --rank 16 --model $runs/mpnet-action=1 \
-  --output $runs/action-mpnet
+backbone=$mpnet merge $runs/action-mpnet --rank 16 --model $runs/mpnet-action=1
 # Turns that questions find: half of a training on top; with all of it, LoCoMo's dev conversations lose where words are not used.
 echo "--config turns_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0 --output_dir $runs/turns" | train
-merge $runs/turn-minilm --rank 32 --model $runs/dialogue-minilm=0.5 $runs/turns=0.5
+merge $runs/turn-minilm --model $runs/dialogue-minilm=0.5 $runs/turns=0.5
 table() { test -d $runs/$1-static || $dialemb model distil --model $runs/$2 --dimensions $3 --runs $4 \
   --output $runs/$1-static --corpus $open muldogo/all ubuntu_irc/train; }
 table dialogue cse-and-dse 192 60000
@@ -69,10 +66,10 @@ ship() { for name in {dialogue,action}-{minilm,static,mpnet}; do
 ship ""
 $python training_scripts/ship.py $runs/turn-minilm turn-minilm
 # What misheard words mean, to dialogue-minilm: measured, not shipped.
-test -d $runs/heard || PYTHONPATH=benchmarks $python training_scripts/hear.py --model dialogue-minilm \
+test -d $runs/heard || $python training_scripts/hear.py --model dialogue-minilm \
   --corpus taskmaster4/train {banking77,snips,multiwoz}/train muldogo/all {chitchat,sgd,self_dialogue}/train \
   --exclude dialog2flow_evaluation/test {sgd,multiwoz,self_dialogue,clinc150}/{dev,test} {banking77,snips}/test --output $runs/heard
-merge $runs/call-minilm --rank 32 --model $runs/heard=1
+merge $runs/call-minilm --model $runs/heard=1
 three() { echo "$1=$runs/$2-0,$runs/$2-1,$runs/$2-2"; }
 measure() { $python benchmarks/encoders.py --output docs/results/encoders.json --work $runs/measured "$@"; }
 utterances="domains intent-classification dialog2flow_evaluation"
@@ -96,7 +93,5 @@ measure --task $utterances --model turn-minilm
 measure --task rate --model tfidf untrained-static $minilm \
   $runs/peers/{all-mpnet-base-v2,wordllama-256} {dialogue,action}-{minilm,static,mpnet} turn-minilm
 ship figures
-$python benchmarks/widths.py --output docs/results/widths.json
 $dialemb evaluate --model {dialogue,action}-{static,minilm} $minilm --corpus star_small --split test --task domains \
   --seeds 3 --output docs/results/shipped.json
-$python benchmarks/checkpoint_times.py $runs --output docs/results/checkpoint_times.json

@@ -9,11 +9,11 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from merge import merged_model
 
 from hf_dialemb.data import load_dialogues
 from hf_dialemb.encoders.load_encoder import model_encoder
 from hf_dialemb.evaluation.results.result_tables import table_lines
-from hf_dialemb.methods.merged import MergedModel
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
 from hf_dialemb.storage.files import write_json_atomically
 from hf_dialemb.storage.hardware import bfloat16_where_faster
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--backbone", required=True)
     parser.add_argument("--model", nargs="+", required=True, help="trainings of the backbone")
     parser.add_argument("--by", nargs="+", required=True, help="dev splits, such as sgd/dev")
-    parser.add_argument("--rank", type=int)
+    parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--limit", type=int, default=300, help="dialogues of each split")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
@@ -52,7 +52,7 @@ def main() -> None:
             }
             with bfloat16_where_faster():
                 encoder = model_encoder(
-                    *MergedModel.from_parts(options.backbone, parts, options.rank), "merged"
+                    *merged_model(options.backbone, parts, options.rank), "merged"
                 )
                 tries[weights] = {
                     name: 100

@@ -1,25 +1,28 @@
 """Teach an encoder what misheard words mean.
 
-PYTHONPATH=benchmarks python training_scripts/hear.py --help.
+python training_scripts/hear.py --help
 
 The encoder reads utterances as a machine may have heard them, and learns to give the vectors that
-it gave to them as
-written: it is its own teacher, so that what it knows stays (self-distillation). The loss is a
-cosine's, and that of finding an utterance's vector among those of its batch. `benchmarks/noise.py`
-mishears, here twice as many words as it measures. Needs jellyfish and peft.
+it gave to them as written: it is its own teacher, so that what it knows stays (self-distillation).
+The loss is a cosine's, and that of finding an utterance's vector among those of its batch. Words
+are misheard as words that sound alike: their codes by Metaphone are equal or one letter apart.
+Needs jellyfish.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import re
 import tempfile
 import time
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
+import jellyfish
 import torch
 from datasets import Dataset
-from noise import DRESSES, MISHEARD, misheard
 from peft import LoraConfig, get_peft_model
 from sentence_transformers import (
     SentenceTransformer,
@@ -36,19 +39,80 @@ from hf_dialemb.evaluation.results.contamination import sets_behind
 from hf_dialemb.methods import get_method
 from hf_dialemb.storage.files import appearing_whole, write_json_atomically
 from hf_dialemb.storage.hardware import bfloat16_where_faster, describe_hardware
+from hf_dialemb.storage.pretrained import MINILM
 from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.dialogues import training_dialogues
+from hf_dialemb.training.distil import word_pieces
 from hf_dialemb.training.settings import RunArguments
 
 SHARES = {"misheard": 0.75, "bare": 0.1, "written": 0.15}
 WORDS = range(3, 21)  # of the utterances that it reads: a batch takes as long as its longest one
 TEMPERATURE, BATCH, RANK, RATE = 0.05, 64, 32, 1e-3
+MISHEARD = 0.2
+"""The share of words that are misheard."""
+
+FILLERS = ("uh", "um", "er", "like", "you know", "i mean", "well")
+ALIKE = 4  # words that a word may be misheard as, the most alike in spelling
+
+
+def variants(code: str) -> set[str]:
+    """Return a code and what is left of it without one of its letters.
+
+    Codes a letter apart share one of these.
+    """
+    return {code, *(code[:place] + code[place + 1 :] for place in range(len(code)))}
+
+
+@cache
+def words_by_code() -> dict[str, list[str]]:
+    """Read the vocabulary, by the variants of the words' codes."""
+    words = defaultdict(list)
+    for word in word_pieces(MINILM)[1]:
+        if word.isascii() and word.isalpha() and len(word) > 1:
+            for variant in variants(jellyfish.metaphone(word)):
+                words[variant].append(word)
+    return words
+
+
+@cache
+def sound_alikes(word: str) -> list[str]:
+    """Find what a word is misheard as: none for numbers and for words with apostrophes."""
+    code = jellyfish.metaphone(word) if word.isascii() and word.isalpha() else ""
+    near = {
+        other for variant in variants(code) if variant for other in words_by_code()[variant]
+    } - {word}
+    # Equal codes first, then what is spelt most alike; the word itself decides ties.
+    rank = {
+        other: (
+            jellyfish.metaphone(other) != code,
+            -jellyfish.jaro_winkler_similarity(word, other),
+            other,
+        )
+        for other in near
+    }
+    return sorted(near, key=rank.__getitem__)[:ALIKE]
+
+
+def bare(text: str) -> str:
+    """Write a text in lower case without punctuation; what is nothing but punctuation stays."""
+    return " ".join(re.findall(r"[\w']+", text.lower())) or text
+
+
+def misheard(text: str, seed: str) -> str:
+    """Write a text as a machine may have heard it, with half as many fillers as misheard words."""
+    chance, words = random.Random(seed), []
+    for word in bare(text).split():
+        if chance.random() < MISHEARD / 2:
+            words.append(chance.choice(FILLERS))
+        if chance.random() < MISHEARD and (alike := sound_alikes(word)):
+            words.append(chance.choice(alike))
+        else:
+            words.append(word)
+    return " ".join(words)
 
 
 class Heard(nn.Module):
-    """Ten times the cosine distance to the teacher's vector, and the cross-entropy of it among the
-    batch's vectors.
-    """
+    """Ten times the cosine distance to the teacher's vector, and a contrastive loss."""
 
     def __init__(self, model: SentenceTransformer) -> None:
         super().__init__()
@@ -90,16 +154,16 @@ def dressed(texts: list[str], seed: int) -> list[str]:
     """Dress each text as chance has it."""
     chance = random.Random(seed)
     drawn = chance.choices([*SHARES], [*SHARES.values()], k=len(texts))
-    return [
-        misheard(text, 2 * MISHEARD, f"{seed} {text}")
-        if dress == "misheard"
-        else DRESSES[dress](text)
-        for dress, text in zip(drawn, texts, strict=True)
-    ]
+    dresses = {
+        "written": lambda text: text,
+        "bare": bare,
+        "misheard": lambda text: misheard(text, f"{seed} {text}"),
+    }
+    return [dresses[dress](text) for dress, text in zip(drawn, texts, strict=True)]
 
 
 def main() -> None:
-    """Train, and write a folder that `dialemb model merge` takes."""
+    """Train, and write a folder that merge.py takes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="the encoder, as dialogue-minilm")
     parser.add_argument(

@@ -9,14 +9,14 @@ from collections import defaultdict
 from pathlib import Path
 
 from hf_dialemb.data import load_dialogues, single_domain, write_jsonl
-from hf_dialemb.data.readers.star import SIZES, packed
+from hf_dialemb.data.readers.packed import packed
 from hf_dialemb.dialogue import Dialogue
+
+SIZES = {"train": 28, "test": 11}  # how many dialogues of each task a split has
 
 
 def complete(data_dir: Path | None, split: str) -> dict[str, list[Dialogue]]:
-    """Return the dialogues of one task that did not break off, by task, in an order that their ids
-    decide.
-    """
+    """Return the complete dialogues of one task, in an order that their ids decide."""
     found = defaultdict(list)
     for dialogue in single_domain(load_dialogues("star", data_dir, split)):
         if dialogue.id.startswith("Complete/") and dialogue.turns[0].intents:
@@ -42,9 +42,8 @@ def main() -> None:
     ]
     for split, size in SIZES.items():
         chosen = [dialogue for name in tasks for dialogue in splits[split][name][:size]]
-        print(
-            f"{packed(split)}: {write_jsonl(chosen, packed(split))} dialogues of {', '.join(tasks)}"
-        )
+        path = packed("star_small", split)
+        print(f"{path}: {write_jsonl(chosen, path)} dialogues of {', '.join(tasks)}")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ from hf_dialemb.hub.published_folder import PublishedFolder
 from hf_dialemb.storage.files import appearing_whole, write_json_atomically
 from hf_dialemb.storage.pretrained import FOLDER, RECORD, model_file, resolve_backbone
 from hf_dialemb.storage.run_folder import RunFolder
-from hf_dialemb.training.merge import ADAPTER
+
+ADAPTER = "adapter"
+"""The folder of the adapter in that of a merged encoder."""
 
 _KINDS = {
     "merged": "An adapter of rank {rank} over {backbone}: what {parts} moved, added to its "
@@ -40,7 +42,7 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
     """Write the folder of an encoder that comes with the package, and return it.
 
     Args:
-        run: A run of `hf_dialemb.merge` with a rank, or of `hf_dialemb.training.distil.distil`.
+        run: A folder of `merge.py`, or a run of `hf_dialemb.training.distil.distil`.
         name: The encoder's name.
         results: Results files for the card.
         output: The folder of all encoders.
@@ -64,7 +66,7 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
             for file in (PublishedFolder.MODULES, PublishedFolder.SENTENCE_CONFIG):
                 shutil.copy(run / file, folder)
         else:
-            raise InputError(f"{run}: got a run without an adapter or a table; merge with --rank")
+            raise InputError(f"{run}: got a run without an adapter or a table; merge or distil it")
         files = sorted(file for file in folder.rglob("*") if file.is_file())
         (folder / PublishedFolder.CARD).write_text(_card(run, name, results), encoding="utf-8")
         record = {

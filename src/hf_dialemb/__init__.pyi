@@ -27,8 +27,6 @@ from .methods.dual_encoder import DualEncoderModel as DualEncoderModel
 from .methods.dual_encoder import TransformerDualEncoderConfig as TransformerDualEncoderConfig
 from .methods.dual_encoder import TransformerDualEncoderModel as TransformerDualEncoderModel
 from .methods.encoding import encode as encode
-from .methods.merged import MergedConfig as MergedConfig
-from .methods.merged import MergedModel as MergedModel
 from .methods.method import Method as Method
 from .methods.multi_granularity import MultiGranularityConfig as MultiGranularityConfig
 from .methods.multi_granularity import MultiGranularityModel as MultiGranularityModel
@@ -37,7 +35,6 @@ from .methods.turns import TurnsConfig as TurnsConfig
 from .methods.turns import TurnsModel as TurnsModel
 from .methods.utterance import encode_utterances as encode_utterances
 from .storage.pretrained import weights as weights
-from .training.merge import merge as merge
 from .training.trainer import DialogueTrainer as DialogueTrainer
 from .training.training_run import train as train
 

@@ -53,7 +53,7 @@ def write_lines(file: Path, *records: object) -> Path:
 def words_of(command: str, model: object, corpus: object, output: Path) -> list[object]:
     """The words of a command that reads a corpus, perhaps a model, and writes something."""
     words = {
-        "corpus": ["stats", "--corpus", corpus, "--output", f"{output}.jsonl"],
+        "corpus": ["convert", corpus, "--output", f"{output}.jsonl"],
         "evaluate": ["--model", model, "--corpus", corpus, "--output", output],
         "embed": ["--model", model, "--input", corpus, "--output", f"{output}.parquet"],
         "export": ["--model", model, "--output", output],
@@ -145,11 +145,9 @@ STATS = ("corpus", "stats", "--corpus")
     [
         ([], "the following arguments are required: command"),
         (["trian"], "invalid choice: 'trian'"),
-        (["merge", "--rank", "2"], "'dialemb merge' is now 'dialemb model merge'; use that"),
-        (["flow", "measure"], "'dialemb flow measure' is now 'dialemb papers flow'; use that"),
         ([*STATS, "sample", "--colour", "red"], "unknown argument '--colour'"),
         (
-            [*STATS, "sample", "--output", "/no/such/file.jsonl"],
+            ["corpus", "convert", "sample", "--output", "/no/such/file.jsonl"],
             "the folder /no/such does not exist",
         ),
         (
@@ -160,7 +158,6 @@ STATS = ("corpus", "stats", "--corpus")
         (["demo", "--max-steps", "0"], "--max-steps: got 0, expected at least 1"),
         ([*EMBED, "m", "--shard-size", "0"], "--shard-size: got 0, expected at least 1"),
         ([*EMBED, "tfidf"], "fitted on the dialogues that it embeds"),
-        ([*EMBED, "dialogue-static@whitened"], "fitted on the dialogues that it embeds"),
         (["search", "--corpus", "sample"], "one of the arguments --query --id is required"),
         (
             ["evaluate", "--model", "tfidf", "--corpus", "./calls.jsonl", "--split", "dev"],
@@ -245,7 +242,7 @@ def six(tmp_path, sample_dialogues) -> Path:
 @pytest.mark.parametrize(
     ("command", "place"),
     [
-        *(("train", place) for place in ("file.txt", "/proc/run")),
+        *(("train", place) for place in ("file.txt", "file.txt/run")),
         *(
             (command, "file.txt/below")
             for command in ("train", "evaluate", "embed", "export", "corpus")
@@ -305,10 +302,10 @@ def test_a_full_disk_leaves_nothing_that_looks_whole(tiny_bert, tmp_path, share)
 @pytest.mark.slow
 @pytest.mark.parametrize("buffered", ["", "1"])
 def test_a_reader_that_leaves_does_not_change_the_exit_code(tmp_path, buffered):
-    bad, good, report = tmp_path / "bad.jsonl", tmp_path / "good.jsonl", tmp_path / "report.json"
+    bad, good = tmp_path / "bad.jsonl", tmp_path / "good.jsonl"
     bad.write_text("{}\n" * 3000)
     good.write_text(json.dumps(GOOD) + "\n")
-    for words, code in ((["check", bad], 2), (["stats", "--corpus", good, "--report", report], 0)):
+    for words, code in ((["check", bad], 2), (["stats", "--corpus", good], 0)):
         process = subprocess.Popen(
             [sys.executable, "-m", "hf_dialemb.apps.cli", "corpus", *map(str, words)],
             stdout=subprocess.PIPE,
@@ -320,4 +317,3 @@ def test_a_reader_that_leaves_does_not_change_the_exit_code(tmp_path, buffered):
         with process.stderr as errors:
             assert "BrokenPipeError" not in errors.read()
         assert process.wait() == code
-    assert json.loads(report.read_text())["dialogues"] == 1

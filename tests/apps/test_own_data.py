@@ -13,11 +13,11 @@ from made_up_corpora import read_file, refusal, write
 from talks import dialogue
 
 from hf_dialemb.apps.files.check import check
-from hf_dialemb.apps.files.reading import FORMS, is_own, read_own
+from hf_dialemb.apps.files.reading import FORMS, read_own
 from hf_dialemb.apps.files.roles import WELL_KNOWN, RoleMap
 from hf_dialemb.apps.files.turn_tables import _ANSWERS, _MISSING
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.data.loading import form_of
+from hf_dialemb.data.corpus_names import form_of, is_own
 from hf_dialemb.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.errors import InputError
 

@@ -1,4 +1,4 @@
-"""Transcripts, and encoders in other libraries' batches."""
+"""Encoders in other libraries' batches."""
 
 import pickle
 import shutil
@@ -10,34 +10,12 @@ import pyarrow as pa
 import pytest
 from datasets import Dataset
 from datasets.fingerprint import Hasher
-from hypothesis import given
-from hypothesis import strategies as st
 from transformers import AutoModel
 
 from hf_dialemb import integrations
-from hf_dialemb.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import load_encoder
-from hf_dialemb.integrations import BatchEncoder, to_transcript
-from hf_dialemb.integrations.inputs import from_transcript
-
-TURNS = st.builds(
-    Turn,
-    st.sampled_from(ROLES),
-    st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip),
-)
-
-
-@given(st.lists(TURNS, min_size=1).map(lambda turns: Dialogue(tuple(turns))))
-def test_a_transcript_is_read_back_word_for_word(dialogue):
-    assert from_transcript(to_transcript(dialogue)) == dialogue
-
-
-@pytest.mark.parametrize(
-    "text", ["a room", "user:a room", "agent: a room", "user: a room\nand a bath", "\n\nuser\n: x"]
-)
-def test_any_other_text_is_a_turn_of_the_user(text):
-    assert from_transcript(text) == Dialogue((Turn("user", text),))
+from hf_dialemb.integrations import BatchEncoder
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):
@@ -47,11 +25,11 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "mteb", None)
     # which another test may have asked for
-    monkeypatch.delitem(vars(integrations), "DialembEncoder", raising=False)
+    monkeypatch.delitem(vars(integrations), "dialogue_tasks", raising=False)
     with pytest.raises(
         InputError, match=r'MTEB is not installed; run: pip install "hf-dialemb\[mteb\]"'
     ):
-        integrations.DialembEncoder  # noqa: B018
+        integrations.dialogue_tasks  # noqa: B018
 
 
 @pytest.mark.slow
@@ -108,6 +86,5 @@ def test_batches_of_every_form_give_the_same_vectors(tiny_checkpoint, tiny_bert,
 def test_mistakes_are_told_in_one_sentence(tiny_bert, column, batch, sentence):
     with pytest.raises(InputError, match=sentence):
         BatchEncoder(tiny_bert, column=column)(batch)
-    for model in ("tfidf", f"{tiny_bert}@whitened"):
-        with pytest.raises(InputError, match="is fitted on the dialogues"):
-            BatchEncoder(model)
+    with pytest.raises(InputError, match="is fitted on the dialogues"):
+        BatchEncoder("tfidf")

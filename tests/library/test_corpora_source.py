@@ -1,7 +1,6 @@
 """Facts about where corpora are found, how files are opened and told apart, and what every corpus
 says of itself."""
 
-import gzip
 import json
 import random
 import re
@@ -16,9 +15,8 @@ from made_up_corpora import pack, write
 from talks import dialogue
 
 from hf_dialemb.data import CORPORA, get_corpus, load_dialogues, readers, single_domain
-from hf_dialemb.data import source as opening
 from hf_dialemb.data.corpus import KINDS, TERMS
-from hf_dialemb.data.loading import data_hash
+from hf_dialemb.data.corpus_names import data_hash
 from hf_dialemb.data.published import catalogue
 from hf_dialemb.data.source import Source
 from hf_dialemb.errors import InputError
@@ -61,10 +59,7 @@ def test_archive_in_any_order_equals_the_folder(tmp_path, archive):
     assert [content for _, content in listed(last, "a/*")] == [b"new", b"two"]
 
 
-def test_members_outside_the_archive_and_damaged_archives_are_refused(archive):
-    for name in ("../train/a.json", "train/../../a.json", "/train/a.json"):
-        with pytest.raises(InputError, match=r"member '.*a\.json' points outside the archive"):
-            listed(Source(pack(archive, {"train/d.json": b"[]", name: b"[]"})))
+def test_damaged_archives_are_refused(archive):
     content, middle = pack(archive, NOISE).read_bytes(), archive.stat().st_size // 2
     corrupt = (
         content[:middle]
@@ -81,28 +76,14 @@ def test_members_outside_the_archive_and_damaged_archives_are_refused(archive):
         assert str(raised.value).startswith(str(archive))
 
 
-def test_links_in_an_archive_are_refused(tmp_path):
+def test_no_member_lands_outside_and_links_are_passed_over(tmp_path):
     links = {"train/a.json": tarfile.SYMTYPE, "train/b.json": tarfile.LNKTYPE}
     path = pack(tmp_path / "c.tar.xz", {**links, "./train/d.json": b""})
-    before, source = sorted(tmp_path.rglob("*")), Source(path)
-    assert [name for name, _ in listed(source, "train/d.json")] == [f"{path}:train/d.json"]
-    for _ in range(2):
-        with pytest.raises(
-            InputError, match=r"train/a\.json: is a link to another file, .* --dereference"
-        ):
-            listed(source, "train/*.json")
+    before = sorted(tmp_path.rglob("*"))
+    assert [name for name, _ in listed(Source(path), "train/*.json")] == [f"{path}:train/d.json"]
     assert sorted(tmp_path.rglob("*")) == before
-
-
-@pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip", "json.gz"])
-def test_an_archive_that_unpacks_without_end_is_refused(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(opening, "_FREE", 0)
-    path, content = tmp_path / f"c.{suffix}", bytes(40_000_000)
-    write(tmp_path, {path.name: gzip.compress(content)}) if suffix == "json.gz" else pack(
-        path, {"c.json": content}
-    )
-    with pytest.raises(InputError, match=r"unpacks to more than 500 times its size"):
-        listed(Source(path), "c.json")
+    outside = Source(pack(tmp_path / "o.tar.gz", {"../train/a.json": b"[]"}))
+    assert listed(outside, "train/*.json") == []
 
 
 TALK = {"dial_id": "1", "domain": "dmv", "turns": [{"role": "agent", "utterance": "Hello"}]}
@@ -228,7 +209,6 @@ def test_the_example_of_a_new_corpus_in_the_docs_reads_its_files(tmp_path, monke
         for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
         if "helpdesk" in block
     ]
-    assert len(code.splitlines()) < 40
     name = "hf_dialemb.data.readers.helpdesk"
     module = ModuleType(name)
     module.__package__ = name.rpartition(".")[0]

@@ -1,4 +1,4 @@
-"""Encoders by their specs, and vectors that are kept."""
+"""Encoders by name, and vectors that are kept."""
 
 import logging
 import shutil
@@ -19,8 +19,7 @@ from tokenizers import Tokenizer
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import Encoder, embedding_cache, load_encoder
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
-from hf_dialemb.encoders.specs import find_encoder, fingerprint, has_weights
-from hf_dialemb.encoders.whitening import whitened
+from hf_dialemb.encoders.specs import EncoderSpec, find_encoder
 from hf_dialemb.encoders.word_vectors import TfidfEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.hashing import dialogue_key, list_key
@@ -56,8 +55,8 @@ def mean_of_tokens(folder, text):
     return last_hidden(model, transformers.AutoTokenizer.from_pretrained(folder), text).mean(axis=0)
 
 
-def vectors_of(spec, dialogues=DIALOGUES):
-    return load_encoder(str(spec), batch_size=2, device="cpu").encode(dialogues)
+def vectors_of(model, dialogues=DIALOGUES, **options):
+    return load_encoder(str(model), batch_size=2, device="cpu", **options).encode(dialogues)
 
 
 LIBRARIES = {"plain": "transformers", "sentence": "sentence-transformers", "utterance": "dialemb"}
@@ -79,8 +78,8 @@ def test_vectors_are_means_of_tokens_of_dialogues_and_of_utterances(kind, folder
         encoder.encode_utterances(list(alone)), list(alone.values()), atol=1e-5
     )
     expected = [np.mean([alone[text] for text in texts], axis=0) for texts in turns]
-    np.testing.assert_allclose(vectors_of(f"{folder}@utterances"), expected, atol=1e-5)
-    found = find_encoder(f"{folder}@utterances")
+    np.testing.assert_allclose(vectors_of(folder, level="utterances"), expected, atol=1e-5)
+    found = find_encoder(str(folder), "utterances")
     assert (found.kind, found.path, found.level) == (LIBRARIES[kind], str(folder), "utterances")
 
 
@@ -100,93 +99,60 @@ def test_what_is_no_model_or_an_unfinished_training_is_refused(tiny_checkpoint, 
         find_encoder(str(tmp_path))
     shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint-5")
     with pytest.raises(InputError, match=r"go on, or give one of its checkpoints \(checkpoint-5\)"):
-        find_encoder(f"{tmp_path}@whitened")
+        find_encoder(str(tmp_path))
     encoder = load_encoder(str(tmp_path / "checkpoint-5"), device="cpu")
     np.testing.assert_array_equal(
         encoder.encode_utterances(["book"]), encoder.encode([dialogue("book")])
     )
 
 
-def test_words_stand_in_any_order_after_the_last_sign(folders, tmp_path):
-    plain, folder = folders["plain"], tmp_path / "model@2024"
-    shutil.copytree(plain, folder)
-    for spec, expected in {
-        f"{plain}@whitened,cls, utterances": (
-            "transformers",
-            str(plain),
-            "utterances",
-            True,
-            True,
-            "float32",
-        ),
-        f"{folder}@bfloat16,cls": (
-            "transformers",
-            str(folder),
-            "dialogue",
-            True,
-            False,
-            "bfloat16",
-        ),
-        "tfidf@whitened,dialogue": ("fitted", "tfidf", "dialogue", False, True, "float32"),
-    }.items():
-        found = find_encoder(spec)
-        assert (
-            found.kind,
-            found.path,
-            found.level,
-            found.cls,
-            found.whitened,
-            found.numbers,
-        ) == expected
-
-
-@pytest.mark.parametrize("work", [find_encoder, load_encoder, fingerprint, has_weights])
-def test_wrong_words_are_refused_before_anything_is_looked_up(work):
-    for words, reason in (
-        (
-            "turns",
-            "got 'turns' after the '@', expected dialogue, utterances, cls, bfloat16, float16, "
-            "int8 or whitened",
-        ),
-        ("utterances,dialogue", "expected each word once, one level"),
-    ):
+@pytest.mark.parametrize(
+    ("model", "options", "reason"),
+    [
+        ("no/such-model", {"level": "turns"}, "level: got 'turns', expected one of dialogue, utt"),
+        ("no/such-model", {"dtype": "int8"}, "dtype: got 'int8', expected one of float32, bfl"),
+        ("trained", {"level": "utterances"}, "reads whole dialogues; leave the level"),
+        ("tfidf", {"level": "utterances"}, "reads whole dialogues"),
+        ("tfidf", {"dtype": "bfloat16"}, "expected a transformer; leave dtype out"),
+        ("plain", {"revision": "v1"}, "got revision 'v1', expected a Hub id"),
+    ],
+)
+def test_options_that_do_not_go_with_a_model_are_refused(
+    model, options, reason, folders, tiny_checkpoint
+):
+    known = {"trained": tiny_checkpoint, **folders}
+    for work in (find_encoder, load_encoder):
         with pytest.raises(InputError, match=reason):
-            work(f"no/such model@{words}")
-
-
-def test_words_that_do_not_go_with_a_model_are_refused(folders, tiny_checkpoint):
-    for spec, reason in (
-        (f"{folders['sentence']}@cls", "expected a plain transformers model; leave 'cls' out"),
-        ("tfidf@cls", "got cls for a baseline"),
-        (f"{tiny_checkpoint}@utterances", "reads whole dialogues; leave '@utterances' out"),
-    ):
-        with pytest.raises(InputError, match=reason):
-            find_encoder(spec)
+            work(str(known.get(model, model)), **options)
 
 
 def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
-    folder = tmp_path / "copy"
+    def fingerprint(model, **options):
+        return find_encoder(str(model), **options).fingerprint
+
+    folder = tmp_path / "model@2024"
     shutil.copytree(folders["plain"], folder)
-    first = fingerprint(str(folder))
-    assert first == fingerprint(str(folders["plain"])) == fingerprint(f"{folder}@dialogue,whitened")
+    first = fingerprint(folder)
+    assert first == fingerprint(folders["plain"]) == fingerprint(folder, dtype=torch.float32)
     (folder / "response_vectors-0a1b2c3d.safetensors").write_text("{}")
-    assert first == fingerprint(str(folder))
-    others = {fingerprint(f"{folder}@{words}") for words in ("cls", "utterances")}
-    for file, change in (
-        ("vocab.txt", b"more"),
-        ("config.json", b" "),
-        ("model.safetensors", b"more"),
-    ):
-        (folder / file).write_bytes((folder / file).read_bytes() + change)
-        others.add(fingerprint(str(folder)))
-    assert len(others | {first, fingerprint("tfidf")}) == 7
+    assert first == fingerprint(folder)
+    others = {
+        first,
+        fingerprint("tfidf"),
+        fingerprint(folder, level="utterances"),
+        fingerprint(folder, dtype="bfloat16"),
+    }
+    for file in ("vocab.txt", "config.json", "model.safetensors"):
+        (folder / file).write_bytes((folder / file).read_bytes() + b" ")
+        others.add(fingerprint(folder))
+    assert len(others) == 7
 
 
 def test_static_vectors_need_no_tokenizer_of_transformers(folders, tmp_path):
     tokenizer = Tokenizer.from_file(str(folders["plain"] / "tokenizer.json"))
     model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu")
     model.save(str(tmp_path))
-    found = vectors_of(f"{tmp_path}@utterances", [dialogue("book hotel")])
+    found = vectors_of(tmp_path, [dialogue("book hotel")], level="utterances")
     np.testing.assert_allclose(found, model.encode(["book hotel"]), atol=1e-6)
 
 
@@ -209,18 +175,6 @@ def test_an_encoder_decoder_is_read_by_its_encoder(folders, tmp_path):
     np.testing.assert_allclose(
         vectors_of(tmp_path), [each.mean(axis=0) for each in hidden], atol=1e-5
     )
-    np.testing.assert_allclose(
-        vectors_of(f"{tmp_path}@cls"), [each[0] for each in hidden], atol=1e-5
-    )
-
-
-def test_the_first_tokens_vector_is_taken_where_it_is_asked_for(folders):
-    model, tokenizer = (
-        of.from_pretrained(folders["plain"])
-        for of in (transformers.AutoModel, transformers.AutoTokenizer)
-    )
-    expected = [last_hidden(model.eval(), tokenizer, text)[0] for text in TEXTS]
-    np.testing.assert_allclose(vectors_of(f"{folders['plain']}@cls"), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("marks", [("[SYS]", "[USR]"), ("[sys]", "[usr]")])
@@ -244,7 +198,7 @@ def test_speakers_are_marked_where_the_vocabulary_has_their_marks(marks, added, 
     np.testing.assert_allclose(vectors_of(tmp_path, [talk])[0], expected, atol=1e-5)
     alone = [mean_of_tokens(tmp_path, turn.content) for turn in talk.turns]
     np.testing.assert_allclose(
-        vectors_of(f"{tmp_path}@utterances", [talk])[0], np.mean(alone, axis=0), atol=1e-5
+        vectors_of(tmp_path, [talk], level="utterances")[0], np.mean(alone, axis=0), atol=1e-5
     )
 
 
@@ -281,9 +235,9 @@ def kept(tmp_path, monkeypatch):
     monkeypatch.setattr(embedding_cache, "PART", 3)
     monkeypatch.setattr(Encoder, "fingerprint", "counting")
 
-    def keep(encoder, whitened=False):
+    def keep(encoder):
         loaded = load_encoder(encoder)
-        loaded.spec, loaded.whitened = "counting", whitened
+        loaded.source = EncoderSpec("counting", "fitted", "counting")
         return RememberingEncoder(loaded, tmp_path)
 
     return keep
@@ -307,7 +261,7 @@ def test_nothing_is_encoded_twice_before_it_is_forgotten():
         ).encode([])
 
 
-def test_a_second_run_encodes_nothing_and_whitens_anew(kept):
+def test_a_second_run_encodes_nothing(kept):
     first = kept(CountingEncoder())
     gives(first, TALKS)
     counting = CountingEncoder(calls=0)
@@ -317,13 +271,6 @@ def test_a_second_run_encodes_nothing_and_whitens_anew(kept):
     assert second.seconds == pytest.approx(first.seconds)
     third.encode(TALKS[:2])
     assert 0 < third.seconds < first.seconds
-    plain = kept(CountingEncoder())
-    plain.encode(TALKS)
-    encoder = kept(CountingEncoder(calls=0), whitened=True)
-    for talks in (TALKS, TALKS[:4]):
-        np.testing.assert_array_equal(
-            encoder.encode(talks), whitened(plain.encode(talks), "counting")
-        )
 
 
 def test_a_stopped_run_keeps_its_parts(kept, tmp_path):

@@ -70,7 +70,6 @@ def test_what_is_said_in_training_too_is_not_measured():
         {"method": "dialog2flow"},
         {"method": "transformer_dual_encoder"},
         {"method": "dual_encoder"},
-        {"language_model_epochs": 1},
     ],
 )
 def test_published_corpora_and_other_aims_are_learnt_whole(settings):

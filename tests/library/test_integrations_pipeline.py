@@ -1,24 +1,12 @@
-"""Dialogues in scikit-learn, as its own checks want it, and in datasets.
-
-Round trips, Parquet, and the Hub.
-"""
+"""Dialogues in scikit-learn, as its own checks want it."""
 
 import copy
-import json
 import pickle
-import re
-from datetime import datetime
 
-import datasets
 import joblib
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
-from afresh import printed_afresh
-from hub_server import run_hub
-from made_up_corpora import refusal
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -26,11 +14,6 @@ from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import estimator_checks
 
-from hf_dialemb.apps.files.hub_dataset import dialogue_features, load_hub_dataset, to_dataset
-from hf_dialemb.apps.files.reading import read_own
-from hf_dialemb.apps.files.reading_options import ReadingOptions
-from hf_dialemb.data import iterate_dialogues, load_dialogues
-from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.integrations import DialogueVectorizer
@@ -111,7 +94,7 @@ def test_clones_copies_and_pickles_hold_no_weights(vectorizer, dialogues, tmp_pa
 
 def test_beside_other_encoders_and_columns(vectorizer, tiny_bert, dialogues):
     levels = ("dialogue", "utterances")
-    union = FeatureUnion([(level, DialogueVectorizer(f"{tiny_bert}@{level}")) for level in levels])
+    union = FeatureUnion([(level, DialogueVectorizer(tiny_bert, level)) for level in levels])
     assert union.fit_transform(dialogues).shape == (24, 32)
     messages = [dialogue.to_messages() for dialogue in dialogues]
     table = pd.DataFrame({"dialogue": messages, "channel": ["chat", "phone"] * 12})
@@ -143,147 +126,3 @@ def test_beside_other_encoders_and_columns(vectorizer, tiny_bert, dialogues):
 def test_mistakes_are_told_in_one_sentence(model, dialogues, sentence):
     with pytest.raises(InputError, match=sentence):
         DialogueVectorizer(model).fit(dialogues)
-
-
-BOT = [{"role": "Bot", "content": "Hi"}, {"role": "user", "content": "Ho"}]
-HO = Dialogue((Turn("user", "Ho"),))
-WHEN = datetime(2026, 1, 2, 3, 4, 5)
-
-
-def rows(**columns):
-    return datasets.Dataset.from_dict(columns)
-
-
-def test_round_trip_through_a_dataset_and_parquet(tmp_path, sample_dialogues):
-    turn, team = Turn("user", "Ho", name="Kim", time=WHEN.isoformat()), {"team": "cards"}
-    dialogues = [Dialogue((turn,), time=WHEN.isoformat(), metadata=team), *sample_dialogues]
-    dataset = to_dataset(dialogues)
-    message = {
-        "role": "user",
-        "content": "Ho",
-        "name": "Kim",
-        "dialogue_acts": [],
-        "slots": [],
-        "intents": [],
-    }
-    message["time"] = WHEN.isoformat()
-    assert dataset[0] == {
-        "id": "",
-        "messages": [message],
-        "domains": [],
-        "time": WHEN.isoformat(),
-        "metadata": '{"team": "cards"}',
-    }
-    path = tmp_path / "d.parquet"
-    dataset.to_parquet(path)
-    loaded = datasets.Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache"))
-    for made in (dataset, loaded):
-        assert made.features == dialogue_features() == to_dataset([]).features
-        assert load_dialogues(made) == dialogues
-        assert load_dialogues(made)[0].to_json() == dialogues[0].to_json()
-    assert list(read_own(path)) == dialogues
-
-
-def test_missing_or_other_columns_are_read_and_mistakes_told(tmp_path):
-    for row in ({"messages": [{**BOT[1], "slots": None}], "domains": None}, {"messages": BOT[1:]}):
-        assert load_dialogues(datasets.Dataset.from_list([row])) == [HO]
-    with pytest.raises(InputError, match=r"^dialogues\[1\]: messages\[0\]: field role is missing"):
-        load_dialogues(rows(messages=[BOT[1:], [{"content": "Hi"}]]), strict=True)
-    with pytest.raises(InputError, match="took all turns as said by one user"):
-        load_dialogues(rows(text=["Hi"]), strict=True)
-    with pytest.raises(
-        InputError, match=r"org/calls: .* HF_HUB_OFFLINE is set: unset it, or .*hf download"
-    ):
-        iterate_dialogues("org/calls", None, "train")
-    folder = folder_of(tmp_path / "calls", train=rows(score=[1, 2], conversation=[BOT, BOT[1:]]))
-    both = Dialogue((Turn("assistant", "Hi"), Turn("user", "Ho")))
-    assert list(load_hub_dataset(folder, "train", roles="bot=assistant")) == [both, HO]
-    assert next(load_hub_dataset(folder, "train", roles="*=user")).roles == ("user",)
-    bad = [{"role": "user", "content": None}]
-    folder = folder_of(tmp_path / "more", train=rows(messages=[BOT[1:], bad]))
-    assert list(load_hub_dataset(folder, "train")) == [HO]
-    reader = load_hub_dataset(folder, "train", strict=True)
-    assert next(reader) == HO
-    with pytest.raises(InputError):
-        next(reader)
-
-
-def test_parquet_with_other_columns_and_fields(tmp_path):
-    path = tmp_path / "d.parquet"
-    messages = [
-        [{"role": "Bot", "content": "Hi", "time": 3}],
-        [{"role": "user", "content": "Ho", "time": 4}],
-    ]
-    turns = [(Turn("assistant", "Hi"),), (Turn("user", "Ho"),)]
-    expected = [
-        Dialogue(*each, time="2026-01-02T03:04:05") for each in zip(turns, "56", strict=True)
-    ]
-    for name in ("messages", "conversation"):
-        pa.parquet.write_table(
-            pa.table({"score": [0.5, 1.0], name: messages, "id": [5, 6], "time": [WHEN] * 2}),
-            path,
-            row_group_size=1,
-        )
-        assert list(read_own(path, ReadingOptions(roles="Bot=assistant"))) == expected
-        assert list(read_own(path)) == expected
-    for columns, sentence in (
-        ({"score": ["Hi"], "id": [5]}, "got no column for content"),
-        (
-            {"messages": pa.array([], pa.list_(pa.string()))},
-            "got no dialogue, expected rows with messages",
-        ),
-    ):
-        pa.parquet.write_table(pa.table(columns), path)
-        with pytest.raises(InputError, match=sentence):
-            list(read_own(path))
-    to_dataset([HO] * 9).to_parquet(path)
-    content = path.read_bytes()
-    for size in (0, 3, 400, -10):
-        assert "cannot be read" in refusal(path, content[:size])
-
-
-PROGRAM = """
-import json, sys
-from hf_dialemb.data import iterate_dialogues
-from hf_dialemb.apps.files.check import check
-answers = []
-for corpus, split in json.loads(sys.argv[1]):
-    try:
-        answers.append([dialogue.to_json() for dialogue in iterate_dialogues(corpus, None, split)])
-    except ValueError as error:
-        answers.append(str(error))
-print(json.dumps([answers, [str(problem) for problem in check("org/calls")]]))
-"""
-
-
-def folder_of(path, **splits):
-    (path / "data").mkdir(parents=True)
-    for split, rows in splits.items():
-        rows.to_parquet(path / "data" / f"{split}-00000-of-00001.parquet")
-    return str(path)
-
-
-@pytest.mark.slow
-def test_over_http(tmp_path, sample_dialogues):
-    train, validation = to_dataset(sample_dialogues[:5]), to_dataset(sample_dialogues[5:7])
-    folder_of(tmp_path / "calls", train=train, validation=validation)
-    folder_of(tmp_path / "words", train=rows(text=["Hi"], label=[1]))
-    wanted = [
-        *[("org/calls", split) for split in ("train", "dev", "all", "tset")],
-        *[("org/calls:default", "validation"), ("org/calls:other", "train")],
-        *[("org/words", "train"), ("org/none", "train")],
-    ]
-    with run_hub() as hub:
-        for name in ("calls", "words"):
-            hub.fill("datasets", f"org/{name}", tmp_path / name)
-        environment = hub.environment(tmp_path / "home")
-        answers = printed_afresh(PROGRAM, json.dumps(wanted), environment=environment)
-    (train, dev, everything, split, default, other, words, none), problems = json.loads(answers)
-    assert train == [dialogue.to_json() for dialogue in sample_dialogues[:5]]
-    assert dev == default == [dialogue.to_json() for dialogue in sample_dialogues[5:7]]
-    assert everything == train + dev
-    assert split == "org/calls: Unknown split 'tset'. Known: all, train, validation."
-    assert "BuilderConfig 'other' not found. Available: ['default']" in other
-    assert "org/words: got no column with lists of messages (found: text, label)" in words
-    assert re.search("doesn't exist on the Hub.*correct the id", none)
-    assert problems == []

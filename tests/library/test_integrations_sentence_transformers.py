@@ -3,7 +3,6 @@
 Their figures are the benchmark's, before, while and after a model trains.
 """
 
-import csv
 from dataclasses import replace
 from functools import partial
 
@@ -106,10 +105,7 @@ def test_a_task_of_the_benchmark_is_an_evaluator(plain, own_encoder, task, limit
 def test_of_what_the_trainer_keeps_more_or_less_is_better():
     domains = TaskEvaluator("domains", "sample", split="dev", limit=30, seeds=SEEDS)
     assert domains.greater_is_better
-    assert (domains.name, domains.csv_file) == (
-        "sample_dev_domains",
-        "task_sample_dev_domains_results.csv",
-    )
+    assert domains.name == "sample_dev_domains"
     assert not greater_is_better("next_action_perplexity_hotel")
     assert greater_is_better("intent_accuracy")
 
@@ -123,25 +119,17 @@ def test_figures_that_would_be_named_alike_get_their_task():
 
 
 @pytest.mark.slow
-def test_names_files_and_the_primary_figure(published, dialogues, labels, tmp_path):
+def test_names_and_the_primary_figure(published, dialogues, labels):
     make = partial(DialogueDomainEvaluator, dialogues, labels, seeds=SEEDS)
     evaluator = make(name="dev", primary_metric="uniformity")
     assert not evaluator.greater_is_better
-    figures = evaluator(published, str(tmp_path / "new"), 0.5, 10)
-    assert evaluator(published, str(tmp_path / "new"), 1.0, 20) == figures
+    figures = evaluator(published)
+    assert evaluator(published) == figures
     assert evaluator.primary_metric == "dev_uniformity"
-    with (tmp_path / "new" / "dialogue_domain_dev_results.csv").open(
-        newline="", encoding="utf-8"
-    ) as file:
-        lines = list(csv.DictReader(file))
-    assert [line["steps"] for line in lines] == ["10", "20"]
-    assert {f"dev_{name}" for name in lines[0]} - {"dev_epoch", "dev_steps"} == figures.keys()
     both = SequentialEvaluator([evaluator, make(name="other")])
     assert both(published)["sequential_score"] == figures["dev_purity"]
     with pytest.raises(InputError, match="got 'f1', expected one of purity, nmi, "):
         make(primary_metric="f1")(published)
-    make(name="silent", write_csv=False)(published, str(tmp_path / "none"))
-    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.slow

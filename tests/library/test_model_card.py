@@ -18,16 +18,14 @@ from safetensors.torch import load_file, save_file
 
 from hf_dialemb.apps.cli import main
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.data.loading import data_hash
-from hf_dialemb.encoders.specs import fingerprint
+from hf_dialemb.data.corpus_names import data_hash
+from hf_dialemb.encoders.specs import find_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.contamination import NOTE
 from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.hub.card.card import cited, escaped, fenced, render_record
 from hf_dialemb.hub.card.card_record import make_record
 from hf_dialemb.hub.checks import check
-from hf_dialemb.hub.export import load_checkpoint
-from hf_dialemb.hub.onnx_form import write_int8, write_onnx
 from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.training.arguments import make_settings
 
@@ -91,28 +89,6 @@ def test_every_python_block_runs(every_made, tmp_path):
         printed = [part for part in output.split("== ") if part.startswith(f"{method}\n")]
         for shape in re.findall(r"print\(.*\.shape.*# \((.+?),?\)", made.card()):
             assert re.search(rf"[(\[]{shape},?[)\]]", "".join(printed)), (method, shape)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["dse", "dial2vec"])
-def test_the_block_for_onnx_runs_and_the_loss_of_8_bits_is_shown(
-    tiny_bert, sample_dialogues, tmp_path, method
-):
-    pytest.importorskip("onnxscript")
-    made = make(method, tiny_bert, sample_dialogues, tmp_path)
-    write_onnx(made.folder, load_checkpoint(str(made.run))[0])
-    write_int8(made.folder, method == "dse")
-    kept, card = json.loads((made.folder / "onnx/quantisation.json").read_text()), made.card()
-    assert "onnx" in ModelCard(card).data.tags
-    assert f"{kept['cosine']['mean']:.4f} on average" in card
-    assert f"| onnx/model_int8.onnx | {kept['bytes']['onnx/model_int8.onnx']:,} |" in card
-    (block,) = [block for block in blocks(card, "python") if "onnxruntime" in block]
-    assert (
-        published_models.output_without_package(
-            block.replace(REPO, str(made.folder)), tmp_path
-        ).strip()
-        in block
-    )
 
 
 def test_every_command_runs(made, tmp_path, monkeypatch, sample_dialogues):
@@ -346,7 +322,7 @@ def test_a_missing_source_is_named_with_the_command_that_makes_it(copied, spoil,
 @pytest.mark.parametrize("name", ["x/y", "runs/dse@whitened"])
 def test_figures_of_the_same_weights_count_whatever_their_name(copied, name):
     copied.rename("model", {"runs/dse": name})
-    copied.measured(weights={name: fingerprint(str(copied.run))})
+    copied.measured(weights={name: find_encoder(str(copied.run)).fingerprint})
     with nullcontext() if name == "x/y" else pytest.raises(InputError, match="no figures of"):
         assert "81.23 ± 1.99" in copied.card()
 

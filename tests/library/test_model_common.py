@@ -200,7 +200,7 @@ def saved(request, all_saved) -> Saved:
     return all_saved[request.param]
 
 
-@pytest.fixture(params=[name for name in METHODS if name != "merged"])
+@pytest.fixture(params=list(METHODS))
 def learner(request) -> str:
     return request.param
 

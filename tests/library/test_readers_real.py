@@ -14,12 +14,12 @@ import pytest
 from hf_dialemb.data import (
     CORPORA,
     MissingFilesError,
+    describe,
     find_source,
     get_corpus,
     load_examples,
     single_domain,
 )
-from hf_dialemb.data.audit.statistics import Statistics
 from hf_dialemb.errors import InputError
 
 pytestmark = [
@@ -47,7 +47,6 @@ LABELS = {
         "camrest676": ((2, 8, 0), 1),
         "gecor": ((2, 8, 0), 1),
         "dstc2": ((0, 0, 0), 1),
-        "dstc2_babi": ((0, 0, 0), 1),
     },
     "star": ((165, 0, 24), 26),
 }
@@ -63,8 +62,6 @@ INTENTS = {
         "snips": [7, 7],
         "dialog2flow_evaluation": [313],
     },
-    **{"few_shot_banking77": [77] * 3, "few_shot_clinc150": [150] * 3, "few_shot_snips": [7] * 3},
-    "few_shot_atis": [21, 16, 20],
 }
 
 
@@ -84,15 +81,15 @@ def check_what_is_known(name, *splits):
             }
             assert intents
             assert "NONE" not in intents
-            counts = Statistics.of(splits[1]).to_json()
-            names = ("dialogues", "turns", "labelled_turns", "words")
-            assert [counts[name] for name in names] == [2_482, 48_726, 48_726, 470_873]
-            assert counts["turns_by_role"] == {"user": 24_363, "assistant": 24_363}
-            assert (counts["single_domain"]["dialogues"], counts["domains"]["distinct"]) == (
-                836,
-                17,
-            )
-            assert counts["duplicates"]["dialogues"] == 0
+            counts = dict(line.strip().rsplit("  ", 1) for line in describe(splits[1]).splitlines())
+            counts = {name.strip(): value for name, value in counts.items()}
+            assert [counts[name] for name in ("dialogues", "turns", "labels")] == [
+                "2,482",
+                "48,726",
+                "17",
+            ]
+            assert counts["user"] == counts["assistant"] == "24,363 turns"
+            assert "duplicate dialogues" not in counts or counts["duplicate dialogues"][0] == "0"
         case "multiwoz":
             assert [len(single_domain(split)) for split in splits] == [2_494, 204, 226]
             assert all(
@@ -186,7 +183,7 @@ def test_sizes_ids_roles_and_labels(name):
         assert [
             len({each.turns[0].intents for each in split}) for split in splits.values()
         ] == INTENTS[name]
-    if name in ("snips", "few_shot_snips", "few_shot_atis"):
+    if name == "snips":
         turns = [each.turns[0] for each in splits["test"]]
         assert sum(len(turn.slots) for turn in turns) > len(turns)
         for turn in turns:

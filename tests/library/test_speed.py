@@ -1,26 +1,20 @@
 """Encoding and training fast.
 
-Batches by tokens, fewer bits for each number down to 8, and the same figures.
+Batches by tokens, fewer bits for each number, and the same figures.
 """
 
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from afresh import printed_afresh
 from training_runs import train, values_of
 
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.encoders import quantization
 from hf_dialemb.encoders.load_encoder import load_encoder
-from hf_dialemb.encoders.specs import find_encoder
-from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
-from hf_dialemb.methods import backbone_model, batching
+from hf_dialemb.methods import batching
 from hf_dialemb.methods.batching import batches
 from hf_dialemb.storage.hardware import bfloat16_where_faster, multiplies_bfloat16
 
@@ -66,7 +60,7 @@ def cosines(first, other):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_bfloat16_gives_nearly_the_vectors_of_float32(model, texts, sample_dialogues):
-    plain, quick = load_encoder(model), load_encoder(f"{model}@bfloat16")
+    plain, quick = load_encoder(model), load_encoder(model, dtype="bfloat16")
     assert cosines(plain.encode_utterances(texts), quick.encode_utterances(texts)).min() > 0.999
     few = sample_dialogues[:12]
     assert cosines(plain.encode(few), quick.encode(few)).min() > 0.999
@@ -154,62 +148,7 @@ def test_parts_and_the_way_to_attend_change_no_loss_curve(
 
     quick = curve("quick")
     monkeypatch.setattr(batching, "TOKENS", 10**6)
-    if not bf16:
-        monkeypatch.setitem(backbone_model.PLAIN_TOKENS, "float32", 0)
     whole = curve("whole", **({} if method == "dial2vec" else {"chunk_size": 1000}))
     assert len(quick) == 20
     assert quick == pytest.approx(whole, rel=1e-3 if bf16 else 1e-4)
     assert quick[-1] < quick[0]
-
-
-needs_nncf = pytest.mark.skipif(not find_spec("nncf"), reason="nncf is not installed")
-REFUSED = {
-    "tfidf@int8": "got int8 for a baseline",
-    "dialogue-static@int8": "expected a transformer that reads texts",
-    "dialogue-minilm@int8,bfloat16": "one of bfloat16, float16 and int8",
-}
-
-
-@pytest.mark.parametrize("spec", REFUSED)
-def test_int8_is_for_transformers_of_texts_alone(spec):
-    with pytest.raises(InputError, match=REFUSED[spec]):
-        find_encoder(spec)
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr(quantization, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r'openvino is missing; pip install "hf-dialemb\[int8\]"'):
-        load_encoder("dialogue-minilm@int8")
-
-
-@pytest.mark.slow
-@needs_nncf
-def test_int8_finds_dialogues_of_one_topic_nearly_as_well(data_dir):
-    problem = load_problem("domains", CorpusPart("sgd", data_dir, "dev", 200))
-    precision = {}
-    for spec in ("dialogue-minilm", "dialogue-minilm@int8"):
-        rows = problem.measure(load_encoder(spec), [0])
-        precision[spec] = next(row.mean for row in rows if row.metric == "map")
-    assert precision["dialogue-minilm@int8"] > precision["dialogue-minilm"] - 0.5
-
-
-GRAPHS_COME_AND_GO = """
-import gc, signal, subprocess, sys
-import hf_dialemb
-signal.signal(signal.SIGCHLD, lambda *_: None)
-encoders = [hf_dialemb.load_encoder(sys.argv[1] + "@int8") for _ in range(2)]
-while encoders:
-    del encoders[0]
-    gc.collect()
-subprocess.run([sys.executable, "-c", ""], check=True)
-print("goes on")
-"""
-
-
-@pytest.mark.slow
-@needs_nncf
-def test_a_process_outlives_the_encoders_whatever_signals_come(tiny_bert, tmp_path):
-    environment = {**os.environ, "HF_HOME": str(tmp_path)}
-    assert printed_afresh(GRAPHS_COME_AND_GO, tiny_bert, environment=environment).splitlines()[
-        -1:
-    ] == ["goes on"]

@@ -7,12 +7,9 @@ import sys
 import numpy as np
 import pytest
 from talks import DIALOGUES, dialogue
-from test_baselines import two_themes
 
-from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders import specs as encoders
 from hf_dialemb.encoders.specs import find_encoder
-from hf_dialemb.encoders.whitening import whitened as by_themselves
 from hf_dialemb.errors import InputError
 from hf_dialemb.papers.fitted_encoders import Doc2VecEncoder, LdaEncoder
 
@@ -49,12 +46,8 @@ def test_doc2vec_names_its_package_and_skips_dialogues_without_words(monkeypatch
     assert vectors.any(axis=1).tolist() == [True] * 4 + [False]
 
 
-def test_shares_of_topics_sum_to_one_and_are_whitened():
+def test_shares_of_topics_sum_to_one():
     vectors = LdaEncoder(topics=5).encode(DIALOGUES)
     assert vectors.shape == (4, 5)
     assert vectors.min() > 0
     np.testing.assert_allclose(vectors.sum(axis=1), 1, rtol=1e-5)
-    assert load_encoder("lda@whitened").fitted_on_input
-    vectors = by_themselves(LdaEncoder(topics=2).encode(two_themes()), "lda")
-    assert vectors.shape == (60, 1)  # two shares that sum to one vary in one direction
-    np.testing.assert_allclose(vectors.var(), 1, rtol=1e-5)

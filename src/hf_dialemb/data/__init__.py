@@ -4,9 +4,9 @@ Published dialogue corpora in their original formats, your own files, and object
 objects.
 """
 
-from ..apps.files.json_files import read_jsonl, write_jsonl
 from .audit.statistics import describe
 from .corpus import CORPORA, get_corpus
+from .jsonl import read_jsonl, write_jsonl
 from .loading import iterate_dialogues, load_dialogues
 from .published import find_source, iterate_examples, load_examples, single_domain
 from .source import MissingFilesError, Source

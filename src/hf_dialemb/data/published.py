@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from ..dialogue import Dialogue
-from .corpus import CORPORA, SPLITS, Corpus, get_corpus
+from .corpus import CORPORA, SPLITS, Corpus, Records, get_corpus
 from .raw_records import convert_records, never_empty, readable
-from .source import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
+from .source import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive, undamaged
 
 DATA_VARIABLE = "HF_DIALEMB_DATA"  # the environment variable that names the data folder
 
@@ -112,11 +112,17 @@ def read_split(
         dict.fromkeys(pattern for name in splits for pattern in corpus.files[name])
     )
     missing = f"looked for {patterns}; add such files or choose another split"
-    read = (record for name in splits for record in corpus.records(source, name))  # type: ignore[arg-type]
     records = never_empty(
-        read, MissingFilesError(f"{place} of corpus {corpus.name} gave nothing; {missing}")
+        _records(corpus, source, splits),
+        MissingFilesError(f"{place} of corpus {corpus.name} gave nothing; {missing}"),
     )
     return readable(convert_records(records, corpus.convert), place, strict=strict)
+
+
+def _records(corpus: Corpus, source: Source | None, splits: Sequence[str]) -> Records:
+    with undamaged(source.path) if source else nullcontext():
+        for split in splits:
+            yield from corpus.records(source, split)  # type: ignore[arg-type]
 
 
 def catalogue() -> str:
@@ -128,11 +134,9 @@ def catalogue() -> str:
         ("corpus", "holds", "splits", "licence", "terms", "run on", "source")
     ]
     for corpus in map(get_corpus, sorted(CORPORA)):
-        run_on = "nothing: it is generated"
-        if corpus.patterns or corpus.extract:
-            run_on = (
-                corpus.extract or "the real files" if corpus.real else "not run on the real files"
-            )
+        run_on = corpus.extract or "the real files"
+        if not corpus.real:
+            run_on = "not run on the real files"
         splits = ", ".join(corpus.splits)
         rows.append(
             (corpus.name, corpus.kind, splits, corpus.licence, corpus.terms, run_on, corpus.source)

@@ -1,38 +1,33 @@
-"""The files of corpora: read from a folder or a packed archive, safe against damage."""
+"""The files of corpora: read from a folder or a packed archive."""
 
 import gzip
-import io
 import lzma
 import os
-import shutil
 import tarfile
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import IO
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
 
 from ..errors import InputError
 
+Stream: TypeAlias = BufferedReader | gzip.GzipFile | lzma.LZMAFile
+
 ARCHIVE_SUFFIXES = (".tar.xz", ".tar.gz", ".zip")  # of the archives that a `Source` opens
-BROKEN = (
+
+_BROKEN = (
     tarfile.TarError,
     zipfile.BadZipFile,
     lzma.LZMAError,
     zlib.error,
     EOFError,
     OSError,
-    RuntimeError,
+    RuntimeError,  # of encrypted members
 )
-"""Errors of the standard library while it reads a damaged archive.
-
-The last for encrypted members.
-"""
-
-LARGEST_RATIO = 500  # bytes that a byte of an archive may become; real corpora reach about 50
-_FREE = 1 << 28  # archives of a few bytes may well exceed their ratio
-_CHUNK = 1 << 20
 
 
 class MissingFilesError(InputError):
@@ -50,105 +45,69 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
+    def files(self, pattern: str) -> Iterator[tuple[str, Stream]]:
         """Open the files whose path ends as the pattern says, sorted by name.
 
         A stream is good until the next one.
+
+        Raises:
+            InputError: The archive is damaged.
         """
-        if not self.path.is_dir() and self.path.name.endswith(ARCHIVE_SUFFIXES):
-            try:
-                yield from (
-                    self._zip_files(pattern)
-                    if self.path.suffix == ".zip"
-                    else self._tar_files(pattern)
-                )
-            except BROKEN as error:
-                raise _damaged(self.path, error) from None
-            return
-        paths: dict[str, Path] = {}
-        folder = self.path if self.path.is_dir() else self.path.parent
-        for path in files_within(folder) if self.path.is_dir() else (self.path,):
-            name = path.relative_to(folder).as_posix()
-            if _matches(name, pattern):
-                paths[name] = path
-            elif name.endswith(".gz") and _matches(name.removesuffix(".gz"), pattern):
-                paths.setdefault(name.removesuffix(".gz"), path)
-        for name in sorted(paths):
-            with decompressed(paths[name]) as stream:
-                # by its unpacked name, which readers look at
-                yield ((folder / name).as_posix(), stream)
+        if self.path.is_dir():
+            yield from _files(self.path, files_within(self.path), pattern)
+        elif self.path.name.endswith(ARCHIVE_SUFFIXES):
+            with TemporaryDirectory() as folder:
+                with undamaged(self.path):
+                    _unpack(self.path, folder, pattern)
+                for name, stream in _files(Path(folder), files_within(Path(folder)), pattern):
+                    yield f"{self.path}:{PurePosixPath(name).relative_to(folder)}", stream
+        else:
+            yield from _files(self.path.parent, [self.path], pattern)
 
     def holds(self, pattern: str) -> bool:
         """Return whether there is such a file."""
         return any(True for _ in self.files(pattern))
 
-    def _zip_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
-        allowance = _Allowance(self.path)
-        with zipfile.ZipFile(self.path) as archive:
-            members = {
-                self._normal(member.filename): member
-                for member in archive.infolist()
-                if not member.is_dir()
-            }
-            for name in sorted(name for name in members if _matches(name, pattern)):
-                place = f"{self.path}:{name}"
-                with (
-                    archive.open(members[name]) as stream,
-                    _guarded(stream, place, allowance) as content,
-                ):
-                    yield place, content
 
-    def _tar_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
-        with tempfile.TemporaryDirectory() as folder:
-            # Members come in any order, and a name that occurs twice means its last occurrence.
-            unpacked: dict[str, Path] = {}
-            # As a stream: going back in a compressed file means to unpack it again from its
-            # beginning.
-            with (
-                decompressed(self.path) as packed,
-                tarfile.open(fileobj=packed, mode="r|", bufsize=_CHUNK) as archive,
-            ):
-                for number, member in enumerate(archive):
-                    name = self._normal(member.name)
-                    if not _matches(name, pattern):
-                        continue
-                    if member.issym() or member.islnk():
-                        raise InputError(
-                            f"{self.path}:{name}: is a link to another file, expected the file "
-                            "itself; pack the folder "
-                            "again with tar --dereference --hard-dereference"
-                        )
-                    # holes need not end
-                    stream = None if member.issparse() else archive.extractfile(member)
-                    if stream:
-                        unpacked[name] = Path(folder, str(number))
-                        with unpacked[name].open("wb") as file:
-                            shutil.copyfileobj(stream, file, _CHUNK)
-                # tarfile stops silently at a broken header; reading on makes the compression's own
-                # checks speak.
-                while packed.read(_CHUNK):
-                    pass
-            for name in sorted(unpacked):
-                with unpacked[name].open("rb") as content:
-                    yield f"{self.path}:{name}", content
+def _files(
+    folder: Path, paths: Iterator[Path] | list[Path], pattern: str
+) -> Iterator[tuple[str, Stream]]:
+    by_name = {}
+    for path in paths:
+        name = path.relative_to(folder).as_posix()
+        if _matches(name, pattern):
+            by_name[name] = path
+        elif _matches(name.removesuffix(".gz"), pattern):
+            by_name.setdefault(name.removesuffix(".gz"), path)
+    for name in sorted(by_name):
+        with decompressed(by_name[name]) as stream:
+            # by its unpacked name, which readers look at
+            yield (folder / name).as_posix(), stream
 
-    def _normal(self, name: str) -> str:
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts:
-            raise InputError(
-                f"{self.path}: member {name!r} points outside the archive; get it again from a "
-                "source that you trust"
+
+def _unpack(path: Path, folder: str, pattern: str) -> None:
+    """Unpack the members of an archive that a pattern names; no member lands outside the folder."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(
+                folder, [name for name in archive.namelist() if _matches(name, pattern)]
             )
-        return path.as_posix()
+        return
+    with decompressed(path) as stream, tarfile.open(fileobj=stream) as packed:
+        members = (
+            member for member in packed if member.isfile() and _matches(member.name, pattern)
+        )
+        packed.extractall(folder, members, filter="data")
+        # tarfile stops silently at a broken header; reading on makes the compression speak.
+        while stream.read(1 << 20):
+            pass
 
 
 def files_within(folder: Path) -> Iterator[Path]:
-    """List the files of a folder, those behind links too.
+    """List the files of a folder, those behind links too, but none that is hidden.
 
-    A folder that several links lead to is entered once.
-
-    Yields the path of each, the files of a folder before its folders, both sorted by name; none
-    that is hidden.
+    A link to a folder that is read anyway is passed over. The files of a folder come before its
+    folders, both sorted by name.
     """
 
     def refuse(error: OSError) -> None:
@@ -156,12 +115,20 @@ def files_within(folder: Path) -> Iterator[Path]:
             f"{error.filename}: cannot be read ({error.strerror}); check its permissions"
         )
 
-    entered: set[Path] = set()
+    entered = {folder.resolve()}
+
+    def is_new(place: Path) -> bool:
+        target = place.resolve()
+        if not place.is_symlink():
+            return True
+        if any(target.is_relative_to(other) or other.is_relative_to(target) for other in entered):
+            return False
+        entered.add(target)
+        return True
+
     for parent, folders, files in os.walk(folder, onerror=refuse, followlinks=True):
         named = sorted(name for name in folders if not name.startswith("."))
-        folders[:] = [
-            name for name in named if not _was_entered(Path(parent, name).absolute(), entered)
-        ]
+        folders[:] = [name for name in named if is_new(Path(parent, name))]
         for name in sorted(files):
             file = Path(parent, name)
             if not name.startswith(".") and file.is_file():
@@ -173,90 +140,34 @@ def is_archive(path: Path) -> bool:
     return path.name.endswith((*ARCHIVE_SUFFIXES, ".gz")) and path.is_file()
 
 
-def decompressed(path: Path) -> io.BufferedReader:
-    """Open a file; one that ends in ``.gz`` or ``.xz`` is unpacked while it is read."""
-    openers: dict[str, Callable[[Path], gzip.GzipFile | lzma.LZMAFile]] = {
-        ".gz": gzip.GzipFile,
-        ".xz": lzma.LZMAFile,
-    }
-    try:
-        if path.suffix in openers:
-            return _guarded(openers[path.suffix](path), str(path), _Allowance(path))
-        return path.open("rb")
-    except OSError as error:
-        remedy = (
-            "check its name" if isinstance(error, FileNotFoundError) else "check its permissions"
-        )
-        raise InputError(f"{path}: cannot be read ({error.strerror or error}); {remedy}") from None
+@contextmanager
+def decompressed(path: Path) -> Iterator[Stream]:
+    """Open a file; one that ends in ``.gz`` or ``.xz`` is unpacked while it is read.
 
-
-class _Allowance:
-    """Count the bytes that come out of one archive, and refuse more than a corpus can hold."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.left = _FREE + LARGEST_RATIO * path.stat().st_size
-
-    def take(self, count: int) -> None:
-        self.left -= count
-        if self.left < 0:
-            raise InputError(
-                f"{self.path}: unpacks to more than {LARGEST_RATIO} times its size, as no corpus "
-                "does; "
-                "it is damaged or made to fill the disk: get it again from a source that you trust"
-            )
-
-
-class _GuardedStream(io.RawIOBase):
-    """A stream whose bytes are counted, and whose errors become an `InputError` that names it."""
-
-    def __init__(
-        self, stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: _Allowance
-    ) -> None:
-        super().__init__()
-        self.name, self._stream, self._allowance = name, stream, allowance
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        try:
-            content = self._stream.read(len(buffer))
-        except BROKEN as error:
-            raise _damaged(self.name, error) from None
-        self._allowance.take(len(content))
-        buffer[: len(content)] = content
-        return len(content)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._stream.close()
-        super().close()
-
-
-def _guarded(
-    stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: _Allowance
-) -> io.BufferedReader:
-    return io.BufferedReader(_GuardedStream(stream, name, allowance), 1 << 18)
-
-
-def _damaged(name: object, error: Exception) -> InputError:
-    return InputError(
-        f"{name}: cannot be read ({error}); it is damaged or incomplete: get it again"
-    )
-
-
-def _was_entered(folder: Path, entered: set[Path]) -> bool:
-    """Return whether a folder is a link to one of its parents or to a folder that a link led to
-    before; remember it.
+    Raises:
+        InputError: The file is missing or damaged.
     """
-    if not folder.is_symlink():
-        return False
-    target = folder.resolve()
-    if target in entered or target in {parent.resolve() for parent in folder.parents}:
-        return True
-    entered.add(target)
-    return False
+    with undamaged(path):
+        if path.suffix == ".gz":
+            stream: Stream = gzip.open(path)
+        elif path.suffix == ".xz":
+            stream = lzma.open(path)
+        else:
+            stream = path.open("rb")
+        with stream:
+            yield stream
+
+
+@contextmanager
+def undamaged(path: Path) -> Iterator[None]:
+    """Turn the errors of a file that is missing or damaged into an `InputError`."""
+    try:
+        yield
+    except _BROKEN as error:
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise InputError(
+            f"{path}: cannot be read ({reason}); it is missing, damaged or incomplete: get it again"
+        ) from None
 
 
 def _matches(name: str, pattern: str) -> bool:

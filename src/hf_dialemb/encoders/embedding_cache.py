@@ -40,8 +40,7 @@ class RememberingEncoder(Encoder):
     """An encoder whose tasks on the same items cost one pass over them.
 
     A dialogue is known by who says what, not by its labels. Vectors that are fitted on their input
-    are remembered for that very list. Whitening is done anew, on remembered vectors: a model shares
-    them with its whitened self.
+    are remembered for that very list.
     """
 
     def __init__(self, encoder: Any, folder: Path | None = None) -> None:
@@ -53,7 +52,7 @@ class RememberingEncoder(Encoder):
         self._vectors: dict[str, Vectors] = {}
         self._folder: Path | None = None
         self._files: dict[str, Path] | None = None  # by key, once the folder is listed
-        if folder is not None and self.spec:
+        if folder is not None and self.source:
             self._folder = folder / f"{self.encoder.fingerprint}-{version('hf-dialemb')}"
             check_writable(self._folder / "rows")
 
@@ -86,7 +85,7 @@ class RememberingEncoder(Encoder):
         from tqdm.auto import tqdm
 
         part = PART
-        if self.fitted:  # all at once; the list is part of every item's key
+        if self.fitted_on_input:  # all at once; the list is part of every item's key
             whole, part = list_key(keys), len(keys)
             keys = [list_key((whole, f"{row}")) for row in range(len(keys))]
         missing = {
@@ -98,7 +97,7 @@ class RememberingEncoder(Encoder):
             del missing[key]
         rows = list(missing.items())
         if (
-            not self.fitted
+            not self.fitted_on_input
         ):  # the longest first, so that parts are of one length and one warning counts what is cut
             rows.sort(key=lambda row: -_length(row[1]))
         total, name = len(rows), Path(self.name).name
@@ -113,7 +112,7 @@ class RememberingEncoder(Encoder):
     def _embed(self, rows: list[tuple[str, Any]], embed: Callable[[Any], Vectors]) -> None:
         keys, items = (list(column) for column in zip(*rows, strict=True))
         before = self.seconds
-        vectors = self._finished(self.timed(lambda: embed(items)), len(keys))
+        vectors = self._checked(self.timed(lambda: embed(items)), len(keys))
         if self._folder is not None:
             self._write(self._folder, keys, vectors, self.seconds - before)
         self._vectors.update(zip(keys, vectors, strict=True))

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.loading import load_all, plain_dialogues
+from ..data.conversations import plain_dialogues
+from ..data.loading import load_all
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
 from ..methods.sessions import sessions, spoken
 from ..metrics.vectors import unit
-from .specs import PLAIN, Loading, fingerprint
+from .specs import LEVELS, EncoderSpec
 from .turn_encoding import TurnTable, with_neighbours
-from .whitening import whitened
 from .word_vectors import dialogue_texts
 
 Vectors = NDArray[np.float32]
@@ -30,7 +30,7 @@ class Encoder:
 
     Examples:
         >>> encoder = hf_dialemb.load_encoder("all-MiniLM-L6-v2")
-        >>> encoder.encode([[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]]).shape
+        >>> encoder.encode([[{"role": "user", "content": "Hello"}]]).shape
         (1, 384)
 
     A model of texts has ``embed_texts``: a dialogue is its turns joined by spaces, or at the level
@@ -39,19 +39,16 @@ class Encoder:
 
     Attributes:
         name: The name in result tables.
-        spec: The spec that loads the encoder again; empty for an object that was in memory.
         level: ``"dialogue"`` or ``"utterances"``.
-        whitened: Whether the vectors of a call are whitened by themselves.
         marks: What stands before the turns of ``assistant`` and of all others in a dialogue's text.
-        fitted: Whether the encoder is fitted on its input.
+        fitted_on_input: Whether a vector depends on the other items of its call, which do not
+            compare between calls.
         batch_size: How many texts or dialogues go through the model at once; None where there are
             no batches, and ``embed_texts`` or ``embed_dialogues`` takes its items alone.
-        loading: How the spec was loaded.
+        source: What was loaded; None for an object that was in memory.
         ranker: The `LoadedRanker` behind the vectors, which scores candidates too; else None.
         embed_together: Embeds the texts of sessions in their surroundings, (N, D), as
             `in_surroundings` does; None where a vector is not the mean of its tokens.
-        context_weight: What the vector of the turn before counts for beside that of a turn in
-            flows, where the model learnt it; `encode_utterances` reads single ones.
         encode_speakers: Returns vectors (N, R, D) of the R roles, and (N, R) numbers of tokens;
             None where unknown.
     """
@@ -60,32 +57,27 @@ class Encoder:
     _: KW_ONLY
     embed_texts: EmbedTexts | None = None
     embed_dialogues: EmbedDialogues | None = None
-    spec: str = ""
-    level: str = "dialogue"
-    whitened: bool = False
+    level: str = LEVELS[0]
     marks: tuple[str, str] | None = None
-    fitted: bool = False
+    fitted_on_input: bool = False
     batch_size: int | None = None
-    loading: Loading = PLAIN
+    source: EncoderSpec | None = None
     ranker: Any = None
     embed_together: Callable[..., Vectors] | None = None
-    context_weight: float = 0.0
     encode_speakers: Callable[[Sequence[Dialogue]], Any] | None = None
 
     @property
-    def fitted_on_input(self) -> bool:
-        """Whether a vector depends on the other items of its call, which do not compare between
-        calls.
-        """
-        return self.fitted or self.whitened
+    def spec(self) -> str:
+        """The name that loads the model again; empty for an object that was in memory."""
+        return "" if self.source is None else self.source.model
 
     @property
     def fingerprint(self) -> str:
-        """The digest of everything that decides the vectors (see `specs.fingerprint`).
+        """The digest of everything that decides the vectors, see `EncoderSpec.fingerprint`.
 
-        Empty without a spec.
+        Empty for an object that was in memory.
         """
-        return fingerprint(self.spec, self.loading) if self.spec else ""
+        return "" if self.source is None else self.source.fingerprint
 
     def encode(
         self,
@@ -114,16 +106,9 @@ class Encoder:
                 is too small.
         """
         items = plain_dialogues(dialogues) or load_all(dialogues)
-        how = (batch_size or self.batch_size, show_progress_bar) if self.batch_size else ()
-        vectors = self._of_dialogues(items, *how)
-        return self._finished(
-            vectors,
-            len(items),
-            self.whitened,
-            truncate_dim,
-            normalize_embeddings,
-            convert_to_tensor,
-        )
+        vectors = self._of_dialogues(items, *self._batching(batch_size, show_progress_bar))
+        checked = self._checked(vectors, len(items))
+        return self._finished(checked, truncate_dim, normalize_embeddings, convert_to_tensor)
 
     def encode_utterances(
         self,
@@ -148,16 +133,9 @@ class Encoder:
                 )
         if not items:
             raise InputError("texts: got none, expected at least one string; give some")
-        how = (batch_size or self.batch_size, show_progress_bar) if self.batch_size else ()
-        vectors = self._of_texts(items, *how)
-        rows = self._finished(
-            vectors,
-            len(items),
-            self.whitened,
-            truncate_dim,
-            normalize_embeddings,
-            convert_to_tensor,
-        )
+        vectors = self._of_texts(items, *self._batching(batch_size, show_progress_bar))
+        checked = self._checked(vectors, len(items))
+        rows = self._finished(checked, truncate_dim, normalize_embeddings, convert_to_tensor)
         return rows[0] if isinstance(texts, str) else rows
 
     def encode_turns(
@@ -185,13 +163,15 @@ class Encoder:
             for dialogue in items
             for session in sessions(dialogue)
         ]
-        how = {"batch_size": batch_size, "show_progress_bar": show_progress_bar}
-        alone = self.encode_utterances([text for part in parts for text in part], **how)  # type: ignore[arg-type]
+        texts = [text for part in parts for text in part]
+        alone = self.encode_utterances(
+            texts, batch_size=batch_size, show_progress_bar=show_progress_bar
+        )
         vectors = with_neighbours(alone, list(map(len, parts)))
-        if self.embed_together is None or self.whitened:
+        if self.embed_together is None:
             return TurnTable.of(items, vectors)
         together = self.embed_together(parts, batch_size or self.batch_size, show_progress_bar)
-        return TurnTable.of(items, unit(vectors + unit(self._finished(together, len(alone)))))
+        return TurnTable.of(items, unit(vectors + unit(self._checked(together, len(alone)))))
 
     def similarity(self, first: Any, second: Any) -> Any:
         """Return the cosines of vectors (N, D) and (M, D), or (D,), as a torch tensor (N, M)."""
@@ -216,61 +196,59 @@ class Encoder:
         """
         return work()
 
-    def _of_dialogues(self, dialogues: Sequence[Dialogue], *how: Any) -> Vectors:
+    def _batching(self, batch_size: int | None, show_progress: bool | None) -> tuple[Any, ...]:
+        """Return what the embedding functions take beside their items."""
+        return (batch_size or self.batch_size, show_progress) if self.batch_size else ()
+
+    def _of_dialogues(self, dialogues: Sequence[Dialogue], *batching: Any) -> Vectors:
         if self.embed_dialogues is not None:
-            return self.embed_dialogues(dialogues, *how)
-        if self.level == "dialogue":
-            return self._of_texts(dialogue_texts(dialogues, self.marks), *how)
-        vectors = self._of_texts(
-            [turn.content for dialogue in dialogues for turn in dialogue.turns], *how
-        )
+            return self.embed_dialogues(dialogues, *batching)
+        if self.level == LEVELS[0]:
+            return self._of_texts(dialogue_texts(dialogues, self.marks), *batching)
+        texts = [turn.content for dialogue in dialogues for turn in dialogue.turns]
+        vectors = self._of_texts(texts, *batching)
         ends = np.cumsum([len(dialogue.turns) for dialogue in dialogues])
         return np.stack([turns.mean(axis=0) for turns in np.split(vectors, ends[:-1])])
 
-    def _of_texts(self, texts: Sequence[str], *how: Any) -> Vectors:
+    def _of_texts(self, texts: Sequence[str], *batching: Any) -> Vectors:
         if self.embed_texts is None:
-            return self._of_dialogues([Dialogue((Turn("user", text),)) for text in texts], *how)
+            dialogues = [Dialogue((Turn("user", text),)) for text in texts]
+            return self._of_dialogues(dialogues, *batching)
         # equal texts are embedded once
-        rows = dict(zip(dict.fromkeys(texts), range(len(texts)), strict=False))
-        return self.embed_texts(list(rows), *how)[list(map(rows.__getitem__, texts))]
+        rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+        return self.embed_texts(list(rows), *batching)[[rows[text] for text in texts]]
 
-    def _finished(
-        self,
-        vectors: Any,
-        count: int,
-        whiten: bool = False,
-        width: int | None = None,
-        normalize: bool = False,
-        tensor: bool = False,
-    ) -> Vectors:
-        """Check the vectors of ``count`` items, and give them their final form."""
+    def _checked(self, vectors: Any, count: int) -> Vectors:
+        """Return the vectors of ``count`` items as an array, (N, D) float32."""
         checked = np.asarray(vectors, dtype=np.float32)
         if checked.ndim != 2 or len(checked) != count:
             raise InputError(
                 f"model '{self.name}': got vectors of shape {checked.shape[1:]} for {count} items, "
-                "expected a vector "
-                "for each; look at the encoder, or choose another"
+                "expected a vector for each; look at the encoder, or choose another"
             )
         if not np.isfinite(checked).all():
             raise InputError(
                 f"model '{self.name}': got NaN or infinity, expected a vector of finite numbers; "
                 "get it again"
             )
-        if whiten:
-            checked = whitened(checked, self.name)
-        if width is not None and not 1 <= width <= checked.shape[1]:
+        return checked
+
+    def _finished(
+        self, vectors: Vectors, width: int | None, normalize: bool, as_tensor: bool
+    ) -> Vectors:
+        if width is not None and not 1 <= width <= vectors.shape[1]:
             raise InputError(
-                f"truncate_dim: got {width}, expected 1 to {checked.shape[1]}, the width of the "
+                f"truncate_dim: got {width}, expected 1 to {vectors.shape[1]}, the width of the "
                 "vectors"
             )
-        checked = checked[:, :width]
+        vectors = vectors[:, :width]
         if normalize:
-            checked = unit(checked)
-        if tensor:
+            vectors = unit(vectors)
+        if as_tensor:
             from torch import from_numpy
 
-            return from_numpy(checked)  # type: ignore[return-value]
-        return checked
+            return from_numpy(vectors)  # type: ignore[return-value]
+        return vectors
 
     def __repr__(self) -> str:
         return f"Encoder({self.name!r})"

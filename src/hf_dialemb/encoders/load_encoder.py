@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,8 @@ from ..errors import InputError
 from ..storage.hardware import let_waiting_threads_sleep
 from ..storage.run_folder import RunFolder
 from .encoder import Encoder
-from .endpoint import Endpoint
-from .specs import FITTED, EncoderSpec, Loading, find_encoder
-from .word_vectors import StaticVectors, WordVectors
+from .specs import DTYPES, FITTED, LEVELS, EncoderSpec, find_encoder
+from .word_vectors import StaticVectors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -27,14 +25,15 @@ _MORE = 4
 def load_encoder(
     model: object,
     *,
+    level: str = LEVELS[0],
+    dtype: Any = None,
+    revision: str | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     batch_size: int = 32,
     device: str | None = None,
-    revision: str | None = None,
     token: str | bool | None = None,
     cache_dir: str | Path | None = None,
     trust_remote_code: bool = False,
-    dtype: Any = None,
     attn_implementation: str | None = None,
 ) -> Encoder:
     """Load an encoder.
@@ -46,21 +45,22 @@ def load_encoder(
         >>> hf_dialemb.load_encoder("org/name", revision="v1", dtype="bfloat16", device="cuda")
 
     Args:
-        model: A spec such as ``"all-MiniLM-L6-v2@utterances"`` (see `hf_dialemb.encoders.specs`);
+        model: The name of a model, such as ``"dialogue-minilm"`` (see `hf_dialemb.encoders.specs`);
             the folder of a training, of one of its checkpoints or of a published model; a run; a
             model object of this package; a ``SentenceTransformer``; an object with
             ``encode(dialogues)`` or ``encode_utterances(texts)``; or an encoder.
+        level: How a model of texts embeds a dialogue: ``dialogue`` reads its turns joined by
+            spaces, ``utterances`` is the mean of its turns' vectors.
+        dtype: What a transformer computes in: ``float32`` (the default), ``bfloat16`` or
+            ``float16``, or the dtype of torch.
+        revision: A branch, a tag or the id of a commit of a model on the Hub.
         tokenizer: The tokenizer of a model object; by default the one saved beside its weights.
         batch_size: The number of texts or dialogues that go through the model at once.
         device: Such as ``cpu``, ``cuda:1``, ``mps``, ``xpu`` or ``npu``; by default the accelerator
             if there is one.
-        revision: A branch, a tag or the id of a commit of a model on the Hub, also written
-            ``"org/name@v1"``.
         token: A token of the Hub; by default that of the login.
         cache_dir: The folder of downloaded models; by default that of Hugging Face.
         trust_remote_code: Whether Python code that comes with the model may run.
-        dtype: What a transformer computes in: ``float32`` (the default), ``bfloat16`` or
-            ``float16``, also written ``"org/name@bfloat16"``, or the dtype of torch.
         attn_implementation: Such as ``eager`` or ``sdpa``, as in ``from_pretrained``.
 
     Raises:
@@ -69,36 +69,44 @@ def load_encoder(
     """
     if batch_size < 1:
         raise InputError(f"batch_size: got {batch_size}, expected at least 1; correct it")
-    loading = Loading(batch_size, device, token, cache_dir, trust_remote_code, attn_implementation)
+    files = {"revision": revision, "token": token, "cache_dir": cache_dir}
+    loading = {
+        "device": device,
+        "trust_remote_code": trust_remote_code or None,
+        "attn_implementation": attn_implementation,
+    }
     if "torch" not in sys.modules:
         let_waiting_threads_sleep()
     if isinstance(model, str | os.PathLike):
-        text = str(os.fspath(model))
-        spec = find_encoder(
-            text if revision is dtype is None else EncoderSpec.written(text, revision, dtype),
-            loading,
-        )
-        encoder = _of_spec(spec, loading)
-        return replace(
-            encoder, spec=spec.name, level=spec.level, whitened=spec.whitened, loading=loading
-        )
-    if loading != Loading(batch_size) or revision or dtype:
-        raise InputError(
-            f"model: got a {type(model).__name__} in memory with options of loading, expected "
-            "tokenizer and batch_size "
-            "alone; leave the others out, or give its folder or Hub id"
-        )
-    return _in_memory(model, tokenizer, batch_size)
+        source = find_encoder(str(os.fspath(model)), level, dtype, **files)
+        encoder = _of_source(source, batch_size, loading)
+        encoder.source = source
+    else:
+        options = {**files, **loading, "dtype": dtype}
+        given = [name for name, value in options.items() if value is not None]
+        if given:
+            raise InputError(
+                f"model: got a {type(model).__name__} in memory with the option {given[0]} of "
+                "loading, expected tokenizer, level and batch_size alone; leave it out, or give "
+                "its folder or Hub id"
+            )
+        if isinstance(model, Encoder):
+            return model
+        encoder = _in_memory(model, tokenizer, batch_size)
+        if level != LEVELS[0] and (level not in LEVELS or encoder.embed_dialogues is not None):
+            raise InputError(
+                f"level: got {level!r} for {encoder.name}, expected {' or '.join(LEVELS)}, of a "
+                "model that reads texts; leave it out"
+            )
+    encoder.level = level
+    return encoder
 
 
 def _in_memory(
     model: object, tokenizer: PreTrainedTokenizerBase | None, batch_size: int
 ) -> Encoder:
-    if isinstance(model, Encoder):
-        return model
-    if hasattr(
-        model, "encode_document"
-    ):  # a SentenceTransformer; importing its class to ask takes two seconds
+    # a SentenceTransformer; importing its class to ask takes two seconds
+    if hasattr(model, "encode_document"):
         return _of_sentence_transformer(model, batch_size)
     if hasattr(model, "config") and hasattr(model, "state_dict"):
         return _of_model_in_memory(model, tokenizer, batch_size)
@@ -107,12 +115,11 @@ def _in_memory(
             str(getattr(model, "name", type(model).__name__)),
             embed_dialogues=getattr(model, "encode", None),
             embed_texts=getattr(model, "encode_utterances", None),
-            fitted=bool(getattr(model, "fitted_on_input", False)),
+            fitted_on_input=bool(getattr(model, "fitted_on_input", False)),
         )
     raise InputError(
         f"model: got {type(model).__name__}, expected a folder, a Hub id, a model of this package "
-        "or a "
-        "SentenceTransformer; give one of these"
+        "or a SentenceTransformer; give one of these"
     )
 
 
@@ -147,14 +154,7 @@ def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -
         together = None
         if model.config.pooling == "mean":
             together = partial(in_surroundings, model, tokenizer, model.config.longest_text)
-        weight = model.heads["context"].weight.item() if "context" in model.heads else 0.0
-        return Encoder(
-            name,
-            embed_texts=embed,
-            batch_size=batch_size,
-            embed_together=together,
-            context_weight=weight,
-        )
+        return Encoder(name, embed_texts=embed, batch_size=batch_size, embed_together=together)
     from ..methods.encoding import encode, encode_speakers
 
     whole = partial(encode, model, tokenizer)
@@ -162,35 +162,42 @@ def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -
     return Encoder(name, embed_dialogues=whole, batch_size=batch_size, encode_speakers=speakers)
 
 
-def _of_spec(spec: EncoderSpec, loading: Loading) -> Encoder:
-    if spec.kind == "fitted":
-        return Encoder(spec.name, embed_dialogues=FITTED[spec.path]().encode, fitted=True)
-    if spec.kind == "api":
-        return Encoder(spec.name, embed_texts=Endpoint(spec.path, loading.batch_size))
-    if spec.kind in ("words", "static"):
-        vectors = WordVectors(spec.path) if spec.kind == "words" else StaticVectors(Path(spec.path))
-        return Encoder(spec.name, embed_texts=vectors)
-    device, batch_size = checked_device(loading.device), loading.batch_size
-    if spec.numbers != "float32" and device == "cpu":
+def _of_source(source: EncoderSpec, batch_size: int, loading: dict[str, Any]) -> Encoder:
+    loading = {name: value for name, value in loading.items() if value is not None}
+    if source.kind in ("fitted", "static"):
+        given = next((name for name in loading if loading[name] != "cpu"), None)
+        if given:
+            raise InputError(
+                f"model '{source.model}': got {given}={loading[given]!r}, which only models that "
+                "transformers loads take; leave it out"
+            )
+        if source.kind == "static":
+            return Encoder(source.name, embed_texts=StaticVectors(Path(source.path)))
+        embed = FITTED[source.path]().encode
+        return Encoder(source.name, embed_dialogues=embed, fitted_on_input=True)
+    device = checked_device(loading.pop("device", None))
+    if source.dtype != DTYPES[0] and device == "cpu":
         batch_size *= _MORE
-    if spec.kind == "dialemb":
-        return _of_checkpoint(spec, loading, device, batch_size)
+    if source.kind == "dialemb":
+        return _of_checkpoint(source, device, batch_size, **source.files, **loading)
     from .text_models import (
         load_sentence_transformer,
-        plain_layout,
+        sentence_layout,
         sentence_texts,
         transformers_texts,
     )
 
-    layout = plain_layout(spec.path) if spec.kind == "sentence-transformers" else None
-    if layout or spec.kind == "transformers":
-        texts, marks = transformers_texts(spec, loading, device, layout)
-        return Encoder(spec.name, **texts.embeds, batch_size=batch_size, marks=marks)
-    options = {**spec.files, "trust_remote_code": loading.trust_remote_code, "device": device}
-    options["cache_folder"] = options.pop("cache_dir", None)
-    options["model_kwargs"] = {"attn_implementation": loading.attn_implementation}
-    model = load_sentence_transformer(spec.path, spec.numbers, **options)
-    return Encoder(spec.name, **sentence_texts(model), batch_size=batch_size)
+    layout = sentence_layout(source.path) if source.kind == "sentence-transformers" else None
+    if layout or source.kind == "transformers":
+        texts = transformers_texts(source, device, layout, **source.files, **loading)
+        return Encoder(source.name, **texts, batch_size=batch_size)
+    model_kwargs = {"attn_implementation": loading.pop("attn_implementation", None)}
+    files = dict(source.files)
+    files["cache_folder"] = files.pop("cache_dir", None)
+    model = load_sentence_transformer(
+        source.path, source.dtype, device=device, model_kwargs=model_kwargs, **files, **loading
+    )
+    return Encoder(source.name, **sentence_texts(model), batch_size=batch_size)
 
 
 def checked_device(given: str | None) -> str:
@@ -211,27 +218,24 @@ def checked_device(given: str | None) -> str:
     return given
 
 
-def _of_checkpoint(spec: EncoderSpec, loading: Loading, device: str, batch_size: int) -> Encoder:
+def _of_checkpoint(source: EncoderSpec, device: str, batch_size: int, **options: Any) -> Encoder:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
     from ..methods import register
     from ..storage.pretrained import load_pretrained
-    from .quantization import compute_in
+    from .text_models import compute_in
 
     register()
-    options = {**spec.files, "trust_remote_code": loading.trust_remote_code}
-    attention = loading.attn_implementation
-    model = load_pretrained(AutoModel, spec.path, attn_implementation=attention, **options).to(
-        device
-    )
-    tokenizer = load_pretrained(AutoTokenizer, spec.path, **options)
-    if spec.numbers != "float32":
-        if spec.reads == "texts":
-            compute_in(spec.numbers, model.float().encoder, tokenizer)
-        else:
-            model.to(getattr(torch, spec.numbers))
-    return model_encoder(model, tokenizer, spec.name, batch_size)
+    attention = options.pop("attn_implementation", None)
+    model = load_pretrained(AutoModel, source.path, attn_implementation=attention, **options)
+    model = model.to(device)
+    tokenizer = load_pretrained(AutoTokenizer, source.path, **options)
+    if source.reads == "texts":
+        compute_in(source.dtype, model.float().encoder)
+    elif source.dtype != DTYPES[0]:
+        model.to(getattr(torch, source.dtype))
+    return model_encoder(model, tokenizer, source.name, batch_size)
 
 
 def _of_ranker(model: Any, tokenizer: Any, name: str, batch_size: int) -> Encoder:
@@ -243,8 +247,7 @@ def _of_ranker(model: Any, tokenizer: Any, name: str, batch_size: int) -> Encode
         if not ranker.model.embeds:
             raise InputError(
                 f"model '{name}': got a ranker that has no vectors, expected an encoder; it can "
-                "only rank candidates "
-                "(dialemb rank, or the benchmark's task next-utterance-retrieval)"
+                "only rank candidates (dialemb rank, or the task next-utterance-retrieval)"
             )
         return encode_contexts(
             ranker, [dialogue.turns for dialogue in dialogues], 8 * size, show_progress

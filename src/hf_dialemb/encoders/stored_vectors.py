@@ -1,6 +1,4 @@
-"""Vectors in the Parquet files of ``dialemb embed``, with the model that made them and the items
-they are of.
-"""
+"""Vectors in the Parquet files of ``dialemb embed``, with their model and items."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +15,7 @@ from ..dialogue import Dialogue
 from ..errors import InputError, explained
 from ..hashing import dialogue_key, text_key
 from .encoder import Encoder, Vectors
-from .specs import fingerprint
+from .specs import EncoderSpec, find_encoder
 
 METADATA = b"hf_dialemb"
 
@@ -69,13 +67,10 @@ ROWS: Mapping[str, Callable[[Sequence[Dialogue]], Any]] = {
 
 @dataclass(frozen=True)
 class StoredVectors:
-    """Vectors of a file, (N, D), the spec and fingerprint of their encoder, and the items that they
-    are of.
-    """
+    """Vectors of a file, (N, D), their encoder, and the items that they are of."""
 
     path: Path
-    model: str
-    weights: str
+    source: EncoderSpec
     ids: list[str]
     turns: list[int]  # the places of utterances; empty for dialogues
     digests: list[str]  # of the texts
@@ -111,11 +106,10 @@ class StoredVectors:
             except KeyError:
                 raise InputError(
                     f"--vectors {self.path}: holds whole dialogues, but this task embeds parts of "
-                    "them; leave "
-                    "--vectors out and name the model, or choose --task domains"
+                    "them; leave --vectors out and name the model, or choose --task domains"
                 ) from None
 
-        return Encoder(self.model, embed_dialogues=look_up, spec=self.model)
+        return Encoder(self.source.name, embed_dialogues=look_up, source=self.source)
 
     def of_utterances(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Return the vectors of these dialogues' utterances, in order.
@@ -157,23 +151,18 @@ def stored_vectors(path: Path, model: str | None = None, rows: str = "dialogues"
             raise InputError(
                 f"{path}: got vectors of {got}, expected those of {rows}; embed with --level {rows}"
             )
-        if fingerprint(model or record["model"]) != record["weights"]:
+        source = find_encoder(model or record["model"], **record["options"])
+        if source.fingerprint != record["weights"]:
             raise InputError(
                 f"{path}: got vectors of {record['model']} ({record['weights']}), expected those "
-                "of "
-                f"{model or 'that model as it is now'}; embed the dialogues again"
+                f"of {model or 'that model as it is now'}; embed the dialogues again"
             )
-        vectors = (
-            table["embedding"]
-            .combine_chunks()
-            .flatten()
-            .to_numpy()
-            .reshape(len(table), record["width"])
-        )
+        vectors = table["embedding"].combine_chunks().flatten().to_numpy()
+        vectors = vectors.reshape(len(table), record["width"])
         if not np.isfinite(vectors).all():
             raise InputError(
                 f"{path}: got vectors that are not finite; write it again by dialemb embed"
             )
         turns = table["turn"].to_pylist() if rows == "utterances" else []
-        ids, digests = table["id"].to_pylist(), table["said"].to_pylist()
-        return StoredVectors(path, record["model"], record["weights"], ids, turns, digests, vectors)
+        ids = table["id"].to_pylist()
+        return StoredVectors(path, source, ids, turns, table["said"].to_pylist(), vectors)

@@ -4,8 +4,7 @@ Sentence-transformers models, and any other model that `AutoModel` loads.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -26,48 +25,42 @@ from ..storage.pretrained import (
     read_config,
     reading,
 )
-from .quantization import compute_in
-from .specs import EncoderSpec, Loading
+from .specs import LEVELS, EncoderSpec
 
 _MAX_TOKENS = 512  # plain transformers models cut texts here, or at their own limit if it is lower
+_PART = 100_000  # texts tokenised at once, to limit memory
 # Marks before the assistant's turns, and before all others; TOD-BERT's models have them, in upper
 # or lower case.
 _MARKS = (("[SYS]", "[USR]"), ("[sys]", "[usr]"))
-_PART = 100_000  # texts tokenised at once, to limit memory
-_SAME = 0.999  # the cosine of equal vectors, whatever the number of bits
-_UNLIMITED = 10**6  # a tokenizer without a limit reports a far larger number
+
+Pool = Callable[[dict[str, Tensor]], tuple[Tensor, Tensor]]
+"""Turns a batch into vectors (B, D) and those of its tokens (B, L, D)."""
 
 
 class TextModel(nn.Module):
-    """A text model and its tokenizer, in the form that `methods.batching` runs.
+    """A text model and its fast tokenizer, in the form that `methods.batching` runs.
 
-    ``prepare`` tokenises texts, pads them and cuts them to ``limit`` tokens, special ones included;
-    ``pool`` turns these features into vectors (B, D) and those of tokens (B, L, D).
+    Texts are cut to ``limit`` tokens, special ones included. ``width`` is the D of ``pool``.
     """
 
     def __init__(
-        self,
-        inner: nn.Module,
-        tokenizer: Any,
-        prepare: Callable[[list[str]], Mapping[str, Any]],
-        pool: Callable[[Any], tuple[Tensor, Tensor]],
-        limit: int,
+        self, inner: nn.Module, tokenizer: Any, pool: Pool, limit: int, width: int
     ) -> None:
         super().__init__()
-        self.inner, self.tokenizer, self.prepare, self.pool = inner, tokenizer, prepare, pool
+        self.inner = inner
+        self.tokenizer = tokenizer
+        self.pool = pool
         self.limit = limit
-        self.others: dict[str, Any] = {}  # features that are not tensors, the same for every batch
+        self.config = SimpleNamespace(hidden_size=width)
         self.device = next(inner.parameters()).device
-        self._has_tokens = False  # whether a vector is the mean of its tokens, which are known
-        training = inner.training
-        self.tokens_of = self._by_ids if self._prove_quick() else self._by_texts
-        self.train(training)
+        self.train(inner.training)
 
-    def forward(self, **batch: Any) -> SimpleNamespace:
-        """Embed a batch, as ``pooler_output`` (B, D), and its tokens, as ``last_hidden_state`` (B,
-        L, D).
+    def forward(self, **batch: Tensor) -> SimpleNamespace:
+        """Embed a batch.
+
+        Returns ``pooler_output`` (B, D), and its tokens as ``last_hidden_state`` (B, L, D).
         """
-        pooled, states = self.pool({**self.others, **batch})
+        pooled, states = self.pool(batch)
         return SimpleNamespace(pooler_output=pooled, last_hidden_state=states)
 
     def embed(
@@ -83,15 +76,9 @@ class TextModel(nn.Module):
         limits = f"; the model reads {self.limit} tokens"
         parts = []
         for start in range(0, len(texts), _PART):
-            lengths, lay_out = self.tokens_of(texts[start : start + _PART])
+            lengths, lay_out = self._tokenized(texts[start : start + _PART])
             parts.append(embeddings(self, lengths, lay_out, batch_size, show_progress, limits))  # type: ignore[arg-type]
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
-
-    @property
-    def embeds(self) -> dict[str, Any]:
-        """The embedding functions, as `Encoder` names them."""
-        together = {"embed_together": self.embed_together} if self._has_tokens else {}
-        return {"embed_texts": self.embed, **together}
 
     def embed_together(
         self, sessions: Sequence[Sequence[str]], batch_size: int, show_progress: bool | None = None
@@ -106,208 +93,105 @@ class TextModel(nn.Module):
             self, self.tokenizer, self.limit, sessions, batch_size, show_progress
         )
 
-    def _by_ids(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
+    def _tokenized(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
         """Tokenise by the Rust tokenizer itself.
 
         Transformers' wrapping of its results takes longer than all else.
         """
-        backend, ids, lost = self.tokenizer.backend_tokenizer, [], []
+        backend = self.tokenizer.backend_tokenizer
         backend.no_padding()
         backend.enable_truncation(self.limit, direction=self.tokenizer.truncation_side)
         backend.encode_special_tokens = self.tokenizer.split_special_tokens
+        ids, lost = [], []
         for encoding in backend.encode_batch_fast(list(texts)):
             ids.append(encoding.ids)
             lost.append(0)
-            for part in encoding.overflowing if len(encoding.ids) >= self.limit else ():
-                lost[-1] += len(part.ids) - sum(part.special_tokens_mask)
+            if len(encoding.ids) >= self.limit:
+                for part in encoding.overflowing:
+                    lost[-1] += len(part.ids) - sum(part.special_tokens_mask)
 
         def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
             count.unit = "texts"
-            kept = list(map(ids.__getitem__, rows))
-            count.dialogues += len(rows)
-            count.tokens += sum(map(len, kept))
-            for row in filter(lost.__getitem__, rows):
-                count.truncated += 1
-                count.tokens += lost[row]
-                count.dropped_tokens += lost[row]
-            return pad_right(kept, self.tokenizer.pad_token_id)
+            for row in rows:
+                kept = len(ids[row])
+                count.add(kept + lost[row], kept)
+            return pad_right([ids[row] for row in rows], self.tokenizer.pad_token_id)
 
-        return list(map(len, ids)), lay_out
-
-    def _by_texts(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
-        """Tokenise batch by batch with ``prepare``, the way of the model's own library."""
-
-        def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
-            count.unit = "texts"
-            features = self.prepare([texts[row] for row in rows])
-            kept = features["attention_mask"].sum(1).tolist()
-            for row, length in zip(rows, kept, strict=True):
-                full = length >= self.limit
-                whole = (
-                    self.tokenizer(texts[row], truncation=False, verbose=False)["input_ids"]
-                    if full
-                    else ()
-                )
-                count.add(max(len(whole), length), length)
-            return {name: value for name, value in features.items() if isinstance(value, Tensor)}
-
-        return [min(1 + len(text) // 4, self.limit) for text in texts], lay_out
-
-    def _prove_quick(self) -> bool:
-        """Return whether `_by_ids` and ``prepare`` give the same features for some texts.
-
-        All-zero token types aside.
-
-        Also set ``others``, the width of a vector in ``config``, and whether it is the mean of
-        tokens.
-        """
-        some = [
-            "book a room",
-            "",
-            "  Two  words\n",
-            "[SEP]</s>",
-            " ".join(map(str, range(self.limit))),
-        ]
-        expected, short = dict(self.prepare(some)), {}
-        for name, value in list(expected.items()):
-            if isinstance(value, Tensor):
-                short[name] = value[:1, :8].to(self.device)
-            else:
-                self.others[name] = expected.pop(name)
-        with torch.inference_mode():
-            tried = self.eval()(**short)
-        self.config = SimpleNamespace(hidden_size=tried.pooler_output.shape[1])
-        quick = (
-            hasattr(self.tokenizer, "backend_tokenizer") and self.tokenizer.pad_token_id is not None
-        )
-        states = tried.last_hidden_state
-        if quick and states is not None and states.shape[::2] == (1, self.config.hidden_size):
-            mean = states[0, short["attention_mask"][0].bool()].mean(0)
-            self._has_tokens = bool(
-                torch.cosine_similarity(mean, tried.pooler_output[0], 0) > _SAME
-            )
-        if not quick:
-            return False
-        types = expected.pop("token_type_ids", None)
-        got = self._by_ids(some)[1](list(range(len(some))), Truncation())
-        for name, value in expected.items():
-            if name not in got or not torch.equal(got[name], value.cpu()):
-                return False
-        return got.keys() == expected.keys() and (types is None or not types.any())
+        return [len(kept) for kept in ids], lay_out
 
 
 class SentenceLayout(NamedTuple):
-    """The settings of a sentence-transformers folder whose vector is the mean of a transformer's
-    tokens.
-    """
+    """The settings of a sentence-transformers folder of a transformer and mean pooling."""
 
     max_tokens: int | None  # the longest sequence, if the files give one
     normalized: bool  # whether vectors are scaled to unit length
 
 
-def plain_layout(path: str) -> SentenceLayout | None:
-    """Read the layout of a folder that holds a transformer, mean pooling, perhaps a normalisation,
-    and nothing else.
+def sentence_layout(path: str) -> SentenceLayout | None:
+    """Read the layout of a folder of a transformer, mean pooling, and perhaps a normalisation.
 
     transformers alone loads such a folder in half the time. Return None for any other folder:
     sentence-transformers loads it, or says what is wrong with it.
     """
     folder = Path(path)
     try:
-        modules = _json(folder / "modules.json")
-        kinds, places = [], []
-        for module in modules:
-            kinds.append(str(module["type"]).rpartition(".")[2])
-            places.append(folder / str(module["path"]))
-        if (
-            kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
-            or places[0] != folder
-        ):
-            return None
-        pooling = dict(_json(places[1] / "config.json"))
-        mode = pooling.pop(
-            "pooling_mode", "mean" if pooling.pop("pooling_mode_mean_tokens", False) else ""
-        )
-        dimension = pooling.pop("word_embedding_dimension", None) or pooling.pop(
-            "embedding_dimension", None
-        )
-        pooling.pop("include_prompt", None)
-        if mode not in ("mean", ["mean"]) or not dimension or any(pooling.values()):
-            return None
-        if (
-            _json(folder / "config_sentence_transformers.json", {}).get("default_prompt_name")
-            is not None
-        ):
-            return None
-        settings = _json(folder / "sentence_bert_config.json", {})
-        limit = settings.pop("max_seq_length", None)
-        limit = (
-            limit
-            or _json(folder / "tokenizer_config.json", {}).get("model_max_length")
-            or _UNLIMITED
-        )
-        for name, value in settings.items():
-            if value and (name == "do_lower_case" or name.endswith(("_args", "_kwargs"))):
-                return None
-        if not limit >= 1 or read_config(path).get("is_encoder_decoder"):
-            return None
+        transformer, pooling, *others = _json(folder / "modules.json")
+        kinds = [module["type"].rpartition(".")[2] for module in (transformer, pooling, *others)]
+        mode = _json(folder / pooling["path"] / "config.json")
+        on = {name for name, value in mode.items() if value is True} - {"include_prompt"}
+        means = on == {"pooling_mode_mean_tokens"} or (not on and mode["pooling_mode"] == "mean")
+        prompt = _json(folder / "config_sentence_transformers.json").get("default_prompt_name")
+        settings = _json(folder / "sentence_bert_config.json")
     except (OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
         return None
-    return SentenceLayout(int(limit) if limit < _UNLIMITED else None, len(kinds) == 3)
+    plain = means and transformer["path"] == "" and prompt is None
+    if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
+        plain = False
+    for name, value in settings.items():
+        if value and (name == "do_lower_case" or name.endswith(("_args", "_kwargs"))):
+            plain = False
+    return SentenceLayout(settings.get("max_seq_length"), len(kinds) == 3) if plain else None
 
 
-def _json(file: Path, default: Any = None) -> Any:
-    return (
-        default
-        if default is not None and not file.is_file()
-        else json.loads(file.read_text(encoding="utf-8"))
-    )
+def _json(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def transformers_texts(
-    spec: EncoderSpec, loading: Loading, device: str, layout: SentenceLayout | None = None
-) -> tuple[TextModel, tuple[str, str] | None]:
-    """Load any model that `AutoModel` loads, and the marks of speakers if its vocabulary has them.
+    spec: EncoderSpec, device: str, layout: SentenceLayout | None = None, **options: Any
+) -> dict[str, Any]:
+    """Load any model that `AutoModel` loads, and return what an `Encoder` takes of it.
 
-    A text's vector is the mean of the last layer's tokens, or the first token with ``cls``. Of an
-    encoder-decoder, only the encoder is used. ``layout`` holds the settings of a
-    sentence-transformers folder.
+    A text's vector is the mean of the last layer's tokens. Of an encoder-decoder, only the encoder
+    is used. Dialogues get the marks of speakers that the vocabulary has. ``layout`` holds the
+    settings of a sentence-transformers folder, ``options`` are those of ``from_pretrained``.
     """
-    options = {**spec.files, "trust_remote_code": loading.trust_remote_code}
+    attention = options.pop("attn_implementation", None)
     tokenizer = load_pretrained(AutoTokenizer, spec.path, **options)
-    options["attn_implementation"] = loading.attn_implementation
-    dtype = torch.float32 if spec.numbers == "int8" else getattr(torch, spec.numbers)
-    model = load_pretrained(AutoModel, spec.path, dtype=dtype, **options).to(device).eval()
+    model = load_pretrained(AutoModel, spec.path, attn_implementation=attention, **options)
+    model = model.float().to(device).eval()
     if has_decoder(model):
         model = model.get_encoder()
-    if spec.numbers != "float32":
-        compute_in(spec.numbers, model, tokenizer)
-    marks = _marks_of(tokenizer) if spec.level == "dialogue" and layout is None else None
+    compute_in(spec.dtype, model)
+    marks = _marks_of(tokenizer) if spec.level == LEVELS[0] and layout is None else None
     positions = getattr(model.config, "max_position_embeddings", None) or _MAX_TOKENS
     longest = _MAX_TOKENS if layout is None else layout.max_tokens or positions
     limit = min(longest, tokenizer.model_max_length, positions)
-    normalized = layout is not None and layout.normalized
 
     def pool(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
         states: Tensor = model(**batch).last_hidden_state
-        mask = batch["attention_mask"]
-        if spec.cls:
-            # not token 0 if padding is on the left
-            return states[torch.arange(len(states)), mask.argmax(dim=1)], states
-        weights = mask.unsqueeze(-1).to(states.dtype)
+        weights = batch["attention_mask"].unsqueeze(-1).to(states.dtype)
         vectors = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
-        return nn.functional.normalize(vectors) if normalized else vectors, states
+        if layout is not None and layout.normalized:
+            vectors = nn.functional.normalize(vectors)
+        return vectors, states
 
-    prepare = partial(
-        tokenizer, truncation=True, max_length=limit, padding=True, return_tensors="pt"
-    )
-    return TextModel(model, tokenizer, prepare, pool, limit), marks
+    texts = TextModel(model, tokenizer, pool, limit, model.config.hidden_size)
+    return {"embed_texts": texts.embed, "embed_together": texts.embed_together, "marks": marks}
 
 
-def load_sentence_transformer(path: str, numbers: str = "float32", **options: Any) -> Any:
-    """Load a folder or Hub id with sentence-transformers, whose options they are, as
-    `load_pretrained` does.
-    """
+def load_sentence_transformer(path: str, dtype: str = "float32", **options: Any) -> Any:
+    """Load a folder or Hub id with sentence-transformers, whose ``options`` they are."""
     from sentence_transformers import SentenceTransformer
 
     for file in Path(path).glob("**/config.json"):
@@ -318,34 +202,35 @@ def load_sentence_transformer(path: str, numbers: str = "float32", **options: An
         missing: set[str] = set()
         place = str(inner.name_or_path) if isinstance(inner, PreTrainedModel) else ""
         if place and (Path(place) / "config.json").is_file():
-            trusted = options.get("trust_remote_code", False)
-            reporting = {
-                "device_map": "meta",
-                "output_loading_info": True,
-                "trust_remote_code": trusted,
-            }
             # reports missing weights without reading any
-            _, report = AutoModel.from_pretrained(place, **reporting)
+            _, report = AutoModel.from_pretrained(
+                place,
+                device_map="meta",
+                output_loading_info=True,
+                trust_remote_code=options.get("trust_remote_code", False),
+            )
             missing = report["missing_keys"]
         check_weights(model, missing, path)
         # fails if the model's parts do not fit together
         model.encode(["a"], show_progress_bar=False)
     if inner is not None and hasattr(model.tokenizer, "get_vocab"):
         check_tokenizer(model.tokenizer, path)
-    if numbers != "float32":
-        if inner is None:
-            raise InputError(
-                f"'{path}': got {numbers}, but there is no transformer in it; leave '{numbers}' out"
-            )
-        compute_in(numbers, inner, model.tokenizer)
+    if dtype != "float32" and inner is None:
+        raise InputError(f"'{path}': got dtype {dtype}, but it has no transformer; leave dtype out")
+    if inner is not None:
+        compute_in(dtype, inner)
     return model
 
 
 def sentence_texts(model: Any) -> dict[str, Any]:
-    """Return the embedding functions of a loaded SentenceTransformer, as `Encoder` names them."""
-    # Models of static vectors or of words have tokenizers that cannot be called, and cut nothing.
-    plain = model.max_seq_length and callable(model.tokenizer) and hasattr(model[0], "auto_model")
-    if not plain or model._can_flatten_inputs():
+    """Return what an `Encoder` takes of a loaded SentenceTransformer.
+
+    One that begins with a transformer and a fast tokenizer, without a prompt, is batched as all
+    others here. Any other, such as one of static vectors, encodes by itself.
+    """
+    is_transformer = hasattr(model[0], "auto_model") and not model._can_flatten_inputs()
+    fast = is_transformer and getattr(model.tokenizer, "is_fast", False)
+    if not fast or model.tokenizer.pad_token_id is None or model.default_prompt_name:
 
         def embed(texts: Sequence[str], batch_size: int, show_progress: bool | None) -> np.ndarray:
             shown = bool(show_progress)
@@ -358,10 +243,29 @@ def sentence_texts(model: Any) -> dict[str, Any]:
 
     def pool(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
         output = model(batch)
-        return output["sentence_embedding"][:, : model.truncate_dim], output.get("token_embeddings")
+        return output["sentence_embedding"][:, : model.truncate_dim], output["token_embeddings"]
 
-    prepare = partial(model.preprocess, prompt=model._resolve_prompt(None, None))
-    return TextModel(model, model.tokenizer, prepare, pool, model.max_seq_length).embeds
+    width = model.truncate_dim or model.get_embedding_dimension()
+    texts = TextModel(model, model.tokenizer, pool, model.max_seq_length, width)
+    kinds = [type(module).__name__ for module in model]
+    means = kinds in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
+    if not means or model[1].pooling_mode != "mean" or model.truncate_dim:
+        return {"embed_texts": texts.embed}
+    return {"embed_texts": texts.embed, "embed_together": texts.embed_together}
+
+
+def compute_in(dtype: str, model: Any) -> None:
+    """Make a transformer compute in one of `DTYPES`; what it returns, and pooling, are float32."""
+    if dtype == "float32":
+        return
+    forward = model.to(getattr(torch, dtype)).forward
+
+    def forward_in_dtype(*args: Any, **kwargs: Any) -> Any:
+        output = forward(*args, **kwargs)
+        output.last_hidden_state = output.last_hidden_state.float()
+        return output
+
+    model.forward = forward_in_dtype
 
 
 def _marks_of(tokenizer: Any) -> tuple[str, str] | None:

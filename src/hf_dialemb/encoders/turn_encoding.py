@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
+from ..display import data_frame
 from ..methods.sessions import BESIDE
 from ..metrics.vectors import unit
-from ..storage.frames import data_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +53,10 @@ class TurnTable:
 def with_neighbours(
     vectors: NDArray[np.float32], lengths: Sequence[int], beside: Mapping[int, float] = BESIDE
 ) -> NDArray[np.float32]:
-    """Add to the unit vectors of turns (N, D) those beside them in their session, of these
-    ``lengths``.
+    """Add to the unit vectors of turns (N, D) those beside them in their session.
 
-    ``beside`` has the weights of the turns so far before, or after.
+    ``lengths`` are the numbers of turns of the sessions; ``beside`` has the weights of the turns so
+    far before, or after.
     """
     units = unit(vectors)
     mixed, owner = units.copy(), np.repeat(np.arange(len(lengths)), lengths)

@@ -1,10 +1,5 @@
-"""Encoders that know words but not their order.
+"""Encoders that know words but not their order: TF-IDF, and tables of word pieces."""
 
-TF-IDF, word vectors of text files, and tables of word pieces.
-"""
-
-import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +11,6 @@ from numpy.typing import NDArray
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..storage.pretrained import short_reason
-
-logger = logging.getLogger(__name__)
 
 WORD = r"(?u)[\u3400-\u9fff]|\b\w\w+\b"
 """A word: scikit-learn's own pattern of two letters or more, or a Chinese character."""
@@ -44,7 +37,7 @@ class TfidfEncoder:
     seed: int = 0
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fit on the dialogues and return their vectors, ``(N, D)`` float32 with D <= components."""
+        """Fit on N dialogues and return their vectors, ``(N, D)`` float32, D <= components."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -93,60 +86,10 @@ def count_words(vectorizer: Any, texts: Sequence[str], name: str) -> Any:
         ) from error
 
 
-class WordVectors:
-    """Embed texts as the mean over their words that a file has.
-
-    A word is looked up as it is written, then in lower case. Memory holds only the words of the
-    texts; the file is read again for new ones. See
-    `hf_dialemb.methods.vocabulary.read_word_vectors` for its forms.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._size = 0
-        self._known: set[str] = set()
-        self._vectors: dict[str, NDArray[np.float32]] = {}
-
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed N texts, ``(N, D)`` float32.
-
-        Texts without a word of the file get zeros, and a warning counts them.
-        """
-        written = [re.findall(WORD, text) for text in texts]
-        self._look_up(
-            {form for words in written for word in words for form in (word, word.lower())}
-        )
-        result = np.zeros((len(texts), self._size), dtype=np.float32)
-        unknown = 0
-        for row, words in enumerate(written):
-            forms = (word if word in self._vectors else word.lower() for word in words)
-            known = [self._vectors[form] for form in forms if form in self._vectors]
-            if known:
-                result[row] = np.mean(known, axis=0)
-            unknown += not known
-        if unknown:
-            logger.warning(
-                "%d of %d texts hold no word of %s: their vectors are zero",
-                unknown,
-                len(texts),
-                self._path,
-            )
-        return result
-
-    def _look_up(self, words: set[str]) -> None:
-        from ..methods.vocabulary import read_word_vectors
-
-        new = sorted(words - self._known)
-        if new or not self._size:
-            vectors, there = read_word_vectors(self._path, new)
-            self._size = vectors.shape[1]
-            self._known.update(new)
-            self._vectors.update((new[place], vectors[place]) for place in np.flatnonzero(there))
-
-
 class StaticVectors:
-    """Embed texts as the mean over their word pieces, stored as 8-bit integers with a scale for
-    each piece.
+    """Embed texts as the mean over their word pieces.
+
+    The table holds 8-bit integers with a scale for each piece.
     """
 
     def __init__(self, folder: Path) -> None:

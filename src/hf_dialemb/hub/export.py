@@ -25,7 +25,6 @@ from ..storage.pretrained import RECORD, load_pretrained, read_config, resolve_b
 from ..storage.pretrained import weights as shipped_folder
 from ..storage.remote_code import backbone_code
 from . import custom_code, plain_encoder
-from .onnx_form import check_onnx, write_int8, write_onnx
 from .published_folder import compare, run_afresh
 
 Model = DialogueEncoder | UtteranceEncoder | Ranker
@@ -59,8 +58,6 @@ def export(
     *,
     dtype: str | None = None,
     max_shard_size: str | None = None,
-    onnx: bool = False,
-    int8: bool = False,
     report: Callable[[str], object] = print,
 ) -> Path:
     """Write and verify the published form of a checkpoint, and return its folder.
@@ -72,8 +69,6 @@ def export(
         dtype: ``bf16``, ``fp16`` or ``fp32``; by default fp32 for encoders of utterances, else the
             checkpoint's own.
         max_shard_size: The largest file of weights, such as ``1GB``.
-        onnx: Whether to add an ONNX graph in float32.
-        int8: Whether to add that graph and one of 8-bit integers.
         report: Receives a line for each check.
 
     Raises:
@@ -90,10 +85,10 @@ def export(
             f"--max-shard-size: got '{max_shard_size}', expected a size; write it as 500MB or 1GB"
         )
     if source in shipped():  # its files are in the published form already
-        if onnx or int8 or dtype or max_shard_size:
+        if dtype or max_shard_size:
             raise InputError(
-                f"--model {source}: is exported as it is; leave --onnx, --int8, --dtype and shards "
-                "out"
+                f"--model {source}: is exported as it is; leave --dtype and "
+                "--max-shard-size out"
             )
         with appearing_whole(output) as folder:
             shutil.copytree(
@@ -101,17 +96,11 @@ def export(
             )
         report(f"{source}: the digests are those that came with the package")
         return output
-    if onnx or int8:
-        check_onnx()
     trained, tokenizer = load_checkpoint(source)
     with appearing_whole(output) as folder:
         write_checkpoint(trained, tokenizer, folder, dtype, max_shard_size)
         for line in verify(folder, trained, tokenizer, dtype):
             report(line)
-        if onnx or int8:
-            report(write_onnx(folder, trained))
-        if int8:
-            report(write_int8(folder, trained.config.kind == "utterances"))
     return output
 
 

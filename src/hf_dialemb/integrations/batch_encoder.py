@@ -11,18 +11,17 @@ import pyarrow as pa
 
 from ..encoders import Encoder, load_encoder
 from ..encoders.encoder import Vectors
-from ..encoders.specs import fingerprint, trained_encoder
+from ..encoders.specs import trained_encoder
 from ..errors import InputError
 from .inputs import read_items
 
 
 class BatchEncoder:
-    """A function of batches that adds a column of vectors to a column of dialogues, chat messages
-    or texts.
+    """Add a column of vectors to a column of dialogues, chat messages or texts.
 
     Every process loads the weights once, at its first batch. A pickle holds the settings and the
     fingerprint of the weights, by which datasets knows a call again: the same call is read from its
-    cache, other weights are not. ``model`` and ``device`` are those of `load_encoder`. An
+    cache, other weights are not. ``model`` and ``loading`` are those of `load_encoder`. An
     InputError refuses a model that is fitted on its input.
     """
 
@@ -35,13 +34,14 @@ class BatchEncoder:
         *,
         column: str = "messages",
         output: str = "embedding",
-        batch_size: int = 32,
-        device: str | None = None,
+        **loading: Any,
     ) -> None:
-        trained_encoder(model)
-        self.model, self.batch_size, self.device = model, batch_size, device
-        self.column, self.output = column, output
-        self.fingerprint = fingerprint(model)
+        self.model = model
+        self.column = column
+        self.output = output
+        self.loading = loading
+        decisive = {key: loading[key] for key in ("level", "dtype", "revision") if key in loading}
+        self.fingerprint = trained_encoder(model, **decisive).fingerprint
         self.__setstate__(self.__getstate__())
 
     def __call__(self, batch: Mapping[str, Any] | pa.Table) -> dict[str, Any] | pa.Table:
@@ -66,9 +66,7 @@ class BatchEncoder:
         dialogues = read_items(items, self.column)
         with self._lock:  # fast tokenizers refuse two threads at once
             if self._encoder is None:
-                self._encoder = load_encoder(
-                    self.model, batch_size=self.batch_size, device=self.device
-                )
+                self._encoder = load_encoder(self.model, **self.loading)
             return self._encoder.encode(dialogues)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,6 +1,4 @@
-"""A transformer of scikit-learn that turns dialogues into vectors, for pipelines, column
-transformers and searches.
-"""
+"""A transformer of scikit-learn that turns dialogues into vectors."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -24,14 +22,19 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     search over settings of later steps encodes everything anew for each, unless the pipeline has a
     ``memory``.
 
-    ``model`` is what `hf_dialemb.load_encoder` takes. Once fitted, ``encoder_`` is the encoder and
-    ``dimension_`` is D.
+    The settings are those of `hf_dialemb.load_encoder`. Once fitted, ``encoder_`` is the encoder
+    and ``dimension_`` is D.
     """
 
     def __init__(
-        self, model: str = "all-MiniLM-L6-v2", batch_size: int = 32, device: str | None = None
+        self,
+        model: str = "all-MiniLM-L6-v2",
+        level: str = "dialogue",
+        batch_size: int = 32,
+        device: str | None = None,
     ) -> None:
         self.model = model
+        self.level = level
         self.batch_size = batch_size
         self.device = device
 
@@ -71,7 +74,9 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _load(self) -> Encoder:
         trained_encoder(self.model)
-        return load_encoder(self.model, batch_size=self.batch_size, device=self.device)
+        return load_encoder(
+            self.model, level=self.level, batch_size=self.batch_size, device=self.device
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "encoder_"}

@@ -6,7 +6,6 @@ file, shares as percentages. To choose a checkpoint by one, set
 ``metric_for_best_model="eval_NAME_FIGURE"``.
 """
 
-import csv
 import logging
 import re
 from collections import Counter
@@ -36,9 +35,7 @@ Measure = Callable[[Encoder, Sequence[int]], list[Row]]  # of an encoder, with s
 
 
 class BenchmarkEvaluator(BaseEvaluator):
-    """What the evaluators share.
-
-    A model in, figures out, a line more in a CSV file, in the folder that a call names.
+    """A measure of the benchmark as an evaluator: a model in, figures out.
 
     ``seeds`` are repeats of all that is drawn, ``batch_size`` is of texts or dialogues. Checkpoints
     are chosen by ``primary_metric``, whose name begins with the evaluator's after the first call,
@@ -53,17 +50,15 @@ class BenchmarkEvaluator(BaseEvaluator):
         primary_metric: str = "",
         name: str = "",
         batch_size: int = 32,
-        write_csv: bool = True,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.measure, self.seeds = measure, list(seeds)
+        self.measure = measure
+        self.seeds = list(seeds)
         self.primary_metric: str = primary_metric
-        self.name, self.batch_size, self.write_csv = name, batch_size, write_csv
-        self.greater_is_better = greater_is_better(self.primary_metric)
-        self.csv_file = "_".join(
-            filter(None, (self.description.lower().replace(" ", "_"), self.name, "results.csv"))
-        )
-        self._chosen = self.primary_metric
+        self.name = name
+        self.batch_size = batch_size
+        self.greater_is_better = greater_is_better(primary_metric)
+        self._chosen = primary_metric
 
     def __call__(  # type: ignore[override]
         self,
@@ -72,22 +67,13 @@ class BenchmarkEvaluator(BaseEvaluator):
         epoch: float = -1,
         steps: int = -1,
     ) -> dict[str, float]:
-        """Measure a model.
-
-        The file goes into ``output_path``, ``epoch`` and ``steps`` are -1 outside of training.
+        """Measure a model; ``epoch`` and ``steps`` are -1 outside of training.
 
         Returns figures by name, such as ``{"dev_purity": 91.2}`` for the evaluator's name ``dev``.
-        An InputError says that the vectors cannot be measured, or that there is no figure of the
-        primary metric's name.
+        An InputError says that there is no figure of the primary metric's name.
         """
-        try:
-            figures = named_figures(
-                self.measure(load_encoder(model, batch_size=self.batch_size), self.seeds)
-            )
-        except InputError:
-            raise
-        except ValueError as error:  # of a metric
-            raise InputError(f"evaluator {self.name or self.description}: {error}") from error
+        encoder = load_encoder(model, batch_size=self.batch_size)
+        figures = named_figures(self.measure(encoder, self.seeds))
         self._chosen = self._chosen or next(iter(figures))
         if self._chosen not in figures:
             raise InputError(
@@ -96,13 +82,8 @@ class BenchmarkEvaluator(BaseEvaluator):
             )
         self.primary_metric = self._chosen
         self.greater_is_better = greater_is_better(self._chosen)
-        logger.info(
-            "%s: %s is %.4g", self.name or self.description, self._chosen, figures[self._chosen]
-        )
-        if output_path is not None and self.write_csv:
-            _add_line(
-                Path(output_path) / self.csv_file, {"epoch": epoch, "steps": steps, **figures}
-            )
+        name = self.name or self.description
+        logger.info("%s: %s is %.4g", name, self._chosen, figures[self._chosen])
         metrics: dict[str, float] = self.prefix_name_to_metrics(figures, self.name)
         self.store_metrics_in_model_card_data(model, metrics, epoch, steps)  # type: ignore[arg-type]
         return metrics
@@ -110,13 +91,6 @@ class BenchmarkEvaluator(BaseEvaluator):
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings for the model card."""
         return {"seeds": self.seeds}
-
-
-def _add_line(path: Path, line: dict[str, float]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    heads = [] if path.is_file() else [line.keys()]
-    with path.open("a", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([*heads, line.values()])
 
 
 class DialogueDomainEvaluator(BenchmarkEvaluator):
@@ -135,9 +109,8 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
         if len(items) != len(names) or len(counts) < 2 or max(counts.values()) < 2:
             raise InputError(
                 f"labels: got {len(names)} for {len(items)} dialogues, {len(counts)} of them "
-                "distinct, expected one "
-                "for each dialogue, at least two distinct, and two dialogues of one of them; add "
-                "some"
+                "distinct, expected one for each dialogue, at least two distinct, and two "
+                "dialogues of one of them; add some"
             )
 
         def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
@@ -147,12 +120,12 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
 
 
 class TaskEvaluator(BenchmarkEvaluator):
-    """A task of the benchmark that does not fine-tune, a key of `hf_dialemb.evaluation.TASKS`, on a
-    part of a corpus.
+    """A task of the benchmark on a part of a corpus.
 
-    Of more items than the limit a fixed random sample is taken. By default the primary metric is
-    the first figure, the name that of corpus, split and task. An InputError says that something is
-    not found, or that the task does not suit.
+    ``task`` is a key of `hf_dialemb.evaluation.TASKS` that does not fine-tune. Of more items than
+    the limit a fixed random sample is taken. By default the primary metric is the first figure, the
+    name that of corpus, split and task. An InputError says that something is not found, or that the
+    task does not suit.
     """
 
     def __init__(
@@ -169,10 +142,8 @@ class TaskEvaluator(BenchmarkEvaluator):
                 f"task {task}: got a task that trains a copy of the model, which no evaluator "
                 "does; choose another"
             )
-        self.task, self.problem = (
-            task,
-            load_problem(task, CorpusPart(corpus, data_dir, split, limit)),
-        )
+        self.task = task
+        self.problem = load_problem(task, CorpusPart(corpus, data_dir, split, limit))
 
         def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
             return self.problem.measure(RememberingEncoder(encoder), seeds)

@@ -1,7 +1,6 @@
 """Models of methods as training knows them, and models around a pretrained backbone."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -19,12 +18,7 @@ from ..storage.adapters import has_adapters, save_base
 from ..storage.pretrained import has_decoder, load_pretrained, resolve_backbone
 from ..storage.remote_code import save_backbone_code
 from ..storage.sentence_modules import SentenceModules, read_sentence_modules
-from .batching import any_shape
 from .config import EncoderConfig, UtteranceConfig
-
-PLAIN_TOKENS = {"float32": 64, "bfloat16": 256}
-"""Lengths up to which plain attention is quicker on a processor, measured by
-``benchmarks/attention.py``."""
 
 _DROPOUTS = {
     "hidden_dropout_prob",
@@ -93,9 +87,7 @@ class MethodModel(PreTrainedModel):
 
 
 def published_class(model_class: type) -> Any:
-    """Return the class that a published model is loaded with, from the file that lies beside its
-    weights.
-    """
+    """Return the class of the published model, from the file that lies beside its weights."""
     place = f"{modeling.__name__}."
     return next(parent for parent in model_class.__mro__ if parent.__module__.startswith(place))
 
@@ -125,8 +117,7 @@ class BackboneModel(MethodModel):
         trust_remote_code: bool = False,
         **settings: object,
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Build an untrained model around a pretrained backbone, and its tokenizer with chat
-        template; see `build`.
+        """Build an untrained model around a pretrained backbone, and its tokenizer; see `build`.
 
         The name is a folder or Hub id of any encoder that `AutoModel` loads, with a fast tokenizer.
         A model of this package gives its encoder and its tables of turns and roles.
@@ -168,7 +159,7 @@ class BackboneModel(MethodModel):
 
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:
-        """Give the tokenizer its tokens, chat template and length limit, and complete the config."""
+        """Give the tokenizer its tokens, template and length limit, and complete the config."""
         raise NotImplementedError
 
     def get_input_embeddings(self) -> Any:
@@ -182,8 +173,9 @@ class BackboneModel(MethodModel):
         self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
 
     def freeze_lower_layers(self) -> None:
-        """Stop learning in the first ``frozen_layers`` layers and all tables below, so that
-        autograd skips them.
+        """Stop learning in the first ``frozen_layers`` layers and all tables below.
+
+        Autograd skips them.
         """
         if self.config.frozen_layers == 0:
             return
@@ -291,32 +283,8 @@ def load_backbone(name: str, dropout: float | None, trust_remote_code: bool = Fa
     return Backbone(backbone, tokenizer, _position_limit(backbone.config), tables, modules)
 
 
-@contextmanager
-def quickest_attention(encoder: Any, length: int) -> Iterator[None]:
-    """Choose the attention whose backward pass is quickest for sequences of one length.
-
-    On a processor, plain attention is quicker up to `PLAIN_TOKENS`, above all in bfloat16, and the
-    fused kernel beyond. For an accelerator see `any_shape`.
-    """
-    config, kernel = encoder.config, encoder.config._attn_implementation
-    short = length <= PLAIN_TOKENS["bfloat16" if torch.is_autocast_enabled("cpu") else "float32"]
-    short = short and encoder.device.type == "cpu" and torch.is_grad_enabled() and kernel == "sdpa"
-    # Gradient checkpointing computes again outside of this context.
-    if short and not any(
-        getattr(module, "gradient_checkpointing", False) for module in encoder.modules()
-    ):
-        config._attn_implementation = "eager"
-    try:
-        with any_shape():
-            yield
-    finally:
-        config._attn_implementation = kernel
-
-
 def autocast_off(tensor: torch.Tensor) -> torch.autocast:
-    """Return a context that computes losses in the precision of their inputs instead of the
-    backbone's.
-    """
+    """Return a context that computes losses in the precision of their inputs."""
     return torch.autocast(tensor.device.type, enabled=False)
 
 

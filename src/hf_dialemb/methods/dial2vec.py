@@ -19,8 +19,8 @@ from ..dialogue import ROLES, Dialogue, Turn
 from ..errors import InputError
 from ..modeling.modeling_dial2vec import DialogueTokens
 from ..ranges import ABOVE_ZERO, Range, Ranges
-from .backbone_model import autocast_off, quickest_attention
-from .batching import in_parts
+from .backbone_model import autocast_off
+from .batching import any_shape, in_parts
 from .config import DialogueConfig
 from .encoding import DialogueEncoder, DialogueOutput
 from .layout import Truncation, tokenize
@@ -68,8 +68,7 @@ class Dial2VecModel(DialogueEncoder):
         return_dict: bool | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Embed dialogues (B, L) as the published model does, or compute the loss of samples (B, N,
-        L).
+        """Embed dialogues (B, L), or compute the loss of samples (B, N, L).
 
         Samples are the intact dialogue and its corrupted copies, with explicit roles and turns.
         """
@@ -94,11 +93,9 @@ class Dial2VecModel(DialogueEncoder):
         return output.to_tuple() if return_dict is False else output
 
     def _represent(self, *sequences: Tensor) -> tuple[Tensor, ...]:
-        """Return cosines, presence and vectors of the speakers of samples (n, L), and the samples'
-        embeddings.
-        """
+        """Return cosines, presence and vectors of the speakers, and the embeddings, (n, ...)."""
         tokens = DialogueTokens(*sequences)
-        with quickest_attention(self.encoder, tokens.input_ids.shape[1]):
+        with any_shape():
             hidden = precise(self.encode_tokens(tokens).last_hidden_state)
         with autocast_off(hidden):
             own, cross, present = speaker_representations(

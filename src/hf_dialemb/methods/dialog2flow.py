@@ -11,7 +11,7 @@ in the paper).
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -59,11 +59,6 @@ class Dialog2FlowConfig(UtteranceConfig):
         across_domains: Draw the anchors of a batch from few domains, and positives from other
             domains where the label allows it, so that topics cannot stand in for actions (not in
             the paper).
-        context: ``"previous"``: an utterance's unit vector and ``context_weight`` times that of the
-            turn before it in its dialogue, if there is one, are added (not in the paper);
-            ``"none"``: every utterance stands alone.
-        context_weight: Where that weight starts. It is learnt, and a trained model's config holds
-            what it became.
     """
 
     model_type = "dialemb-dialog2flow"
@@ -85,50 +80,15 @@ class Dialog2FlowConfig(UtteranceConfig):
     min_words: int = 2
     text_forms: Literal["raw", "words", "both"] = "raw"
     across_domains: bool = False
-    context: Literal["none", "previous"] = "none"
-    context_weight: float = 0.0
-
-    def __post_init__(self, **kwargs: Any) -> None:
-        super().__post_init__(**kwargs)
-        if self.context_weight and self.context == "none":
-            raise InputError(
-                f"context_weight: got {self.context_weight}, but context is none; set it to "
-                "previous"
-            )
-
-
-class WithPrevious(nn.Module):
-    """Add to unit vectors those of the turns before, times a weight that is learnt."""
-
-    def __init__(self, weight: float) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.tensor([weight]))
-
-    def forward(self, own: Tensor, before: Tensor, there: Tensor) -> Tensor:
-        """Mix vectors (..., D) with those of the turns before, (..., D), where ``there`` (...) is 1
-        and not 0.
-        """
-        own, before = nn.functional.normalize(own, dim=-1), nn.functional.normalize(before, dim=-1)
-        return own + self.weight * there.unsqueeze(-1) * before
 
 
 class Dialog2FlowModel(UtteranceEncoder):
     """The encoder with one contrastive head per label space."""
 
     config: Dialog2FlowConfig
-    _keys_to_ignore_on_load_unexpected = ["batches"]  # noqa: RUF012
 
     def __init__(self, config: Dialog2FlowConfig) -> None:
         super().__init__(config, OBJECTIVES[config.target])
-        if config.context == "previous":
-            self.heads["context"] = WithPrevious(config.context_weight)
-
-    def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:  # type: ignore[override]
-        """Save the model with the weight of the turn before in its config, where encoders find it."""
-        if self.config.context == "previous":
-            weights = kwargs.get("state_dict") or self.state_dict()
-            self.config.context_weight = float(weights["heads.context.weight"])
-        super().save_pretrained(save_directory, **kwargs)
 
     def contrast(  # type: ignore[override]
         self,
@@ -137,32 +97,25 @@ class Dialog2FlowModel(UtteranceEncoder):
         drawn_labels: Tensor,
         carried_labels: Tensor,
         label_vectors: Tensor | None = None,
-        before: Tensor | None = None,
     ) -> UtteranceOutput:
-        """Compute the contrastive loss of B pairs per label space, summed over the spaces (section
-        3.2).
+        """Compute the loss of B pairs per label space, summed over the spaces (section 3.2).
 
         Args:
             input_ids: (B, 2 O, L) int64 for O label spaces: anchor and positive of the first, then
-                of the second. With the context "previous" (B, 4 O, L): after these, what was said
-                before each of them.
+                of the second.
             attention_mask: 1 for real tokens, of the shape of ``input_ids``.
             drawn_labels: The label that each pair was drawn for, (B, O) int64.
             carried_labels: All labels of each utterance, (B, 2 O, K) int64, padded with -1.
             label_vectors: Unit vectors of the drawn labels, (B, O, E); None for hard targets.
-            before: 1 where something was said before an utterance in its dialogue, else 0, (B, 2
-                O); None without context.
 
         Returns:
             The loss, and of the first label space the embeddings of the anchors and the cosines of
             the pairs.
         """
         embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))
-        embeddings = embeddings.unflatten(0, input_ids.shape[:2])  # (B, 2 O, D), or (B, 4 O, D)
+        embeddings = embeddings.unflatten(0, input_ids.shape[:2])  # (B, 2 O, D)
         losses, similarities = [], []
         with autocast_off(embeddings):
-            if before is not None:
-                embeddings = self.heads["context"](*embeddings.chunk(2, dim=1), before)
             for space, name in enumerate(OBJECTIVES[self.config.target]):
                 rows = slice(2 * space, 2 * space + 2)
                 pairs = torch.stack(
@@ -211,24 +164,20 @@ class LabelPair(NamedTuple):
         carried: All labels of both, (2, K) int64, padded with -1; K is the most that an utterance
             of the space has.
         vector: The label's vector (E,), for soft targets.
-        before: What was said before anchor and positive, empty where they begin their dialogues;
-            none without context.
     """
 
     texts: list[str]
     label: int
     carried: np.ndarray
     vector: np.ndarray | None = None
-    before: Sequence[str] = ()
 
 
 class LabelledUtterances:
     """The distinct utterances of dialogues, grouped by their labels in one label space.
 
     Utterances whose texts are equal, or become equal through ``text_forms``, count as one with all
-    their labels. With a context they do so only if what was said before is equal too. The space is
-    ``"actions"`` (acts and slots together, in canonical order), ``"acts"`` or ``"slots"``; names
-    are unified.
+    their labels. The space is ``"actions"`` (acts and slots together, in canonical order),
+    ``"acts"`` or ``"slots"``; names are unified.
 
     Raises:
         InputError: No utterance carries a label, fewer than two labels have enough utterances, or
@@ -239,13 +188,12 @@ class LabelledUtterances:
         self, dialogues: Sequence[Dialogue], space: str, config: Dialog2FlowConfig, seed: int
     ) -> None:
         self.config, self.seed = config, seed
-        # By compared texts, what was said and what before it: the original texts, domain and
-        # labels.
-        distinct: dict[tuple[str, str], tuple[str, str, str, dict[str, None]]] = {}
+        # by the text that is compared: the original text, its domain and its labels
+        distinct: dict[str, tuple[str, str, dict[str, None]]] = {}
         labelled, too_short, form = 0, 0, str if config.text_forms == "raw" else utterance_words
         for dialogue in dialogues:
             domain = dialogue.domains[0] if dialogue.domains and config.across_domains else ""
-            for place, turn in enumerate(dialogue.turns):
+            for turn in dialogue.turns:
                 labels = _labels(turn, space, is_only_turn=len(dialogue.turns) == 1)
                 words = (
                     turn.content.split()
@@ -256,12 +204,9 @@ class LabelledUtterances:
                 if labels and len(words) < config.min_words:
                     too_short += 1
                 elif labels:
-                    text, before = turn.content, ""
-                    if place and config.context == "previous":
-                        before = dialogue.turns[place - 1].content
-                    distinct.setdefault((form(text), form(before)), (text, before, domain, {}))[
-                        3
-                    ].update(dict.fromkeys(labels))
+                    text = turn.content
+                    *_, carried = distinct.setdefault(form(text), (text, domain, {}))
+                    carried.update(dict.fromkeys(labels))
         if not labelled:
             raise InputError(
                 "dialog2flow learns from dialogue acts and slots, or from the intents of single "
@@ -277,10 +222,8 @@ class LabelledUtterances:
             )
         self._group(list(distinct.values()), space)
 
-    def _group(self, utterances: list[tuple[str, str, str, dict[str, None]]], space: str) -> None:
-        """Group utterances (text, text before, domain, labels) by those labels that have enough,
-        which get numbers.
-        """
+    def _group(self, utterances: list[tuple[str, str, dict[str, None]]], space: str) -> None:
+        """Group utterances (text, domain, labels) by the labels that have enough of them."""
         sizes = Counter(label for *_, labels in utterances for label in labels)
         least = self.config.min_utterances
         self.labels = sorted(label for label, size in sizes.items() if size >= least)
@@ -299,8 +242,8 @@ class LabelledUtterances:
             [numbers[label] for label in labels if label in numbers] for *_, labels in utterances
         ]
         kept = [row for row, labels in enumerate(carried) if labels]
-        self.texts, self.before = ([utterances[row][column] for row in kept] for column in (0, 1))
-        domains = [utterances[row][2] for row in kept]
+        self.texts = [utterances[row][0] for row in kept]
+        domains = [utterances[row][1] for row in kept]
         domain_numbers = np.unique(domains, return_inverse=True)[1]
         if self.config.across_domains and not domain_numbers.any():
             raise InputError(
@@ -328,9 +271,7 @@ class LabelledUtterances:
         return int(self.ends[-1])
 
     def _anchor_slice(self, index: int) -> tuple[int, int, int]:
-        """Return the label of a pair, and where its anchor's domain begins and ends among the
-        label's utterances.
-        """
+        """Return the label of a pair, and the slice of its utterances in the anchor's domain."""
         label = int(np.searchsorted(self.ends, index, side="right"))
         domains, begin = self.domains[label], int(self.ends[label - 1]) if label else 0
         domain = domains[(index - begin) * len(domains) // (int(self.ends[label]) - begin)]
@@ -358,17 +299,13 @@ class LabelledUtterances:
             positive = (end + int(generator.integers(len(members) - end + first))) % len(members)
         else:
             positive = (anchor + 1 + int(generator.integers(len(members) - 1))) % len(members)
-        rows, texts, before, form = members[[anchor, positive]], [], [], self.config.text_forms
+        rows = members[[anchor, positive]]
+        texts = []
+        form = self.config.text_forms
         for row in rows:
             as_words = form == "words" or (form == "both" and generator.random() < 0.5)
             texts.append(utterance_words(self.texts[row]) if as_words else self.texts[row])
-            before.append(utterance_words(self.before[row]) if as_words else self.before[row])
-        return LabelPair(
-            texts,
-            label,
-            self.carried[rows],
-            before=before if self.config.context == "previous" else (),
-        )
+        return LabelPair(texts, label, self.carried[rows])
 
 
 def utterance_words(text: str) -> str:
@@ -411,9 +348,7 @@ class Dialog2FlowExamples(Examples):
         return min(map(len, self.items))
 
     def length(self, index: int) -> int:
-        """Return the number of the domain of the first space's anchor, so that a batch holds few
-        domains.
-        """
+        """Return the domain of the first space's anchor, so that a batch holds few domains."""
         first: LabelledUtterances = self.items[0]
         return first.domain(index * len(first) // len(self))
 
@@ -439,21 +374,10 @@ def collate(
     config: Dialog2FlowConfig,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Turn B examples into the arguments of `Dialog2FlowModel.contrast`, and add what is truncated
-    to ``count``.
-    """
-    own = [[text for pair in example for text in pair.texts] for example in examples]
-    before = [[text for pair in example for text in pair.before] for example in examples]
-    texts = []
-    for spoken, earlier in zip(own, before, strict=True):
-        # What nobody said is masked; in its place stands a text that every backbone can read.
-        texts += [*spoken, *(turn or text for turn, text in zip(earlier, spoken, strict=False))]
+    """Turn B examples into the arguments of `Dialog2FlowModel.contrast`; count truncation."""
+    texts = [text for example in examples for pair in example for text in pair.texts]
     batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, config.prompt)
     batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
-    if config.context == "previous":
-        batch["before"] = torch.tensor(
-            [[float(bool(turn)) for turn in earlier] for earlier in before]
-        )
     batch["drawn_labels"] = torch.tensor([[pair.label for pair in example] for example in examples])
     # Padded to the widest example of all data, not of the batch: processes gather tensors of the
     # same shape.

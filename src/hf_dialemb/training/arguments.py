@@ -1,18 +1,21 @@
 """The door of settings: named values, recipes and the words of a command line become `Settings`."""
 
+import argparse
 import dataclasses
 import inspect
+import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, get_type_hints
 
 import yaml
-from transformers import TrainingArguments
+from transformers import HfArgumentParser, PreTrainedConfig
 
 from ..errors import InputError, nearest, unknown_name
 from ..methods import METHODS, get_method
-from ..methods.config import own_settings
+from ..methods.config import MethodConfig, own_settings
 from ..storage.files import check_regular
 from .settings import RunArguments, Settings, TrainingSettings
 
@@ -21,33 +24,37 @@ _PACKAGE = Path(__file__).parents[1]
 _RECIPES = (_PACKAGE / "recipes", _PACKAGE.parents[1] / "training_scripts" / "recipes")
 _ALIASES = {
     "batch_size": "per_device_train_batch_size",
-    "bs": "per_device_train_batch_size",
     "lr": "learning_rate",
     "epochs": "num_train_epochs",
-    "num_epochs": "num_train_epochs",
     "steps": "max_steps",
-    "out": "output_dir",
     "model": "backbone",
-    "base_model": "backbone",
     "data": "corpus",
-    "input": "corpus",
-    "dataset": "corpus",
-    "dev": "dev_split",
-    "split": "train_split",
-    "limit": "max_dialogues",
-    "warmup": "warmup_steps",
-    "warmup_ratio": "warmup_steps",
-    "scheduler": "lr_scheduler_type",
-    "optimizer": "optim",
     "temperature": "loss_temperature",
     "max_length": "max_tokens",
-    "max_seq_length": "max_tokens",
-    "eval": "dev_split",
-    "accumulation_steps": "gradient_accumulation_steps",
-    "num_workers": "dataloader_num_workers",
     "lora_rank": "rank",
 }
 """Names that other programs give to a setting."""
+
+_NOUNS: dict[Any, str] = {int: "a whole number", float: "a number"}
+
+
+class _Parser(HfArgumentParser):
+    """A parser of dataclasses that raises InputError instead of ending the program."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message.removeprefix('argument ')}; correct it")
+
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        try:
+            return super()._get_value(action, text)
+        except argparse.ArgumentError:
+            noun = _NOUNS.get(action.type, "true or false")
+            raise InputError(f"{action.dest}: got '{text}', expected {noun}; change it") from None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            names = ", ".join(map(str, action.choices))
+            raise InputError(f"{action.dest}: got '{value}', expected one of {names}; choose one")
 
 
 def make_settings(values: Mapping[str, Any], recipe: str | Path | None = None) -> Settings:
@@ -64,20 +71,74 @@ def make_settings(values: Mapping[str, Any], recipe: str | Path | None = None) -
     """
     values = {**({} if recipe is None else read_recipe(recipe)), **values}
     method = get_method(str(values.get("method", RunArguments.method)))
-    parts = (_own(RunArguments), own_settings(method.config_class), _own(TrainingSettings))
-    known = {name for names in parts for name in names}
+    parts: list[Any] = [_parsed(RunArguments), _parsed(method.config_class), TrainingSettings]
+    parser = _Parser(parts, add_help=False, allow_abbrev=False)
+    words: list[str] = []
     for name, value in values.items():
+        if value is None or value == []:
+            parser.set_defaults(**{name: value})
+            continue
+        items = [_word(item) for item in (value if isinstance(value, list | tuple) else [value])]
+        check_regular(*items)
+        words += [f"--{name}={items[0]}"] if len(items) == 1 else [f"--{name}", *items]
+    run, chosen, training, *rest = parser.parse_args_into_dataclasses(
+        words, return_remaining_strings=True, look_for_args_file=False
+    )
+    known = {item.name for part in parts for item in dataclasses.fields(part)}
+    for name in values:
         if name not in known:
             raise _unknown_setting(name, known)
-        check_regular(*(value if isinstance(value, list) else [value]))
-    run, chosen, training = (
-        {name: values[name] for name in names if name in values} for names in parts
-    )
-    return Settings(RunArguments(**run), chosen, TrainingSettings(**training))
+    if rest[-1]:
+        raise InputError(f"got {rest[-1][0]} beside a setting of one value; leave it out")
+    return Settings(RunArguments(**vars(run)), dict(vars(chosen)), training)
 
 
-def _own(settings: type) -> list[str]:
-    return [item.name for item in dataclasses.fields(settings) if item.init]
+def _word(value: object) -> str:
+    if isinstance(value, Mapping):
+        return json.dumps(value)
+    return str(value.value if isinstance(value, Enum) else value)
+
+
+def _parsed(settings: Any) -> Any:
+    """Make a dataclass of the settings that users may set, with help from docstrings."""
+    if issubclass(settings, MethodConfig):
+        hints, names = method_hints(settings), own_settings(settings)
+    else:
+        hints, names = (
+            get_type_hints(settings),
+            [item.name for item in dataclasses.fields(settings)],
+        )
+    meanings = _meanings(settings)
+    own = {item.name: item for item in dataclasses.fields(settings)}
+    fields = []
+    for name in names:
+        more = {"help": " ".join(meanings.get(name, "").split()).replace("%", "%%")}
+        copied = dataclasses.field(
+            default=own[name].default, default_factory=own[name].default_factory, metadata=more
+        )
+        fields.append((name, hints[name], copied))
+    return dataclasses.make_dataclass(settings.__name__, fields)
+
+
+def method_hints(config_class: type) -> dict[str, Any]:
+    """Return the types of all settings of a method, each read in the module that names it."""
+    hints: dict[str, Any] = {}
+    for owner in reversed(config_class.__mro__):
+        if issubclass(owner, PreTrainedConfig) and owner is not PreTrainedConfig:
+            hints |= inspect.get_annotations(owner, eval_str=True)
+    return hints
+
+
+def _meanings(settings: type) -> dict[str, str]:
+    """Read what the docstrings of a class and of its bases say of their attributes."""
+    meanings: dict[str, str] = {}
+    for owner in reversed(settings.__mro__):
+        text = inspect.cleandoc(vars(owner).get("__doc__") or "")
+        section = text.partition("Attributes:\n")[2].split("\n\n")[0]
+        for item in re.split(r"\n    (?=\w+: )", f"\n{section}")[1:]:
+            name, _, meaning = item.partition(": ")
+            meanings[name] = meaning
+    return meanings
 
 
 def read_words(words: Sequence[str]) -> dict[str, Any]:
@@ -100,25 +161,17 @@ def read_words(words: Sequence[str]) -> dict[str, Any]:
 
 
 def read_recipe(recipe: str | Path) -> dict[str, Any]:
-    """Read the settings of a recipe by its name, or of a YAML file.
-
-    Refuse what is no lines of ``field: value``.
-    """
+    """Read the settings of a recipe by its name, or of a YAML file."""
     check_regular(recipe)
+    place = recipe_path(str(recipe)) or Path(recipe)
+    if not place.is_file() and not place.suffix:
+        unknown = unknown_name("recipe", str(recipe), recipe_names())
+        raise InputError(f"{unknown} A YAML file of settings works too.")
     try:
-        text = (recipe_path(str(recipe)) or Path(recipe)).read_text(encoding="utf-8")
-        record = yaml.safe_load(text)
-    except OSError as error:
-        if not Path(recipe).suffix:
-            unknown = unknown_name("recipe", str(recipe), recipe_names())
-            raise InputError(f"{unknown} A YAML file of settings works too.") from None
-        raise InputError(
-            f"recipe {recipe}: {error.strerror}; expected a YAML file of settings"
-        ) from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(
-            f"recipe {recipe}: not YAML in UTF-8 ({' '.join(str(error).split())}); correct it"
-        ) from None
+        record = yaml.safe_load(place.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError, RecursionError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"recipe {recipe}: not YAML in UTF-8 ({reason}); correct it") from None
     if not record or not isinstance(record, dict):
         got = type(record).__name__ if record else "nothing"
         raise InputError(
@@ -128,14 +181,9 @@ def read_recipe(recipe: str | Path) -> dict[str, Any]:
 
 
 def recipe_path(name: str) -> Path | None:
-    """Find a recipe that comes with the package, such as ``dial2vec_minilm``.
-
-    None if no recipe has this name.
-    """
-    return next(
-        (folder / f"{name}.yaml" for folder in _RECIPES if (folder / f"{name}.yaml").is_file()),
-        None,
-    )
+    """Find a recipe that comes with the package, such as ``dial2vec_minilm``."""
+    places = (folder / f"{name}.yaml" for folder in _RECIPES)
+    return next((place for place in places if place.is_file()), None)
 
 
 def recipe_names() -> list[str]:
@@ -143,11 +191,8 @@ def recipe_names() -> list[str]:
     return sorted(path.stem for folder in _RECIPES for path in folder.glob("*.yaml"))
 
 
-def _unknown_setting(name: str, known: Collection[str]) -> InputError:
-    """Return the error for a misspelt setting.
-
-    It suggests a name without listing the trainer's hundred fields.
-    """
+def _unknown_setting(name: str, known: set[str]) -> InputError:
+    """Return the error for a misspelt setting, which suggests a name and does not list them all."""
     meant = _ALIASES.get(name)
     suggestion = f" Did you mean '{meant}'?" if meant in known else nearest(name, known)
     return InputError(
@@ -157,42 +202,10 @@ def _unknown_setting(name: str, known: Collection[str]) -> InputError:
 
 def describe_settings() -> str:
     """List every setting with its default and meaning, for ``dialemb train --list-settings``."""
-    helps = {
-        item.name: str(item.metadata.get("help", ""))
-        for item in dataclasses.fields(TrainingArguments)
-    }
-    lines = ["# the run", *_described(RunArguments, _own(RunArguments), _meanings(RunArguments))]
-    lines += [
-        "# transformers.TrainingArguments",
-        *_described(TrainingSettings, _own(TrainingSettings), helps),
-    ]
-    for name in METHODS:
-        settings = get_method(name).config_class
-        lines += [f"# {name}", *_described(settings, own_settings(settings), _meanings(settings))]
-    return "\n".join(lines)
-
-
-def _meanings(settings: type) -> dict[str, str]:
-    """Read what the docstrings of a class and of its bases say of their attributes."""
-    meanings: dict[str, str] = {}
-    for owner in reversed(settings.__mro__):
-        section = (
-            inspect.cleandoc(vars(owner).get("__doc__") or "")
-            .partition("Attributes:\n")[2]
-            .split("\n\n")[0]
-        )
-        items = re.split(r"\n    (?=\w+: )", f"\n{section}")[1:]
-        meanings |= {name: meaning for name, _, meaning in (item.partition(": ") for item in items)}
-    return meanings
-
-
-def _described(settings: type, names: Sequence[str], meanings: Mapping[str, str]) -> list[str]:
-    fields, lines = {item.name: item for item in dataclasses.fields(settings)}, []
-    for name in names:
-        default = fields[name].default
-        if default is dataclasses.MISSING:
-            factory = fields[name].default_factory
-            default = factory() if callable(factory) else None
-        meaning = " ".join(meanings.get(name, "").split())
-        lines.append(f"{name}: {default}" + (f"  # {meaning}" if meaning else ""))
-    return lines
+    parts = {"the run": _parsed(RunArguments), "transformers.TrainingArguments": TrainingSettings}
+    parts |= {name: _parsed(get_method(name).config_class) for name in METHODS}
+    texts = []
+    for title, part in parts.items():
+        parser = _Parser(part, add_help=False, usage=argparse.SUPPRESS)
+        texts.append(f"# {title}\n{parser.format_help()}")
+    return "\n".join(texts)

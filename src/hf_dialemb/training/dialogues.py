@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..apps.files.reading import is_own
 from ..data import CORPORA, get_corpus, load_dialogues, load_examples
 from ..data.audit.leakage import build_index, check_apart
 from ..data.audit.leakage_report import Cleaning
 from ..data.corpus import ALL, SPLITS
+from ..data.corpus_names import is_own, with_split
 from ..data.examples import ResponseSelection
 from ..data.labels import unified_dialogue
-from ..data.loading import with_split
 from ..data.published import sets_at_hand
 from ..dialogue import ROLES, Dialogue, Turn
 from ..errors import InputError

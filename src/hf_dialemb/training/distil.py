@@ -8,11 +8,9 @@ file is sentence-transformers' ``StaticEmbedding`` in model2vec's form: integers
 a scale for each word piece.
 """
 
-import json
 import logging
-import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +28,13 @@ from ..evaluation.results.contamination import sets_behind
 from ..methods import get_method
 from ..metrics.vectors import unit_vectors
 from ..ranges import check_range
-from ..storage.files import appearing_whole, open_to_others, write_json_atomically
+from ..storage.files import appearing_whole, write_json_atomically
 from ..storage.hardware import bfloat16_where_faster
 from ..storage.pretrained import resolve_backbone, short_reason
 from ..storage.run_folder import RunFolder, write_record
 from .dialogues import training_dialogues
-from .merge import trainings_behind, without_places
 from .settings import RunArguments
+from .training_record import trainings_behind, without_places
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +46,6 @@ UTTERANCES = 60_000
 _RARE = (
     1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
 )
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,8})*")
 _TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.2, 512, 5e-3
 
 
@@ -61,7 +58,6 @@ def distil(
     runs: int = 60_000,
     passes: int = 6,
     seed: int = 0,
-    languages: Sequence[str] = (),
     **reading: Any,
 ) -> EncoderRun:
     """Make a table of word vectors that agrees with an encoder of texts; return the run's folder.
@@ -78,9 +74,6 @@ def distil(
             table for utterances.
         passes: How often the table sees each text.
         seed: Draws texts, and their order.
-        languages: What the texts are in, as ``de``. The table then keeps only the word pieces and
-            the characters that the corpora hold: of many languages together, a teacher has 250,000.
-            By default it keeps all.
         **reading: ``data_dir``, ``exclude`` and the options of reading of `RunArguments`.
 
     Raises:
@@ -96,42 +89,25 @@ def distil(
         check_range(name, value, least)
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
-    if wrong := next((code for code in languages if not _LANGUAGE.fullmatch(code)), None):
-        raise InputError(
-            f"languages: got '{wrong}', expected codes such as de or pt-BR; correct it"
-        )
     chosen = RunArguments(corpus=list(corpora), min_turns=1, **reading)
     behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
     dialogues = training_dialogues(chosen, get_method("dse"), seed, logger.info)
     texts = sample_texts(dialogues, runs, seed)
-    spoken = (
-        [turn.content for dialogue in dialogues for turn in dialogue.turns] if languages else []
-    )
-    table, tokenizer, count = _distilled(teacher, texts, spoken, dimensions, passes, seed)
+    table, tokenizer, count = _distilled(teacher, texts, dimensions, passes, seed)
     learnt = {"/".join(filter(None, names)) for names in sets_behind(teacher)} | set(corpora)
-    settings: dict[str, Any] = {
+    settings = {
         "method": "distilled",
         "backbone": teacher,
         "corpus": sorted(learnt),
-    }
-    settings |= {
         "train_split": "all",
+        "exclude": chosen.exclude,
         "dimensions": dimensions,
         "runs": runs,
         "passes": passes,
         "seed": seed,
-    }
-    settings |= {
-        "exclude": chosen.exclude,
         "checkpoint_selection": "last",
-        "languages": list(languages),
     }
-    report = {
-        "seconds": time.time() - started,
-        "texts": count,
-        "trainings": behind,
-        "unrecorded": [],
-    }
+    report = {"seconds": time.time() - started, "texts": count, "trainings": behind}
     with appearing_whole(output) as folder:
         write_static(folder, table, tokenizer)
         write_json_atomically(RunFolder(folder).settings_file, without_places(settings))
@@ -140,22 +116,11 @@ def distil(
 
 
 def _distilled(
-    teacher: str,
-    texts: Sequence[str],
-    spoken: Sequence[str],
-    dimensions: int,
-    passes: int,
-    seed: int,
+    teacher: str, texts: Sequence[str], dimensions: int, passes: int, seed: int
 ) -> tuple[Vectors, Any, int]:
-    """Learn a table from texts, with the word pieces of what is ``spoken`` if it is given.
-
-    Return the table, its tokenizer, and the number of texts that hold a word piece.
-    """
+    """Return a table, its tokenizer, and the number of texts that hold a word piece."""
     encoder = load_encoder(teacher)
     tokenizer, words = word_pieces(teacher)
-    if spoken:
-        tokenizer, kept = cut_to(tokenizer, spoken)
-        words = [words[row] for row in kept]
     with bfloat16_where_faster():
         alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
     tokens = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
@@ -189,9 +154,7 @@ def learn_table(
     passes: int,
     seed: int,
 ) -> Vectors:
-    """Learn the table, (V, dimensions), from vectors of word pieces, (V, E), and texts with their
-    vectors, (N, E).
-    """
+    """Learn the table (V, dimensions) from vectors of pieces (V, E) and of N texts (N, E)."""
     counts = np.bincount(np.concatenate([*map(np.asarray, tokens)]), minlength=len(alone))
     scale = _RARE / (_RARE + counts / counts.sum())
     start = unit_vectors(alone) * scale[:, None]
@@ -240,7 +203,6 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:
     save_file(
         {"embeddings": rounded, "weights": scale.astype(np.float32)}, inner / "model.safetensors"
     )
-    open_to_others(inner)
     tokenizer.save(str(inner / "tokenizer.json"))
     kind = "sentence_transformers.models.StaticEmbedding"
     write_record(
@@ -251,9 +213,7 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:
 
 
 def word_pieces(teacher: str) -> tuple[Any, list[str]]:
-    """Return the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing, and its word pieces
-    as texts.
-    """
+    """Return the teacher's tokenizer, which cuts nothing, and its word pieces as texts."""
     file = Path(resolve_backbone(teacher)) / "tokenizer.json"
     if not file.is_file():
         raise InputError(
@@ -271,53 +231,7 @@ def word_pieces(teacher: str) -> tuple[Any, list[str]]:
 
 
 def _as_text(tokenizer: Any, row: int) -> str:
-    """Return a word piece without the marks of its tokenizer, or as it is where it is no text by
-    itself.
-    """
+    """Return a word piece without its tokenizer's marks, or as it is if it is no text."""
     text: str = tokenizer.decode([row], skip_special_tokens=False).strip().removeprefix("##")
     piece: str = tokenizer.id_to_token(row)
     return text if text and "\ufffd" not in text else piece
-
-
-def cut_to(tokenizer: Any, texts: Iterable[str]) -> tuple[Any, list[int]]:
-    """Leave in a vocabulary only the pieces of some texts, their characters, and special tokens.
-
-    The texts are divided as before.
-
-    Returns:
-        The new tokenizer, without special tokens around texts, and the former id of each piece that
-        it keeps.
-
-    Raises:
-        InputError: The pieces are made by merges (BPE), which need all of them.
-    """
-    record, characters, used = json.loads(tokenizer.to_str()), set[str](), set[int]()
-    if (kind := record["model"]["type"]) not in ("Unigram", "WordPiece"):
-        raise InputError(
-            f"languages: got a teacher whose tokenizer is of the kind {kind}, expected Unigram or "
-            "WordPiece, whose "
-            "vocabularies can be cut; leave languages out to keep all of its word pieces"
-        )
-    for text in texts:
-        characters.update(text)
-        used.update(tokenizer.encode(text, add_special_tokens=False).ids)
-    model, pieces = (
-        record["model"],
-        [tokenizer.id_to_token(row) for row in range(tokenizer.get_vocab_size())],
-    )
-    used |= {token["id"] for token in record["added_tokens"]} | {model.get("unk_id") or 0}
-    single = {mark + character for character in characters for mark in ("", "\u2581", "##")}
-    kept = [
-        row
-        for row, piece in enumerate(pieces)
-        if row in used or piece in single or piece == model.get("unk_token")
-    ]
-    new = {row: place for place, row in enumerate(kept)}
-    if model["type"] == "Unigram":
-        model["vocab"] = [model["vocab"][row] for row in kept if row < len(model["vocab"])]
-        model["unk_id"] = new.get(model["unk_id"])
-    else:
-        model["vocab"] = {pieces[row]: new[row] for row in kept if pieces[row] in model["vocab"]}
-    record["added_tokens"] = [{**token, "id": new[token["id"]]} for token in record["added_tokens"]]
-    record["post_processor"] = None
-    return Tokenizer.from_str(json.dumps(record)), kept

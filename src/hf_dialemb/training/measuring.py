@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from transformers.trainer_utils import default_compute_objective
 
 from ..data import CORPORA, single_domain
-from ..data.loading import with_split
+from ..data.corpus_names import with_split
 from ..dialogue import Dialogue
 from ..encoders.load_encoder import model_encoder
 from ..evaluation.tasks.sampling import mean_interval
@@ -134,12 +134,7 @@ def hold_out(
     where the method learns from labels, or is not compared with the backbone itself.
     """
     method = get_method(run.method)
-    if (
-        method.kind == "responses"
-        or method.labelled
-        or method.from_scratch
-        or run.language_model_epochs
-    ):
+    if method.kind == "responses" or method.labelled or method.from_scratch:
         return dialogues, []
     if dev:
         return dialogues, drawn([*dev], MOST, seed=0)

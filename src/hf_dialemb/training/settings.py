@@ -3,27 +3,19 @@
 Dataclasses that Python, YAML files and the command line fill alike.
 """
 
-import dataclasses
-import inspect
 import json
-import math
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from numbers import Integral, Real
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 import torch
-from transformers import PreTrainedConfig, Trainer, TrainingArguments, get_scheduler
+from transformers import Trainer, TrainingArguments, get_scheduler
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
-from ..apps.files.reading_options import OPTIONS, ReadingOptions
+from ..data.reading_options import OPTIONS, ReadingOptions
 from ..errors import InputError
 from ..methods import get_method
-from ..methods.config import own_settings
 from ..methods.method import Method
 from ..ranges import ABOVE_ZERO, Range, check_range, check_ranges
 from ..storage.pretrained import MINILM
@@ -47,7 +39,6 @@ _RUN_RANGES = {
     "min_turns": Range(1),
     "patience": Range(1),
     "head_learning_rate": ABOVE_ZERO,
-    "language_model_epochs": ABOVE_ZERO,
     "rank": Range(1),
     "main_axes": Range(1),
     "dropout": Range(0, 1),
@@ -76,74 +67,6 @@ _WITHOUT_EFFECT: tuple[tuple[str, Any, str], ...] = (
 )
 """Arguments of Trainer, the value that they have without a choice, and why another does nothing."""
 
-_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_NOUNS = {
-    dict: "a mapping",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a finite number",
-    str: "a text",
-}
-"""What a field may hold, in the order in which a value is tried."""
-
-
-def typed(name: str, value: Any, hint: Any) -> Any:
-    """Return a setting as the type of its field, or refuse it.
-
-    Convert text of command lines and YAML files.
-    """
-    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    kinds = [get_origin(option) or option for option in options]
-    choices = [
-        choice for option in options if get_origin(option) is Literal for choice in get_args(option)
-    ]
-    if Any in kinds or (value is None and NoneType in kinds):
-        return value
-    if list in kinds and value is not None:
-        return [str(item) for item in (value if isinstance(value, list | tuple) else [value])]
-    if choices and str not in kinds:
-        if str(value) not in map(str, choices):
-            raise InputError(
-                f"{name}: got '{value}', expected one of {', '.join(map(str, choices))}; choose one"
-            )
-        return next(choice for choice in choices if str(choice) == str(value))
-    if NoneType in kinds and str not in kinds and str(value).lower() == "none":
-        return None
-    if dict in kinds and isinstance(value, str) and value.startswith("{"):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{name}: got {value}, expected JSON ({error}); correct it") from None
-    for kind in filter(kinds.__contains__, _NOUNS):
-        with suppress(ValueError):
-            return _read(kind, value)
-    if isinstance(value, tuple(kind for kind in kinds if kind not in _NOUNS)):
-        return value
-    wanted = " or ".join(noun for kind, noun in _NOUNS.items() if kind in kinds)
-    got = f"'{value}'" if isinstance(value, str) else value
-    raise InputError(f"{name}: got {got}, expected {wanted}; change it")
-
-
-def _read(kind: type, value: Any) -> Any:
-    """Return a value as one of the types in `_NOUNS`, or raise ValueError."""
-    text, truth = isinstance(value, str), isinstance(value, bool)
-    if kind is bool and text and value.lower() in _BOOLEANS:
-        return _BOOLEANS[value.lower()]
-    if kind is int and not truth and (text or isinstance(value, Integral)):
-        return int(value)
-    if (
-        kind is float
-        and not truth
-        and (text or isinstance(value, Real))
-        and math.isfinite(float(value))
-    ):
-        return float(value)
-    if kind is str and isinstance(value, Path):
-        return str(value)
-    if kind not in (int, float) and isinstance(value, kind):
-        return value
-    raise ValueError
-
 
 @dataclass
 class RunArguments(ReadingOptions):
@@ -152,9 +75,9 @@ class RunArguments(ReadingOptions):
     Attributes:
         method: What to learn; the help lists all methods. One of your own is the path of its file,
             as own_method.py.
-        backbone: Folder or Hub id (also org/name@v1) of the encoder to start from (default:
-            all-MiniLM-L6-v2). Methods that start from the words of the corpus take a text file of
-            word vectors such as GloVe's, or nothing.
+        backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2).
+            Methods that start from the words of the corpus take a text file of word vectors such
+            as GloVe's, or nothing.
         trust_remote_code: Whether Python code that comes with the backbone may run.
         dropout: Replaces the backbone's dropout, in [0, 1]; 0 is fastest.
         corpus: One or more corpora: a name, a name with a split as multiwoz/dev, or your file,
@@ -178,16 +101,14 @@ class RunArguments(ReadingOptions):
             steps are taken.
         average_with_backbone: Share of the backbone's weights in the final average, in [0, 1]; by
             default 0.
-        rank: Let each linear layer learn a difference of this rank alone (LoRA), at ten times the
-            learning rate.
+        rank: Let each linear layer learn a difference of this rank alone, by LoRA of peft; take ten
+            times the learning rate.
         head_learning_rate: Learning rate of the contrastive heads, above 0; by default that of the
             encoder.
         dev_candidates: For rankers: a file of candidate sets (`dialemb corpus candidates`) that
             choose a checkpoint.
         granularity_model: For rankers with a granularity: folder of the ranker that compares
             responses.
-        language_model_epochs: First pre-train the backbone as a masked language model on the same
-            utterances, so long.
         center: After training, store the mean embedding of up to 500 training dialogues and
             subtract it from every
             embedding: what all dialogues share tells nothing about one of them.
@@ -220,21 +141,18 @@ class RunArguments(ReadingOptions):
     head_learning_rate: float | None = None
     dev_candidates: str | None = None
     granularity_model: str | None = None
-    language_model_epochs: float | None = None
     center: bool = False
     main_axes: int | None = None
     learning_rate_schedule: Literal["trainer", "official"] = "trainer"
     resume: bool = True
 
     def __post_init__(self) -> None:
-        _set_types(self)
         super().__post_init__()
         self.dev_split = None if self.dev_split == "none" else self.dev_split
         if not get_method(self.method).trained:
             raise InputError(
                 f"method: got {self.method}, whose members are trained; train them one by one, "
-                "then combine them "
-                "with dialemb papers ensemble (rankers) or dialemb model merge (encoders)"
+                "then combine them with dialemb papers ensemble"
             )
         check_ranges(self, _RUN_RANGES)
         if self.rank is not None and self.checkpoint_selection != "last":
@@ -264,15 +182,16 @@ class TrainingSettings(TrainingArguments):
     Impossible ones are refused when it is built.
     """
 
-    output_dir: str | None = "runs/dial2vec"
+    output_dir: str | None = field(
+        default="runs/dial2vec", metadata={"help": "The folder of the run."}
+    )
     remove_unused_columns: bool = False
-    fsdp: bool | str | None = None  # type: ignore[assignment]  # Trainer takes true, though it says otherwise
-    report_to: str | list[str] | None = "none"
+    report_to: list[str] = field(default_factory=lambda: ["none"])
     logging_steps: float = 10
 
     def __post_init__(self) -> None:
-        _set_types(self)
         check_ranges(self, _TRAINING_RANGES)
+        self.fsdp = {"true": True, "false": None}.get(str(self.fsdp).lower(), self.fsdp)  # type: ignore[assignment]
         if not (self.output_dir or "").strip():
             raise InputError("output_dir: got nothing, expected a folder; name one")
         if self.max_steps == 0:
@@ -302,9 +221,7 @@ class TrainingSettings(TrainingArguments):
         check_arguments(self)
 
     def _build_parts(self) -> None:
-        """Build the optimizer, its schedule and the loggers once, for a single number, to see what
-        they lack.
-        """
+        """Build the optimizer, its schedule and the loggers once, to see what they lack."""
         optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(self)
         optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
         if not {"model", "params", "optimizer_dict"} & options.keys():
@@ -315,34 +232,9 @@ class TrainingSettings(TrainingArguments):
             callback()
 
 
-def _set_types(settings: Any) -> None:
-    hints = get_type_hints(type(settings))
-    for item in dataclasses.fields(settings):
-        if item.init:
-            setattr(
-                settings,
-                item.name,
-                typed(item.name, getattr(settings, item.name), hints[item.name]),
-            )
-
-
-def method_hints(config_class: type[PreTrainedConfig]) -> dict[str, Any]:
-    """Return the settings of a method that users may set, with their types."""
-    hints: dict[str, Any] = {}
-    for owner in reversed(
-        config_class.__mro__
-    ):  # in its own module, where its annotations have meaning
-        if issubclass(owner, PreTrainedConfig) and owner is not PreTrainedConfig:
-            hints.update(inspect.get_annotations(owner, eval_str=True))
-    return {name: hints[name] for name in own_settings(config_class)}
-
-
 @dataclass
 class Settings:
-    """A whole request: the run, those of the method's settings that were given, and Trainer's.
-
-    They fit one another.
-    """
+    """The settings of the run, of the method and of Trainer, which fit together."""
 
     run: RunArguments
     method: dict[str, Any]
@@ -350,13 +242,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         method = get_method(self.run.method)
-        hints = method_hints(method.config_class)
-        given = {
-            name: typed(name, value, hints.get(name, Any)) for name, value in self.method.items()
-        }
-        method.config_class(**given)  # checks names and ranges
-        defaults = {item.name: item.default for item in dataclasses.fields(method.config_class)}
-        self.method = {name: given.get(name, defaults[name]) for name in hints}
+        method.config_class(**self.method)  # checks names and ranges
         _check_together(method, self.run, self.method, self.training)
         if self.run.backbone is None and not method.from_scratch:
             self.run.backbone = MINILM
@@ -423,20 +309,16 @@ def check_arguments(args: TrainingArguments) -> None:
             "or set "
             "CUDA_VISIBLE_DEVICES=0"
         )
-    strategy = str(getattr(args.hub_strategy, "value", args.hub_strategy))
-    if args.push_to_hub and strategy not in ("end", "every_save"):
+    if args.push_to_hub and "/" not in (args.hub_model_id or ""):
         raise InputError(
-            f"hub_strategy: got {strategy}, whose optimizer states are pickles, expected end or "
-            "every_save; choose one"
+            f"hub_model_id: got {args.hub_model_id}, expected a repository as org/name; name one"
         )
 
 
 def _check_together(
     method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments
 ) -> None:
-    """Refuse settings that do not fit the method or one another, and leave out a last batch that
-    may be too small.
-    """
+    """Refuse settings that do not fit the method or one another."""
     kind, scratch, granularity = method.kind, method.from_scratch, chosen.get("granularity")
     purity = run.checkpoint_selection == "dev_purity"
     for name, asked, reason in (
@@ -461,11 +343,6 @@ def _check_together(
         ("dropout", run.dropout is not None and scratch, "has no dropout"),
         ("trust_remote_code", run.trust_remote_code and scratch, "has no backbone"),
         ("average_with_backbone", run.average_with_backbone > 0 and scratch, "has no backbone"),
-        (
-            "language_model_epochs",
-            run.language_model_epochs is not None and scratch,
-            "has no backbone",
-        ),
     ):
         if asked:
             raise InputError(

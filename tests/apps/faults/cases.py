@@ -58,7 +58,6 @@ STOPPED = (
     "flow",
     "evaluate",
     "model distil",
-    "model merge",
 )
 PARSED = {
     ".json": json.loads,

@@ -19,7 +19,7 @@ COMMANDS = {
     "out/results.json",
     "embed": "embed --model dse --input calls.jsonl --shard-size 3 --output out/vectors.parquet",
     "embed: sentence": "embed --model sentence --input calls.csv --output out/vectors.parquet",
-    "embed: plain": "embed --model bert@utterances --input talk.txt --output out/vectors.parquet",
+    "embed: plain": "embed --model bert --input talk.txt --output out/vectors.parquet",
     "embed: shipped": "embed --model table --input calls.jsonl --output out/vectors.parquet",
     "search": "search --model dse --corpus calls.jsonl --vectors vectors.parquet --id #2 --output "
     "out/found.jsonl",
@@ -33,14 +33,12 @@ COMMANDS = {
     "corpus list": "corpus list --output out/list.json",
     "corpus check": "corpus check calls.jsonl",
     "corpus convert": "corpus convert calls.csv --output out/calls.jsonl",
-    "corpus stats": "corpus stats --corpus calls.jsonl --report out/report.json --output "
-    "out/calls.jsonl",
+    "corpus stats": "corpus stats --corpus calls.jsonl",
     "corpus show": "corpus show --corpus calls.jsonl --id #1",
     "papers corpus unify": "papers corpus unify sim_m --data-dir data --licence research --output "
     "out/unified",
     "corpus leakage": "corpus leakage --train sim_m/train --evaluation sim_m/dev --data-dir data "
     "--output out/o.json",
-    "papers corpus benchmark": "papers corpus benchmark --data-dir data --output out/six",
     "papers ensemble": "papers ensemble --config ranker.yaml --corpus calls.jsonl --dev "
     "other.jsonl --test calls.csv "
     "--output out/m",
@@ -51,10 +49,8 @@ COMMANDS = {
     "flow compare": "flow compare --flow flow --input other.jsonl --output out/comparison",
     "papers convert": "papers convert bert/model.safetensors --vocab bert/vocab.txt --output "
     "out/plato",
-    "papers flow": "papers flow --model dse --corpus sample --split all --output out/flow.json",
     "topics": "topics calls.jsonl --model dse --output out/topics",
     "index": "index calls.jsonl --model dse --output out/calls.lance",
-    "model merge": "model merge --backbone bert --model dse=0.5 --output out/merged",
     "model distil": "model distil calls.jsonl --model bert --exclude none --dimensions 8 --passes "
     "1 --output out/table",
     "publish": "publish published/dse --repo-id org/dse --dry-run",
@@ -70,15 +66,7 @@ COMMANDS = {
 if find_spec("hf_dialemb.papers") is None:
     COMMANDS = {name: line for name, line in COMMANDS.items() if not line.startswith("papers ")}
 
-LONG = {
-    "demo",
-    "papers ensemble",
-    "papers benchmark",
-    "papers corpus benchmark",
-    "papers flow",
-    "papers convert",
-    "index",
-}
+LONG = {"demo", "papers ensemble", "papers benchmark", "papers convert", "index"}
 """Minutes even where all is tiny, or threads that no fork survives.
 
 These meet only faults told before any work.
@@ -106,7 +94,7 @@ CORPORA = Path(__file__).parents[2] / "corpora_files"
 
 def registered() -> set[str]:
     """The commands of the command line, as they are typed."""
-    from hf_dialemb.apps.cli import _parser
+    from hf_dialemb.apps.cli import make_parser
 
     def leaves(parser: argparse.ArgumentParser, words: list[str]):
         nested = [
@@ -118,7 +106,7 @@ def registered() -> set[str]:
             for name, inner in action.choices.items():
                 yield from leaves(inner, [*words, name])
 
-    return set(leaves(_parser(), []))
+    return set(leaves(make_parser(), []))
 
 
 def build(run) -> None:
@@ -148,8 +136,7 @@ def build(run) -> None:
     Path("responses.txt").write_text("\n".join(text for _, _, text in turns[:9]) + "\n")
     Path("recipe.yaml").write_text(RECIPE)
     Path("ranker.yaml").write_text("method: dual_encoder\ncorpus: calls.jsonl\nmax_steps: 2\n")
-    for corpus in ("sim_m", "dialogue_nli"):
-        shutil.copytree(CORPORA / corpus, Path("data") / corpus)
+    shutil.copytree(CORPORA / "sim_m", Path("data") / "sim_m")
     Path("bert").mkdir()
     save_bert(dialogues, Path("bert"))
     inner = Transformer("bert")

@@ -51,13 +51,11 @@ FOUND: tuple[str, ...] = (
     "train: resumed | signal | SIGINT | 0.384",
     'model card | field | results.json | ["run", "versions"] = []',
     'model distil | field | bert/tokenizer_config.json | ["pad_token"] = null',
-    'model merge | field | dse/training_settings.json | ["corpus"] = 1e+308',
     'flow compare | field | flow/flow.json | ["title"] = 1152921504606846976',
     'model card | field | results.json | ["run", "versions"] = {}',
     'flow compare | field | flow/flow.json | ["settings", "model"] = 1152921504606846976',
     'flow next | field | flow/flow.json | ["settings", "model"] = true',
     'evaluate | field | dse/training_report.json | ["seconds"] = "x"',
-    "model merge | signal | SIGKILL | 0.727",
 )
 """Cases that fell once; they are run every time."""
 

@@ -290,7 +290,7 @@ NOT_KEPT = "begun/checkpoint-|/cache/"
 What is kept for another time is named for what was read.
 """
 
-ANEW = {"export", "papers corpus unify", "model distil", "model merge"}
+ANEW = {"export", "papers corpus unify", "model distil"}
 """Commands whose folder must not exist yet."""
 
 

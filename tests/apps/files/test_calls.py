@@ -1,11 +1,11 @@
 """Facts about the JSON of transcribed calls."""
 
 import pytest
-from vendors import drafts_of, examples, said
+from vendors import drafts_in, examples, said
 
 from hf_dialemb.apps.files.findings import Notes
-from hf_dialemb.apps.files.layouts import joined, spaced
-from hf_dialemb.apps.files.vendors import CALLS
+from hf_dialemb.apps.files.joining import joined, spaced
+from hf_dialemb.apps.files.recordings import CALLS
 
 EXAMPLES = examples("calls")
 
@@ -16,7 +16,7 @@ def test_each_form_has_an_example():
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["form"])
 def test_pieces_of_one_speaker_are_a_turn(example):
-    drafts, forms, notes = drafts_of(example["file"])
+    drafts, forms, notes = drafts_in(example["file"])
     assert set(forms) == {example["form"]}
     assert said(drafts) == example["dialogues"]
     assert sorted(notes) == sorted(example["notes"])

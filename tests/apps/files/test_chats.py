@@ -14,7 +14,7 @@ from hf_dialemb import load_dialogues
 from hf_dialemb.apps.files.chats import CHATS
 
 EXAMPLES = examples("chats")
-PLACE = re.compile(r"^\S*?export\.jsonl(:\d+)?: (dialogue \d+: )?")
+PLACE = re.compile(r"^\S*?export\.jsonl(:\d+)?: (dialogue \d+: )?(message \d+: )?")
 NAMES = [f"{number}-{example['form']}" for number, example in enumerate(EXAMPLES)]
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from made_up_corpora import write
 from read_files import read
-from vendors import drafts_of, examples, said
+from vendors import drafts_in, examples, said
 
 from hf_dialemb import load_dialogues
 from hf_dialemb.apps.files.findings import Notes
@@ -27,7 +27,7 @@ def test_each_form_has_an_example():
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["form"])
 def test_what_is_said_is_read_and_the_rest_is_counted(example):
-    drafts, forms, notes = drafts_of(example["file"])
+    drafts, forms, notes = drafts_in(example["file"])
     assert set(forms) == {example["form"]}
     assert said(drafts) == example["dialogues"]
     assert sorted(notes) == sorted(example["notes"])

@@ -9,8 +9,8 @@ import pytest
 
 from hf_dialemb import find_topics, load_dialogues
 from hf_dialemb.apps.cli import main
-from hf_dialemb.apps.files.hub_dataset import to_dataset
 from hf_dialemb.data import write_jsonl
+from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.dialogue import Dialogue, Turn, metadata_columns
 from hf_dialemb.errors import InputError
 

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from hf_dialemb.apps.files.findings import Notes
+from hf_dialemb.apps.files.form import drafts_of
 from hf_dialemb.apps.files.forms import conversations_of, record_forms
 
 
@@ -19,14 +20,14 @@ def examples(family):
     return [json.loads(line) for line in lines]
 
 
-def drafts_of(value):
-    """The drafts of a JSON value by the forms that its records have, these forms' names, and what
+def drafts_in(value):
+    """Return the drafts of a JSON value by the forms that its records have, these forms' names, and what
     was noted."""
     notes, drafts, names = Notes(), [], []
     for record in conversations_of(value, record_forms()):
         form = next(form for form in record_forms() if form.has(record))
         names.append(form.name)
-        drafts += form.drafts("file", record, notes)
+        drafts += drafts_of(form, [("file", record)], notes)
     return drafts, names, [problem.message.split(" (")[0] for problem in notes.problems("file")]
 
 

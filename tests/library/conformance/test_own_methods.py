@@ -81,7 +81,7 @@ def test_a_method_in_a_file_works_in_every_command(
             results,
         ),
         ("search", calls, *model, "--query", "a cheap hotel"),
-        ("export", *model, "--output", folder, "--onnx"),
+        ("export", *model, "--output", folder),
         ("publish", run, "--method", file, "--repo-id", "org/own", "--dry-run"),
         ("model", "card", "--method", file, "--model", folder, "--run", run, "--results", results),
     ):
@@ -91,7 +91,6 @@ def test_a_method_in_a_file_works_in_every_command(
     assert (settings["method"], settings["method_from"]) == ("simcse", str(file))
     assert all(lines.values())
     assert lines["export"].count("package absent") >= 4
-    assert (folder / "onnx" / "model.onnx").is_file()
     assert (
         json.loads((folder / "1_Pooling" / "config.json").read_text())["pooling_mode_cls_token"]
         is True

@@ -35,7 +35,6 @@ _COMMANDS = (
 """The modules of the commands, in the order of the help."""
 
 _MOVED = {
-    "merge": "model merge",
     "distil": "model distil",
     "card": "model card",
     "benchmark": "papers benchmark",
@@ -43,8 +42,6 @@ _MOVED = {
     "convert": "papers convert",
     "candidates": "corpus candidates",
     "corpus unify": "papers corpus unify",
-    "corpus benchmark": "papers corpus benchmark",
-    "flow measure": "papers flow",
 }
 """Former names of commands."""
 
@@ -157,7 +154,7 @@ def _signals(command: str) -> Iterator[None]:
 
 
 def _run(words: list[str]) -> None:
-    options, rest = _parser().parse_known_args(words)
+    options, rest = make_parser().parse_known_args(words)
     if rest and "takes_settings" not in options:
         known = (f"--{name.replace('_', '-')}" for name in vars(options))
         raise unknown_argument(rest[0], f"dialemb {options.command}", known)
@@ -185,7 +182,7 @@ def _register(file: str) -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from ...drawing import visible
+    from ...display import visible
 
     if "tqdm.std" in sys.modules:  # an open bar would have the sentence in its line
         for bar in list(sys.modules["tqdm.std"].tqdm._instances):
@@ -195,7 +192,7 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="dialemb",
         description="Learn dialogue embeddings from conversations, measure them, publish them.",

@@ -4,14 +4,14 @@ List and read corpora and your own files, check, convert, count, show, and find 
 """
 
 import argparse
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...dialogue import ROLES, Dialogue
+from ...display import counted
 from ...errors import InputError
 from ...storage.files import check_writable, write_json_atomically
-from ...storage.frames import counted
 from .parser import TEXTS, Commands, add_command, add_group, named, reading_of, say
 
 
@@ -62,9 +62,9 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from ...data.show import turn_lines
     from ..files.check import SHOWN, check
     from ..files.findings import Notes
+    from .show import turn_lines
 
     kinds, counts, severe, first = Notes(), Counter[str](), Counter[str](), list[Dialogue]()
     for problem in check(
@@ -93,7 +93,8 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _convert(options: argparse.Namespace) -> None:
-    from ..files.json_files import check_target, write_jsonl
+    from ...data.jsonl import write_jsonl
+    from ..files.json_files import check_target
 
     if options.mask_names and not options.mask:
         raise InputError(
@@ -136,41 +137,13 @@ def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
 
 
 def _stats(options: argparse.Namespace) -> None:
-    from ...data import CORPORA
-    from ...data.audit.statistics import Statistics, draw_histograms
-    from ...drawing import check_drawing
-    from ..files.json_files import check_target, write_jsonl
+    from ...data import describe
 
-    dialogues = _dialogues(options)
-    paths = [path for path in (options.output, options.plot, options.report) if path]
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise InputError(
-            "--output, --report, --plot: got one file twice, expected a file for each; rename one"
-        )
-    if options.plot:
-        check_drawing()
-    for path in filter(None, (options.plot, options.report)):
-        check_writable(path, options.corpus)
-    if options.output:
-        check_target(options.output, options.corpus)
-    statistics = Statistics()
-    reading = statistics.counting(dialogues)
-    if options.output:
-        write_jsonl(reading, options.output)
-    deque(reading, maxlen=0)  # reads all of them
-    say(statistics.to_table())
-    if options.plot:
-        registered = options.corpus in CORPORA
-        title = f"{options.corpus}, {options.split}" if registered else Path(options.corpus).name
-        draw_histograms(statistics, options.plot, title)
-    if options.report:
-        write_json_atomically(options.report, statistics.to_json())
-    for path in paths:
-        say(f"Wrote {path}")
+    say(describe(_dialogues(options)))
 
 
 def _show(options: argparse.Namespace) -> None:
-    from ...data.show import find_dialogue, render_dialogue
+    from .show import find_dialogue, render_dialogue
 
     print(render_dialogue(find_dialogue(_dialogues(options), options.id)))
 
@@ -178,7 +151,11 @@ def _show(options: argparse.Namespace) -> None:
 def _leakage(options: argparse.Namespace) -> None:
     from ...data.audit.leakage import find_leakage
 
-    more = named(options, "data_dir", "output") | reading_of(options)
-    print(find_leakage(options.train, options.evaluation, **more).markdown())
     if options.output:
+        check_writable(options.output, *options.train, *options.evaluation)
+    more = named(options, "data_dir") | reading_of(options)
+    report = find_leakage(options.train, options.evaluation, **more)
+    print(report.markdown())
+    if options.output:
+        write_json_atomically(options.output, report.to_json())
         say(f"Wrote {options.output}")

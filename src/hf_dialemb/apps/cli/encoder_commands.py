@@ -52,7 +52,7 @@ def add(commands: Commands) -> None:
     add_command(commands, "export", _export)
     add_command(commands, "publish", _publish)
     group = add_group(commands, "model")
-    for name, run in (("merge", _merge), ("distil", _distil), ("card", _card)):
+    for name, run in (("distil", _distil), ("card", _card)):
         add_command(group, name, run, TEXTS["model"])
 
 
@@ -84,8 +84,8 @@ def _demo(options: argparse.Namespace) -> None:
         "encoders in the package"
     )
     models = [MINILM, str(trained), "dialogue-minilm", "dialogue-static"]
-    written, picture = output / "results.json", output / "map.png"
-    results = evaluate(models, CORPUS, output=written, plot=picture, command="dialemb demo")
+    written = output / "results.json"
+    results = evaluate(models, CORPUS, output=written, command="dialemb demo")
     say(markdown_table(row for row in results.results if row.task in SHOWN and row.std is None))
     if not published.exists():
         say("3. Exporting the trained encoder, and loading the export in fresh processes")
@@ -96,7 +96,7 @@ def _demo(options: argparse.Namespace) -> None:
         say(f"   {hit}")
     say("5. How these conversations go, as a page")
     extract_flow(dialogues, "dialogue-static", title="STAR").page(page)
-    say(f"Wrote {published} (the encoder), {written} and .md (the table), {picture} and {page}")
+    say(f"Wrote {published} (the encoder), {written} and .md (the table), and {page}")
     say(f"Took {time.perf_counter() - started:.0f} s")
 
 
@@ -133,11 +133,8 @@ def _recipes() -> list[str]:
 def _evaluate(options: argparse.Namespace) -> None:
     from ...evaluation.evaluating import command_line, evaluate
 
-    for path in filter(None, (options.output, options.plot)):
-        check_not_read(path, options.corpus)
-    more = named(options, "data_dir", "split", "output", "plot", "limit", "vectors") | reading_of(
-        options
-    )
+    check_not_read(options.output, options.corpus)
+    more = named(options, "data_dir", "split", "output", "limit", "vectors") | reading_of(options)
     given = options.model or ([] if options.vectors else [None])
     models = [chosen_model(options, model) for model in given]
     if not models:
@@ -152,7 +149,7 @@ def _evaluate(options: argparse.Namespace) -> None:
             **more,
         )
     )
-    say(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
+    say(f"Wrote {options.output}")
 
 
 def _tasks(fine_tunes: bool = False) -> list[str]:
@@ -164,7 +161,7 @@ def _tasks(fine_tunes: bool = False) -> list[str]:
 def _export(options: argparse.Namespace) -> None:
     from ...hub.export import export
 
-    more = named(options, "dtype", "max_shard_size", "onnx", "int8")
+    more = named(options, "dtype", "max_shard_size")
     say(f"Wrote {export(options.model, options.output, report=say, **more)}")
 
 
@@ -178,40 +175,11 @@ def _publish(options: argparse.Namespace) -> None:
         publish(options.path, options.repo_id, repo_type=options.repo_type, report=say, **more)
 
 
-def _merge(options: argparse.Namespace) -> None:
-    parts = dict(map(_weighted, options.model))
-    if len(parts) < len(options.model):
-        raise InputError("--model: got one folder twice, expected each once; add their weights")
-    from ...training.merge import merge
-
-    run = merge(
-        options.backbone,
-        parts,
-        options.rank,
-        output_dir=options.output,
-        max_tokens=options.max_tokens,
-    )
-    say(f"Wrote {run.path}")
-
-
-def _weighted(given: str) -> tuple[str, float]:
-    path, _, weight = given.rpartition("=")
-    if not path:
-        return given, 1.0
-    try:
-        return path, float(weight)
-    except ValueError:
-        raise InputError(
-            f"--model {given}: got the weight {weight!r}, expected a number, as in {path}=0.5"
-        ) from None
-
-
 def _distil(options: argparse.Namespace) -> None:
     from ...training.distil import distil
 
-    more = named(
-        options, "data_dir", "exclude", "dimensions", "runs", "passes", "seed", "languages"
-    ) | reading_of(options)
+    more = named(options, "data_dir", "exclude", "dimensions", "runs", "passes", "seed")
+    more |= reading_of(options)
     run = distil(options.model, options.corpus, output_dir=options.output, **more)
     say(f"Wrote {run.path}")
 

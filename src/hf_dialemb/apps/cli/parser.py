@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
+from ...data.reading_options import OPTIONS
 from ...errors import InputError, nearest
-from ...storage.addresses import path_or_address
-from ..files.reading_options import OPTIONS
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,7 +73,7 @@ def read_texts(file: Path) -> dict[str, Any]:
 
 TEXTS = read_texts(Path(__file__).with_name("commands.toml"))
 
-_TYPES = {"int": int, "float": float, "path": Path, "address": path_or_address}
+_TYPES = {"int": int, "float": float, "path": Path}
 
 
 def add_command(
@@ -165,7 +164,7 @@ def add_group(commands: Commands, name: str, texts: Mapping[str, Any] = TEXTS) -
 
 def say(line: str) -> None:
     """Print a line of a command that goes on working; names in it cannot command the terminal."""
-    from ...drawing import visible
+    from ...display import visible
 
     try:
         print(
@@ -185,11 +184,12 @@ def chosen_model(
 ) -> Any:
     """Return the model ``given`` or the best one available, which is printed.
 
-    A spec, or with options an encoder.
+    A name, or with options an encoder.
 
     If none is given or ``needed``, return None, and refuse the options of loading.
     """
     loading = named(options, "revision", "device", "batch_size", "dtype")
+    loading["level"] = getattr(options, "model_level", None)
     loading = {name: value for name, value in loading.items() if value is not None}
     if not given and not needed:
         for name, value in loading.items():
@@ -204,11 +204,6 @@ def chosen_model(
 
         given = default_encoder(of)
         print(f"Model: {given} (choose another with --model)", file=sys.stderr)
-    written = loading.pop("revision", None), loading.pop("dtype", None)
-    if any(written):
-        from ...encoders.specs import EncoderSpec
-
-        given = EncoderSpec.written(given, *written)
     if not loading:
         return given
     from ...encoders import load_encoder
@@ -224,7 +219,7 @@ def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) 
 
     chosen_model(options, None, needed=False)
     stored = stored_vectors(options.vectors, options.model)
-    return stored.model, stored.of_dialogues(dialogues, corpus)
+    return stored.source.model, stored.of_dialogues(dialogues, corpus)
 
 
 def check_split(options: argparse.Namespace) -> None:
@@ -233,8 +228,7 @@ def check_split(options: argparse.Namespace) -> None:
         return
     from ...data import CORPORA
     from ...data.corpus import ALL
-    from ...data.loading import check_no_split, with_split
-    from ..files.reading import is_own
+    from ...data.corpus_names import check_no_split, is_own, with_split
 
     for name in ("corpus", "file", "input"):
         corpus = getattr(options, name, None)

@@ -9,17 +9,15 @@ from html import unescape
 from itertools import pairwise
 from pathlib import Path
 
+from ...data.corpus_names import TRANSCRIPTS
 from ...data.source import files_within
 from ...errors import InputError
 from .encoding import is_text, text_of
 from .findings import Draft, Notes, Problem, message_of
 from .form import TEXT, Form, Message
-from .layouts import joined
+from .joining import joined
 from .times import Times
 from .transcripts import NOT_TEXT, RULES, doubt, line_of, transcript
-
-SPOKEN = (".txt", ".vtt", ".srt", ".sbv")
-"""The endings of files that hold what was said in one conversation."""
 
 TEXTS = tuple(Form(**row, container=TEXT) for row in RULES["forms"])
 """Their forms, for the documents."""
@@ -35,7 +33,7 @@ def transcripts(path: Path, notes: Notes) -> Iterator[Draft]:
     folders.
     """
     for file in files_within(path) if path.is_dir() else [path]:
-        if (ending := file.suffix.lower()) not in SPOKEN:
+        if (ending := file.suffix.lower()) not in TRANSCRIPTS:
             continue
         inner = file.relative_to(path) if path.is_dir() else Path(file.name)
         id, domains = inner.with_suffix("").as_posix(), tuple(filter(None, [inner.parent.name]))

@@ -5,23 +5,21 @@ this one, and others hang in by entry points of the group ``hf_dialemb.forms``, 
 names to forms.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ...data.parsing import parse_json
 from ...errors import InputError
 from ...hooks import Registry
 from .captions import TEXTS
-from .chats import CHATS, LISTS, continued
+from .chats import CHATS, LISTS
 from .columns import parse_columns
+from .field_paths import Record, objects, value_at
 from .findings import Draft, Notes, Problem, from_record
-from .form import FOLDER, RECORD, Form, Message, objects, value_at
-from .roles import WELL_KNOWN
-from .vendors import CALLS, DESKS
+from .form import FOLDER, RECORD, Form, Message, drafts_of
+from .recordings import CALLS
+from .vendors import DESKS
 
 FORMS = Registry("forms", {form.name: form for form in (*DESKS, *CALLS, *CHATS, *TEXTS)})
 """All forms by name; those of other packages are tried first."""
@@ -32,25 +30,20 @@ Records = Callable[[], Iterable[tuple[str, Any]]]
 An `InputError` stands for a record that is damaged.
 """
 
-_ID = "id|uuid|conversation_id|conversationId|ticket_id|session_id|sessionId|conversation_hash|thread_id"
 _SHARED = "conversation_id|dialogue_id|dialog_id|session_id|ticket_id|thread_id|call_id|chat_id"
-_TIME = "time|created_at|create_time|timestamp|createdAt|created|date|startTime|start_time"
 # looked into first
 _WRAPPERS = {"conversations", "data", "items", "results", "tickets", "chats", "threads", "list"}
 _DEEPEST = 8  # lists and objects around a conversation
-_ALIKE = 0.5  # share of a form's fields that a record has, at least, to be like it
 _LISTED = 20  # fields or items that a sentence is about
-_LOOKED_AT = 100  # items of a list that show what it is a list of
+_PROBED = 100  # items of a list that show what it is a list of
 _MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
-_LONGEST_VALUE, _MOST_FIELDS = 1000, 50  # of metadata
-_NO_NAME = re.compile(r"[\W\d]*|[0-9a-fA-F-]{24,}")  # numbers and UUIDs
 
 
 def record_forms() -> list[Form]:
     """Return the forms of records in the order in which they are tried."""
-    own = [FORMS[name] for name in FORMS.own]
     outside = [form for name, form in FORMS.items() if name not in FORMS.own]
-    return [form for form in (*outside, *own) if form.container == RECORD]
+    forms = [*outside, *(FORMS[name] for name in FORMS.own)]
+    return [form for form in forms if form.container == RECORD]
 
 
 def form_of(record: Any, forms: Iterable[Form]) -> Form | None:
@@ -59,10 +52,7 @@ def form_of(record: Any, forms: Iterable[Form]) -> Form | None:
 
 
 def form_of_folder(folder: Path) -> Form | None:
-    """Return the form of a folder whose files belong together, such as an export of Slack.
-
-    None without one.
-    """
+    """Return the form of a folder whose files belong together, such as an export of Slack."""
     forms = (form for form in FORMS.values() if form.container == FOLDER)
     return next((form for form in forms if form.accepts and form.accepts(folder)), None)
 
@@ -75,19 +65,22 @@ class RecordDrafts:
     """
 
     def __init__(self, read: Records, columns: str | None = None) -> None:
-        named = _named_by(parse_columns(columns))
-        self._read, self._known = read, [named] if named else record_forms()
+        named = _form_of_columns(parse_columns(columns))
+        self._read = read
+        self._known = [named] if named else record_forms()
         self._usual: Form | None = None  # the form of most records
+        self._sizes = Counter[int]()  # by the hash of what records of a dialogue share
         self.header: list[str] = []  # of a table whose rows the records are
-        # by the hash of what records of a dialogue share
-        counts, self._sizes = (Counter[Form | None](), Counter[int]())
+        counts = Counter[Form | None]()
         fields: dict[str, None] = {}
         rows = 0
         for _, record, form, key in self._records():
             counts[form] += 1
-            self._sizes.update([hash(key)] if key else [])
+            if key:
+                self._sizes[hash(key)] += 1
             if _is_row(record):
-                fields, rows = fields | dict.fromkeys(record), rows + (form is None)
+                fields |= dict.fromkeys(record)
+                rows += form is None
         self._usual = next((form for form, _ in counts.most_common() if form), None)
         if (columns and not named) or 2 * rows > counts.total():
             self.header = list(fields)
@@ -98,12 +91,7 @@ class RecordDrafts:
         groups: dict[Any, list[tuple[str, Any]]] = {}
         for place, record, form, key in self._records():
             if form is None:
-                yield Draft(
-                    place,
-                    "",
-                    (),
-                    problems=tuple(Problem(place, fault) for fault in self._faults(record)),
-                )
+                yield Draft(place, "", (), problems=self._problems(place, record))
                 continue
             members = groups.setdefault(key, [])
             members.append((place, record))
@@ -115,106 +103,63 @@ class RecordDrafts:
         return ((place, record) for place, record, _, _ in self._records())
 
     def _records(self) -> Iterator[tuple[str, Any, Form | None, Any]]:
-        """Yield records with their places, their forms, and what the records of one dialogue share,
-        if they do.
-        """
+        """Yield places, records, their forms, and what the records of one dialogue share."""
         before: tuple[str, Any] | None = None
         for place, value in self._read():
-            usual = self._usual and self._usual.has(value)
-            parts = (
-                [value]
-                if usual or isinstance(value, InputError)
-                else conversations_of(value, self._known)
-            )
+            parts = [value]
+            if not isinstance(value, InputError) and not (self._usual and self._usual.has(value)):
+                parts = conversations_of(value, self._known)
             for number, record in enumerate(parts, start=1):
-                form = (
-                    self._usual
-                    if self._usual and self._usual.has(record)
-                    else form_of(record, self._known)
-                )
-                key = value_at(record, *form.group) if form and form.group else None
+                form = self._form_of(record)
+                key = value_at(record, form.group) if form else None
                 if form and key is not None:
                     before = form.name, str(key)
-                elif not (form and form.goes_on):
+                elif not form or not form.goes_on:
                     before = None
                 elif before is None or before[0] != form.name:
                     before = form.name, place
-                yield (
-                    place if parts == [value] else f"{place}: dialogue {number}",
-                    record,
-                    form,
-                    before,
-                )
+                where = place if parts == [value] else f"{place}: dialogue {number}"
+                yield where, record, form, before
 
-    def _faults(self, record: Any) -> list[str]:
-        """Say why a record cannot be read.
+    def _form_of(self, record: Any) -> Form | None:
+        if self._usual and self._usual.has(record):
+            return self._usual
+        return form_of(record, self._known)
 
-        What is wrong with its messages, or the form that is nearest to it.
-        """
+    def _problems(self, place: str, record: Any) -> tuple[Problem, ...]:
+        """Return why a record cannot be read."""
         if isinstance(record, InputError):
-            return [str(record)]
-        items = value_at(record, "messages")
-        first = next(iter(objects(items)), {"role": ""})
-        if (
-            not isinstance(record, dict)
-            or not record
-            or (items is not None and {"role", "content"} & first.keys())
-        ):
-            return [problem.message for problem in from_record("", record).problems]
-        return [self._unknown(record)]
-
-    def _unknown(self, record: Mapping[str, Any]) -> str:
+            return (Problem(place, str(record)),)
+        messages = record.get("messages") if isinstance(record, dict) else []
+        first = next(iter(objects(messages)), {"role": ""} if messages is not None else {})
+        if first.keys() & {"role", "content"}:
+            return from_record(place, record).problems
         fault = f"got an object with the fields {', '.join(map(str, list(record)[:_LISTED]))}"
         if self._usual:
-            return f"{fault}, which has not the file's form, {self._usual.name}; repair the record"
-        nearest = max(self._known, key=lambda form: form.resembles(record))
-        fault += ", whose form is not known"
-        if nearest.resembles(record) >= _ALIKE:
-            paths = (
-                "/".join(step.partition("|")[0] for step in path.split("/"))
-                for path in nearest.fields
+            fault += f", which has not the file's form, {self._usual.name}; repair the record"
+        else:
+            fault += (
+                ", whose form is not known; say where it has messages, and what they have, with "
+                "--columns 'messages=FIELD,role=FIELD,content=FIELD'"
             )
-            fault += f" (the nearest is {nearest.name}, which has {' and '.join(paths)})"
-        named = max(
-            _lists_of_objects(record), default=(0, "messages=FIELD,role=FIELD,content=FIELD")
-        )[1]
-        return f"{fault}; say where it has messages, and what they have, with --columns '{named}'"
+        return (Problem(place, fault),)
 
 
-def _named_by(columns: Mapping[str, str]) -> Form | None:
+def _form_of_columns(columns: Mapping[str, str]) -> Form | None:
     """Return the form whose fields the user names; None if they are a table's columns."""
     if "messages" not in columns:
         return None
     path = f"{columns['messages']}/*"
     names = {field: columns.get(field, field) for field in ("role", "content", "time", "name")}
 
-    def messages(record: Mapping[str, Any]) -> Iterator[Message]:
+    def messages(record: Record) -> Iterator[Message]:
         for item in objects(value_at(record, columns["messages"])):
             yield {field: value_at(item, name) for field, name in names.items()}
 
-    fields = tuple(f"{path}/{names[field]}" for field in ("role", "content"))
+    fields = [f"{path}/{names[field]}" for field in ("role", "content")]
     return Form(
-        "the fields of --columns", messages=messages, fields=fields, id=[columns.get("id", _ID)]
+        "the fields of --columns", messages=messages, fields=fields, id=columns.get("id", "")
     )
-
-
-def _lists_of_objects(value: Any, path: str = "") -> Iterator[tuple[int, str]]:
-    """Yield what --columns could say of lists of objects at any depth, with the length of what is
-    said.
-    """
-    for name, inner in value.items() if isinstance(value, dict) else ():
-        items = objects(inner)[:_LISTED]
-        columns = {key: [item.get(key) for item in items] for key in (items[0] if items else ())}
-        texts = {
-            key: [text for text in column if isinstance(text, str)]
-            for key, column in columns.items()
-        }
-        lengths = {key: sum(map(len, column)) for key, column in texts.items() if column}
-        if len(lengths) > 1:
-            content = max(lengths, key=lengths.__getitem__)
-            role = min(lengths.keys() - {content}, key=lambda key: (len(set(texts[key])), key))
-            yield lengths[content], f"messages={path}{name},role={role},content={content}"
-        yield from _lists_of_objects(inner, f"{path}{name}/")
 
 
 def _is_row(record: Any) -> bool:
@@ -228,108 +173,20 @@ def _is_row(record: Any) -> bool:
 
 
 def _tolerant(form: Form, records: list[tuple[str, Any]], notes: Notes) -> Iterator[Draft]:
-    """Make the dialogues of records that belong together.
-
-    One that its form cannot read is a problem.
-    """
-    place, first = records[0]
+    """Make the dialogues of records; one that its form cannot read is a problem."""
     try:
-        yield from (
-            form.drafts(place, first, notes) if form.drafts else _drafts(form, records, notes)
-        )
+        yield from drafts_of(form, records, notes)
     except _MALFORMED:
-        name = next(
-            (name for name in LISTS.split("|") if isinstance(first.get(name), list)), "messages"
+        place, first = records[0]
+        messages = next(
+            (first[name] for name in LISTS.split("|") if isinstance(first.get(name), list)), None
         )
-        yield Draft(
-            place,
-            "",
-            (),
-            problems=from_record(place, {**first, "messages": first.get(name)}).problems,
-        )
-
-
-def _drafts(form: Form, records: list[tuple[str, Any]], notes: Notes) -> Iterator[Draft]:
-    """Make one dialogue of the records that belong to it."""
-    place, first = records[0]
-    messages: list[Message] = []
-    for where, record in records:
-        assert form.messages is not None, "a form of records reads messages"
-        beside = {"place": where}
-        if len(records) > 1 and (time := value_at(record, _TIME)) is not None:
-            beside["time"] = time
-        latest = [{**beside, **message} for message in form.messages(record)]
-        messages = continued(messages, latest) if form.group else latest
-    for message in messages:
-        if "left_out" in message:
-            notes.add(f"left out {message['left_out']}", message["place"])
-        else:
-            if "guess" in message:
-                notes.guess(message.pop("guess"), message["place"])
-            message.setdefault("name", _called(message["role"]))
-    spoken = [message for message in messages if "left_out" not in message]
-    if spoken and not any(message["content"] for message in spoken):
-        raise ValueError  # all texts are missing: their field may have another name
-    if not spoken:
-        if not form.goes_on:
-            notes.add("left out a dialogue in which nobody says anything", place)
-        return
-    identifiers = (value_at(record, *form.id, _ID) for _, record in records)
-    identifier = next((value for value in identifiers if value is not None), "")
-    time = value_at(first, _TIME) or ""
-    yield Draft(
-        place, identifier, spoken, first.get("domains"), time=time, metadata=_metadata(first, form)
-    )
-
-
-def _metadata(record: Mapping[str, Any], form: Form) -> dict[str, Any]:
-    """Return the other fields of a record.
-
-    Texts, numbers and lists of texts, those of ``metadata`` before all.
-    """
-    paths = (*form.group, *form.id, *form.used, _ID, _TIME, "domains|metadata")
-    known = {name for path in paths for name in path.split("/")[0].split("|")}
-    inner = as_object(record.get("metadata"))
-    others = {name: value for name, value in record.items() if name not in known}
-    fields = {**others, **inner} if isinstance(inner, dict) else others
-    kept = {str(name): value for name, value in fields.items() if is_small(value)}
-    return dict(list(kept.items())[:_MOST_FIELDS])
-
-
-def as_object(value: Any) -> Any:
-    """Return an object, also of its JSON, as `hub_dataset.to_dataset` writes it."""
-    with suppress(InputError):
-        return (
-            parse_json("", value.encode(), "")
-            if isinstance(value, str) and value.startswith("{")
-            else value
-        )
-    return value
-
-
-def is_small(value: Any) -> bool:
-    """Return whether a value is metadata: a short text, a number, or a list of texts."""
-    if isinstance(value, list):
-        return (
-            bool(value)
-            and all(isinstance(item, str) for item in value)
-            and sum(map(len, value)) <= _LONGEST_VALUE
-        )
-    return isinstance(value, bool | int | float) or (
-        isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE
-    )
-
-
-def _called(speaker: str) -> str:
-    """Return the name of a speaker; empty for a role, a number or a UUID."""
-    name = speaker.strip()
-    return "" if name.casefold() in WELL_KNOWN or _NO_NAME.fullmatch(name) else name
+        problems = from_record(place, {**first, "messages": messages}).problems
+        yield Draft(place, "", (), problems=problems)
 
 
 def conversations_of(value: Any, forms: Iterable[Form]) -> list[Any]:
-    """Return the conversations in a value.
-
-    One, a list of them, those in a wrapper, or those that ids lead to.
+    """Return the conversations in a value: itself, or those in lists and wrappers, or under ids.
 
     A value without any that is known is returned itself, or its items.
     """
@@ -341,61 +198,61 @@ def conversations_of(value: Any, forms: Iterable[Form]) -> list[Any]:
 
 def _within(value: Any, forms: list[Form], depth: int) -> list[Any] | None:
     if isinstance(value, list) and depth:
-        items = value[:_LOOKED_AT]
-        whole = (
-            form_of({"messages": items}, forms)
-            if isinstance(next(iter(items), None), dict)
-            else None
-        )
-        if (
-            whole and not whole.drafts and _are_rows(value)
-        ):  # what groups such messages is known of vendors alone
-            whole = None
-        if whole and forms.index(whole) < _rank_within(items, forms):
-            return [_as_record(value)]
-        if _rank_within(items, forms) < len(forms):
-            return [_as_record(item) for item in value]
-        if any(_within(item, forms, depth - 1) for item in items if isinstance(item, dict)):
-            parts = (_within(item, forms, depth - 1) or [item] for item in value)
-            return [part for several in parts for part in several]
-    elif isinstance(value, dict):
-        return _within_object(value, forms, depth)
-    return None
+        return _within_list(value, forms, depth)
+    return _within_object(value, forms, depth) if isinstance(value, dict) else None
+
+
+def _within_list(value: list[Any], forms: list[Form], depth: int) -> list[Any] | None:
+    items = value[:_PROBED]
+    rank = len(forms)
+    if items and isinstance(items[0], dict):
+        whole = {"messages": items}
+        rank = _rank(whole, forms)
+        # what groups such messages is known of systems alone
+        if rank < len(forms) and not forms[rank].has_groups and _are_rows(value):
+            rank = len(forms)
+    if rank < _rank_within(items, forms):
+        return [_as_record(value)]
+    if _rank_within(items, forms) < len(forms):
+        return [_as_record(item) for item in value]
+    if not any(_within(item, forms, depth - 1) for item in items if isinstance(item, dict)):
+        return None
+    parts = []
+    for item in value:
+        parts += _within(item, forms, depth - 1) or [item]
+    return parts
 
 
 def _are_rows(items: list[Any]) -> bool:
     """Return whether messages say themselves of which conversation they are."""
-    first = items[0]
-    ids = [item.get("id") for item in objects(items)] if first.get("id") is not None else []
-    return value_at(first, _SHARED) is not None or len(set(map(str, ids))) < len(ids)
+    if value_at(items[0], _SHARED) is not None:
+        return True
+    ids = [str(item.get("id")) for item in objects(items)]
+    return items[0].get("id") is not None and len(set(ids)) < len(ids)
 
 
 def _within_object(value: Mapping[str, Any], forms: list[Form], depth: int) -> list[Any] | None:
-    lists = [
-        items for name, items in value.items() if name in _WRAPPERS and isinstance(items, list)
-    ]
-    best = min(lists, key=lambda items: _rank_within(items, forms), default=[])
-    if _rank_within(best, forms) < _rank(
-        value, forms
-    ):  # a list of conversations, which may look like messages
+    rank = _rank(value, forms)
+    wrapped = [value[name] for name in _WRAPPERS if isinstance(value.get(name), list)]
+    best: list[Any] = min(wrapped, key=lambda items: _rank_within(items, forms), default=[])
+    if _rank_within(best, forms) < rank:  # conversations, which may look like messages
         return [_as_record(item) for item in best]
-    if form_of(value, forms):
+    if rank < len(forms):
         return [value]
     records = {
         key: _as_record(inner) for key, inner in value.items() if isinstance(inner, dict | list)
     }
-    known = [record for record in list(records.values())[:_LOOKED_AT] if form_of(record, forms)]
-    if (
-        2 * len(known) > min(len(value), _LOOKED_AT) and not records.keys() & _WRAPPERS
-    ):  # ids lead to them
+    probed = list(records.values())[:_PROBED]
+    known = [record for record in probed if form_of(record, forms)]
+    if 2 * len(known) > min(len(value), _PROBED) and not records.keys() & _WRAPPERS:
+        # ids lead to them
         return [
             {"id": key, **records[key]} if key in records else inner for key, inner in value.items()
         ]
-    inside = (
-        _within(value[name], forms, depth - 1)
-        for name in sorted(records, key=lambda name: name not in _WRAPPERS)
-    )
-    return next((inner for inner in inside if inner is not None), None) if depth else None
+    for name in sorted(records, key=lambda name: name not in _WRAPPERS) if depth else ():
+        if (inner := _within(value[name], forms, depth - 1)) is not None:
+            return inner
+    return None
 
 
 def _rank(value: Any, forms: list[Form]) -> int:
@@ -405,7 +262,7 @@ def _rank(value: Any, forms: list[Form]) -> int:
 
 
 def _rank_within(items: list[Any], forms: list[Form]) -> int:
-    return min((_rank(_as_record(item), forms) for item in items[:_LOOKED_AT]), default=len(forms))
+    return min((_rank(_as_record(item), forms) for item in items[:_PROBED]), default=len(forms))
 
 
 def _as_record(value: Any) -> Any:

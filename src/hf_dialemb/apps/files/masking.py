@@ -119,7 +119,7 @@ def _masked(
         from stdnum import iban, luhn
     except ImportError as error:
         raise InputError(
-            f'masking: the package {error.name} is missing; pip install "hf-dialemb[mask]"'
+            f'masking: the package {error.name} is missing; pip install "hf-dialemb[apps]"'
         ) from None
 
     def is_valid(kind: str, secret: str) -> bool:

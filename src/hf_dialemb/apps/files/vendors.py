@@ -1,28 +1,23 @@
-"""Forms of help desks, messengers, bots and calls in JSON.
+"""Forms of help desks, messengers and bots in JSON.
 
-Rows of ``vendors.toml``, and what rows cannot say.
-
-A row names the paths of a message's fields (see `pick`). Where paths do not suffice, a function of
-this module turns a record into a list of messages that have these fields. Of a call it makes
-pieces: messages with ``text``, and with ``speaker``, ``channel`` and ``start`` where the transcript
-has them; `joined` makes turns of pieces.
+Rows of ``vendors.toml``, and what rows cannot say: where paths do not suffice, a function of this
+module turns a record into a list of messages that have the fields of the row.
 """
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from html import unescape
 from pathlib import Path
 from typing import Any
 
-from ...data.parsing import parse_json
-from ...errors import InputError
+from .field_paths import Record, items_at, objects, value_at
 from .findings import Draft, Notes, Problem
-from .form import FOLDER, Form, Record
-from .layouts import forms_of, objects, pick, spaced
+from .form import FOLDER, Form, drafts_of
+from .vendor_rows import forms_of
 
-_SENTENCE_ENDS = tuple(".?!。？！")
 _DAY_FILE = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json"
 _DAYS_PROBED = 3  # files that are opened to tell whether a folder is Slack's
 # Slack's <@U01>, <#C01|general>, <!here>, <http://x|label>
@@ -37,45 +32,47 @@ def _zendesk(record: Record) -> list[Any]:
     Whoever opened the ticket has the role requester.
     """
     people = {person.get("id"): person for person in objects(record.get("users"))}
-    requester = pick(record, "ticket.requester_id|requester_id|requester.id")
-    audits = [
-        (audit, event)
-        for audit in objects(record.get("audits"))
-        for event in objects(audit.get("events"))
-    ]
-    comments = pick(record, "comments|ticket.comments")
-    comments = comments or [
-        {**audit, **event} for audit, event in audits if event.get("type") == "Comment"
-    ]
-    if not comments:  # without comments, the description is the first of them
-        fields = {"body": "description", "created_at": "created_at", "author_id": "requester_id"}
+    requester = value_at(record, "ticket/requester_id requester_id requester/id")
+    comments = []
+    for comment in _zendesk_comments(record):
+        if not isinstance(comment, dict):
+            comments.append(comment)
+            continue
+        key = value_at(comment, "author_id author/id")
+        known = [people.get(key), comment.get("author")]
+        name = value_at(known, "name")
+        role = value_at(known, "role")
+        if not role and key == requester:
+            role = "requester"
+        elif not role and key is None:
+            role = name
+        elif not role:
+            role = f"{'author' if requester is None else 'agent'} {key}"
+        comments.append({**comment, "speaker": name, "role": role})
+    return comments
+
+
+def _zendesk_comments(record: Record) -> list[Any]:
+    """Return the comments of a ticket or of its audits; without any, its description."""
+    if comments := items_at(record, "comments ticket/comments"):
+        return comments
+    for audit in objects(record.get("audits")):
+        events = objects(audit.get("events"))
+        comments += [{**audit, **event} for event in events if event.get("type") == "Comment"]
+    if not comments:
+        description = value_at(record, "ticket/description description")
+        created = value_at(record, "ticket/created_at created_at")
+        author = value_at(record, "ticket/requester_id requester_id")
+        noted = "read only a ticket's description, as its comments are missing"
         comments = [
-            {name: pick(record, f"ticket.{field}|{field}") for name, field in fields.items()}
+            {"body": description, "created_at": created, "author_id": author, "noted": noted}
         ]
-        comments[0]["noted"] = "read only a ticket's description, as its comments are missing"
-
-    def with_author(comment: Record) -> Record:
-        key = pick(comment, "author_id|author.id")
-        name, role = (
-            pick([people.get(key), comment.get("author")], f"{field}.0")
-            for field in ("name", "role")
-        )
-        unknown = name if key is None else f"{'author' if requester is None else 'agent'} {key}"
-        return {
-            **comment,
-            "speaker": name,
-            "role": role or ("requester" if key == requester else unknown),
-        }
-
-    return [with_author(comment) if isinstance(comment, dict) else comment for comment in comments]
+    return comments
 
 
 def _intercom(record: Record) -> list[Any]:
     first = {"created_at": record.get("created_at"), **(record.get("source") or {})}
-    return [
-        first,
-        *(pick(record, "conversation_parts.conversation_parts|conversation_parts") or []),
-    ]
+    return [first, *items_at(record, "conversation_parts/conversation_parts conversation_parts")]
 
 
 def _freshdesk(record: Record) -> list[Any]:
@@ -84,95 +81,82 @@ def _freshdesk(record: Record) -> list[Any]:
     It is HTML, except in exports of the account.
     """
     ticket = record.get("helpdesk_ticket") or record
-    plain, markup = pick(ticket, "description_text"), pick(ticket, "description_html|description")
-    if markup != ticket.get(
-        "description"
-    ):  # an export of the account, with the HTML in description_html
-        plain = ticket.get("description")
+    plain = ticket.get("description_text")
+    markup = ticket.get("description")
+    if ticket.get("description_html"):
+        plain, markup = markup, ticket["description_html"]
     opening = {
         "body_text": plain,
         "body": markup,
         "incoming": True,
-        "user": {"name": pick(ticket, "requester_name")},
+        "user": {"name": ticket.get("requester_name")},
+        "created_at": ticket.get("created_at"),
     }
-    replies = [
-        pick(reply, "helpdesk_note") or reply for reply in pick(ticket, "conversations|notes") or []
-    ]
-    return [{**opening, "created_at": ticket.get("created_at")}, *replies]
+    replies = items_at(ticket, "conversations notes")
+    return [opening, *(value_at(reply, "helpdesk_note") or reply for reply in replies)]
 
 
 def _livechat(record: Record) -> list[Any]:
     users = {user.get("id"): user for user in objects(record.get("users"))}
-    threads = objects(record.get("threads") or [record.get("thread")])
-    events = [
-        {"thread": thread.get("id"), **event}
-        for thread in threads
-        for event in objects(thread.get("events"))
-    ]
-    authors = [users.get(event.get("author_id"), {}) for event in events]
-    return [
-        {"role": user.get("type") or event.get("author_id"), "speaker": user.get("name"), **event}
-        for user, event in zip(authors, events, strict=True)
-    ]
+    messages = []
+    for thread in objects(record.get("threads") or [record.get("thread")]):
+        for event in objects(thread.get("events")):
+            user = users.get(event.get("author_id"), {})
+            role = user.get("type") or event.get("author_id")
+            beside = {"thread": thread.get("id"), "role": role, "speaker": user.get("name")}
+            messages.append({**beside, **event})
+    return messages
 
 
 def _slack(record: Record) -> list[Any]:
-    """Replace user ids by names, links by their labels, and entities such as ``&amp;`` by
-    characters.
-    """
-    profiles = [{"id": message.get("user"), **message} for message in objects(record["messages"])]
-    people: dict[Any, Any] = {}
-    for person in [*profiles, *objects(record.get("users"))]:
-        name = pick(
-            person, "profile.real_name|user_profile.real_name|real_name|profile.display_name|name"
-        )
-        people[person.get("id")] = name or people.get(person.get("id")) or person.get("id")
-    counts = Counter(map(str, people.values()))
-    people = {
-        key: f"{name} ({key})" if counts[str(name)] > 1 else name for key, name in people.items()
-    }
+    """Replace ids of users by names, links by their labels, and entities by characters."""
+    names = _slack_names(record)
 
     def shown(mark: re.Match[str]) -> str:
         kind, target, text = mark.groups()
-        return (
-            str(people.get(target) or text or target)
-            if kind == "@"
-            else text or f"{kind.strip('!')}{target}"
-        )
+        if kind == "@":
+            return str(names.get(target) or text or target)
+        return text or f"{kind.strip('!')}{target}"
 
-    def readable(message: Record) -> Record:
-        kind = "bot_message" if message.get("bot_id") else message.get("subtype")
-        text = unescape(_MARK.sub(shown, str(message.get("text") or "")))
-        return {
-            **message,
-            "subtype": kind,
-            "text": text,
-            "speaker": people.get(message.get("user")),
-        }
-
-    return [
-        readable(message) if isinstance(message, dict) else message
-        for message in record["messages"]
-    ]
+    messages = []
+    for message in record["messages"]:
+        if isinstance(message, dict):
+            kind = "bot_message" if message.get("bot_id") else message.get("subtype")
+            text = unescape(_MARK.sub(shown, str(message.get("text") or "")))
+            speaker = names.get(message.get("user"))
+            message = {**message, "subtype": kind, "text": text, "speaker": speaker}
+        messages.append(message)
+    return messages
 
 
-def _slack_folder(place: str, folder: Path, notes: Notes) -> Iterator[Draft]:
+def _slack_names(record: Record) -> dict[Any, Any]:
+    """Return the names of users by their ids, which stay beside a name that several have."""
+    profiles = [{"id": message.get("user"), **message} for message in objects(record["messages"])]
+    names: dict[Any, Any] = {}
+    for person in [*profiles, *objects(record.get("users"))]:
+        key = person.get("id")
+        paths = "profile/real_name user_profile/real_name real_name profile/display_name name"
+        names[key] = value_at(person, paths) or names.get(key) or key
+    counts = Counter(map(str, names.values()))
+    return {
+        key: f"{name} ({key})" if counts[str(name)] > 1 else name for key, name in names.items()
+    }
+
+
+def _slack_folder(folder: Path, notes: Notes) -> Iterator[Draft]:
     """Read each channel as one record of all its days, as threads go on from day to day."""
-    people: list[Any] = next(
-        filter(None, (_json(path / "users.json") for path in (folder, folder.parent))), []
-    )
+    lists = (_json(path / "users.json") for path in (folder, folder.parent))
+    people: list[Any] = next(filter(None, lists), [])
     for channel in sorted({file.parent for file in _days(folder)}):
         messages = []
         for file in sorted(channel.glob(_DAY_FILE)):
             day = _json(file)
             messages += day if isinstance(day, list) else []
             if day is None:
-                notes.put(
-                    Problem(str(file), "is not JSON, and was left out; export it again", "warning")
-                )
+                sentence = "is not JSON, and was left out; export it again"
+                notes.put(Problem(str(file), sentence, "warning"))
         record = {"channel": channel.name, "users": people, "messages": messages}
-        assert _SLACK_DAY.drafts is not None, "a row of vendors.toml reads records"
-        yield from _SLACK_DAY.drafts(str(channel), record, notes)
+        yield from drafts_of(_SLACK_DAY, [(str(channel), record)], notes)
 
 
 def _days(folder: Path) -> list[Path]:
@@ -180,8 +164,9 @@ def _days(folder: Path) -> list[Path]:
 
 
 def _json(path: Path) -> Any:
-    with suppress(InputError):
-        return parse_json("", path.read_bytes(), "") if path.is_file() else None
+    with suppress(ValueError, OSError):
+        return json.loads(path.read_bytes())
+    return None
 
 
 def _is_slack_folder(folder: Path) -> bool:
@@ -189,47 +174,39 @@ def _is_slack_folder(folder: Path) -> bool:
 
 
 def _teams(record: Record) -> list[Any]:
-    """Put replies after the message that they answer, and texts under their content type, ``text``
-    or ``html``.
-    """
-    roots = objects(pick(record, "value|messages"))
-    messages = [message for root in roots for message in (root, *objects(root.get("replies")))]
+    """Put replies after what they answer, and texts under their type, ``text`` or ``html``."""
+    messages = []
+    for root in objects(items_at(record, "value messages")):
+        messages += [root, *objects(root.get("replies"))]
     return [
-        {**message, str(pick(message, "body.contentType")): pick(message, "body.content")}
+        {**message, str(value_at(message, "body/contentType")): value_at(message, "body/content")}
         for message in messages
     ]
 
 
 def _whatsapp(record: Record) -> list[Any]:
     other = record.get("name") or "contact"
-    messages = objects(pick(record, "messages.*"))
-    return [
-        {**item, "speaker": "me" if item.get("from_me") else item.get("sender") or other}
-        for item in messages
-    ]
+    messages = []
+    for item in objects(items_at(record, "messages/*")):
+        speaker = "me" if item.get("from_me") else item.get("sender") or other
+        messages.append({**item, "speaker": speaker})
+    return messages
 
 
 def _meta(record: Record) -> list[Any]:
-    """Repair older exports, whose UTF-8 was read as Latin-1.
-
-    One message that was not leaves all as they are.
-    """
-    messages, repaired = objects(record["messages"]), []
-    for message in messages:
-        texts = {
-            name: text
-            for name in ("content", "sender_name")
-            if isinstance(text := message.get(name), str)
-        }
+    """Repair older exports, whose UTF-8 was read as Latin-1, unless one message was not."""
+    repaired = []
+    for message in objects(record["messages"]):
+        texts = {name: message.get(name) for name in ("content", "sender_name")}
         try:
-            repaired.append(
-                {
-                    **message,
-                    **{name: text.encode("latin-1").decode() for name, text in texts.items()},
-                }
-            )
+            texts = {
+                name: text.encode("latin-1").decode()
+                for name, text in texts.items()
+                if isinstance(text, str)
+            }
         except UnicodeError:
-            return list(messages)
+            return list(record["messages"])
+        repaired.append({**message, **texts})
     return repaired
 
 
@@ -238,50 +215,50 @@ def _rasa(record: Record) -> list[Any]:
 
     A button's payload becomes the button's title, or the values that it sends.
     """
-    session = sender = str(pick(record, "sender_id|tracker.sender_id"))
-    items: list[Any] = []
+    session = sender = str(value_at(record, "sender_id tracker/sender_id"))
+    sessions: set[str] = set()
     titles: dict[Any, Any] = {}
-    for event in objects(pick(record, "events|tracker.events")):
-        kind, text = event.get("event"), str(event.get("text") or "")
-        if kind in ("session_started", "restart") and any(
-            item["session"] == session for item in items
-        ):
-            session = f"{sender}#{len({item['session'] for item in items}) + 1}"
-        titles |= {
-            button.get("payload"): button.get("title")
-            for button in objects(pick(event, "data.buttons"))
-        }
-        intent, entities = (
-            pick(event, "parse_data.intent.name"),
-            objects(pick(event, "parse_data.entities")),
-        )
-        slots = [{"name": str(slot.get("entity")), "value": slot.get("value")} for slot in entities]
-        item = {**event, "session": session, "slots": slots, "intents": [intent] if intent else []}
-        if kind == "user" and (payload := _PAYLOAD.fullmatch(text)):
-            values = ", ".join(str(slot["value"]) for slot in slots if slot["value"] is not None)
-            words = titles.get(text) or values or payload[1].replace("_", " ")
-            item |= {"text": words, "noted": "read a button's payload as its title or values"}
-        items += [item] if kind in ("user", "bot") else []
+    items: list[Any] = []
+    for event in objects(items_at(record, "events tracker/events")):
+        kind = event.get("event")
+        if kind in ("session_started", "restart") and session in sessions:
+            session = f"{sender}#{len(sessions) + 1}"
+        for button in objects(items_at(event, "data/buttons")):
+            titles[button.get("payload")] = button.get("title")
+        if kind in ("user", "bot"):
+            sessions.add(session)
+            items.append({**event, **_rasa_labels(event, titles), "session": session})
     return items
 
 
+def _rasa_labels(event: Record, titles: Record) -> dict[str, Any]:
+    text = str(event.get("text") or "")
+    entities = objects(items_at(event, "parse_data/entities"))
+    slots = [{"name": str(slot.get("entity")), "value": slot.get("value")} for slot in entities]
+    intent = value_at(event, "parse_data/intent/name")
+    labels = {"slots": slots, "intents": [intent] if intent else []}
+    payload = _PAYLOAD.fullmatch(text) if event["event"] == "user" else None
+    if not payload:
+        return labels
+    values = ", ".join(str(slot["value"]) for slot in slots if slot["value"] is not None)
+    words = titles.get(text) or values or payload[1].replace("_", " ")
+    return {**labels, "text": words, "noted": "read a button's payload as its title or values"}
+
+
 def _dialogflow(record: Record) -> list[Any]:
-    sides = {"user": "requestUtterances", "bot": "responseUtterances"}
-    intent = "response.queryResult.match.intent.displayName|response.queryResult.intent.displayName"
-    return [
-        {
-            **item,
-            "role": role,
-            "text": item.get(field),
-            "intents": [name] if role == "user" and name else [],
-        }
-        for item in objects(record["interactions"])
-        for name in [pick(item, intent)]
-        for role, field in sides.items()
-    ]
+    path = "response/queryResult/match/intent/displayName response/queryResult/intent/displayName"
+    messages = []
+    for item in objects(record["interactions"]):
+        intent = value_at(item, path)
+        intents = [intent] if intent else []
+        asked, answered = item.get("requestUtterances"), item.get("responseUtterances")
+        messages.append({**item, "role": "user", "text": asked, "intents": intents})
+        messages.append({**item, "role": "bot", "text": answered})
+    return messages
 
 
-_FUNCTIONS = (
+_RECORDS = forms_of(
+    "desks",
     _zendesk,
     _intercom,
     _freshdesk,
@@ -293,7 +270,6 @@ _FUNCTIONS = (
     _rasa,
     _dialogflow,
 )
-_RECORDS = forms_of("desks", *_FUNCTIONS)
 _SLACK_DAY = next(form for form in _RECORDS if form.name == "Slack, a day of a channel")
 _SLACK_FOLDER = Form(
     "Slack, an export",
@@ -307,103 +283,3 @@ _SLACK_FOLDER = Form(
     drafts=_slack_folder,
 )
 DESKS = (*_RECORDS, _SLACK_FOLDER)
-
-
-def _sentences(
-    words: Iterable[Record], text: str, speaker: str, start: str, channel: object = None
-) -> list[Any]:
-    """Join the words of a channel into sentences.
-
-    ``text``, ``speaker`` and ``start`` are paths in a word.
-    """
-    pieces: list[dict[str, Any]] = []
-    for item in words:
-        word, voice = str(pick(item, text) or ""), pick(item, speaker)
-        last: dict[str, Any] = pieces[-1] if pieces else {"speaker": None, "text": ""}
-        if item.get("type") == "punctuation":
-            last["text"] += word
-        elif (
-            last["speaker"] == voice and last["text"] and not last["text"].endswith(_SENTENCE_ENDS)
-        ):
-            last["text"] = spaced(last["text"], word)
-        else:
-            pieces.append(
-                {"text": word, "speaker": voice, "start": pick(item, start), "channel": channel}
-            )
-    return pieces
-
-
-def _deepgram(record: Record) -> list[Any]:
-    if utterances := pick(record, "results.utterances"):
-        return list(utterances)
-    pieces: list[Any] = []
-    for number, channel in enumerate(pick(record, "results.channels")):
-        best = pick(channel, "alternatives.0")
-        if parts := objects(pick(best, "paragraphs.paragraphs")):
-            pieces += (
-                {**part, "text": pick(part, "sentences.text"), "channel": number} for part in parts
-            )
-        else:
-            words = objects(pick(best, "words")) or [{"word": pick(best, "transcript")}]
-            pieces += _sentences(words, "punctuated_word|word", "speaker", "start", number)
-    return pieces
-
-
-def _transcribe(record: Record) -> list[Any]:
-    """Read Amazon's words; older files list the speakers apart from them, by start time."""
-    results = record["results"]
-    labels = objects(pick(results, "speaker_labels.segments.items"))
-    speakers = {item.get("start_time"): item.get("speaker_label") for item in labels}
-    pieces: list[Any] = []
-    for channel in objects(pick(results, "channel_labels.channels")) or [results]:
-        words = [
-            {"speaker_label": speakers.get(item.get("start_time")), **item}
-            for item in objects(channel["items"])
-        ]
-        label = channel.get("channel_label")
-        pieces += _sentences(words, "alternatives.0.content", "speaker_label", "start_time", label)
-    return pieces
-
-
-def _google(record: Record) -> list[Any]:
-    """Read Google's results.
-
-    With diarization, the last one may repeat the words of all others, with speakers.
-    """
-    results = objects(pick(record, "response.results|results"))
-    words = [objects(pick(result, "alternatives.0.words")) for result in results]
-    if pick(words[-1], "speakerTag|speakerLabel"):
-        repeated = len(words[-1]) >= sum(map(len, words[:-1]))
-        spoken = [word for part in (words[-1:] if repeated else words) for word in part]
-        return _sentences(spoken, "word", "speakerLabel|speakerTag", "startTime|startOffset")
-    return [
-        {
-            **result,
-            "text": pick(result, "alternatives.0.transcript"),
-            "start": pick(part, "0.startTime|0.startOffset"),
-        }
-        for result, part in zip(results, words, strict=True)
-    ]
-
-
-def _speechmatics(record: Record) -> list[Any]:
-    pieces: list[Any] = []
-    for channel in dict.fromkeys(item.get("channel") for item in objects(record["results"])):
-        words = [item for item in objects(record["results"]) if item.get("channel") == channel]
-        pieces += _sentences(
-            words, "alternatives.0.content", "alternatives.0.speaker", "start_time", channel
-        )
-    return pieces
-
-
-def _contact_lens(record: Record) -> list[Any]:
-    """Add the roles of participants to the segments of Contact Lens, which have only their ids."""
-    roles = {
-        person.get("ParticipantId"): person.get("ParticipantRole")
-        for person in objects(record.get("Participants"))
-    }
-    pieces = objects(pick(record, "Transcript|Segments.Transcript"))
-    return [{"ParticipantRole": roles.get(piece.get("ParticipantId")), **piece} for piece in pieces]
-
-
-CALLS = forms_of("calls", _deepgram, _transcribe, _google, _speechmatics, _contact_lens)

@@ -12,20 +12,19 @@ from numpy.typing import NDArray
 
 from ...data import load_dialogues
 from ...dialogue import Dialogue
+from ...display import data_frame
 from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
 from ...metrics.vectors import unit
-from ...storage.frames import data_frame
 from ...storage.pretrained import default_encoder
 from ..flow.extract import checked_vectors, source_of
 from ..flow.language_model_names import find_writer
 from ..flow.paths import end_of
-from . import topic_groups
 from .describing import described, with_small_talk_joined
 from .edits import EDITS, NO_EDITS, Edits, read_edits
 from .topic_clustering import counted_periods, find_clusters, placed, stability
-from .topic_groups import NOWHERE, Group, Groups, no_groups
+from .topic_groups import LEAST, NEW, NOWHERE, Group, Groups, no_groups
 from .topics import FEWEST, FITS_NOWHERE, MODEL, NO_TOPIC, PHRASES, Topics, ids_of, read_model
 
 _AGAIN = "run dialemb topics again"
@@ -183,13 +182,13 @@ def with_new(groups: Groups, units: NDArray[np.float32], seed: int) -> Groups:
 
     New is a cluster of `FEWEST` or more whose mean is not like that of any known topic.
     """
-    rows = np.flatnonzero(groups.assigned(units, topic_groups.NEW / topic_groups.LEAST) == NOWHERE)
+    rows = np.flatnonzero(groups.assigned(units, NEW / LEAST) == NOWHERE)
     if len(rows) < FEWEST:
         return groups
     labels = np.full(len(units), NOWHERE, dtype=np.int32)
     labels[rows] = find_clusters(units[rows], None, seed)
     new = no_groups(units).with_more(units, labels)
-    is_unlike = groups.nearness(unit(new.means)).max(axis=1) < topic_groups.NEW
+    is_unlike = groups.nearness(unit(new.means)).max(axis=1) < NEW
     kept = np.flatnonzero((np.bincount(labels[rows]) >= FEWEST) & is_unlike)
     more = groups.with_more(units, new.at(kept.tolist()).labels)
     return replace(more, labels=more.assigned(units))

@@ -1,6 +1,4 @@
-"""Leakage.
-
-Find the parts of evaluation sets that training sets hold, exactly or nearly, and leave them out.
+"""Leakage: find the parts of evaluation sets that training sets hold, and leave them out.
 
 The kind of an evaluation set decides what counts; `near_duplicates` says how texts are compared.
 
@@ -12,40 +10,25 @@ The kind of an evaluation set decides what counts; `near_duplicates` says how te
   dialogue. A dialogue with no turn left is removed. The sentences of pairs, the queries and their
   relevant sentences count as utterances too.
 
-Training sets are read a thousand dialogues at a time, and only counts and examples stay in memory.
-While a report is written, the counts are kept beside it: a killed run goes on where it stopped.
+Training sets are read as streams, and only counts and examples stay in memory.
 """
 
-from __future__ import annotations
-
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...apps.files import reading
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
-from ...storage.files import check_writable, write_json_atomically
-from ...storage.shards import in_parts, in_shards, metadata_of, named_by_content, parts_beside
 from ..corpus import ALL, CORPORA, KINDS, SPLITS, get_corpus
+from ..corpus_names import has_tables, is_own, with_split
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
-from ..loading import iterate_dialogues, with_split
+from ..loading import iterate_dialogues
 from ..published import iterate_examples, sets_at_hand
 from .leakage_report import Cleaning, LeakageReport, Row
 from .near_duplicates import DIALOGUE, TURN, UTTERANCE, Dialogues, Leak, Utterances, comparable
 
-if TYPE_CHECKING:
-    import pyarrow
-
-_SHARD = 1000  # dialogues that are looked up together
-_COUNTS = b"leakage"  # the key of the counts in a file's metadata
-# a training set, the position of the first dialogue, the dialogues
-_Shard = tuple[str, int, list[Dialogue]]
-_Rows = dict[tuple[str, str], Row]  # by evaluation set and level
 # What the items of other kinds of corpora are compared as.
 _COMPARED_AS = {
     "sentence-pairs": "utterances",
@@ -67,8 +50,7 @@ class EvaluationIndex:
         self._dialogues, self._utterances, self._turns = Dialogues(), Utterances(), Utterances(TURN)
 
     def add(self, name: str, dialogues: Iterable[Dialogue], kind: str = "dialogues") -> None:
-        """Add an evaluation set of ``"dialogues"``, or of ``"utterances"`` if each turn is
-        evaluated by itself.
+        """Add an evaluation set of ``"dialogues"``, or of ``"utterances"`` by themselves.
 
         A dialogue without an id is called by its position, such as ``"#3"``.
         """
@@ -88,11 +70,10 @@ class EvaluationIndex:
                     utterances.add(name, identifier, comparable(turn.content))
 
     def leaks(self, dialogue: Dialogue) -> list[Leak]:
-        """Return the parts of evaluation sets that a training dialogue holds, sorted by evaluation
-        set and turn.
+        """Return the parts of evaluation sets that a training dialogue holds.
 
         They are the best match in each set of dialogues, and the best match of each turn in each
-        set of utterances.
+        set of utterances, sorted by evaluation set and turn.
         """
         leaks = self._leaks_of_dialogues(dialogue)
         indexes = (
@@ -161,32 +142,25 @@ def find_leakage(
     training: Sequence[str],
     evaluation: Sequence[str],
     data_dir: str | Path | None = None,
-    *,
-    output: Path | None = None,
     **how: Any,
 ) -> LeakageReport:
     """Find the parts of evaluation sets that training sets hold.
 
-    ``all`` stands for every set at hand.
-
-    Files are read as ``how`` says, by the keywords of `ReadingOptions`.
+    ``all`` stands for every set at hand. Files are read as ``how`` says, by the keywords of
+    `ReadingOptions`.
     """
     if [ALL] in (list(training), list(evaluation)):
         at_hand = [name.partition("/") for name in sets_at_hand(data_dir)]
-        learnt = [
-            name
-            for name, _, split in at_hand
-            if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]
-        ]
-        held_out = [f"{name}/{split}" for name, _, split in at_hand if split != SPLITS[0]]
-        training = (
-            [f"{name}/{SPLITS[0]}" for name in learnt] if list(training) == [ALL] else training
-        )
-        evaluation = held_out if list(evaluation) == [ALL] else evaluation
+        if list(training) == [ALL]:
+            training = [
+                f"{name}/{split}"
+                for name, _, split in at_hand
+                if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]
+            ]
+        if list(evaluation) == [ALL]:
+            evaluation = [f"{name}/{split}" for name, _, split in at_hand if split != SPLITS[0]]
+    check_apart(training, evaluation)
     sets = {name: _corpus_and_split(name, SPLITS[0]) for name in training}
-    check_apart(sets, evaluation)
-    if output:
-        check_writable(Path(output), *training, *evaluation)
     some_utterances = any(
         not split or get_corpus(corpus).kind == "utterances" for corpus, split in sets.values()
     )
@@ -195,7 +169,7 @@ def find_leakage(
         (name, iterate_dialogues(corpus, data_dir, split, **_for(corpus, how)))
         for name, (corpus, split) in sets.items()
     )
-    return leakage_table(streams, index, output and Path(output))
+    return leakage_table(streams, index)
 
 
 def build_index(
@@ -223,9 +197,9 @@ def build_index(
 
 def _for(corpus: str, how: dict[str, Any]) -> dict[str, Any]:
     """Return the options of reading that a corpus among several takes."""
-    if not reading.is_own(corpus):
+    if not is_own(corpus):
         return {"strict": how.get("strict", False)}
-    return {**how, "columns": how.get("columns") if reading.has_tables(Path(corpus)) else None}
+    return {**how, "columns": how.get("columns") if has_tables(Path(corpus)) else None}
 
 
 def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
@@ -241,99 +215,43 @@ def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
 
 
 def leakage_table(
-    training: Iterable[tuple[str, Iterable[Dialogue]]],
-    index: EvaluationIndex,
-    output: Path | None = None,
+    training: Iterable[tuple[str, Iterable[Dialogue]]], index: EvaluationIndex
 ) -> LeakageReport:
-    """Count leaks of evaluation sets in training sets, before and after cleaning.
-
-    Write the report to ``output``.
-    """
+    """Count leaks of evaluation sets in training sets, before and after cleaning."""
     from tqdm.auto import tqdm
 
-    rows: dict[str, _Rows] = {}
+    rows: list[Row] = []
     cleanings: dict[str, Cleaning] = {}
-
-    def shards() -> Iterator[_Shard]:
-        for name, dialogues in training:
-            progress.set_postfix_str(name, refresh=False)
-            # a row for every pair, also without leaks
-            rows[name], cleanings[name] = _count_shard(index, (name, 1, []))
-            for number, shard in enumerate(in_shards(dialogues, _SHARD)):
-                yield name, 1 + number * _SHARD, shard
-
-    with parts_beside(output) as parts, tqdm(desc="leakage", unit=" dialogues") as progress:
-        work = partial(_count_into_table, index)
-        named = named_by_content(work, shards())
-        for file in in_parts(work, named, parts, progress, count=lambda shard: len(shard[-1])):
-            counts = json.loads(metadata_of(file)[_COUNTS])
-            cleanings[counts["training"]].add(Cleaning(**counts["cleaning"]))
-            for row in counts["rows"]:
-                rows[counts["training"]][row["evaluation"], row["level"]].add(Row(**row))
-        reported = (
-            row
-            for name, counted in rows.items()
-            for row in _report_rows(counted, cleanings[name], index)
-        )
-        report = LeakageReport(tuple(reported), cleanings)
-        if output:
-            write_json_atomically(output, report.to_json())
-    return report
-
-
-def _count_into_table(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
-    """Count as `_count_shard` does, and put the counts into the metadata of a table without
-    columns.
-    """
-    import pyarrow
-
-    rows, cleaning = _count_shard(index, shard)
-    record = {
-        "training": shard[0],
-        "cleaning": asdict(cleaning),
-        "rows": list(map(asdict, rows.values())),
-    }
-    return pyarrow.table({}).replace_schema_metadata({_COUNTS: json.dumps(record)})
-
-
-def _count_shard(index: EvaluationIndex, shard: _Shard) -> tuple[_Rows, Cleaning]:
-    """Count the leaks in a part of a training set.
-
-    Sums over all parts do not depend on where the set is cut.
-    """
-    training, first, dialogues = shard
-    rows = {
-        (name, level): Row(training, name, level)
-        for name in index.kinds
-        for level in (DIALOGUE, UTTERANCE, TURN)
-    }
-    cleaning = Cleaning()
-    for number, dialogue in enumerate(dialogues, start=first):
-        leaks = index.leaks(dialogue)
-        for leak in leaks:
-            rows[leak.evaluation, leak.level].count(dialogue.id or f"#{number}", leak)
-        left = index.without(dialogue, leaks)
-        cleaning.count(dialogue, left)
-        if left is not None:
-            for leak in leaks if left is dialogue else index.leaks(left):
-                rows[leak.evaluation, leak.level].after += 1
-    return rows, cleaning
-
-
-def _report_rows(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> list[Row]:
-    """Return the rows of the report on a training set, one for each evaluation set."""
-    only_utterances = index.with_turns and cleaning.turns == cleaning.dialogues
-    levels = {"utterances": UTTERANCE, "dialogues": TURN if only_utterances else DIALOGUE}
-    reported = [rows[name, levels[kind]] for name, kind in index.kinds.items()]
-    for row in reported:
-        row.items = cleaning.dialogues if row.level == DIALOGUE else cleaning.turns
-    return reported
+    for name, dialogues in training:
+        cleaning = cleanings[name] = Cleaning()
+        counted = {
+            (evaluation, level): Row(name, evaluation, level)
+            for evaluation in index.kinds
+            for level in (DIALOGUE, UTTERANCE, TURN)
+        }
+        progress = tqdm(dialogues, desc=f"leakage: {name}", unit=" dialogues")
+        for number, dialogue in enumerate(progress, start=1):
+            leaks = index.leaks(dialogue)
+            for leak in leaks:
+                counted[leak.evaluation, leak.level].count(dialogue.id or f"#{number}", leak)
+            left = index.without(dialogue, leaks)
+            cleaning.count(dialogue, left)
+            if left is not None:
+                for leak in leaks if left is dialogue else index.leaks(left):
+                    counted[leak.evaluation, leak.level].after += 1
+        only_utterances = index.with_turns and cleaning.turns == cleaning.dialogues
+        levels = {"utterances": UTTERANCE, "dialogues": TURN if only_utterances else DIALOGUE}
+        for evaluation, kind in index.kinds.items():
+            row = counted[evaluation, levels[kind]]
+            row.items = cleaning.dialogues if row.level == DIALOGUE else cleaning.turns
+            rows.append(row)
+    return LeakageReport(tuple(rows), cleanings)
 
 
 def _corpus_and_split(item: str, default: str = "") -> tuple[str, str]:
     """Return the corpus and the split of ``"sgd/test"``; the split of a path is empty."""
     corpus, split = with_split(item)
-    if corpus not in CORPORA and reading.is_own(item):
+    if corpus not in CORPORA and is_own(item):
         return item, ""
     known = get_corpus(corpus.partition("/")[0])
     if not split and not default:

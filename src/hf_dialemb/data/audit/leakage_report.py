@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...dialogue import Dialogue
-from ...drawing import table_lines
+from ...display import table_lines
 from .near_duplicates import TURN, Leak
 
 EXAMPLES = 3  # examples in a report of each pair of sets
@@ -13,9 +13,7 @@ EXAMPLES = 3  # examples in a report of each pair of sets
 
 @dataclass
 class Cleaning:
-    """The numbers of dialogues and turns before `leakage.EvaluationIndex.clean`, and of those left
-    out.
-    """
+    """Counts of dialogues and turns, and of those that `EvaluationIndex.clean` leaves out."""
 
     dialogues: int = 0
     removed_dialogues: int = 0
@@ -28,11 +26,6 @@ class Cleaning:
         self.turns += len(dialogue.turns)
         self.removed_dialogues += left is None
         self.removed_turns += len(dialogue.turns) - (len(left.turns) if left else 0)
-
-    def add(self, other: "Cleaning") -> None:
-        """Add the counts of more training data."""
-        for name, count in asdict(other).items():
-            setattr(self, name, getattr(self, name) + count)
 
 
 @dataclass
@@ -55,19 +48,13 @@ class Row:
 
     def count(self, identifier: str, leak: Leak) -> None:
         """Count a leak of the training dialogue of that id."""
-        example = {"training_id": identifier, "leak": leak._asdict()}
-        self.add(Row("", "", "", exact=leak.exact, near=not leak.exact, examples=[example]))
-
-    def add(self, other: "Row") -> None:
-        """Add the counts of later dialogues of the same training set."""
-        self.exact += other.exact
-        self.near += other.near
-        self.after += other.after
-        examples = [*self.examples, *other.examples]
-        examples.sort(
+        self.exact += leak.exact
+        self.near += not leak.exact
+        self.examples.append({"training_id": identifier, "leak": leak._asdict()})
+        self.examples.sort(
             key=lambda item: (item["leak"]["exact"], item["training_id"], item["leak"]["turn"] or 0)
         )
-        self.examples = examples[:EXAMPLES]
+        del self.examples[EXAMPLES:]
 
 
 @dataclass(frozen=True)
@@ -78,10 +65,7 @@ class LeakageReport:
     cleaning: Mapping[str, Cleaning]  # of each training set, against all evaluation sets at once
 
     def markdown(self) -> str:
-        """Return the report as Markdown.
-
-        The pairs with leaks, and the losses of each training set.
-        """
+        """Return the pairs with leaks, and the losses of each training set, as Markdown."""
         leaks = [row for row in self.rows if row.level != TURN and (row.exact or row.near)]
         shared = [row for row in self.rows if row.level == TURN and (row.exact or row.near)]
         removed = [
@@ -108,10 +92,7 @@ class LeakageReport:
         return "\n".join(parts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as a JSON object.
-
-        ``rows``, ``cleaning`` and, under ``table``, the lines of the tables.
-        """
+        """Return ``rows``, ``cleaning`` and the lines of the Markdown as ``table``."""
         return {**asdict(self), "table": self.markdown().split("\n")}
 
 

@@ -8,22 +8,15 @@ left out. The act of a wizard's turn is its ``ActionLabel``. The only task of a 
 ``hotel_book``, is the intent of its first user turn. An id that begins with ``Complete/`` belongs
 to a dialogue that did not break off. A hash of the number decides the split.
 
-``star_small``, which comes with the package, has the first 28 complete dialogues of each of sixteen
-tasks from train, and the first 11 from test, by a digest of their ids. Its domain is the task,
-which clusters find better than STAR's domains. The licence is in ``star_small_licence.txt``;
-``training_scripts/pack_star.py`` packs the files.
-
 Chit-Chat's layout: ``dataset.json``, an object from id to conversation, as in the package
 ``chitchat-dataset``. Its messages lie in lists, each of one sender; every message is a turn. Who
 speaks first is the user. 33 messages without text are left out. A hash of the id decides the split:
 90 % train, 5 % dev, 5 % test.
 """
 
-import gzip
-import json
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from ...dialogue import ROLES, Dialogue, Turn, iso_time
 from ...errors import InputError
@@ -42,7 +35,6 @@ from ..raw_records import (
 )
 from .shapes import Labels, TurnList, split_patterns
 
-SIZES = {"train": 28, "test": 11}  # how many dialogues of each task a split of the slice has
 _DIALOGUES = "dialogues/*.json"
 _CHAT_FILE = "dataset.json"
 _ROLES = {"User": "user", "Wizard": "assistant"}
@@ -85,22 +77,6 @@ def _dialogue(record: Raw) -> Dialogue:
     return Dialogue(tuple(turns), identifier, names({"Domains": domains}, "Domains"))
 
 
-def packed(split: str) -> Path:
-    """Return the path of a split of the slice, a dialogue a line."""
-    return Path(__file__).with_name(f"star_small_{split}.jsonl.gz")
-
-
-def _packed_records(source: object, split: str) -> Records:
-    with gzip.open(packed(split), "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            yield f"star_small {split}:{number}", json.loads(line)
-
-
-def _packed_dialogue(record: Raw) -> Dialogue:
-    dialogue = Dialogue.from_json(record)
-    return replace(dialogue, domains=dialogue.turns[0].intents)
-
-
 def _chat_records(source: Source, split: str) -> Records:
     members = json_members(source, _CHAT_FILE)
     return (
@@ -140,6 +116,5 @@ CORPORA = catalogued(
     {
         "chitchat": (split_patterns(_CHAT_FILE), _chat_records, _chat_dialogue),
         "star": (split_patterns(_DIALOGUES), _records, _dialogue),
-        "star_small": (dict.fromkeys(SIZES, ()), _packed_records, _packed_dialogue),
     }
 )

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...apps.files.reading import is_own
 from ...data import CORPORA, get_corpus
 from ...data.corpus import ALL
+from ...data.corpus_names import is_own
 from ...dialogue import Dialogue
 from ...errors import explained
 from ...hashing import text_key
@@ -61,7 +61,7 @@ def sets_behind(model: str) -> frozenset[Set]:
     Nothing is known of what is no folder, such as a model of the Hub.
 
     The folder is that of a training, of one of its checkpoints or of an ensemble (then the sets are
-    those of all its members), and perhaps followed by what `load_encoder` takes behind an ``@``.
+    those of all its members), and perhaps followed by its level in brackets.
     What comes with the package says it.
     """
     folder = _folder_of(model)
@@ -76,8 +76,9 @@ def sets_behind(model: str) -> frozenset[Set]:
 
 
 def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
-    """Return whether a trained model learnt from the texts of at least half of the dialogues, from
-    any file.
+    """Return whether a model learnt from the texts of at least half of the dialogues.
+
+    The texts may have come from any file.
     """
     read: set[str] = set()
     for run in _runs_of(_folder_of(model)) if dialogues else ():
@@ -90,7 +91,7 @@ def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
 
 
 def _folder_of(model: str) -> Path:
-    return Path(model.rpartition("@")[0] if "@" in model and not Path(model).is_dir() else model)
+    return Path(model.removesuffix(" (utterances)"))
 
 
 def _runs_of(folder: Path) -> list[RunFolder]:
@@ -104,8 +105,9 @@ def _runs_of(folder: Path) -> list[RunFolder]:
 
 
 def is_learnt(corpus: str, split: str, sets: frozenset[Set]) -> bool:
-    """Return whether one of the sets that a model learnt from is a part of what is measured, as it
-    was named.
+    """Return whether one of the sets that a model learnt from is a part of what is measured.
+
+    ``corpus`` is what was measured, as it was named.
     """
     if corpus in CORPORA:
         return bool(set(_sets_of(f"{corpus}/{split}", split)) & sets)

@@ -16,8 +16,8 @@ import yaml
 from huggingface_hub import ModelCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ...apps.files.reading import is_own
 from ...data import CORPORA, get_corpus
+from ...data.corpus_names import is_own
 from ...errors import explained
 from ...evaluation.results.result_tables import mark_notes
 from ...methods import get_method
@@ -25,7 +25,7 @@ from ...metrics.space import cited
 from ...storage.files import check_writable, write_json_atomically, write_text_atomically
 from ...training.arguments import make_settings
 from ..published_folder import PublishedFolder, check_repo_id
-from .card_record import ENSEMBLE, MERGED, corpora_of, make_record, matches
+from .card_record import ENSEMBLE, corpora_of, make_record, matches
 from .figures import Measured, command_of, evaluation_results, measured, write_published_results
 
 _FOLDER = Path(__file__).parent
@@ -232,7 +232,7 @@ def _front_matter(
     )
     optional: dict[str, Any] = {
         "base_model": base,
-        "base_model_relation": base and ("merge" if model["method"] == MERGED else "finetune"),
+        "base_model_relation": base and "finetune",
         "widget": _WIDGETS.get(task),
         "datasets": list(dict.fromkeys(source.removeprefix(_HUB_DATASETS) for source in sources)),
         "metrics": sorted({row.metric for row in figures.rows if not row.learnt}),

@@ -11,17 +11,17 @@ from transformers import AutoConfig
 
 from ...data import CORPORA
 from ...data.corpus import TERMS
-from ...encoders.specs import fingerprint
+from ...encoders.specs import find_encoder
 from ...errors import InputError
 from ...methods import get_method, method_of, register
 from ...storage.pretrained import load_pretrained
 from ...storage.run_folder import BASELINE, GRANULARITIES, RunFolder, read_object
-from ...training.merge import trainings_behind, without_places
+from ...training.training_record import trainings_behind, without_places
 from ..published_folder import PublishedFolder
 
 SCHEMA = 1  # the version of the record's format
 
-ENSEMBLE, MERGED = "multi_granularity", "merged"
+ENSEMBLE = "multi_granularity"
 
 _EXPORT = "write it with dialemb export"
 
@@ -43,7 +43,7 @@ def make_record(
         "name": folder.resolve().name,
         "model": model,
         "measured_as": [
-            {"name": _relative(path), "weights": fingerprint(str(path))} for path in (run, folder)
+            {"name": _relative(path), "weights": find_encoder(str(path)).fingerprint} for path in (run, folder)
         ],
         "members": members,
         "reference": _reference(run, model["method"]),
@@ -123,15 +123,7 @@ def _model(published: PublishedFolder) -> dict[str, Any]:
 
 
 def _members(run: Path, method: str) -> list[str]:
-    """Return the members of an ensemble or the parts of a merged encoder.
-
-    Nothing for any other model.
-    """
-    if method == MERGED:
-        return [
-            f"{Path(part).name} x {weight:g}"
-            for part, weight in RunFolder(run).settings()["parts"].items()
-        ]
+    """Return the members of an ensemble, none of any other model."""
     if method != ENSEMBLE:
         return []
     if RunFolder(run / GRANULARITIES).members_file.is_file():

@@ -21,7 +21,7 @@ from ...evaluation.results.result_tables import (
 )
 from ...evaluation.results.rows import Place, Results, Row, part_named, place_of
 from ...methods import get_method
-from ...training.merge import without_places
+from ...training.training_record import without_places
 from ..published_folder import PublishedFolder
 from .card_record import matches
 
@@ -269,9 +269,7 @@ def _own_spec(record: Mapping[str, Any], results: Results, file: Path) -> str:
     )
     weights = results.run["config"].get("weights", {})
     for spec in _specs(results):
-        # weights do not show it
-        whitened = "@" in spec and "whitened" in spec.rpartition("@")[2].split(",")
-        if weights.get(spec) in digests and _rows(results, spec) and not whitened:
+        if weights.get(spec) in digests and _rows(results, spec):
             return spec
     named = _spec_of(results, names, file)
     if named is None or not _rows(results, named):

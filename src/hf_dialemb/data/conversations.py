@@ -1,0 +1,107 @@
+"""Conversations in memory: lists of chat messages, and mappings that hold one."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ..dialogue import UNSPOKEN, Dialogue
+from ..errors import InputError
+
+WRITTEN = {"id", "messages", "domains", "time", "metadata"}
+"""The fields of `Dialogue.to_json`."""
+
+_LISTS = ("messages", "conversation", "conversations")
+_ROLES = {"human": "user", "gpt": "assistant"}  # of ShareGPT
+
+
+def plain_dialogues(items: Any) -> list[Dialogue]:
+    """Make dialogues of a list in which none needs a guess.
+
+    Give none if one does, or of anything else.
+    """
+    read = []
+    with suppress(InputError):
+        for item in items if isinstance(items, list | tuple) else ():
+            if isinstance(item, Dialogue):
+                read.append(item)
+            elif isinstance(item, Mapping) and item.keys() <= WRITTEN:
+                read.append(Dialogue.from_json(item))
+            else:
+                read.append(Dialogue.from_messages(item))
+        return read
+    return []
+
+
+def from_conversation(record: Any) -> Dialogue:
+    """Make a dialogue of chat messages, or of a mapping with them; leave out system prompts.
+
+    The mapping has ``messages``, ``conversation`` or ``conversations``, also in ShareGPT's form, or
+    ``prompt`` and ``completion``, and it may have the other fields of `Dialogue.to_json`.
+
+    Raises:
+        InputError: It holds no conversation, or a message is malformed.
+    """
+    if isinstance(record, Dialogue):
+        return record
+    if fault := conversation_fault(record):
+        raise InputError(fault)
+    if not isinstance(record, Mapping):
+        return Dialogue.from_messages(_messages(record))
+    name = next((name for name in _LISTS if record.get(name) is not None), "")
+    if name:
+        messages = _messages(record[name])
+    elif record.get("prompt") and record.get("completion"):
+        messages = _said(record["prompt"], "user") + _said(record["completion"], "assistant")
+    else:
+        return Dialogue.from_json(record)  # which says what is missing
+    metadata = record.get("metadata")
+    if isinstance(metadata, str):  # of a dataset
+        metadata = json.loads(metadata)
+    fields = {field: record[field] for field in ("id", "domains", "time") if record.get(field)}
+    return Dialogue.from_json({**fields, "messages": messages, "metadata": metadata})
+
+
+def conversation_fault(item: Any) -> str:
+    """Say why an item of a list can be no conversation; empty if it can."""
+    if isinstance(item, str):
+        return (
+            f"got the text {item[:40]!r}, expected a list of messages; single utterances go to "
+            "encode_utterances, and files are given by their path alone"
+        )
+    if not isinstance(item, Mapping | Sequence):
+        return f"got {type(item).__name__}, expected a list of messages or a Dialogue; leave it out"
+    if isinstance(item, Mapping):
+        if "role" not in item:
+            return ""
+        return (
+            "got one message, expected a list of messages; put each dialogue into a list of its own"
+        )
+    if any(isinstance(message, str) for message in item):
+        return (
+            "got a list of texts, expected messages such as {'role': 'user', 'content': 'Hello'}; "
+            "say who speaks"
+        )
+    return ""
+
+
+def _said(value: Any, role: str) -> list[Any]:
+    return [{"role": role, "content": value}] if isinstance(value, str) else _messages(value)
+
+
+def _messages(items: Any) -> list[Any]:
+    if isinstance(items, str | Mapping) or not isinstance(items, Sequence):
+        raise InputError(f"field messages: got {type(items).__name__}, expected a list of messages")
+    messages = []
+    for item in items:
+        if isinstance(item, Mapping):
+            fields = {name: value for name, value in item.items() if value is not None}
+            role = fields.pop("from", None)
+            if role is not None and "value" in fields:
+                fields |= {"role": _ROLES.get(role, role), "content": fields.pop("value")}
+            if fields.get("role") in UNSPOKEN:
+                continue
+            messages.append(fields)
+        else:
+            messages.append(item)
+    return messages

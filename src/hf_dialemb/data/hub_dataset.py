@@ -1,0 +1,128 @@
+"""Datasets of dialogues: their columns, and the rows of those on the Hub as a stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from ..dialogue import Dialogue
+from ..errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from datasets import Dataset, Features, IterableDataset
+
+_ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
+
+
+def dialogue_features() -> Features:
+    """Return the features of a dataset of dialogues.
+
+    Metadata are JSON, as their names differ from one to another.
+    """
+    from datasets import Features, List, Value
+
+    string = Value("string")
+    slots = List({"name": string, "value": string})
+    labels = {
+        "name": string,
+        "dialogue_acts": List(string),
+        "slots": slots,
+        "intents": List(string),
+    }
+    messages = List({"role": string, "content": string, **labels, "time": string})
+    return Features(
+        {
+            "id": string,
+            "messages": messages,
+            "domains": List(string),
+            "time": string,
+            "metadata": string,
+        }  # of JSON
+    )
+
+
+def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
+    """Make a dataset of dialogues; `load_dialogues` reads it back."""
+    from datasets import Dataset
+
+    empty = {"name": "", "dialogue_acts": [], "slots": [], "intents": [], "time": ""}
+    rows = [
+        {
+            "domains": [],
+            "time": "",
+            **dialogue.to_json(),
+            "metadata": json.dumps(dict(dialogue.metadata)),
+        }
+        for dialogue in dialogues
+    ]
+    rows = [
+        {**row, "messages": [{**empty, **message} for message in row["messages"]]} for row in rows
+    ]
+    features = dialogue_features()
+    return Dataset.from_dict(
+        {name: [row[name] for row in rows] for name in features}, features=features
+    )
+
+
+def hub_rows(identifier: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read the rows of a dataset on the Hub as a stream, each with its place, without a copy of it.
+
+    Args:
+        identifier: The dataset, such as ``org/name`` or ``org/name:config``.
+        split: One of its splits, or ``all``.
+
+    Raises:
+        InputError: The dataset cannot be reached, or has no such split.
+    """
+    from datasets import load_dataset
+
+    name, _, configuration = identifier.partition(":")
+    with _reached(identifier):
+        splits: Mapping[str, IterableDataset] = load_dataset(
+            name, configuration or None, streaming=True
+        )
+    names = chosen_splits(identifier, split, splits)
+    return chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
+
+
+def chosen_splits(place: str, split: str, splits: Collection[str]) -> list[str]:
+    """Return the names of a split among those of a dataset; ``all`` stands for each."""
+    names = [name for name in (split, *_ALSO_CALLED.get(split, ())) if name in splits][:1]
+    names = list(splits) if split == "all" else names
+    if not names:
+        raise InputError(f"{place}: {unknown_name('split', split, [*splits, 'all'])}")
+    return names
+
+
+def _stream(
+    identifier: str, split: str, rows: IterableDataset
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    with _reached(identifier):
+        for index, row in enumerate(rows):
+            yield f"{identifier} {split}: row {index}", row
+
+
+@contextmanager
+def _reached(identifier: str) -> Iterator[None]:
+    """Turn errors of the Hub and of its library into an `InputError`."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        yield
+    except InputError:
+        raise
+    except (HfHubHTTPError, OSError, ValueError, RuntimeError) as error:
+        remedy = "correct the id (org/name:config), log in with 'hf auth login', or try again later"
+        if constants.HF_HUB_OFFLINE and isinstance(error, ConnectionError):
+            remedy = (
+                "HF_HUB_OFFLINE is set: unset it, or give a .parquet file that 'hf download' "
+                "brought before"
+            )
+        raise InputError(
+            f"{identifier}: is no file or folder here, and the dataset cannot be read from the Hub "
+            f"({' '.join(str(error).split())}); {remedy}"
+        ) from None

@@ -1,0 +1,101 @@
+"""Files of one dialogue a line: read with the line of every error, written whole or not at all."""
+
+import gzip
+import io
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ..dialogue import Dialogue
+from ..errors import InputError
+from ..storage.files import write_atomically
+from .parsing import parse_json
+from .raw_records import convert_records, never_empty, readable
+from .source import decompressed
+
+EXPECTED_LINES = "one JSON object with 'messages' per line"
+
+
+def read_jsonl(path: str | Path, *, strict: bool = False) -> Iterator[Dialogue]:
+    """Read dialogues, one per line, as `Dialogue.from_json` takes them; unpack ``.gz``.
+
+    Malformed lines are left out with one warning.
+
+    Args:
+        path: The file.
+        strict: Whether the first malformed line raises an `InputError` with its place.
+
+    Raises:
+        InputError: The file is missing or empty, or more than a fifth of it is malformed.
+    """
+    empty = InputError(f"{path}: got no dialogue, expected {EXPECTED_LINES}; fill the file")
+    records = never_empty(line_records(Path(path)), empty)
+    yield from readable(convert_records(records, _dialogue), str(path), strict=strict)
+
+
+def _dialogue(record: Any) -> Dialogue:
+    if isinstance(record, InputError):
+        raise record
+    return Dialogue.from_json(record)
+
+
+def line_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Read the values of a file with one JSON value a line; pass over blank lines.
+
+    An `InputError` stands for a malformed line.
+    """
+    with decompressed(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if line.strip():
+                try:
+                    remedy = "write one JSON object per line, encoded as UTF-8"
+                    yield f"{path}:{number}", parse_json("", line.rstrip(b"\r\n"), remedy)
+                except InputError as error:
+                    yield f"{path}:{number}", error
+
+
+def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
+    """Write at least one dialogue, one per line, packed if the name ends in ``.gz``.
+
+    If anything fails, the file stays as it was.
+
+    Returns:
+        The number of dialogues.
+
+    Raises:
+        InputError: The folder is missing, there is no dialogue, or a text has half a character.
+    """
+    path, count = Path(path), 0
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
+
+    def write(temporary: Path) -> None:
+        nonlocal count
+        with temporary.open("wb") as file:
+            # Without a time in its header, the same dialogues give the same file.
+            packed = (
+                gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+                if path.name.endswith(".gz")
+                else file
+            )
+            with io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as stream:
+                for dialogue in dialogues:
+                    line = json.dumps(dialogue.to_json(), ensure_ascii=False) + "\n"
+                    try:
+                        line.encode("utf-8")
+                    except UnicodeEncodeError:
+                        place = f"{path}: dialogue {count} (id {dialogue.id!r})"
+                        raise InputError(
+                            f"{place}: got a lone surrogate, expected text; remove it"
+                        ) from None
+                    stream.write(line)
+                    count += 1
+        if not count:
+            raise InputError(
+                f"{path}: got no dialogue to write, expected at least one; the file is left as it "
+                "was"
+            )
+
+    write_atomically(path, write)
+    return count
