@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_corpora import mutated, write
 
-from hf_dialemb.apps.files.check import LONGEST_TURN, Problem, check
+from hf_dialemb.apps.files.check import Problem, check
 from hf_dialemb.apps.files.reading import read_own
 from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.data.reading_options import ReadingOptions
@@ -52,44 +52,26 @@ def test_good_data_have_no_problem(tmp_path, sample_dialogues):
     assert list(check(tmp_path / "d.parquet")) == []
 
 
-def test_every_fault_of_every_line_of_json(tmp_path):
-    message = {"role": "bot", "content": " ", "slots": "x", "dialogue_acts": [1], "intents": "y"}
-    messages = [message, 3, {"content": "messages[0]: Hi"}, {"role": "user"}]
-    lines = [
-        {"id": [], "domains": "taxi", "messages": messages},
-        {"messages": []},
-        {"messages": "Hi"},
-        {"text": "Hi"},
+def test_the_first_fault_of_every_line_of_json(tmp_path):
+    message = {"role": "user", "content": "Hi"}
+    faults = [
+        ({"id": {}, "messages": [message]}, "field id: got dict"),
+        ({"domains": "taxi", "messages": [message]}, "field domains: got 'taxi'"),
+        ({"messages": [{**message, "role": "bot"}, 3]}, "messages[0]: field role: got 'bot'"),
+        ({"messages": [message, 3]}, "messages[1]: got int"),
+        ({"messages": "Hi"}, "field messages: got str"),
+        ({"text": "Hi"}, "got an object with the fields text, which has not the file's form"),
+        ([1], "got list"),
     ]
+    lines = [GOOD, *(json.dumps(record) for record, _ in faults), "{", GOOD]
     half = '{"messages": [{"role": "user", "content": "\\ud800"}]}'
     starts(
-        result(
-            tmp_path / "d.jsonl", "\n".join([GOOD, *map(json.dumps, lines), "[1]", "{", GOOD, half])
-        ),
-        *(
-            "E:2 field id: got list",
-            "E:2 field domains: got 'taxi'",
-            "E:2 messages[0]: field role: got 'bot'",
-        ),
-        *(
-            "E:2 messages[0]: field content: got ' '",
-            "E:2 messages[0]: field dialogue_acts: got [1]",
-        ),
-        *("E:2 messages[0]: field slots: got 'x'", "E:2 messages[0]: field intents: got 'y'"),
-        *("E:2 messages[1]: got int", "E:2 messages[2]: field role is missing"),
-        *("E:2 messages[3]: field content is missing", "E:4 field messages: got str"),
-        *(
-            "E:5 got an object with the fields text, which has not the file's form, chat messages",
-            "E:6 got list",
-        ),
-        *(
-            "E:7 broken JSON at column 2",
-            f"E:8 field id: got '1', which {tmp_path}/d.jsonl:1 has too",
-        ),
-        *(
-            "E:9 got half a character (a lone surrogate)",
-            "N:3 left out a dialogue in which nobody says anything",
-        ),
+        result(tmp_path / "d.jsonl", "\n".join([*lines, half, '{"messages": []}'])),
+        *(f"E:{number} {sentence}" for number, (_, sentence) in enumerate(faults, start=2)),
+        "E:9 broken JSON at column 2",
+        f"E:10 field id: got '1', which {tmp_path}/d.jsonl:1 has too",
+        "E:11 got half a character (a lone surrogate)",
+        "N:12 left out a dialogue in which nobody says anything",
     )
 
 
@@ -105,7 +87,7 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
             "G roles: guessed A: user; B: assistant",
             "N 1 dialogue whose rows stood apart put together",
         ),
-        *("N:4 left out a turn without an id", "N:2 left out a turn without text"),
+        "N:4 left out a turn without an id",
     )
     texts = {"a.txt": b"Hi\nA:\n\xff\xc3\xa9\nB: Ho\nA:\n", "b.txt": "A: Hi\nB: Ho\n", "c.txt": ""}
     folder = write(tmp_path / "texts", texts)
@@ -120,7 +102,6 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
             "/c.txt:1 got no turn,",
             " roles: guessed A: user; B",
         ),
-        " left out a turn without text (2 times: ",
     )
 
 
@@ -165,20 +146,14 @@ def test_what_ends_the_reading_is_a_problem_too(tmp_path):
 
 
 def test_warnings(tmp_path):
-    long, longer = "word " * LONGEST_TURN, "word " * LONGEST_TURN + "more"
     rows = ["a,A,Hi", "a,B,Ho", "b,A,Hi", "b,B,Ho", "c,B,Hi", "c,B,Ho", "d,B,A single turn"]
-    rows += [f"e,A,{long}", f"e,B,{longer}", "f,A,caf\ufffd", "f,B,?"]
     starts(
         result(tmp_path / "d.csv", "\n".join(["id,role,text", *rows])),
         *(f"W:4 got the same turns as {tmp_path}/d.csv:2;", "W:6 got one speaker only (user)"),
-        *(
-            "W:8 got a single turn",
-            "W:9 turn 2: got 2,001 words",
-            "W:11 turn 1: got the character U+FFFD",
-        ),
+        *("W:8 got a single turn",),
         "G roles: given conversation by conversation to A, B:",
     )
-    assert len(list(read_own(tmp_path / "d.csv"))) == 6
+    assert len(list(read_own(tmp_path / "d.csv"))) == 4
 
 
 def test_what_cannot_be_opened_is_an_error(tmp_path):

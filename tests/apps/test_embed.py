@@ -15,7 +15,7 @@ from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.search import embed as module
 from hf_dialemb.apps.search.embed import embed_file
 from hf_dialemb.apps.search.search import describe, nearest, search
-from hf_dialemb.data import write_jsonl
+from hf_dialemb.data import load_dialogues, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import Encoder
 from hf_dialemb.encoders.stored_vectors import stored_vectors
@@ -48,79 +48,58 @@ def test_rows_are_those_of_encode_in_the_order_of_lines(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["eleven.jsonl", "vectors.parquet"]
 
 
-def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_file(
-    tiny_checkpoint, source, tmp_path, monkeypatch
+@pytest.fixture
+def encoded(monkeypatch):
+    """How many dialogues each call of an encoder reads."""
+    counts, encode = [], Encoder.encode
+
+    def counted(encoder, dialogues, *rest):
+        counts.append(len(dialogues))
+        return encode(encoder, dialogues, *rest)
+
+    monkeypatch.setattr(Encoder, "encode", counted)
+    return counts
+
+
+def test_killed_and_run_again_it_embeds_the_rest_and_ends_in_the_same_file(
+    tiny_checkpoint, source, tmp_path, encoded
 ):
-    whole, output, parts = (
-        tmp_path / f"{name}" for name in ("whole.parquet", "some.parquet", "some.parquet.parts")
-    )
-    assert embed_file(str(tiny_checkpoint), source, whole, shard_size=3) == 11
-    kill(Encoder, "encode", 2, embed_file, str(tiny_checkpoint), source, output, 3)
+    whole, output = tmp_path / "whole.parquet", tmp_path / "some.parquet"
+    parts, model = tmp_path / "some.parquet.parts", str(tiny_checkpoint)
+    assert embed_file(model, source, whole, shard_size=3) == 11
+    kill(Encoder, "encode", 2, embed_file, model, source, output, 3)
     assert not output.exists()
-    written = {path: path.stat().st_mtime_ns for path in parts.glob("*.parquet")}
-    assert len(written) == 2
-    damaged, kept = sorted(written)
-    damaged.write_bytes(damaged.read_bytes()[:-9])
     (parts / "notes.txt").write_text("of somebody else")
-    merge, seen = module._merge, {}
-
-    def look_and_merge(files, *places):
-        seen.update({file: file.stat().st_mtime_ns for file in files})
-        return merge(files, *places)
-
-    monkeypatch.setattr(module, "_merge", look_and_merge)
+    encoded.clear()
     with locked(parts, "wait"), pytest.raises(InputError, match="another run writes there now"):
-        embed_file(str(tiny_checkpoint), source, output, shard_size=3)
-    assert embed_file(str(tiny_checkpoint), source, output, shard_size=3) == 11
-    assert len(seen) == 4
-    assert seen[kept] == written[kept]
+        embed_file(model, source, output, shard_size=3)
+    kill(module, "_join", 0, embed_file, model, source, output, 3)
+    assert encoded == [3, 2]
+    assert embed_file(model, source, output, shard_size=3) == 11
+    assert encoded == [3, 2]
     assert pq.read_table(output).equals(pq.read_table(whole))
     assert [path.name for path in parts.iterdir()] == ["notes.txt"]
     output.write_text("of somebody else")
     with pytest.raises(InputError, match="is no file that dialemb embed wrote, and would be lost"):
-        embed_file(str(tiny_checkpoint), source, output)
+        embed_file(model, source, output)
 
 
-def test_killed_while_merging_it_embeds_nothing_again(
-    tiny_checkpoint, source, tmp_path, monkeypatch
+def test_what_a_killed_run_left_of_another_model_or_text_is_not_mixed_in(
+    tiny_checkpoint, source, tmp_path, encoded
 ):
-    request = str(tiny_checkpoint), source, tmp_path / "vectors.parquet", 6
-    kill(module, "_merge", 0, embed_file, *request)
-    monkeypatch.delattr(Encoder, "encode")
-    assert embed_file(*request) == 11
-
-
-def test_parts_of_another_request_are_not_mixed_in(tiny_checkpoint, source, tmp_path, refused):
-    output, mine, other = tmp_path / "vectors.parquet", tmp_path / "mine.jsonl", tmp_path / "other"
-    kill(Encoder, "encode", 1, embed_file, str(tiny_checkpoint), source, output, 3)
+    output, other = tmp_path / "vectors.parquet", tmp_path / "other"
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
     torch.nn.init.normal_(model.role_embeddings.weight)
     save((model, tokenizer), other)
-    mine.write_text(
-        "".join(source.read_text(encoding="utf-8").splitlines(keepends=True)[1:]), encoding="utf-8"
-    )
-    for encoder, file, size, named in (
-        (other, source, 3, "model"),
-        (tiny_checkpoint, mine, 3, "input"),
-        (tiny_checkpoint, source, 4, "shard_size"),
-    ):
-        words = ("--model", encoder, "--input", file, "--output", output, "--shard-size", size)
-        told = f"vectors.parquet.parts holds shards of another request (its {named} differs)"
-        assert told in refused("embed", *words)
-        assert not output.exists()
-
-
-def test_vectors_of_two_widths_are_one_sentence(source, tmp_path):
-    output = tmp_path / "vectors.parquet"
-
-    def encoder(width):
-        return Encoder(
-            "changed", embed_texts=lambda texts, *_: np.ones((len(texts), width), np.float32)
-        )
-
-    kill(Encoder, "encode", 1, embed_file, encoder(4), source, output, 3)
-    with pytest.raises(InputError, match=r"parts holds vectors of 4 and of 6 numbers"):
-        embed_file(encoder(6), source, output, 3)
+    kill(Encoder, "encode", 2, embed_file, str(tiny_checkpoint), source, output, 3)
+    kill(Encoder, "encode", 1, embed_file, str(other), source, output, 3)
+    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
+    source.write_text("".join([*lines[:3], *lines[4:]]), encoding="utf-8")
+    encoded.clear()
+    assert embed_file(str(other), source, output, 3) == 10
+    assert encoded == [3, 3, 1]
+    expected = encode(*load_checkpoint(str(other)), load_dialogues(source))
+    np.testing.assert_allclose(stored_vectors(output).vectors, expected, atol=1e-5)
 
 
 def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):
@@ -174,23 +153,12 @@ def test_neighbours_come_by_cosine_and_lines_are_short(sample_dialogues):
     assert first.isprintable()
 
 
-def test_what_is_found_by_a_text_is_shown_from_the_nearest_turn_on():
-    turns = (
-        Turn("user", "hello"),
-        Turn("assistant", "hi"),
-        Turn("user", "my card was stolen"),
-        Turn("assistant", "oh"),
-    )
-    (found,) = search("dialogue-static", [Dialogue(turns)], "a stolen credit card", whole=True)
-    assert found.text == "… my card was stolen / oh"
-    assert search("dialogue-static", [Dialogue(turns)], "hello!", whole=True)[0].text.startswith(
-        "hello / hi"
-    )
-    other = Dialogue((Turn("user", "hello"), Turn("assistant", "hi there")))
-    every = [other, Dialogue(turns)]
-    # which is fitted on all of them
-    first, second = search("tfidf", every, "a stolen card", whole=True)
-    assert (first.text, first.score > second.score) == ("… my card was stolen / oh", True)
+def test_an_encoder_that_is_fitted_reads_the_query_with_the_dialogues():
+    greeting = Dialogue((Turn("user", "hello"), Turn("assistant", "hi there")), "greeting")
+    theft = Dialogue((Turn("user", "my card was stolen"), Turn("assistant", "oh")), "theft")
+    first, second = search("tfidf", [greeting, theft], "a stolen card", whole=True)
+    assert (first.id, first.text) == ("theft", "my card was stolen / oh")
+    assert first.score > second.score
 
 
 def test_the_command_finds_the_nearest_of_a_file(
@@ -242,51 +210,20 @@ def test_stored_vectors_serve_as_embedded_ones(tmp_path, sample_dialogues, refus
     source, whole, said = (tmp_path / name for name in ("d.jsonl", "d.parquet", "u.parquet"))
     write_jsonl(sample_dialogues[:30], source)
     model = ["--model", "dialogue-static"]
-    assert main(["embed", *model, "--input", str(source), "--output", str(whole)]) == 0
-    assert (
-        main(
-            [
-                "embed",
-                *model,
-                "--input",
-                str(source),
-                "--output",
-                str(said),
-                "--level",
-                "utterances",
-            ]
-        )
-        == 0
-    )
+    for output, level in ((whole, "dialogues"), (said, "utterances")):
+        assert embed_file("dialogue-static", source, output, level=level)
     table = pq.read_table(said)
     assert table.column_names == ["id", "turn", "said", "metadata", "embedding"]
     assert len(table) == sum(len(dialogue.turns) for dialogue in sample_dialogues[:30])
     figures = []
     for words in (model, ["--vectors", str(whole)]):
-        words = [
-            *words,
-            "--corpus",
-            str(source),
-            "--seeds",
-            "1",
-            "--output",
-            str(tmp_path / "r.json"),
-        ]
+        words = [*words, "--corpus", str(source), "--seeds", "1"]
+        words += ["--output", str(tmp_path / "r.json")]
         assert main(["evaluate", *words]) == 0
         rows = json.loads((tmp_path / "r.json").read_text())["results"]
         figures.append({(row["model"], row["metric"], row["setting"]): row["mean"] for row in rows})
         figures[-1].pop(("dialogue-static", "seconds", ""), None)
     assert figures[0] == figures[1]
-    for name, words in (("embedded", model), ("stored", ["--vectors", str(said)])):
-        assert (
-            main(["flow", str(source), "--clusters", "4", "--output", str(tmp_path / name), *words])
-            == 0
-        )
-    assert (
-        len({(tmp_path / name / "graph.dot").read_text() for name in ("embedded", "stored")}) == 1
-    )
-    flow = ["flow", source, "--output", tmp_path / "other", "--vectors"]
-    assert "got vectors of dialogues, expected those of utterances" in refused(*flow, whole)
     words = ["evaluate", "--corpus", source, "--output", tmp_path / "r.json", "--vectors"]
     assert "got vectors of utterances, expected those of dialogues" in refused(*words, said)
     assert "this task embeds parts of them" in refused(
@@ -296,7 +233,5 @@ def test_stored_vectors_serve_as_embedded_ones(tmp_path, sample_dialogues, refus
         Dialogue((Turn("user", "pizza"),) * len(dialogue.turns))
         for dialogue in sample_dialogues[:30]
     )
-    for others in (pizzas, sample_dialogues[1:31]):
-        write_jsonl(others, source)
-        assert "holds other utterances" in refused(*flow, said)
+    write_jsonl(pizzas, source)
     assert "holds other dialogues" in refused(*words, whole)

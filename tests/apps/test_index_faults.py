@@ -3,24 +3,10 @@
 Half-read conditions, other writers, damaged files, odd times, names and metadata.
 """
 
-import json
-import select
 import shutil
-import signal
-import subprocess
-import sys
 from dataclasses import asdict
 
 import pytest
-from hypothesis import Phase, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    rule,
-    run_state_machine_as_test,
-)
 
 from hf_dialemb.apps.search.dialogue_index import DialogueIndex
 from hf_dialemb.dialogue import Dialogue, Turn
@@ -92,7 +78,7 @@ def test_what_is_no_condition_is_refused(three, where):
 
 @pytest.mark.parametrize("where", ["1/0 = 1", "cast(text as int) > 3"])
 def test_a_condition_that_fails_on_a_row_is_named(three, where):
-    with pytest.raises(InputError, match=r"^where: got .* \(Arrow error: "):
+    with pytest.raises(InputError, match=r"^where: got .*, which fails on a row \("):
         three.search("d1", 9, where)
 
 
@@ -119,19 +105,11 @@ def test_more_may_be_wanted_than_there_are(three, top):
     assert len(three.near("d1", top)) == 2
 
 
-@pytest.mark.parametrize("wanted", ["12", b"12", 12, None, [12], {"1", 2}])
-def test_only_a_list_of_ids_is_deleted(tmp_path, wanted):
+def test_only_a_list_of_ids_is_deleted(tmp_path):
     index = made(tmp_path, "1", "2", "12")
-    with pytest.raises(InputError, match=r"^ids: got .* expected a list of ids"):
-        index.delete(wanted)
+    with pytest.raises(InputError, match=r"^ids: got '12', expected a list of ids"):
+        index.delete("12")
     assert ids(index) == ["1", "12", "2"]
-
-
-@pytest.mark.parametrize("topics", [{1: "cards"}, {"1": 5}, [("1", "cards")], "1"])
-def test_topics_are_texts_by_id(tmp_path, topics):
-    index = made(tmp_path, "1")
-    with pytest.raises(InputError, match=r"^topics: got .* expected a mapping of ids to topics"):
-        index.label(topics)
 
 
 def test_an_open_index_sees_what_others_wrote(tmp_path):
@@ -147,9 +125,9 @@ def test_an_open_index_sees_what_others_wrote(tmp_path):
 
 
 def test_an_index_that_others_made_meanwhile_is_of_one_level(tmp_path):
-    first = DialogueIndex(tmp_path / "c.lance", MODEL, "utterances")
+    first = DialogueIndex(tmp_path / "c.lance", MODEL, "turns")
     second = made(tmp_path, "a")
-    with pytest.raises(InputError, match="is of dialogues, got the level utterances"):
+    with pytest.raises(InputError, match=r"is of dialogues by .*, got turns by"):
         first.add([dialogue("b")])
     shutil.rmtree(second.path)
     with pytest.raises(InputError, match="is no longer there"):
@@ -211,7 +189,7 @@ def test_an_index_without_its_versions_is_refused_and_stays(tmp_path, lost):
         lambda: DialogueIndex(index.path, MODEL).add([dialogue("b")]),
         lambda: index.add([dialogue("b")]),
     ):
-        with pytest.raises(InputError, match="lost the files in _versions; restore the folder"):
+        with pytest.raises(InputError, match="lost its files in _versions; restore the folder"):
             again()
     assert sorted(index.path.rglob("*")) == left
 
@@ -237,24 +215,10 @@ def test_damaged_files_are_told_in_one_sentence(tmp_path, part, damage):
     }
     for again in tries.values():
         with pytest.raises(
-            InputError, match=r"^index .*(LanceDB cannot use it \(|lost the files)[^\n]*restore"
+            InputError, match=r"^index .*(LanceDB cannot use it \(|lost its files)[^\n]*restore"
         ) as told:
             again()
         assert ".cargo" not in str(told.value)
-
-
-def test_labels_are_written_in_one_version_after_one_reading(tmp_path, monkeypatch):
-    index = made(tmp_path, *"abcdefghi")
-    asked, version = [], index._table.version
-    plain = lancedb.table.LanceTable.search
-    monkeypatch.setattr(
-        lancedb.table.LanceTable,
-        "search",
-        lambda *args, **more: asked.append(1) or plain(*args, **more),
-    )
-    assert index.label(dict.fromkeys("abcdefghijk", "taxis")) == 9
-    assert len(asked) == 1
-    assert lancedb.connect(str(tmp_path)).open_table("c").version == version + 1
 
 
 @pytest.mark.parametrize("level", ["dialogues", "turns"])
@@ -298,7 +262,7 @@ def test_a_time_that_is_none_in_utc_is_refused_with_its_dialogue(tmp_path, time)
         ({"n": None}, {"n": "x"}, "n = 'x'"),
         ({"n": "a"}, {"n": 5}, "n = '5'"),
         ({"n": {"a": 1}}, {"n": {"b": 2}}, "n like '%b%'"),
-        ({"n": [], "m": [1]}, {"n": ["x", "y"]}, "array_has(n, 'y')"),
+        ({"n": []}, {"n": ["x", "y"]}, "n like '%y%'"),
         ({}, {"": "x"}, "metadata_ = 'x'"),
         ({}, {"_rowid": "x"}, "metadata__rowid = 'x'"),
         ({}, {"a`b": "x"}, "a_b = 'x'"),
@@ -317,116 +281,3 @@ def test_metadata_of_another_kind_than_before_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"^metadata n: got 'x', expected double"):
         index.add([dialogue("b", metadata={"n": "x"})])
     assert ids(index) == ["a"]
-
-
-WRITER = """
-import json, sys
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.errors import InputError
-from hf_dialemb.apps.search import dialogue_index as module
-module.BATCH = 2
-index = module.DialogueIndex(sys.argv[1], "dialogue-static", "turns")
-for line in sys.stdin:
-    said, gone = json.loads(line)
-    try:
-        index.delete(gone) if gone else None
-        if said:
-            index.add([Dialogue(tuple(Turn("user", text) for text in texts), name) for name, texts in said.items()])
-        print("done", flush=True)
-    except InputError as error:
-        print(error, flush=True)
-"""
-NAMES = st.sampled_from(["a", "b", "c", "d", "e'"])
-TEXTS = st.lists(st.sampled_from(["a taxi", "my card", "it's ☃"]), min_size=1, max_size=3).map(
-    tuple
-)
-SAID = st.dictionaries(NAMES, TEXTS, min_size=1)
-
-
-class TwoWriters(RuleBasedStateMachine):
-    """Two processes that write, and may be killed, beside an open reader and a dictionary of what
-    it should see."""
-
-    @initialize(said=SAID)
-    def start(self, said):
-        self.path = type(self).folder / str(len(list(type(self).folder.iterdir()))) / "c.lance"
-        self.reader = DialogueIndex(self.path, MODEL, "turns")
-        self.writers, self.held = [None, None], {}
-        self.add(0, said)
-
-    def teardown(self):
-        for writer in filter(None, getattr(self, "writers", ())):
-            writer.kill()
-            writer.communicate()
-
-    def send(self, place, said, gone=()):
-        if self.writers[place] is None:
-            words = [sys.executable, "-c", WRITER, str(self.path)]
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-            self.writers[place] = subprocess.Popen(words, **pipes)
-        self.writers[place].stdin.write(json.dumps([said, list(gone)]) + "\n")
-        self.writers[place].stdin.flush()
-        return self.writers[place]
-
-    def seen(self):
-        by_dialogue = {}
-        for hit in self.reader.search("a taxi", 999) if len(self.reader) else ():
-            by_dialogue.setdefault(hit.id, {})[hit.turn] = hit.text
-        assert all(sorted(texts) == [*range(len(texts))] for texts in by_dialogue.values())
-        return {
-            name: tuple(texts[turn] for turn in range(len(texts)))
-            for name, texts in by_dialogue.items()
-        }
-
-    def check_each_is_one_of(self, *worlds):
-        seen = self.seen()
-        for name in {name for world in (seen, *worlds) for name in world}:
-            assert seen.get(name) in [world.get(name) for world in worlds]
-        return seen
-
-    @rule(place=st.integers(0, 1), said=SAID)
-    def add(self, place, said):
-        assert self.send(place, said).stdout.readline() == "done\n"
-        self.held |= said
-
-    @rule(place=st.integers(0, 1), gone=st.sets(NAMES, min_size=1))
-    def delete(self, place, gone):
-        assert self.send(place, {}, gone).stdout.readline() == "done\n"
-        self.held = {name: texts for name, texts in self.held.items() if name not in gone}
-
-    @rule(place=st.integers(0, 1), said=SAID, files=st.integers(1, 9))
-    def kill_while_adding(self, place, said, files):
-        """Kill as soon as there are so many files more, or after all of it."""
-        before = sum(1 for _ in self.path.rglob("*"))
-        writer = self.send(place, said)
-        while (
-            sum(1 for _ in self.path.rglob("*")) < before + files
-            and not select.select([writer.stdout], [], [], 0)[0]
-        ):
-            self.check_each_is_one_of(self.held, self.held | said)
-        writer.send_signal(signal.SIGKILL)
-        writer.communicate()
-        self.writers[place] = None
-        self.held = self.check_each_is_one_of(self.held, self.held | said)
-
-    @rule(first=SAID, second=SAID)
-    def add_both(self, first, second):
-        writers = [self.send(0, first), self.send(1, second)]
-        told = [writer.stdout.readline() for writer in writers]
-        assert all(line == "done\n" or "another run writes there now" in line for line in told)
-        done = [said for said, line in zip((first, second), told, strict=True) if line == "done\n"]
-        assert done
-        orders = [self.held | done[0] | done[-1], self.held | done[-1] | done[0]]
-        self.held = self.check_each_is_one_of(*orders)
-
-    @invariant()
-    def the_reader_sees_what_is_held(self):
-        if hasattr(self, "held"):
-            assert self.seen() == self.held
-
-
-@pytest.mark.slow
-def test_two_writers_lose_and_double_nothing_however_they_are_killed(tmp_path):
-    machine = type("Machine", (TwoWriters,), {"folder": tmp_path})
-    how = settings(max_examples=4, stateful_step_count=6, deadline=None, phases=[Phase.generate])
-    run_state_machine_as_test(machine, settings=how)

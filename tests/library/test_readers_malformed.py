@@ -13,8 +13,8 @@ from hf_dialemb.data import CORPORA, load_examples
 from hf_dialemb.errors import InputError
 
 TAXI, VAL = "taxi.txt", "multiwoz2.1_convlab2/val.json"
-TAGS, MULDOGO = "ATIS/train/seq.out", "splits_annotated_at_turn_level/media/dev.tsv"
-ATIS, HWU64 = "Datasets/ATIS/train/seq.in:2", "Datasets/HWU64/train/seq.in"
+MULDOGO = "splits_annotated_at_turn_level/media/dev.tsv"
+HWU64 = "Datasets/HWU64/train/seq.in"
 CSE = "嗯|在吗\t谢谢\t1|0-1-0\t1\t在的|没有\t1|0\n"
 SIDE = 'system side information": "'
 
@@ -78,16 +78,6 @@ RECORDS = [
         ": record owls: document 'Feeding owls#1_0' record 0: t",
     ),
     (
-        "dstc7_ubuntu",
-        "train",
-        "*train*",
-        "C3D4",
-        "X",
-        ": record 0: a correct answer is not among the candidates",
-    ),
-    ("ubuntu", "train", "train.csv", "", "a,b,1,1\n", ":5: got a row with more cells than columns"),
-    ("ubuntu", "train", "train.csv", "", "a, __eou__ ,1\n", ":5: field responses: got ''"),
-    (
         "ecommerce",
         "train",
         "ECD_sample/train",
@@ -128,14 +118,6 @@ RECORDS = [
         ":2: field labels: got '0|1', ex",
     ),
     (
-        "dstc2_babi",
-        "dev",
-        "*-dev.txt",
-        "",
-        "\n1 c\td\n3 e\tf\n",
-        ":8: lines[1]: got '3 e\\tf', expected a line that ",
-    ),
-    (
         "muldogo",
         "dev",
         MULDOGO,
@@ -168,14 +150,6 @@ RECORDS = [
         ": Events[0]: field Agent: got 'Robot', expected User or Wiz",
     ),
     (
-        "abcd",
-        "train",
-        "*v1.1.json",
-        '["agent", "Hi! How can I help?"], ',
-        "",
-        ": record 0: field delexed: got 6 rows",
-    ),
-    (
         "clinc150",
         "train",
         "data_full.json",
@@ -190,23 +164,6 @@ RECORDS = [
         "alarm_set",
         "alarm",
         f"{HWU64}:1: field label: got 'alarm', expe",
-    ),
-    ("amazonqa", "all", "amazonqa.txt", "", "one cell\n", ":14: got one cell"),
-    (
-        "few_shot_atis",
-        "train",
-        TAGS,
-        "O O B-res",
-        "O B-res",
-        f"{ATIS}: field tags: got 2, expected one for each",
-    ),
-    (
-        "few_shot_atis",
-        "train",
-        "ATIS/train/label",
-        "atis_restriction",
-        "",
-        f"{ATIS}: field intent: got nothing",
     ),
     (
         "hdsa",
@@ -249,14 +206,6 @@ WHOLE = [
     ("sgd", "dev", "dev/*.json", None, "{}", ": got an object, expected a list"),
     ("multiwoz", "train", VAL, None, "{}", f": split train needs {VAL} too"),
     ("clinc150", "train", "domains.json", None, None, ": domains.json is missing beside"),
-    (
-        "few_shot_atis",
-        "train",
-        "ATIS/train/label",
-        "",
-        "more\n",
-        ":3: ATIS/train/seq.in has no such line",
-    ),
     ("hdsa", "dev", "val_ref*", None, None, ": dev.tsv needs val_reference_nondelex.json too"),
     (
         "ubuntu_irc",
@@ -290,7 +239,6 @@ WHOLE = [
         None,
         "data/test/2004-03-03_04.ascii.txt: got messages without",
     ),
-    ("ubuntu", "test", "test.csv", ",Distractor_8", "", ":1: column Distractor_8 is missing"),
     ("snips", "train", "*Weather_full.json", "Bergen", "\ud83d", ": broken UTF-8 at byte"),
     (
         "snips",

@@ -263,23 +263,6 @@ def test_every_recipe_parses(recipe):
     assert make_settings({"use_cpu": True}, recipe).training.output_dir
 
 
-@pytest.mark.slow
-def test_training_on_real_dialogues_lowers_the_loss(tiny_bert, tmp_path, data_dir):
-    data = {
-        "corpus": "multiwoz",
-        "data_dir": data_dir,
-        "train_split": "train",
-        "max_dialogues": 300,
-        "exclude": "none",
-    }
-    train(
-        tmp_path,
-        **settings(tiny_bert, **data, max_steps=30, logging_steps=5, dropout=0, save_steps=30),
-    )
-    losses = values_of(tmp_path, "loss")
-    assert losses[-1] < losses[0] - 0.02
-
-
 def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_path):
     mine, one = tmp_path / "mine.jsonl", settings(tiny_bert, max_steps=1)
     write_jsonl(
@@ -289,8 +272,6 @@ def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_pat
     told = train(tmp_path / "run", **one, corpus=mine, exclude="sample/dev")
     assert "Left out of training, as sample/dev hold them or nearly so: 5 dialogues" in told
     assert report_of(tmp_path / "run")["dialogues"] == 7
-    assert report_of(tmp_path / "run")["peak_memory"] > 100 * 2**20  # torch alone takes more
-    assert report_of(tmp_path / "run")["peak_gpu_memory"] is None
     assert "Left out" not in train(tmp_path / "all", **one, corpus=mine, exclude="none")
     told = train(tmp_path / "own", **one)  # a corpus is kept from its own other splits
     assert "as sample/train, sample/test hold them or nearly so: 0 dialogues" in told

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 from checkpoints import dual_encoder, save
-from made_up_corpora import FILES, needs
 from talks import dialogue
-from training_runs import report_of, settings_in, train
+from training_runs import settings_in, train
 from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5ForConditionalGeneration
 
 from hf_dialemb.apps.cli import main
-from hf_dialemb.data import load_examples, write_jsonl
+from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
@@ -263,40 +262,12 @@ def test_a_tokenizer_pads_with_its_last_token_and_refuses_no_text(
             tokenizer.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
 
 
-@pytest.mark.slow
-def test_codecarbon_measures_the_energy_of_a_run(tmp_path):
-    pytest.importorskip("codecarbon")
-    small = {
-        "method": "dual_encoder",
-        "hidden_size": 8,
-        "embedding_size": 8,
-        "max_dialogues": 20,
-        "max_steps": 1,
-    }
-    train(tmp_path, exclude="none", report_to="codecarbon", **small)
-    energy = report_of(tmp_path)["energy"]
-    assert energy["kwh"] > 0
-    assert 0 < energy["co2eq_kg"] < energy["kwh"]  # no mix of electricity emits a kilogram per kWh
-    assert energy["tool"].startswith("codecarbon ")
-
-
 def learnt_from(**settings: object) -> tuple[list[Dialogue], list[str]]:
     lines: list[str] = []
     run = settings_in(
         "run", **{"method": "dse", "exclude": "none", "train_split": "train", **settings}
     ).run
     return training_dialogues(run, get_method("dse"), 0, lines.append), lines
-
-
-@needs("dialogue_nli")
-def test_of_sentence_pairs_those_that_entail_are_two_turns_in_their_order():
-    pairs = load_examples("dialogue_nli", FILES, "train")
-    found, _ = learnt_from(corpus="dialogue_nli", data_dir=FILES)
-    expected = [
-        dialogue(pair.first, pair.second, id=pair.id) for pair in pairs if pair.label == "positive"
-    ]
-    assert 0 < len(expected) < len(pairs)
-    assert found == expected
 
 
 @pytest.mark.parametrize(("least", "kept"), [(None, [2, 3, 4, 5]), (4, [4, 5])])

@@ -24,19 +24,16 @@ from transformers.trainer_utils import (
 
 from ..data import load_dialogues
 from ..errors import InputError
-from ..hashing import sha256
 from ..methods import method_of
 from ..methods.backbone_model import MethodModel
 from ..methods.config import own_settings
 from ..storage.adapters import has_adapters, load_adapters, save_base
-from ..storage.files import open_to_others, write_json_atomically
 from ..storage.run_folder import write_files_of_our_own
 from . import optimizing
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .dialogues import unified
 from .measuring import labels_of, measure, objective, vectors_of
-from .pushing import create_repository, push_checkpoint, push_run, repository_name
-from .resuming import COMPLETE, as_system_error, out_of_patience
+from .resuming import COMPLETE, out_of_patience
 from .settings import RunArguments, check_arguments
 from .training_record import write_record
 
@@ -45,13 +42,28 @@ logger = logging.getLogger(__name__)
 _OF_THE_METHOD = ("data_collator", "compute_loss_func", "preprocess_logits_for_metrics")
 
 
+def publish(args: TrainingArguments, **options: Any) -> str | None:
+    """Publish a finished run as Trainer's arguments say; see `hf_dialemb.push`."""
+    from .. import push
+
+    usual = {
+        "private": bool(args.hub_private_repo),
+        "revision": args.hub_revision,
+        "token": args.hub_token,
+        "commit_message": "End of training",
+    }
+    return push(str(args.output_dir), str(args.hub_model_id), **{**usual, **options})
+
+
 class DialogueTrainer(Trainer):
     """A Trainer of any method on dialogues.
 
     Examples:
         >>> model, tokenizer = DSEModel.from_backbone("sentence-transformers/all-MiniLM-L6-v2")
         >>> args = TrainingArguments("runs/mine", max_steps=100)
-        >>> trainer = DialogueTrainer(model, args, train_dataset=dialogues, processing_class=tokenizer)
+        >>> trainer = DialogueTrainer(
+        ...     model, args, train_dataset=dialogues, processing_class=tokenizer
+        ... )
         >>> trainer.train()
         >>> trainer.save_model()  # with the record of the training, for its card
 
@@ -96,9 +108,8 @@ class DialogueTrainer(Trainer):
         self.processing_class: Any = processing_class
         self.started: float | None = None
         self.resumed: Path | None = None
-        self.recorded: dict[str, Any] | None = (
-            None  # the settings of a run, where more than the trainer decides them
-        )
+        # the settings of a run, where more than the trainer decides them
+        self.recorded: dict[str, Any] | None = None
         if model_init is not None:
             if model is not None or kwargs.get("optimizers", (None, None)) != (None, None):
                 raise InputError(
@@ -129,40 +140,26 @@ class DialogueTrainer(Trainer):
         self.model_init = model_init
 
     def call_model_init(self, trial: Any = None) -> Any:
-        """Make a model by ``model_init``, and make the examples again where its settings ask for
-        others.
-        """
-        before = self._own_settings() if hasattr(self, "collator") else None
+        """Make a model by ``model_init``, always with the same settings of its method."""
+        before = self.collator.config if hasattr(self, "collator") else None
         model = super().call_model_init(trial)
         self._adopt(model)
-        if before not in (None, self._own_settings()):
-            sets = (
-                [*self.eval_dataset.values()]
-                if isinstance(self.eval_dataset, dict)
-                else [self.eval_dataset]
-            )
-            pairs: Any = [(self.train_dataset, "train"), *((dataset, "eval") for dataset in sets)]
-            for dataset, part in pairs:
-                if dataset is not None:
-                    dataset.examples = self._dataset(dataset.dialogues, part).examples
+        now = self.collator.config
+        for name in own_settings(type(now)) if before is not None else ():
+            if getattr(before, name) != getattr(now, name):
+                raise InputError(
+                    f"model_init: got models with {name} {getattr(before, name)} and "
+                    f"{getattr(now, name)}, expected one, as examples are made once"
+                )
         return model
-
-    def _own_settings(self) -> dict[str, Any]:
-        config = self.collator.config
-        return {name: getattr(config, name) for name in own_settings(type(config))}
 
     def _adopt(self, model: Any) -> None:
         """Prepare a model for its training, and the batches for the model."""
         method, tokenizer = method_of(model), self.processing_class
         if method is None or tokenizer is None:
-            got = (
-                f"a {type(model).__name__}, of no registered method"
-                if method is None
-                else "no processing_class"
-            )
             raise InputError(
-                f"DialogueTrainer: got {got}; give what from_backbone returns: a model and its "
-                "tokenizer"
+                f"DialogueTrainer: got a {type(model).__name__} and a {type(tokenizer).__name__}, "
+                "expected what from_backbone returns: a model and its tokenizer"
             )
         self.run = self.run or RunArguments(method=method.name)
         model.freeze_lower_layers()
@@ -178,11 +175,8 @@ class DialogueTrainer(Trainer):
             optimizing.limit_rank(model, self.run.rank)
         if has_adapters(model) and self.args.should_save:
             save_base(model, Path(str(self.args.output_dir)))
-        for name in (
-            "pad_token_id",
-            "bos_token_id",
-            "eos_token_id",
-        ):  # as Trainer does, with a warning
+        # as Trainer does, with a warning
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
             if (token := getattr(tokenizer, name)) is not None:
                 setattr(model.config.get_text_config(), name, token)
         self.data_collator = self.collator = Collator(method, tokenizer, model.config)
@@ -214,11 +208,9 @@ class DialogueTrainer(Trainer):
         if self.train_dataset is None:
             raise InputError("train_dataset: got none, expected dialogues to learn from; give some")
         self.started = self.started or time.time()
-        last = (
-            get_last_checkpoint(self.args.output_dir)
-            if resume_from_checkpoint is True
-            else resume_from_checkpoint
-        )
+        last = resume_from_checkpoint
+        if last is True:
+            last = get_last_checkpoint(str(self.args.output_dir))
         self.resumed = Path(last) if last else None
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
@@ -259,114 +251,54 @@ class DialogueTrainer(Trainer):
         # Trainer may choose it as the best before it writes there
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            with as_system_error():
-                super()._save_checkpoint(model, trial)
+            super()._save_checkpoint(model, trial)
         finally:
             self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            digests = {
-                file.name: sha256(file) for file in sorted(folder.iterdir()) if file.is_file()
-            }
-            write_json_atomically(folder / COMPLETE, digests)
+            (folder / COMPLETE).touch()
             rotate_checkpoints(output, limit, self.state.best_model_checkpoint, use_mtime=True)
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save the model as Trainer does, with the record of its training.
-
-        ``push_to_hub`` publishes it.
-        """
+        """Save the model as Trainer does, with the record of its training."""
         if _internal_call:
             super().save_model(output_dir, _internal_call)
             return
-        folder = Path(output_dir or str(self.args.output_dir))
-        self.save_finished(folder)
+        self.save_finished(Path(output_dir or str(self.args.output_dir)))
         if self.args.push_to_hub and self.is_world_process_zero():
-            push_run(self.args, folder, str(self.hub_model_id), "Model save")
+            publish(self.args)
 
     def save_finished(self, folder: Path, **facts: Any) -> None:
-        """Save the whole model, where checkpoints may be sharded, with the record of its training
-        and further facts.
-        """
+        """Save the whole model, where checkpoints may be sharded, with its training's record."""
         if self.is_fsdp_enabled:
             self.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
         super().save_model(str(folder), _internal_call=True)
         write_record(self, folder, facts)
 
-    def init_hf_repo(self, token: str | None = None, private: bool | None = None) -> None:
-        """Create the repository that the arguments name."""
-        if self.is_world_process_zero():
-            self.hub_model_id = create_repository(self.args, token, private)  # type: ignore[assignment]
-
     def push_to_hub(  # type: ignore[override]
-        self,
-        commit_message: str | None = "End of training",
-        blocking: bool = True,
-        token: str | None = None,
-        revision: str | None = None,
-        private: bool | None = None,
-        **options: Any,
+        self, commit_message: str = "End of training", *_: Any, **options: Any
     ) -> str | None:
         """Save the model and publish it, exported, checked and with its card.
 
-        Return the commit's id.
-
-        ``options`` are those of `hf_dialemb.push`, such as ``licences``, ``results`` or
-        ``dry_run``.
-
-        Raises:
-            InputError: It may not be published, the Hub refuses it, or an argument has no effect.
-            ConnectionError: The Hub cannot be reached or fails.
+        Return the commit's id. ``options`` are those of `hf_dialemb.push`.
         """
-        if not blocking:
-            raise InputError("blocking: got False, but what is sent is checked first; leave it out")
         self.save_finished(Path(str(self.args.output_dir)))
         if not self.is_world_process_zero():
             return None
-        self.callback_handler.on_push_begin(self.args, self.state, self.control)
-        if self.hub_model_id is None and not options.get("dry_run"):
-            self.init_hf_repo(token, private)
-        return push_run(
-            self.args,
-            Path(str(self.args.output_dir)),
-            self._repository(),
-            commit_message,
-            private=private,
-            revision=revision,
-            token=token,
-            **options,
-        )
+        return publish(self.args, commit_message=commit_message, **options)
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
-        if self.args.hub_strategy != "end":
-            push_checkpoint(self, Path(checkpoint_folder))
-
-    def create_model_card(self, *_: Any, **settings: Any) -> None:
-        """Save the model, and write its card as README.md beside it.
-
-        The card states its facts by itself.
-        """
-        card = Path(str(self.args.output_dir)) / "README.md"
-        given = {name: value for name, value in settings.items() if value is not None}
-        self.push_to_hub(dry_run=True, card=card, **given)
-
-    def _repository(self) -> str:
-        name = self.hub_model_id or repository_name(self.args)
-        return name if "/" in name else f"org/{name}"
+        """Publish nothing before the end, since what is sent is exported and checked."""
 
     def _save(
         self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None
     ) -> None:
         """Save as Trainer does, with the files by which sentence-transformers loads the folder."""
-        model, folder = (
-            self.accelerator.unwrap_model(self.model),
-            Path(str(output_dir or self.args.output_dir)),
-        )
-        with as_system_error():
-            super()._save(output_dir, state_dict)
+        model = self.accelerator.unwrap_model(self.model)
+        folder = Path(str(output_dir or self.args.output_dir))
+        super()._save(output_dir, state_dict)
         if not self.args.should_save:
             return
-        open_to_others(folder)
         if getattr(model, "embeds", True):
             write_files_of_our_own(folder, model.config)
 
@@ -406,7 +338,8 @@ class DialogueTrainer(Trainer):
         Raises:
             InputError: There are no dialogues, or the model cannot use them.
         """
-        own, given = self.eval_dataset, self.eval_dataset if eval_dataset is None else eval_dataset
+        own = self.eval_dataset
+        given = own if eval_dataset is None else eval_dataset
         if isinstance(given, str) and isinstance(own, dict) and given in own:
             given = {given: own[given]}
         if given is None:

@@ -31,7 +31,7 @@ def write(path, *rows, encoding="utf-8"):
 def fields_of(header, rows=1):
     """The column of each field, by its header."""
     cells = header.split(",")
-    layout = lay_out("t", cells, {}, lambda columns: (*[rows] * len(columns), rows), Notes())
+    layout = lay_out("t", cells, lambda columns: (*[rows] * len(columns), rows), Notes())
     return {field: cells[position] for field, position in layout.positions.items()}
 
 
@@ -433,7 +433,7 @@ def test_sheets_of_one_form_are_read_together(tmp_path):
     )
     assert "passed over the sheet 'Empty': has no rows below a header" in remarks
     assert [*spoken(read(path, tmp_path, sheet="February")[0])] == ["1", "3"]
-    with pytest.raises(InputError, match="the sheet 'About' got no column for content"):
+    with pytest.raises(InputError, match="the sheet 'About': got no column for content"):
         load_dialogues(path, sheet="all")
     with pytest.raises(InputError, match=r"Unknown sheet 'Febuary'\. Did you mean 'February'"):
         load_dialogues(path, sheet="Febuary")
@@ -533,27 +533,6 @@ def test_a_workbook_made_to_fill_the_memory_is_refused_in_little_memory(tmp_path
     assert sentence.startswith(f"InputError {path}: ")
     assert "CSV" in sentence
     assert int(megabytes) < 200
-
-
-@pytest.mark.slow
-def test_equal_texts_of_a_parquet_file_are_not_unpacked_together(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    messages = [[{"role": "user", "content": "long" * 250_000}]] * 600
-    parquet.write_table(
-        pyarrow.table({"messages": messages}), tmp_path / "d.parquet", compression="zstd"
-    )
-    assert (tmp_path / "d.parquet").stat().st_size < 1 << 14
-    program = LIMITED.replace(
-        "hf_dialemb import load_dialogues", "hf_dialemb.apps.files.workbook import parquet_rows"
-    )
-    program = program.replace(
-        "load_dialogues(sys.argv[1])", "assert sum(1 for _ in parquet_rows(sys.argv[1])) == 600"
-    )
-    words = [sys.executable, "-c", program, tmp_path / "d.parquet"]
-    run = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert int(run.stdout) < 300
 
 
 def test_labels_that_we_wrote_for_a_spreadsheet_are_those_of_the_ids(tmp_path):

@@ -42,8 +42,6 @@ _MOVED = {
     "convert": "papers convert",
     "candidates": "corpus candidates",
     "corpus unify": "papers corpus unify",
-    "corpus benchmark": "papers corpus benchmark",
-    "flow measure": "papers flow",
 }
 """Former names of commands."""
 
@@ -184,7 +182,7 @@ def _register(file: str) -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from ...drawing import visible
+    from ...display import visible
 
     if "tqdm.std" in sys.modules:  # an open bar would have the sentence in its line
         for bar in list(sys.modules["tqdm.std"].tqdm._instances):

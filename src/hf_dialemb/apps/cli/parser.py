@@ -15,7 +15,6 @@ from typing import Any, NoReturn, TypeAlias
 
 from ...data.reading_options import OPTIONS
 from ...errors import InputError, nearest
-from ...storage.addresses import path_or_address
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,7 +73,7 @@ def read_texts(file: Path) -> dict[str, Any]:
 
 TEXTS = read_texts(Path(__file__).with_name("commands.toml"))
 
-_TYPES = {"int": int, "float": float, "path": Path, "address": path_or_address}
+_TYPES = {"int": int, "float": float, "path": Path}
 
 
 def add_command(
@@ -165,7 +164,7 @@ def add_group(commands: Commands, name: str, texts: Mapping[str, Any] = TEXTS) -
 
 def say(line: str) -> None:
     """Print a line of a command that goes on working; names in it cannot command the terminal."""
-    from ...drawing import visible
+    from ...display import visible
 
     try:
         print(

@@ -6,11 +6,11 @@ import argparse
 import json
 from collections import deque
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...data.reading_options import ReadingOptions
 from ...errors import InputError
-from ...storage.addresses import path_or_address
 from ...storage.files import check_writable, write_text_atomically
 from .parser import Commands, add_command, chosen_model, model_and_vectors, named, reading_of, say
 
@@ -25,12 +25,11 @@ def add(commands: Commands) -> None:
 
 
 def _embed(options: argparse.Namespace) -> None:
-    from ..search.embed import embed
+    from ..search.embed import embed_file
 
     more = named(options, "shard_size", "level") | reading_of(options)
-    rows = embed(
-        chosen_model(options, options.model), path_or_address(options.input), options.output, **more
-    )
+    model = chosen_model(options, options.model)
+    rows = embed_file(model, Path(options.input), options.output, **more)
     say(f"Wrote {rows:,} embeddings to {options.output}")
 
 

@@ -1,7 +1,6 @@
-"""Findings.
+"""Findings: the dialogues of your own files, good or bad.
 
-The dialogues of your own files, good or bad, so that reading and checking agree on what is
-malformed.
+Reading and checking agree by them on what is malformed.
 """
 
 import logging
@@ -18,10 +17,11 @@ from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
 from .markup import Texts
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
-from .times import Times
+from .times import Moment, Times
 
 logger = logging.getLogger(__name__)
 
+Message = Mapping[str, Any]
 _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
 _EXAMPLES = 3  # places that are named of a note
@@ -29,29 +29,30 @@ _EXAMPLES = 3  # places that are named of a note
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem in a user's data; always printable, and shortened if it quotes too much."""
+    """A problem in a user's data; always printable, and shortened if it quotes too much.
 
-    place: str  # such as "calls.csv:12"
-    message: str  # got, expected, remedy
-    # "error" prevents reading, "warning" does not; "note" says what was done, "guess" that
+    Attributes:
+        place: Where it is, such as "calls.csv:12".
+        message: What was got and expected, and the remedy.
+        severity: An "error" prevents reading, a "warning" does not; a "note" says what was done, a
+            "guess" that it could have been done otherwise.
+    """
+
+    place: str
+    message: str
     severity: str = "error"
-    # it could have been done otherwise
 
     def __post_init__(self) -> None:
-        for name, text in (
-            ("place", self.place),
-            ("message", shortened(self.message, _LONGEST_MESSAGE)),
-        ):
+        message = shortened(self.message, _LONGEST_MESSAGE)
+        for name, text in (("place", self.place), ("message", message)):
             object.__setattr__(self, name, text.encode("utf-8", "backslashreplace").decode())
 
     @property
     def kind(self) -> str:
         """The message without quotes and numbers; of a note, the whole message."""
-        return (
-            self.message
-            if self.severity == "note"
-            else f"{self.severity} {_QUOTED.sub('', self.message)}"
-        )
+        if self.severity == "note":
+            return self.message
+        return f"{self.severity} {_QUOTED.sub('', self.message)}"
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
@@ -70,23 +71,32 @@ class Finding:
 
 @dataclass(frozen=True)
 class Draft:
-    """A dialogue whose speakers have their own names, whose times and texts are as they are in the
-    file.
+    """A dialogue whose speakers, times and texts are as they are in the file.
+
+    Attributes:
+        place: Where it begins.
+        id: Its id, which need not be a text.
+        messages: Messages as `Dialogue.from_messages` takes them, perhaps with ``place`` and
+            ``markup``.
+        domains: Its labels.
+        problems: Why it cannot be read.
+        time: When it began.
+        metadata: What else is known of it.
+        mail: Whether quoted mail and signatures leave the texts.
+        pause: The pause that ends a conversation, where the file does not say.
+        times: The times of its file, where this decides by itself and the source is a folder.
     """
 
     place: str
     id: Any
-    # as `Dialogue.from_messages` takes them; perhaps ``place``, ``markup``
-    messages: Sequence[Mapping[str, Any]]
+    messages: Sequence[Message]
     domains: Any = ()
     problems: tuple[Problem, ...] = ()
     time: Any = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    mail: bool = False  # whether quoted mail and signatures leave the texts
-    pause: timedelta | None = None  # that ends a conversation, where the file has none
-    times: Times | None = (
-        None  # of its file, where this decides by itself and the source is a folder
-    )
+    mail: bool = False
+    pause: timedelta | None = None
+    times: Times | None = None
 
 
 class Notes:
@@ -97,35 +107,34 @@ class Notes:
 
     def __init__(self, options: ReadingOptions | None = None) -> None:
         self.options = options or ReadingOptions()
-        self.roles = RoleMap(self.options.roles)
         self.form = ""  # what the source is taken for
-        self._kinds: dict[str, tuple[Problem, int, list[str]]] = {}
-        self._begin()
-
-    def _begin(self) -> None:
-        self.times, self.texts = Times(self.options.dates), Texts(self.options.raw)
+        self.roles = RoleMap(self.options.roles)
+        self.times = Times(self.options.dates)
+        self.texts = Texts(self.options.raw)
+        self._places: dict[str, list[str]] = {}  # by kind
+        self._first: dict[str, Problem] = {}
+        self._counts: dict[str, int] = {}
 
     def forget(self, place: str) -> None:
         """End a file of several.
 
         Speakers, times and texts of the next one are read by themselves.
         """
-        for severity, sentence in [
-            *self.times.remarks(),
-            *(("note", sentence) for sentence in self.texts.remarks()),
-        ]:
+        for severity, sentence in self.times.remarks():
             self.put(Problem(place, sentence, severity))
+        for sentence in self.texts.remarks():
+            self.add(sentence, place)
         self.roles.forget()
-        self._begin()
+        self.times = Times(self.options.dates)
+        self.texts = Texts(self.options.raw)
 
     def see(self, draft: Draft) -> None:
         """Take a dialogue into account, before any is read."""
         spoken = [message for message in draft.messages if _has_text(message)]
         self.roles.count(str(message["role"]) for message in spoken)
-        for value in (draft.time, *(message.get("time") for message in spoken)):
-            if value not in (None, ""):
-                self.times.see(value)
+        self.times.see(draft.time)
         for message in spoken:
+            self.times.see(message.get("time"))
             self.texts.see(message, draft.mail)
 
     def add(self, sentence: str, place: str) -> None:
@@ -141,12 +150,12 @@ class Notes:
 
     def put(self, problem: Problem) -> None:
         """Note a problem."""
-        first, count, places = self._kinds.get(problem.kind, (problem, 0, []))
-        self._kinds[problem.kind] = (
-            first,
-            count + 1,
-            places if count >= _EXAMPLES else [*places, problem.place],
-        )
+        kind = problem.kind
+        self._first.setdefault(kind, problem)
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        places = self._places.setdefault(kind, [])
+        if len(places) < _EXAMPLES:
+            places.append(problem.place)
 
     def problems(self, place: str) -> list[Problem]:
         """Return one problem for each kind.
@@ -154,24 +163,27 @@ class Notes:
         Those that came several times are at ``place``, with examples.
         """
         problems = []
-        for first, count, places in self._kinds.values():
-            where = (
-                f"{count:,} times{', such as' if count > _EXAMPLES else ':'} {', '.join(places)}"
-            )
-            several = replace(first, place=place, message=f"{first.message} ({where})")
-            problems.append(first if count == 1 else several)
+        for kind, problem in self._first.items():
+            if (count := self._counts[kind]) > 1:
+                such = ", such as" if count > _EXAMPLES else ":"
+                where = f"{count:,} times{such} {', '.join(self._places[kind])}"
+                problem = replace(problem, place=place, message=f"{problem.message} ({where})")
+            problems.append(problem)
         return problems
 
     def remarks(self, place: str) -> list[Problem]:
         """Return the given names that no speaker has, the guesses and the notes."""
         self.forget(place)
-        missing = [name for name in self.roles.given if name not in {*self.roles.met, REST}]
-        sentences = [
-            (f"roles: got the name {name!r}, which no speaker has; correct it", "warning")
-            for name in missing
+        problems = [
+            Problem(
+                place, f"roles: got the name {name!r}, which no speaker has; correct it", "warning"
+            )
+            for name in self.roles.given
+            if name not in {*self.roles.met, REST}
         ]
-        sentences += [(sentence, "guess") for sentence in filter(None, [self.roles.guess()])]
-        return [Problem(place, *sentence) for sentence in sentences] + self.problems(place)
+        if sentence := self.roles.guess():
+            problems.append(Problem(place, sentence, "guess"))
+        return problems + self.problems(place)
 
 
 Drafts = Callable[[Notes], Iterable[Draft]]
@@ -183,11 +195,10 @@ def message_of(
 ) -> dict[str, Any]:
     """Make a message of a speaker with a name; a name that only says the role is not kept."""
     called = (name or speaker).strip()
-    called = "" if called.casefold() in WELL_KNOWN else called
     return {
         "role": speaker,
         "content": content,
-        "name": called,
+        "name": "" if called.casefold() in WELL_KNOWN else called,
         "dialogue_acts": acts,
         "place": place,
     }
@@ -201,78 +212,65 @@ def from_drafts(drafts: Drafts, notes: Notes) -> Iterator[Finding]:
     for draft in drafts(Notes(notes.options)):
         notes.see(draft)
     for draft in drafts(notes):
-        yield from from_draft(draft, notes)
+        if draft.problems:
+            yield Finding(draft.place, id=str(draft.id), problems=draft.problems)
+            continue
+        parts = list(_by_pauses(_in_order(draft, notes), draft, notes)) or [[]]
+        for number, messages in enumerate(parts, start=1):
+            id = draft.id if number == 1 else f"{draft.id}#{number}"
+            time = _moment(draft, draft.time, notes) if number == 1 else None
+            yield from _finding(replace(draft, id=id, messages=messages, time=time), notes)
 
 
-def from_draft(draft: Draft, notes: Notes) -> Iterator[Finding]:
-    """Make the dialogues of one draft.
+def _moment(draft: Draft, time: Any, notes: Notes) -> Moment | None:
+    return (draft.times or notes.times).read(time)
 
-    One, several if long pauses divide it, or none if nobody says anything.
-    """
-    spoken = []
+
+def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
+    """Read times and texts, and sort by time; turns without one stay behind the turn before."""
+    messages: list[dict[str, Any]] = []
+    latest = float("-inf")
     for message in draft.messages:
-        if _has_text(message):
-            spoken.append(message)
-        else:
-            notes.add("left out a turn without text", message.get("place", draft.place))
-    parts = list(_by_pauses(_in_order(spoken, draft, notes), draft, notes)) or [[]]
-    for number, part in enumerate(parts, start=1):
-        id = draft.id if number == 1 else f"{draft.id}#{number}"
-        yield from _finding(
-            replace(draft, id=id, messages=part, time=draft.time if number == 1 else ""), notes
-        )
-
-
-def _in_order(spoken: list[Mapping[str, Any]], draft: Draft, notes: Notes) -> list[dict[str, Any]]:
-    """Read times and texts.
-
-    Sort by time, where every turn without one stays behind the turn before it.
-    """
-    messages, keys, latest, times = [], [], float("-inf"), draft.times or notes.times
-    for message in spoken:
-        content = (
-            notes.texts.clean(message, draft.mail)
-            if isinstance(message["content"], str)
-            else message["content"]
-        )
-        if content == "":
+        content = message["content"]
+        if isinstance(content, str) and content.strip():
+            content = notes.texts.clean(message, draft.mail)
+        if isinstance(content, str) and not content.strip():
             notes.add("left out a turn without text", message.get("place", draft.place))
             continue
-        moment = times.read(message["time"]) if message.get("time") not in (None, "") else None
+        moment = _moment(draft, message.get("time"), notes)
         latest = moment.seconds if moment else latest
-        keys.append(latest)
-        time, seconds = (moment.iso, moment.seconds) if moment else ("", None)
-        messages.append({**message, "content": content, "time": time, "seconds": seconds})
-    order = (
-        sorted(range(len(keys)), key=keys.__getitem__) if times.sorts else list(range(len(keys)))
-    )
-    if order != sorted(order):
+        time = moment.iso if moment else ""
+        messages.append(
+            {**message, "content": content, "time": time, "moment": moment, "key": latest}
+        )
+    if not (draft.times or notes.times).sorts:
+        return messages
+    ordered = sorted(messages, key=lambda message: message["key"])
+    if any(first is not second for first, second in zip(messages, ordered, strict=True)):
         notes.add("sorted the turns of a dialogue by time", draft.place)
-    return [messages[index] for index in order]
+    return ordered
 
 
 def _by_pauses(
     messages: list[dict[str, Any]], draft: Draft, notes: Notes
 ) -> Iterator[list[dict[str, Any]]]:
-    """Split where the pause between two turns is longer than ``--gap`` says, or the form by itself."""
+    """Split where the pause is longer than ``--gap`` says, or the form by itself."""
     pause = notes.options.pause or draft.pause
-    longest, latest, part = (
-        pause.total_seconds() if pause else float("inf"),
-        None,
-        list[dict[str, Any]](),
-    )
+    longest = pause.total_seconds() if pause else float("inf")
+    latest = None
+    part: list[dict[str, Any]] = []
     for message in messages:
-        seconds = message.pop("seconds")
-        if part and latest is not None and seconds is not None and seconds - latest > longest:
+        moment = message["moment"]
+        if moment and latest is not None and moment.seconds - latest > longest:
             if not notes.options.gap:
-                sentence = (
-                    f"split at pauses of more than {pause}; say --gap 1h, or another time, "
-                    "where that is wrong"
+                notes.guess(
+                    f"split at pauses of more than {pause}; say --gap 1h, or another time, where "
+                    "that is wrong",
+                    draft.place,
                 )
-                notes.guess(sentence, draft.place)
             yield part
             part = []
-        latest = latest if seconds is None else seconds
+        latest = moment.seconds if moment else latest
         part.append(message)
     if part:
         yield part
@@ -280,54 +278,45 @@ def _by_pauses(
 
 def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:
     """Give the speakers of one dialogue their roles."""
-    if draft.problems:
-        yield Finding(draft.place, id=str(draft.id), problems=draft.problems)
-        return
-    spoken = draft.messages
-    assigned = notes.roles.assign(str(message["role"]) for message in spoken)
+    assigned = notes.roles.assign(str(message["role"]) for message in draft.messages)
     if notes.roles.sharing:
         notes.add(f"gave one role, {ROLES[-1]}, to all speakers after the fourth", draft.place)
-    kept: list[dict[str, Any]] = [
-        {**message, "role": assigned[str(message["role"])]} for message in spoken
-    ]
+    kept = [{**message, "role": assigned[str(message["role"])]} for message in draft.messages]
     kept = [message for message in kept if message["role"] != IGNORE]
     if not kept:
-        whom = "only ignored speakers say something" if spoken else "nobody says anything"
+        whom = "only ignored speakers say something" if draft.messages else "nobody says anything"
         notes.add(f"left out a dialogue in which {whom}", draft.place)
         return
     # A name that both sides have, as in a column agent_name, is the assistant's.
-    assisting, others = (
-        {message.get("name") for message in kept if (message["role"] == ROLES[1]) == side}
-        for side in (True, False)
-    )
+    assisting = {message.get("name") for message in kept if message["role"] == ROLES[1]}
     for message in kept:
-        if message["role"] != ROLES[1] and message.get("name") in assisting & others:
+        if message["role"] != ROLES[1] and message.get("name") in assisting:
             message["name"] = ""
-    began = (draft.times or notes.times).read(draft.time) if draft.time not in (None, "") else None
-    time = began.iso if began else next(filter(None, (message["time"] for message in kept)), "")
-    fields = {
-        "id": draft.id,
-        "messages": kept,
-        "domains": draft.domains,
-        "time": time,
-        "metadata": draft.metadata,
-    }
-    yield from_record(draft.place, fields)
+    times = (message["time"] for message in kept if message["time"])
+    yield from_record(
+        draft.place,
+        {
+            "id": draft.id,
+            "messages": kept,
+            "domains": draft.domains,
+            "time": draft.time.iso if draft.time else next(times, ""),
+            "metadata": draft.metadata,
+        },
+    )
 
 
 def from_record(place: str, record: Any) -> Finding:
     """Read one dialogue of chat messages."""
     try:
         dialogue = Dialogue.from_json(record)
-        return Finding(place, dialogue, dialogue.id)
     except InputError as error:
-        faults = _faults(record) or [str(error)]
+        fault = str(error)
     except RecursionError:
-        faults = ["got lists in lists too deep to be read, expected messages"]
-    problems = (
-        Problem(place, fault if ";" in fault else f"{fault}; repair the record") for fault in faults
-    )
-    return Finding(place, problems=tuple(problems))
+        fault = "got lists in lists too deep to be read, expected messages"
+    else:
+        return Finding(place, dialogue, dialogue.id)
+    fault = fault if ";" in fault else f"{fault}; repair the record"
+    return Finding(place, problems=(Problem(place, fault),))
 
 
 def distinct(
@@ -367,12 +356,6 @@ def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -
     yield Finding(str(place), remarks=tuple(remarks))
 
 
-def log(problems: Iterable[Problem]) -> None:
-    """Log remarks."""
-    for problem in problems:
-        logger.warning("%s", problem)
-
-
 def dialogues(
     findings: Iterable[Finding],
     place: str | Path,
@@ -381,50 +364,23 @@ def dialogues(
     strict: bool = False,
     silent: bool = False,
 ) -> Iterator[Dialogue]:
-    """Take the dialogues out of findings; log the remarks and what was left out unless ``silent``.
+    """Take the dialogues out of findings; log remarks and what was left out unless ``silent``.
 
     The first problem is an error if it shall be ``strict``, by this argument or by the options.
     """
 
     def items() -> Iterator[Dialogue | InputError]:
         for finding in findings:
-            log(() if silent else finding.remarks)
+            for remark in () if silent else finding.remarks:
+                logger.warning("%s", remark)
             if finding.problems:
                 yield InputError(str(finding.problems[0]))
             elif finding.dialogue is not None:
                 yield finding.dialogue
 
-    return readable(
-        items(),
-        str(place),
-        lambda: notes.form,
-        strict=strict or notes.options.strict,
-        silent=silent,
-    )
+    is_strict = strict or notes.options.strict
+    return readable(items(), str(place), lambda: notes.form, strict=is_strict, silent=silent)
 
 
-def _has_text(message: Mapping[str, Any]) -> bool:
+def _has_text(message: Message) -> bool:
     return not isinstance(message["content"], str) or bool(message["content"].strip())
-
-
-def _faults(record: Any) -> list[str]:
-    """List every fault of a record: each field of each message is checked by itself."""
-    if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
-        return []
-    good = {"role": "user", "content": "text"}
-    probes = [(0, {"messages": [good], field: record.get(field)}) for field in ("id", "domains")]
-    for index, message in enumerate(record["messages"]):
-        fields = (
-            ("role", "content", "dialogue_acts", "slots", "intents")
-            if isinstance(message, dict)
-            else ()
-        )
-        parts = [{**good, field: message.get(field)} for field in fields] or [message]
-        probes += [(index, {"messages": [part]}) for part in parts]
-    faults = []
-    for index, probe in probes:
-        try:
-            Dialogue.from_json(probe)
-        except InputError as error:
-            faults.append(str(error).replace("messages[0]:", f"messages[{index}]:", 1))
-    return faults

@@ -6,14 +6,14 @@ What a person wrote, without markup, quoted earlier mail and signatures.
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from html import unescape
 from itertools import islice, takewhile
 from typing import Any
 
+from ...display import counted
 from ...errors import InputError
-from ...storage.frames import counted
 
 _BLOCKS = "p|div|br|hr|table|tr|ul|ol|li|blockquote|h[1-6]|pre|section|article|header|footer|body|dt|dd|address"
 _TAG = re.compile(
@@ -34,7 +34,6 @@ _QUOTES = (
 # what follows is a quote
 _OUTLOOK = re.compile(r"<\w+[^<>]*\bid=.?(?:x_)?(?:appendonsend|divRplyFwdMsg)\b")
 _QUOTING = re.compile("quote|moz-cite|appendonsend|divRplyFwdMsg")
-_SHARE = 0.2  # of a column's texts that have balanced tags, if it is HTML
 
 # Parsers of replies (mail-parser-reply, email_reply_parser) miss Spanish, Portuguese and Dutch
 # introductions; the first removes whatever follows "- one" or "From: Berlin", and takes seconds for
@@ -68,17 +67,10 @@ _LONGEST_ENDING = 15  # lines
 _OFTEN = 3  # messages of a speaker that end alike, and at least half of theirs
 
 
-def looks_like_markup(texts: Iterable[str]) -> bool:
-    """Decide whether a column's texts are HTML.
-
-    A share of them has known tags, closed where they need it.
-    """
-    marked = filled = 0
-    for text in texts:
-        filled += bool(text.strip())
-        tags = {tag.lower() for tag in _TAG.findall(text)}
-        marked += any(tag in ("br", "img", "hr") or f"</{tag}" in text.lower() for tag in tags)
-    return marked > 0 and marked >= _SHARE * filled
+def has_markup(text: str) -> bool:
+    """Return whether a text has known tags of HTML, closed where they need it."""
+    tags = {tag.lower() for tag in _TAG.findall(text)}
+    return any(tag in ("br", "img", "hr") or f"</{tag}" in text.lower() for tag in tags)
 
 
 def plain_text(markup: str) -> str:

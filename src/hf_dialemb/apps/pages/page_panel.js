@@ -5,7 +5,7 @@ function backBar(page, ...more) {
   return make(
     "div",
     { class: "bar" },
-    make("button", { type: "button", click: () => page.show(NOTHING), "aria-keyshortcuts": "Escape" }, "← Overview"),
+    make("button", { click: () => page.show(NOTHING), "aria-keyshortcuts": "Escape" }, "← Overview"),
     ...more,
   );
 }
@@ -65,7 +65,6 @@ function statePanel(page, number) {
     ...listOf(state.frequent, ([text, times]) => frequentRow(flow, text, times), { most: 6, name: "texts counted" }),
     state.distinct > state.frequent.length &&
       make("p", { class: "hint" }, `and ${figure(state.distinct - state.frequent.length)} others`),
-    endField(flow, state),
     heading(
       through.length === state.through
         ? "Dialogues"
@@ -76,42 +75,6 @@ function statePanel(page, number) {
       name: "chips",
     }),
   ];
-}
-
-// What a state says of the end, as a person corrects it: a file that later runs read.
-function endField(flow, state) {
-  if (flow.comparison || !state.frequent.length) return null;
-  const texts = state.frequent.map(([text]) => flow.texts[text]);
-  const text = texts.find((said) => Object.hasOwn(flow.kinds, said)) ?? texts[0];
-  const choice = make(
-    "select",
-    {},
-    ["", ...flow.endings].map((kind) =>
-      make("option", { value: kind, selected: (flow.kinds[text] ?? "") === kind }, kind || "what its words say"),
-    ),
-  );
-  choice.addEventListener("change", () => {
-    if (choice.value) flow.kinds[text] = choice.value;
-    else delete flow.kinds[text];
-  });
-  const save = () => {
-    const blob = new Blob([kindsText(flow)], { type: "text/yaml" });
-    make("a", { href: URL.createObjectURL(blob), download: "kinds.yaml" }).click();
-  };
-  return make(
-    "details",
-    { class: "ending" },
-    make("summary", {}, "Is its end read wrong?"),
-    make("p", {}, make("label", {}, "Conversations that come here are: ", choice)),
-    make("button", { type: "button", class: "button", click: save }, "Save kinds.yaml"),
-    make("p", { class: "soft" }, "Put the file into this page's folder and run the command again: every run reads it."),
-  );
-}
-
-function kindsText(flow) {
-  return Object.entries(flow.kinds)
-    .map(([text, kind]) => `${JSON.stringify(text)}: ${kind}\n`)
-    .join("");
 }
 
 function frequentRow(flow, text, times) {
@@ -125,7 +88,7 @@ function hiddenNote(page, number) {
     "p",
     { class: "note" },
     "Too rare for the map as it is set. ",
-    make("button", { type: "button", class: "button", click: open }, "Show all states"),
+    make("button", { class: "button", click: open }, "Show all states"),
   );
 }
 
@@ -141,7 +104,6 @@ function steps(page, edges, end) {
     const pairs = make(
       "button",
       {
-        type: "button",
         class: "pairs",
         title: "Which utterances follow each other",
         click: () => page.show({ edge: edge.key }),
@@ -207,11 +169,7 @@ function edgePanel(page, key) {
     ),
     comparedNote(page, key),
     heading(
-      edge.source === flow.start
-        ? "How they begin"
-        : edge.target === flow.end
-          ? "How they end"
-          : "Pairs of utterances",
+      edge.source === flow.start ? "How they begin" : edge.target === flow.end ? "How they end" : "Pairs of utterances",
     ),
     ...listOf(pairs, (pair) => pairRow(page, edge, pair), { most: 25 }),
   ];
@@ -255,7 +213,6 @@ function dialoguePanel(page, id, turn) {
     return make(
       "button",
       {
-        type: "button",
         disabled: !next,
         "aria-label": label,
         "aria-keyshortcuts": keys,
@@ -292,13 +249,16 @@ function turnRow(page, dialogue, index, turn) {
   const button = make(
     "button",
     {
-      type: "button",
       class: `turn ${roleClass(flow, state.role)}`,
       "data-turn": index + 1,
       click: () => page.show({ turn: String(index + 1) }),
     },
     make("span", { class: "said" }, flow.texts[dialogue.texts[index]]),
-    make("span", { class: "who" }, `${index + 1} · ${speaker} · ${isolated(state.name)}${shown ? "" : " (not on the map)"}`),
+    make(
+      "span",
+      { class: "who" },
+      `${index + 1} · ${speaker} · ${isolated(state.name)}${shown ? "" : " (not on the map)"}`,
+    ),
   );
   if (index + 1 === turn) button.setAttribute("aria-current", "step");
   return make("li", {}, button);

@@ -1,59 +1,28 @@
-"""Embed dialogues into a Parquet file: streamed, in shards that are written once, resumable.
+"""Embed dialogues into a Parquet file, streamed in shards.
 
 The file's metadata name the model of its vectors, so that they are not taken for another's.
 """
 
 import hashlib
 import json
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
 from ...data.reading_options import ReadingOptions
-from ...data.source import files_within
 from ...dialogue import Dialogue
 from ...encoders import Encoder, load_encoder
 from ...encoders.specs import trained_encoder
 from ...encoders.stored_vectors import METADATA, ROWS
 from ...errors import InputError
-from ...storage.addresses import Address, copied_here, without_login
-from ...storage.files import check_writable, write_json_atomically
-from ...storage.shards import in_parts, in_shards, metadata_of, parts_beside
+from ...storage.files import check_writable, locked, write_atomically
 from ..files.reading import read_own
-
-
-def embed(model: Any, source: Path | str, output: Path | str, **options: Any) -> int:
-    """Embed as `embed_file` does.
-
-    A string is an address, whose file is copied to this machine meanwhile.
-
-    A killed run goes on, on the same machine. A file appears whole at its address, or not at all.
-    """
-    if isinstance(output, str):
-        if output.startswith(("http://", "https://")):
-            raise InputError(
-                f"--output {without_login(output)}: got an address that can only be read; give one "
-                "like s3:// or hf://"
-            )
-        there = Address(output)
-        with there.explained("written"):
-            if there.system.exists(there.path):
-                with there.system.open(there.path) as file:
-                    if not is_whole(file):
-                        raise _not_ours(output)
-    with copied_here(source) as copy:
-        rows = embed_file(
-            model, copy, output if isinstance(output, Path) else there.place, **options
-        )
-    if isinstance(output, str):
-        there.put()
-    return rows
 
 
 def embed_file(
@@ -69,24 +38,33 @@ def embed_file(
 
     Its columns are ``id``, ``said``, ``metadata`` (JSON) and ``embedding``. At the level
     ``utterances`` each utterance has a row, whose ``turn`` is its place in the dialogue, from 0 on.
-    Shards lie in ``<output>.parts`` until all are there; a killed run goes on with the missing
-    ones. The file's metadata hold what `hf_dialemb.encoders.stored_vectors` checks. The file is
-    read as by `load_dialogues`, with its options. Returns the number of rows.
+    The file's metadata hold what `hf_dialemb.encoders.stored_vectors` checks. The source is read as
+    by `load_dialogues`, with its options.
+
+    Shards lie in ``<output>.parts`` until all are there. They are named by the model and by what
+    was said, so that a run after a killed one embeds only what is missing or has changed.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        InputError: The source cannot be read, the output cannot be written or is no file that
+            `embed_file` wrote, or another run writes there now.
     """
     how = ReadingOptions(**options)
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
     check_writable(output, source)
     if output.suffix != ".parquet":
+        raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
+    if output.exists() and not _is_ours(output):
         raise InputError(
-            f"--output {without_login(output)}: expected a name that ends in .parquet; rename it"
+            f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose "
+            "another"
         )
-    if output.exists() and not is_whole(output):
-        raise _not_ours(output)
-    output = output.resolve()  # a link stays a link
     trained_encoder(model)
-    # refuses malformed files, and says what is left out, before all else
-    deque(read_own(source, how), maxlen=0)
+    # The first reading refuses malformed files, and says what is left out, before all else.
+    count = sum(1 for _ in read_own(source, how))
     encoder = load_encoder(model)
     made_by = {
         "model": encoder.spec,
@@ -94,32 +72,30 @@ def embed_file(
         "weights": encoder.fingerprint,
         "rows": level,
     }
-    digest, lines = _digest(source)
-    request = {**made_by, "input": digest, "shard_size": shard_size, "reading": how.chosen}
+    output = output.resolve()  # a link stays a link
+    parts = output.with_name(f"{output.name}.parts")
+    files = []
     with (
-        parts_beside(output) as parts,
-        tqdm(desc="embed", unit="dialogue", total=lines) as progress,
+        locked(parts, "choose another --output"),
+        tqdm(desc="embed", unit="dialogue", total=count) as progress,
     ):
-        _claim(parts, request)
-        shards = (
-            (f"{number:06d}", shard)
-            for number, shard in enumerate(
-                in_shards(read_own(source, how, silent=True), shard_size)
-            )
-        )
-        return _merge(
-            in_parts(partial(vector_table, encoder, made_by), shards, parts, progress),
-            parts,
-            output,
-        )
+        for number, shard in enumerate(_shards(read_own(source, how, silent=True), shard_size)):
+            file = parts / f"part-{number:06d}-{_digest(made_by, shard)}.parquet"
+            if not file.exists():
+                table = vector_table(encoder, made_by, shard)
+                write_atomically(file, partial(pq.write_table, table))
+            files.append(file)
+            progress.update(len(shard))
+        write_atomically(output, partial(_join, files))
+        for file in parts.glob("part-*.parquet"):
+            file.unlink()
+    return int(pq.read_metadata(output).num_rows)
 
 
 def vector_table(
     encoder: Encoder, made_by: dict[str, Any], dialogues: Sequence[Dialogue]
 ) -> pa.Table:
-    """Embed dialogues, or their utterances as ``made_by["rows"]`` says, and return the columns of
-    their rows.
-    """
+    """Embed dialogues, or their utterances as ``made_by["rows"]`` says, and return their rows."""
     rows = ROWS[made_by["rows"]](dialogues)
     texts = rows.pop("text", None)
     vectors = encoder.encode(dialogues) if texts is None else encoder.encode_utterances(texts)
@@ -128,66 +104,25 @@ def vector_table(
     return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
 
 
-def is_whole(file: Path | BinaryIO) -> bool:
-    """Return whether a file is there, is Parquet to its end and was written by `embed_file`."""
-    return METADATA in metadata_of(file)
-
-
-def _not_ours(output: Path | str) -> InputError:
-    return InputError(
-        f"--output {without_login(output)}: is no file that dialemb embed wrote, and would be "
-        "lost; choose another"
-    )
-
-
-def _claim(parts: Path, owner: dict[str, Any]) -> None:
-    """Refuse to go on with shards of another request."""
-    file = parts / "request.json"
+def _is_ours(file: Path) -> bool:
     try:
-        before = dict(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, RecursionError):
-        before = {}
-    if before:
-        changed = [name for name in owner if before.get(name) != owner[name]]
-        if changed and any(parts.glob("part-*.parquet")):
-            raise InputError(
-                f"{parts} holds shards of another request (its {changed[0]} differs); "
-                "remove that folder or choose another --output"
-            )
-    else:  # of a clean-up that was killed, or of unknown origin
-        for shard in parts.glob("part-*.parquet"):
-            shard.unlink()
-    write_json_atomically(file, owner)
+        return METADATA in (pq.read_schema(file).metadata or {})
+    except (OSError, pa.ArrowException):
+        return False
 
 
-def _merge(files: list[Path], parts: Path, output: Path) -> int:
-    temporary, rows = parts / "merged.tmp", 0
-    widths = sorted({pq.read_schema(file).field("embedding").type.list_size for file in files})
-    if len(widths) > 1:
-        raise InputError(
-            f"{parts} holds vectors of {widths[0]} and of {widths[-1]} numbers, as the model "
-            "changed meanwhile; remove "
-            "that folder and embed again"
-        )
-    with pq.ParquetWriter(temporary, pq.read_schema(files[0])) as writer:
+def _shards(dialogues: Iterable[Dialogue], size: int) -> Iterator[list[Dialogue]]:
+    stream = iter(dialogues)
+    while shard := list(islice(stream, size)):
+        yield shard
+
+
+def _digest(made_by: dict[str, Any], shard: Sequence[Dialogue]) -> str:
+    said = json.dumps([made_by, [dialogue.to_json() for dialogue in shard]], default=str)
+    return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+
+def _join(files: Sequence[Path], output: Path) -> None:
+    with pq.ParquetWriter(output, pq.read_schema(files[0])) as writer:
         for file in files:
-            table = pq.read_table(file)
-            writer.write_table(table)
-            rows += table.num_rows
-    temporary.replace(output)
-    return rows
-
-
-def _digest(path: Path) -> tuple[str, int | None]:
-    """Hash a file or the files of a folder.
-
-    Count lines, each of which is a dialogue in plain JSONL.
-    """
-    digest, lines = hashlib.sha256(), 0
-    for file in files_within(path) if path.is_dir() else [path]:
-        digest.update(f"{file.relative_to(path)}\n".encode("utf-8", "surrogateescape"))
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-                lines += block.count(b"\n")
-    return digest.hexdigest(), lines if path.suffix == ".jsonl" else None
+            writer.write_table(pq.read_table(file))

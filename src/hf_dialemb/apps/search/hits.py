@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import Dialogue
-from ...drawing import visible
+from ...display import data_frame, visible
 from ...errors import InputError
-from ...storage.frames import data_frame, html_table
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Hit:
     id: str  # ``#12`` for the twelfth if it has none
     score: float  # its cosine with the query
     domains: tuple[str, ...]
-    text: str  # how it begins; where a text was looked for, from the turn on that is nearest to it
+    text: str  # how it begins
 
     def __str__(self) -> str:
         labels = f" [{', '.join(self.domains)}]" if self.domains else ""
@@ -55,17 +54,15 @@ class TurnHit(IndexHit):
     after: str = ""
 
     def __str__(self) -> str:
-        why = f"cosine {self.cosine:.2f}" + (
-            f"; words: {', '.join(self.words)}" if self.words else ""
-        )
+        why = f"cosine {self.cosine:.2f}"
+        if self.words:
+            why += f"; words: {', '.join(self.words)}"
         when = f" {self.time}" if self.time else ""
         lines = [f"{self.score:6.2f} {self.id}, turn {self.turn + 1}{when} ({why})"]
-        for mark, text in (
-            (" ", self.before),
-            (">", f"{self.speaker or self.role}: {self.text}"),
-            (" ", self.after),
-        ):
-            lines += [f"     {mark} {' '.join(text.split())}"] if text else []
+        own = f"{self.speaker or self.role}: {self.text}"
+        for mark, text in ((" ", self.before), (">", own), (" ", self.after)):
+            if text:
+                lines.append(f"     {mark} {' '.join(text.split())}")
         return "\n".join(map(visible, lines))
 
 
@@ -81,13 +78,6 @@ class Hits(tuple[Hit, ...]):
     def __repr__(self) -> str:
         return "\n".join(map(str, self))
 
-    def _repr_html_(self) -> str:
-        lines = [
-            f"| {hit.score:.3f} | {hit.id} | {', '.join(hit.domains)} | {hit.text} |"
-            for hit in self
-        ]
-        return html_table("\n".join(["| Cosine | Id | Labels | Dialogue |", *lines]))
-
 
 def check_top(top: int) -> None:
     """Refuse what is no number of wanted hits."""
@@ -96,9 +86,7 @@ def check_top(top: int) -> None:
 
 
 def best_rows(scores: NDArray[Any], top: int) -> NDArray[np.intp]:
-    """Return the rows of the ``top`` highest of N scores (N,), the best first, of equal scores the
-    earlier first.
-    """
+    """Return the rows of the ``top`` highest of N scores (N,), best first, ties in order."""
     rows = np.arange(len(scores))
     if top < len(scores):
         rows = np.flatnonzero(scores >= np.partition(scores, -top)[-top])
@@ -106,10 +94,7 @@ def best_rows(scores: NDArray[Any], top: int) -> NDArray[np.intp]:
     return best
 
 
-def beginning(dialogue: Dialogue, first: int = 0) -> str:
-    """Return the beginning of a dialogue, from the turn ``first`` on, in a line of at most 100
-    characters.
-    """
-    text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns[first:])
-    text = f"… {text}" if first else text
+def beginning(dialogue: Dialogue) -> str:
+    """Return the beginning of a dialogue in a line of at most 100 characters."""
+    text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns)
     return text if len(text) <= 100 else text[:99] + "…"

@@ -1,7 +1,6 @@
 """Search: the dialogues nearest to a text or to another dialogue."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,7 @@ def search(
     whole: bool = False,
     **reading: Any,
 ) -> Hits:
-    """Find the turns that answer a text by words and meaning, or the dialogues nearest to a
-    dialogue by cosine.
+    """Find turns that answer a text, or the dialogues nearest to a text or a dialogue by cosine.
 
     Examples:
         >>> hf_dialemb.search(encoder, dialogues, "what did Anna say about the flat?").to_pandas()
@@ -51,20 +49,12 @@ def search(
         raise InputError(
             f"vectors: got {len(known)} for {len(items)} dialogues; embed these dialogues again"
         )
-    if isinstance(query, str):
-        query = next(
-            (row for row, dialogue in enumerate(items) if dialogue.id == query != ""), query
-        )
+    start = _row_of(query, items)
+    if start is not None:
+        known = load_encoder(encoder).encode(items) if known is None else known
+        return _hits(items, nearest(known, start, top))
     if isinstance(query, str) and not whole and known is None:
         return TurnIndex(encoder, items).search(query, top)
-    if isinstance(query, int):
-        if not -len(items) <= query < len(items):
-            raise InputError(
-                f"query: got place {query} among {len(items)} dialogues; give one of these, or a "
-                "text"
-            )
-        known = load_encoder(encoder).encode(items) if known is None else known
-        return _hits(items, nearest(known, query % len(items), top))
     loaded = load_encoder(encoder)
     if known is None and loaded.fitted_on_input:
         together = loaded.encode([*items, _query_dialogue(query)])
@@ -73,8 +63,7 @@ def search(
         wanted = query_vector(loaded, query)
         known = loaded.encode(items) if known is None else known
     scores = unit_vectors(known) @ unit_vectors(wanted[None])[0]
-    hits = [(int(row), float(scores[row])) for row in best_rows(scores, top)]
-    return _hits(items, hits, query if isinstance(query, str) else "")
+    return _hits(items, [(int(row), float(scores[row])) for row in best_rows(scores, top)])
 
 
 def _of_file(path: str | Path, encoder: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
@@ -84,16 +73,30 @@ def _of_file(path: str | Path, encoder: Any, dialogues: Sequence[Dialogue]) -> N
     return stored_vectors(Path(path), spec or None).of_dialogues(dialogues, "these dialogues")
 
 
+def _row_of(query: Any, dialogues: Sequence[Dialogue]) -> int | None:
+    """Return the row of a dialogue that is named by its id or its place, and None for others."""
+    if isinstance(query, str):
+        ids = [dialogue.id for dialogue in dialogues]
+        return ids.index(query) if query and query in ids else None
+    if not isinstance(query, int):
+        return None
+    if not -len(dialogues) <= query < len(dialogues):
+        raise InputError(
+            f"query: got place {query} among {len(dialogues)} dialogues; give one of these, or a "
+            "text"
+        )
+    return query % len(dialogues)
+
+
 def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:
     """Embed a text or a dialogue, (D,)."""
-    loaded = load_encoder(encoder)
     if isinstance(query, str) and not query.strip():
         raise InputError("query: got no text, expected some words or a dialogue")
-    vectors = (
-        loaded.encode_utterances([query])
-        if isinstance(query, str)
-        else loaded.encode([_query_dialogue(query)])
-    )
+    loaded = load_encoder(encoder)
+    if isinstance(query, str):
+        vectors = loaded.encode_utterances([query])
+    else:
+        vectors = loaded.encode([_query_dialogue(query)])
     vector: NDArray[np.float32] = vectors[0]
     return vector
 
@@ -107,7 +110,7 @@ def _query_dialogue(query: Any) -> Dialogue:
 def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:
     """Rank all other rows of vectors (N, D) by their cosine with one.
 
-    Pairs of a row and its cosine, best first.
+    Return pairs of a row and its cosine, best first.
     """
     units = unit_vectors(vectors)
     scores = units @ units[index]
@@ -120,28 +123,9 @@ def describe(dialogue: Dialogue) -> str:
     return " " * 6 + str(_hit(dialogue, 0, 0.0))[6:]
 
 
-def _hits(
-    dialogues: Sequence[Dialogue], items: Sequence[tuple[int, float]], text: str = ""
-) -> Hits:
-    """Make hits.
-
-    For a text each begins at the turn nearest to it, by word vectors if they are there.
-    """
-    encoder = None
-    if text:
-        with suppress(InputError):
-            encoder = load_encoder("dialogue-static")
-    hits = []
-    for row, score in items:
-        turns, first = [turn.content for turn in dialogues[row].turns], 0
-        if encoder is not None:
-            wanted, *others = unit_vectors(encoder.encode_utterances([text, *turns]))
-            first = int((np.stack(others) @ wanted).argmax())
-        hits.append(_hit(dialogues[row], row, score, first))
-    return Hits(hits)
+def _hits(dialogues: Sequence[Dialogue], items: Sequence[tuple[int, float]]) -> Hits:
+    return Hits([_hit(dialogues[row], row, score) for row, score in items])
 
 
-def _hit(dialogue: Dialogue, row: int, score: float, first: int = 0) -> Hit:
-    return Hit(
-        row, dialogue.id or f"#{row + 1}", score, dialogue.domains, beginning(dialogue, first)
-    )
+def _hit(dialogue: Dialogue, row: int, score: float) -> Hit:
+    return Hit(row, dialogue.id or f"#{row + 1}", score, dialogue.domains, beginning(dialogue))

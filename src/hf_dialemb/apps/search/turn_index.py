@@ -64,8 +64,7 @@ class TurnIndex:
         if self.encoder.fitted_on_input:
             raise InputError(
                 f"model '{self.encoder.name}': got one that is fitted on its input, expected one "
-                "that embeds questions "
-                "too; choose another, or search whole conversations"
+                "that embeds questions too; choose another, or search whole conversations"
             )
         self._turns: list[tuple[str, int, Turn]] = []
         self._domains: dict[str, tuple[str, ...]] = {}
@@ -87,15 +86,16 @@ class TurnIndex:
         One without an id is called by its number.
         """
         items = load_all(dialogues)
-        names = [
-            dialogue.id or f"#{len(self._rows) + place}" for place, dialogue in enumerate(items, 1)
-        ]
-        for place, name in enumerate(names):
-            if name in self._rows or name in names[:place]:
+        known, names = set(self._rows), []
+        for place, dialogue in enumerate(items, 1):
+            name = dialogue.id or f"#{len(self._rows) + place}"
+            if name in known:
                 raise InputError(
                     f"id: got {name!r} twice, expected each dialogue once; give each dialogue its "
                     "own id"
                 )
+            known.add(name)
+            names.append(name)
         vectors = self.encoder.encode_turns(items).vectors
         for name, dialogue in zip(names, items, strict=True):
             self._domains[name] = dialogue.domains
@@ -108,10 +108,6 @@ class TurnIndex:
 
         The turns before it learn what followed.
         """
-        if not isinstance(turn, Turn):
-            raise InputError(
-                f"turn: got {type(turn).__name__}, expected a Turn; whole dialogues go to add"
-            )
         self.add_turns([turn], dialogue)
 
     def add_turns(self, turns: Sequence[Turn], dialogue: str = "") -> None:
@@ -121,9 +117,8 @@ class TurnIndex:
         for turn in turns:
             self._append(dialogue, turn)
         rows = self._rows[dialogue][-READ - len(turns) :]
-        vectors = self.encoder.encode_turns(
-            [Dialogue(tuple(self._turns[row][2] for row in rows))]
-        ).vectors
+        read = Dialogue(tuple(self._turns[row][2] for row in rows))
+        vectors = self.encoder.encode_turns([read]).vectors
         last = AGAIN + len(turns)
         self._set(rows[-last:], vectors[-last:])
 
@@ -139,9 +134,9 @@ class TurnIndex:
         if not len(self):
             return Hits()
         scores, cosines = self.scores(query)
-        hits = best_rows(scores, top).tolist()
         return Hits(
-            [self._hit(row, float(scores[row]), float(cosines[row]), query) for row in hits]
+            self._hit(row, float(scores[row]), float(cosines[row]), query)
+            for row in best_rows(scores, top).tolist()
         )
 
     def scores(self, query: str) -> tuple[Scores, Scores]:
@@ -154,9 +149,7 @@ class TurnIndex:
         return (self._vectors[: len(self)] @ vector).astype(np.float64)
 
     def beside_meaning(self, query: str) -> Scores:
-        """Return what is added to the standard score of all N turns for their words, speaker and
-        time, (N,).
-        """
+        """Return what the words, speaker and time of all N turns add to standard scores, (N,)."""
         words, before = self.words.scores(query), np.array(self._before)
         later = np.flatnonzero(before >= 0)
         together = words.copy()
@@ -192,30 +185,43 @@ class TurnIndex:
     def _hit(self, row: int, score: float, cosine: float, query: str) -> TurnHit:
         name, place, turn = self._turns[row]
         rows = self._rows[name]
-        beside = [
-            self._turns[rows[at]][2] if 0 <= at < len(rows) else None
-            for at in (place - 1, place + 1)
-        ]
         before, after = (
-            f"{turn.name or turn.role}: {turn.content}" if turn else "" for turn in beside
+            named(self._turns[rows[at]][2]) if 0 <= at < len(rows) else ""
+            for at in (place - 1, place + 1)
         )
-        known: dict[str, Any] = {
-            "role": turn.role,
-            "turn": place,
-            "time": turn.time,
-            "speaker": turn.name,
-        }
-        known |= {
-            "cosine": cosine,
-            "words": shared(query, spoken(turn)),
-            "before": before,
-            "after": after,
-        }
-        return TurnHit(row, name, score, self._domains.get(name, ()), turn.content, **known)
+        return turn_hit(
+            turn,
+            query,
+            row=row,
+            id=name,
+            score=score,
+            cosine=cosine,
+            domains=self._domains.get(name, ()),
+            turn=place,
+            before=before,
+            after=after,
+        )
+
+
+def named(turn: Turn) -> str:
+    """Return a turn after the name of its speaker, or else the role."""
+    return f"{turn.name or turn.role}: {turn.content}"
+
+
+def turn_hit(found: Turn, query: str, **known: Any) -> TurnHit:
+    """Make a hit of a turn that was found, with the words that it shares with a query."""
+    return TurnHit(
+        text=found.content,
+        role=found.role,
+        time=found.time,
+        speaker=found.name,
+        words=shared(query, spoken(found)),
+        **known,
+    )
 
 
 class _Repeated:
-    """Texts of rows that many rows share, such as names: each distinct one is compared once."""
+    """Texts of rows that many rows share, such as names: each text is compared once."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -236,20 +242,14 @@ class _Repeated:
 
 
 def standard(scores: Scores) -> Scores:
-    """Return standard scores: how many standard deviations each is above the mean.
-
-    Of equal scores 0.
-    """
+    """Return how many standard deviations each score is above the mean, 0 where all are equal."""
     spread = scores.std()
     result: Scores = (scores - scores.mean()) / (spread if spread > 1e-9 else 1.0)
     return result
 
 
 def asked_speaker(query: str, names: Iterable[str]) -> str:
-    """Return the only one of the speakers' names whose first word a query has.
-
-    Otherwise nothing.
-    """
+    """Return the one speaker whose first name a query has, or nothing if there are more or none."""
     words = set(_WORD.findall(query.lower()))
     named = {name for name in names if words & set(_WORD.findall(name.lower())[:1])}
     return named.pop() if len(named) == 1 else ""

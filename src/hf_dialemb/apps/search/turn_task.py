@@ -16,7 +16,7 @@ import numpy as np
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...evaluation.results.rows import Row
-from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage
+from ...evaluation.tasks.task import CorpusPart, Problem, Task, item_percentage
 from ...methods.sessions import Question, questions_of, spoken
 from ...metrics.ndcg import ndcg
 from ...metrics.vectors import unit
@@ -24,17 +24,15 @@ from .turn_index import Scores, TurnIndex, standard
 
 NAME = "turn-retrieval"
 RANKS = 10
-ALONE, SURROUNDINGS, WORDS, ALONE_AND_WORDS, ALL = (
-    "alone",
-    "surroundings",
-    "words",
-    "alone and words",
-    "",
-)
-"""The settings.
 
-By the turn's vector alone, in its surroundings, by BM25, and by vectors and words together.
-"""
+TASKS = {
+    NAME: Task(
+        NAME,
+        "which turns of a long conversation answer a question, by meaning and words",
+        "hf_dialemb.apps.search.turn_task:load_questions",
+        "LoCoMo (Maharana et al., 2024), section 4.1",
+    )
+}
 
 
 def load_questions(part: CorpusPart) -> Problem:
@@ -73,23 +71,24 @@ def load_questions(part: CorpusPart) -> Problem:
 def _scored(
     encoder: Encoder, dialogue: Dialogue, questions: Sequence[Question]
 ) -> Iterator[tuple[str, Question, Scores]]:
+    """Score the turns before each question in five settings.
+
+    By the turn's vector alone, in its surroundings, by BM25, and by either vector with words.
+    """
     asked = sorted(questions, key=lambda question: question.before)
     index = TurnIndex(encoder, [Dialogue(dialogue.turns[: asked[0].before])])
     alone = unit(encoder.encode_utterances([spoken(turn) for turn in dialogue.turns]))
-    for question, vector in zip(
-        asked, unit(encoder.encode_utterances([item.text for item in asked])), strict=True
-    ):
+    vectors = unit(encoder.encode_utterances([question.text for question in asked]))
+    for question, vector in zip(asked, vectors, strict=True):
         index.add_turns(dialogue.turns[len(index) : question.before], "#1")
-        beside, by_itself = (
-            index.beside_meaning(question.text),
-            (alone[: question.before] @ vector).astype(np.float64),
-        )
+        beside = index.beside_meaning(question.text)
+        by_itself = (alone[: question.before] @ vector).astype(np.float64)
         together = index.cosines(vector)
-        yield ALONE, question, by_itself
-        yield SURROUNDINGS, question, together
-        yield WORDS, question, index.words.scores(question.text)
-        yield ALONE_AND_WORDS, question, standard(by_itself) + beside
-        yield ALL, question, standard(together) + beside
+        yield "alone", question, by_itself
+        yield "surroundings", question, together
+        yield "words", question, index.words.scores(question.text)
+        yield "alone and words", question, standard(by_itself) + beside
+        yield "", question, standard(together) + beside
 
 
 def _figures(scores: Scores, turns: Sequence[int]) -> dict[str, float]:

@@ -23,9 +23,10 @@ _KINDS = ("VERB", "NOUN", "ADJ", "ADV")
 
 # What questions are made of, and what nearly every turn holds.
 _STOPS = """
-a about am an and any are as at be been but by can could did do does for from had has have he her him his how i if in
-into is it me my no not of on or our say she should some such tell that the their then there these they this to us was
-we were what when where which who why will with would you your
+a about am an and any are as at be been but by can could did do does for from had has have he her
+him his how i if in into is it me my no not of on or our say she should some such tell that the
+their then there these they this to us was we were what when where which who why will with would
+you your
 """
 STOP_WORDS = frozenset(_STOPS.split())
 """English words that tell nothing about a turn."""
@@ -40,9 +41,7 @@ def _lemma(word: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text that tell something, in lower case and, of English, their basic
-    forms.
-    """
+    """Return the words of a text that tell something in lower case, English ones as basic forms."""
     return [_lemma(word) for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
 
 

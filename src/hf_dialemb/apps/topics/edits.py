@@ -21,8 +21,7 @@ from ...metrics.vectors import unit
 NOWHERE = -1  # the label of a dialogue that fits no topic
 LEAST, NEW = 0.75, 0.8
 """The least similarity of a dialogue on a topic, and the one below which it may be of a new topic,
-as shares of the length of the topic's mean; chosen on the development split of SGD by
-``benchmarks/topics_kept.py``.
+as shares of the length of the topic's mean; chosen on the development split of SGD.
 """
 
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ...data import load_dialogues
 from ...dialogue import Dialogue
+from ...display import data_frame
 from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError, explained
 from ...metrics.vectors import unit
-from ...storage.frames import data_frame
 from ...storage.pretrained import default_encoder
 from ..flow.extract import checked_vectors, source_of
 from ..flow.flow_clustering import average_linkage

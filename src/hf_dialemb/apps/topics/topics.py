@@ -16,17 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import ROLES, Dialogue, metadata_columns
+from ...display import counted, data_frame, notebook_view
 from ...encoders import load_encoder
 from ...errors import InputError, explained
 from ...hashing import json_key
 from ...storage.files import write_atomically, write_json_atomically, write_text_atomically
-from ...storage.frames import counted, data_frame, notebook_view, write_page
 from ...storage.pretrained import default_encoder
 from ..flow import paths
 from ..flow.exports import cell_of, table_of, write_workbook
 from ..flow.extract import extract_flow, utterance_vectors
 from ..flow.flow_comparison import compare_flow
 from ..flow.flow_folder import CACHE, remove_report
+from ..pages.standalone_page import write_page
 from .edits import EDITS, Edits
 from .topic_comparison import TIME, Comparison, compared_topics, rows_of, sets_of
 

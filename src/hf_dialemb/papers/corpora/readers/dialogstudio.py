@@ -38,8 +38,7 @@ from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
 from .exchanges import simulated_labels, system_label, user_label
-from .task_dialogues import abcd_intents, abcd_slots, annotated_slots
-from .unverified import bitod_domain, bitod_labels
+from .task_dialogues import annotated_slots
 
 _EXAMPLES = "converted_examples.json"
 _FILES = {
@@ -130,17 +129,37 @@ def _information(record: Raw, name: str) -> dict[str, Raw]:
 
 
 def _abcd(exchange: Exchange, role: str) -> TurnLabels:
+    """Read ABCD: slots are marks such as ``<order_id>``, and the domain is the flow.
+
+    A customer's turn of at least four words has the conversation's intent.
+    """
     rows = field(exchange.sides[role], "delexed", list)
-    intents = abcd_intents(rows, exchange.text) if role == "user" else ()
-    return (), abcd_slots(rows), intents, (field(exchange.about, "flow", str),)
+    texts = " ".join(field(row, "text", str) for row in rows)
+    slots = [(name, "") for name in distinct(re.findall(r"<(\w+)>", texts))]
+    intents: list[str] = []
+    if role == "user" and len(exchange.text.split(" ")) >= 4:
+        targets = [target for row in rows for target in field(row, "targets", list)[:1] if target]
+        intents = targets[:1]
+    return (), slots, intents, (field(exchange.about, "flow", str),)
 
 
 def _bitod(exchange: Exchange, role: str) -> TurnLabels:
-    """Read BiTOD; the program takes "chat" for a domain."""
-    return (
-        *bitod_labels(exchange.sides[role]),
-        bitod_domain(field(exchange.sides["user"], "active_intent", str)),
-    )
+    """Read BiTOD, whose act "inform_intent" counts as an intent.
+
+    The program takes "chat" for a domain.
+    """
+    acts, slots, intents = [], [], []
+    for action in field(exchange.sides[role], "Actions", list):
+        act, slot = field(action, "act", str), field(action, "slot", str)
+        values = field(action, "value", list)
+        value = str(values[0]) if values else ""
+        if slot != "intent":
+            acts.append(act)
+            slots.append((slot, value))
+        elif act == "inform_intent":
+            intents.append(value.replace("_en_US", "").removesuffix("_en"))
+    domain = field(exchange.sides["user"], "active_intent", str).partition("_")[0]
+    return acts, slots, intents, (domain,) if domain not in ("", "chat") else ()
 
 
 def _multiwoz(exchange: Exchange, role: str) -> TurnLabels:

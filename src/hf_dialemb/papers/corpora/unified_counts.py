@@ -1,0 +1,155 @@
+"""The figures of a unified dataset beside those of the Dialog2Flow paper (appendix A)."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...data.corpus import SPLITS, Corpus
+from ...dialogue import action_name
+from ...display import table_lines
+
+FREQUENT = 100  # an action that occurs more often is frequent: the paper trains on those alone
+_COUNTED_LABELS = ("domains", "acts", "main_acts", "original_acts", "slots", "intents")
+_COUNTED_BESIDE = ("actions", "dialogues", "counts")
+# whose figure is the number of distinct names
+_LABELS = ("domains", "original_acts", "acts", "slots", "actions")
+_COLUMNS = {
+    "utterances": "Utterances",
+    "domains": "Domains",
+    "original_acts": "Acts by their own names",
+    "acts": "Acts",
+    "slots": "Slots",
+    "actions": "Actions",
+}
+_MORE_COLUMNS = {
+    "labelled": "Labelled turns",
+    "frequent_actions": "Frequent actions",
+    "act_alone": "Acts alone",
+}
+
+
+def paper_table() -> dict[str, dict[str, Any]]:
+    """Read Table 1 of the paper by the names of corpora.
+
+    The key "all twenty" has its totals (appendix A).
+
+    The paper rounds the utterances, and counts acts by their own names.
+    """
+    table: dict[str, dict[str, Any]] = json.loads(
+        Path(__file__).with_name("dialog2flow_table1.json").read_text()
+    )
+    return table
+
+
+class Tally:
+    """Counts of one corpus while it is written, or of several together.
+
+    The first six `counters` are the paper's statistics: in how many labelled turns each label
+    stands, turns of one word among them. The actions are those of the utterances, the labelled
+    turns of two words and more. ``counts`` has the numbers of ``turns``, ``labelled`` turns,
+    ``utterances``, utterances with acts alone (``act_alone``), and what was left out of train
+    (``excluded_dialogues``, ``excluded_turns``).
+    """
+
+    def __init__(self) -> None:
+        self.counters: dict[str, Counter[str]] = {
+            kind: Counter() for kind in (*_COUNTED_LABELS, *_COUNTED_BESIDE)
+        }
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """The labels' counters in the paper's form."""
+        acts = {kind: self.counters[kind] for kind in ("acts", "main_acts", "original_acts")}
+        labels = {
+            "dialog_acts": acts,
+            "slots": self.counters["slots"],
+            "intents": self.counters["intents"],
+        }
+        return {"domains": self.counters["domains"], "labels": labels}
+
+    def take(
+        self, split: str, turns: int, labelled: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Count a dialogue and return its utterances."""
+        counts, utterances = self.counters["counts"], []
+        self.counters["dialogues"][split] += 1
+        counts.update(turns=turns, labelled=len(labelled))
+        for turn in labelled:
+            labels = {
+                **turn["labels"],
+                **turn["labels"].get("dialog_acts", {}),
+                "domains": turn["domains"],
+            }
+            for kind in _COUNTED_LABELS:
+                self.counters[kind].update(labels.get(kind, ()))
+            acts, slots = labels.get("acts", ()), labels.get("slots", ())
+            if len(turn["text"].split()) > 1:
+                utterances.append(turn)
+                counts.update(utterances=1, act_alone=bool(acts and not slots))
+                if acts or slots:
+                    self.counters["actions"][action_name(acts, slots)] += 1
+        return utterances
+
+    def add(self, other: "Tally") -> None:
+        """Add the counts of another tally."""
+        for kind, counter in self.counters.items():
+            counter.update(other.counters[kind])
+
+    def figures(self) -> dict[str, Any]:
+        """Return the counts of dialogues, turns, utterances and distinct labels."""
+        dialogues, counts = self.counters["dialogues"], self.counters["counts"]
+        return {
+            "dialogues": {split: dialogues[split] for split in SPLITS if dialogues[split]},
+            **{kind: counts[kind] for kind in ("turns", "labelled", "utterances")},
+            **{kind: len(self.counters[kind]) for kind in _LABELS},
+            "frequent_actions": sum(
+                count > FREQUENT for count in self.counters["actions"].values()
+            ),
+            "act_alone": counts["act_alone"],
+            "excluded": {kind: counts[f"excluded_{kind}"] for kind in ("dialogues", "turns")},
+        }
+
+
+def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
+    """Return the figures of the corpora, and their totals."""
+    total, of_paper, corpora = Tally(), Tally(), {}
+    quoted = paper_table()
+    for corpus, tally in tallies:
+        total.add(tally)
+        if corpus.name in quoted:
+            of_paper.add(tally)
+        stated = {
+            field: getattr(corpus, field) for field in ("source", "licence", "terms", "extract")
+        }
+        corpora[corpus.name] = {**stated, **tally.figures(), "paper": quoted.get(corpus.name)}
+    return {
+        "corpora": corpora,
+        "totals": {**total.figures(), "paper": None},
+        "totals_of_paper": {**of_paper.figures(), "paper": quoted["all twenty"]},
+    }
+
+
+def figures_table(stats: Mapping[str, Any]) -> str:
+    """Return two tables of the corpora and their totals.
+
+    Figures beside the paper's, and figures that it lacks.
+    """
+    rows = {
+        **stats["corpora"],
+        "**those of the paper**": stats["totals_of_paper"],
+        "**all**": stats["totals"],
+    }
+    tables = []
+    for columns in (_COLUMNS, _MORE_COLUMNS):
+        lines = []
+        for name, figures in rows.items():
+            quoted = figures["paper"] or {}
+            cells = [
+                f"{figures[field]:,}" + (f" / {quoted[field]}" if field in quoted else "")
+                for field in columns
+            ]
+            lines.append([name, *cells])
+        tables.append("\n".join(table_lines(["Corpus"], list(columns.values()), lines)))
+    return "\n\n".join(tables)

