@@ -11,8 +11,8 @@ from html import unescape
 from itertools import islice, takewhile
 from typing import Any
 
+from ...display import counted
 from ...errors import InputError
-from ...storage.frames import counted
 
 _BLOCKS = (
     "p|div|br|hr|table|tr|ul|ol|li|blockquote|h[1-6]|pre|section|article|header|footer|body|dt|dd|"

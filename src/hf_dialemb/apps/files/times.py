@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from ...storage.frames import counted
+from ...display import counted
 
 DAY_FIRST, MONTH_FIRST, _YEAR_FIRST = "day-first", "month-first", "year-first"
 # of year, month and day

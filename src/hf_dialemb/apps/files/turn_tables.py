@@ -16,8 +16,8 @@ from itertools import chain, groupby, islice, pairwise
 from pathlib import Path
 from typing import Any
 
+from ...display import counted
 from ...errors import InputError, unknown_name
-from ...storage.frames import counted
 from .columns import WIDE, lay_out, no_content
 from .findings import Draft, Finding, Notes, Problem, from_drafts, message_of
 from .forms import RecordDrafts
