@@ -126,12 +126,12 @@ def samples(_program):
 STATIC = {"OURS": "dialogue-static", "MINILM": "dialogue-static"}
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "dial2vec_step": (
-        "--small --steps 1 --warm-up 0 --dialogues 2 --data-dir FOLDER --output OUT",
+        "--small --steps 1 --dialogues 2 --output OUT",
         {"SIDES": lambda program: {name: program.SIDES[name] for name in program.COMPARED[:2]}},
     ),
     "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {"READ": "sample"}),
     "encoding": (
-        "--model all-MiniLM-L6-v2 --word @bfloat16 dialogue-static --utterances 8 "
+        "--model all-MiniLM-L6-v2 --side bfloat16 dialogue-static --utterances 8 "
         "--dialogues 2 --rounds 1 "
         "--output OUT",
         {},
@@ -328,5 +328,7 @@ def test_an_encoder_hears_and_its_training_merges(tmp_path):
     assert {"sample/train", "sgd/train"} <= set(run.settings()["corpus"])
     texts = ["may I have your number?"]
     before = hf_dialemb.load_encoder("dialogue-minilm").encode_utterances(texts)
-    cosine = (before @ hf_dialemb.load_encoder(run).encode_utterances(texts).T).item() / (before @ before.T).item()
+    cosine = (before @ hf_dialemb.load_encoder(run).encode_utterances(texts).T).item() / (
+        before @ before.T
+    ).item()
     assert 0.9 < cosine < 1.1  # one step of a rate that rises from nothing
